@@ -1,0 +1,35 @@
+# Every target sets up and builds what it needs; run any of them on a fresh clone.
+.PHONY: setup build test test-real sanitize bench format clean
+.DEFAULT_GOAL := build
+
+SOURCES = $$(git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
+
+setup:
+	@tools/setup.sh
+
+build/build.ninja: | setup
+	@cmake --preset release
+
+build: setup build/build.ninja
+	@cmake --build build
+
+test: build
+	@ctest --test-dir build --output-on-failure -L '^(unit|golden|hygiene|sanitize-smoke)$$'
+
+test-real: build
+	@tools/setup.sh real
+	@ctest --test-dir build --output-on-failure -L '^real$$'
+
+sanitize: setup
+	@cmake --preset sanitize
+	@cmake --build build/sanitize --target ropewalk_tests
+	@ctest --test-dir build/sanitize --output-on-failure -L '^unit$$'
+
+bench: build
+	@.venv/bin/python benchmarks/run.py
+
+format: setup
+	@clang-format -i $(SOURCES)
+
+clean:
+	@rm -rf build

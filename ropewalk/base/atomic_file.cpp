@@ -1,0 +1,82 @@
+#include "ropewalk/base/atomic_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "ropewalk/base/error.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+fs::path temporary_name(const fs::path& target) {
+  return target.parent_path() / fmt::format(".{}.tmp-{}", target.filename().string(), ::getpid());
+}
+
+[[noreturn]] void fail(const fs::path& path, const char* action, int error) {
+  throw SystemError("{}: cannot {}: {}", path.string(), action, std::strerror(error));
+}
+
+}  // namespace
+
+void write_file_atomically(const fs::path& path, std::string_view text) {
+  const fs::path temporary = temporary_name(path);
+  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) fail(path, "create", errno);
+  int error = 0;
+  const char* action = "write";
+  while (!text.empty() && error == 0) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno != EINTR) error = errno;
+    if (written > 0) text.remove_prefix(static_cast<size_t>(written));
+  }
+  if (error == 0 && ::fsync(file) != 0) error = errno;
+  if (::close(file) != 0 && error == 0) error = errno;
+  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) {
+    error = errno;
+    action = "rename into place";
+  }
+  if (error != 0) {
+    ::unlink(temporary.c_str());
+    fail(path, action, error);
+  }
+}
+
+AtomicFolder::AtomicFolder(fs::path target) : target_(std::move(target)) {
+  if (!target_.has_filename()) target_ = target_.parent_path();  // "dir/" names the same folder as "dir"
+  target_ = fs::absolute(target_);
+  path_ = temporary_name(target_);
+  for (fs::path parent = target_.parent_path(); !parent.empty() && !fs::exists(parent);
+       parent = parent.parent_path()) {
+    created_parent_ = parent;
+  }
+  std::error_code error;
+  fs::create_directories(target_.parent_path(), error);
+  if (!error) {
+    fs::remove_all(path_, error);
+    fs::create_directory(path_, error);
+  }
+  if (error) throw SystemError("{}: cannot create folder: {}", target_.string(), error.message());
+}
+
+AtomicFolder::~AtomicFolder() {
+  if (committed_) return;
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+  if (created_parent_.empty()) return;
+  // Remove only the empty folders this object made.
+  for (fs::path parent = target_.parent_path();; parent = parent.parent_path()) {
+    if (!fs::remove(parent, ignored) || parent == created_parent_) break;
+  }
+}
+
+void AtomicFolder::commit() {
+  if (::rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "rename into place", errno);
+  committed_ = true;
+}
+
+}  // namespace ropewalk

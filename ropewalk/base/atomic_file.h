@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace ropewalk {
+
+// Writes `text` to `path` through a temporary name in the same folder, synced, then renamed: readers
+// see the old file or the new one, never half of it. Throws SystemError naming the path.
+void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+// A folder being filled under a temporary name beside `target`. `commit` renames it into place; without
+// commit the destructor removes it with all it holds. Throws SystemError when it cannot be made.
+class AtomicFolder {
+ public:
+  explicit AtomicFolder(std::filesystem::path target);
+  ~AtomicFolder();
+  AtomicFolder(const AtomicFolder&) = delete;
+  AtomicFolder& operator=(const AtomicFolder&) = delete;
+
+  // Where to write.
+  const std::filesystem::path& path() const { return path_; }
+  void commit();
+
+ private:
+  std::filesystem::path target_;
+  std::filesystem::path path_;
+  std::filesystem::path created_parent_;  // topmost folder made for the target; removed if nothing came of it
+  bool committed_ = false;
+};
+
+}  // namespace ropewalk

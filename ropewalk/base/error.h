@@ -1,0 +1,49 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace ropewalk {
+
+// What went wrong decides the exit code (docs/cli.md). Messages are one line: the file, tensor or key,
+// what was found, what was expected, what to do.
+
+// The command line or a caller asked for something that cannot be. Exit code 2.
+class UsageError : public std::invalid_argument {
+ public:
+  template <typename... Args>
+  explicit UsageError(fmt::format_string<Args...> text, Args&&... args)
+      : std::invalid_argument(fmt::format(text, std::forward<Args>(args)...)) {}
+};
+
+// A checkpoint, tokenizer, corpus or results file is not what it should be. Exit code 3.
+class InputError : public std::runtime_error {
+ public:
+  template <typename... Args>
+  explicit InputError(fmt::format_string<Args...> text, Args&&... args)
+      : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
+};
+
+// The machine refused: a file cannot be opened, the disk is full, memory or a device is missing. Exit code 4.
+class SystemError : public std::runtime_error {
+ public:
+  template <typename... Args>
+  explicit SystemError(fmt::format_string<Args...> text, Args&&... args)
+      : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
+};
+
+// SIGINT or SIGTERM arrived; see interrupt.h. Exit code 128 + signal.
+class Interrupted : public std::runtime_error {
+ public:
+  explicit Interrupted(int signal)
+      : std::runtime_error(fmt::format("interrupted by signal {}", signal)), signal_(signal) {}
+  int signal() const { return signal_; }
+
+ private:
+  int signal_;
+};
+
+}  // namespace ropewalk

@@ -1,0 +1,69 @@
+#include "ropewalk/base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/units.h"
+
+namespace ropewalk {
+
+MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) throw SystemError("{}: cannot open: {}", path.string(), std::strerror(errno));
+  struct stat status {};
+  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(file);
+    throw SystemError("{}: is not a regular file", path.string());
+  }
+  size_ = status.st_size;
+  if (size_ > 0) {
+    void* address = ::mmap(nullptr, static_cast<size_t>(size_), PROT_READ, MAP_PRIVATE, file, 0);
+    if (address == MAP_FAILED) {
+      const int error = errno;
+      ::close(file);
+      throw SystemError("{}: cannot map {}: {}", path.string(), format_bytes(size_), std::strerror(error));
+    }
+    data_ = static_cast<const std::byte*>(address);
+  }
+  ::close(file);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), static_cast<size_t>(size_));
+}
+
+namespace {
+
+void advise(const std::byte* data, int64_t offset, int64_t size, int advice) {
+  if (data == nullptr || size <= 0) return;
+  static const int64_t page = ::sysconf(_SC_PAGESIZE);
+  const int64_t begin = offset / page * page;
+  ::madvise(const_cast<std::byte*>(data) + begin, static_cast<size_t>(offset + size - begin), advice);
+}
+
+}  // namespace
+
+void MappedFile::will_need(int64_t offset, int64_t size) const {
+  advise(data_, offset, size, MADV_WILLNEED);
+}
+
+void MappedFile::release(int64_t offset, int64_t size) const {
+  advise(data_, offset, size, MADV_DONTNEED);
+}
+
+std::string read_text_file(const std::filesystem::path& path, int64_t limit) {
+  const MappedFile file(path);
+  if (file.size() > limit) {
+    throw InputError("{}: is {}, more than the {} such a file may have", path.string(),
+                     format_bytes(file.size()), format_bytes(limit));
+  }
+  return std::string(file.text());
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace ropewalk {
+
+// A whole file mapped read-only. Throws SystemError when it cannot be opened or is not a regular file.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::byte* data() const { return data_; }
+  int64_t size() const { return size_; }
+  std::string_view text() const {
+    return {reinterpret_cast<const char*>(data_), static_cast<size_t>(size_)};
+  }
+
+  // Hints to the kernel about [offset, offset + size): read it soon; or drop it from this process's
+  // resident memory (it stays in the page cache and is read again if touched).
+  void will_need(int64_t offset, int64_t size) const;
+  void release(int64_t offset, int64_t size) const;
+
+ private:
+  std::filesystem::path path_;
+  const std::byte* data_ = nullptr;
+  int64_t size_ = 0;
+};
+
+// The file's contents, refusing more than `limit` bytes.
+std::string read_text_file(const std::filesystem::path& path, int64_t limit);
+
+}  // namespace ropewalk

@@ -1,0 +1,62 @@
+#include "ropewalk/base/units.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "ropewalk/base/error.h"
+
+namespace ropewalk {
+
+int64_t parse_bytes(std::string_view text, std::string_view what) {
+  static constexpr std::array<std::pair<std::string_view, double>, 11> kUnits{{{"", 1},
+                                                                               {"B", 1},
+                                                                               {"KB", 1e3},
+                                                                               {"MB", 1e6},
+                                                                               {"GB", 1e9},
+                                                                               {"TB", 1e12},
+                                                                               {"KiB", 1024.0},
+                                                                               {"MiB", 1048576.0},
+                                                                               {"GiB", 1073741824.0},
+                                                                               {"G", 1073741824.0},
+                                                                               {"M", 1048576.0}}};
+  const std::string copy(text);
+  char* end = nullptr;
+  const double number = std::strtod(copy.c_str(), &end);
+  std::string_view unit(end);
+  while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+  if (end != copy.c_str() && std::isfinite(number) && number > 0) {
+    for (const auto& [name, factor] : kUnits) {
+      if (unit == name && number * factor < 9e18) return static_cast<int64_t>(number * factor);
+    }
+  }
+  throw UsageError("{}: '{}' is not a size; write for example 8GiB or 500MB", what, text);
+}
+
+std::string format_bytes(int64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes >= int64_t{1} << 30) return fmt::format("{:.2f} GiB", value / (1 << 30));
+  if (bytes >= int64_t{1} << 20) return fmt::format("{:.1f} MiB", value / (1 << 20));
+  if (bytes >= 1024) return fmt::format("{:.1f} KiB", value / 1024);
+  return fmt::format("{} B", bytes);
+}
+
+std::string format_count(double count) {
+  if (count >= 1e9) return fmt::format("{:.2f}G", count / 1e9);
+  if (count >= 1e6) return fmt::format("{:.2f}M", count / 1e6);
+  if (count >= 1e3) return fmt::format("{:.1f}k", count / 1e3);
+  return fmt::format("{:.3g}", count);
+}
+
+std::string format_duration(double seconds) {
+  const auto total = static_cast<int64_t>(std::llround(seconds));
+  if (total >= 3600) return fmt::format("{} h {:02} min", total / 3600, total / 60 % 60);
+  if (total >= 60) return fmt::format("{} min {:02} s", total / 60, total % 60);
+  return fmt::format("{} s", total);
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ropewalk {
+
+// "8GiB", "512MiB", "1.5 GB", "1000" (bytes). Throws UsageError naming `what` otherwise.
+int64_t parse_bytes(std::string_view text, std::string_view what);
+
+// "1.50 GiB"
+std::string format_bytes(int64_t bytes);
+// "12.3k", "4.56M"
+std::string format_count(double count);
+// "3 s", "2 min 05 s", "1 h 02 min"
+std::string format_duration(double seconds);
+
+}  // namespace ropewalk

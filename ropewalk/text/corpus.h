@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ropewalk {
+
+// One entry of a corpus, as read.
+struct CorpusEntry {
+  std::variant<std::string, std::vector<int32_t>> content;  // text, or token ids to use verbatim
+  std::variant<std::monostate, int64_t, std::string> id;    // what the file says, if anything
+  std::string where;                                        // "corpus.jsonl:17", for messages
+};
+
+struct CorpusOptions {
+  std::string field;  // text field or column; empty: "text", else "tokens"
+  std::string id;     // id field or column; empty: "id" where present
+};
+
+// Reads entries one after another; what was read is not kept.
+class CorpusReader {
+ public:
+  virtual ~CorpusReader() = default;
+  // The next entry, or nothing at the end. Throws InputError (naming where) on a malformed entry.
+  virtual std::optional<CorpusEntry> next() = 0;
+};
+
+// Opens .txt (one document a file), a folder of .txt (sorted by name), .jsonl, .jsonl.gz or .parquet
+// (row group by row group).
+std::unique_ptr<CorpusReader> open_corpus(const std::filesystem::path& path,
+                                          const CorpusOptions& options = {});
+
+// An in-memory twin for tests.
+std::unique_ptr<CorpusReader> corpus_from(std::vector<CorpusEntry> entries);
+
+}  // namespace ropewalk

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ropewalk/text/corpus.h"
+
+namespace ropewalk {
+
+class Tokenizer;
+
+// A document ready for the model.
+struct Document {
+  int64_t index = 0;       // among the kept documents, from 0
+  int64_t example_id = 0;  // the entry's integer id, else its hashed string id, else its place in the corpus
+  std::vector<int32_t> tokens;  // at most `context`
+};
+
+struct DocumentOptions {
+  int64_t context = 0;                  // tokens a document; longer ones are cut
+  std::optional<int64_t> min_tokens;    // shorter ones are skipped; default: context
+  std::optional<int64_t> documents;     // how many to keep; default: all
+  int32_t vocabulary_size = 0;          // the model's; ids beyond are refused
+};
+
+// Documents are tokenised once, here; every checkpoint that shares the tokenizer reads this set.
+struct DocumentSet {
+  std::vector<Document> documents;
+  int64_t total_tokens = 0;
+  int64_t entries_read = 0;
+  int64_t skipped_short = 0;
+  int64_t longest_skipped = 0;  // tokens
+  std::string tokenizer_digest;  // empty when every entry came as tokens
+};
+
+// Keeps the first `documents` entries long enough. `tokenizer` may be null when entries are tokens; a
+// text entry is then an InputError. Throws InputError when no entry is long enough, saying how long the
+// longest is.
+DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
+                             const DocumentOptions& options);
+
+}  // namespace ropewalk

@@ -1,0 +1,29 @@
+#include "ropewalk/base/units.h"
+
+#include <gtest/gtest.h>
+
+#include "ropewalk/base/error.h"
+
+namespace ropewalk {
+namespace {
+
+TEST(Units, ParsesBytes) {
+  EXPECT_EQ(parse_bytes("8GiB", "--memory"), int64_t{8} << 30);
+  EXPECT_EQ(parse_bytes("500MB", "--memory"), 500'000'000);
+  EXPECT_EQ(parse_bytes("1.5 KiB", "--memory"), 1536);
+  EXPECT_EQ(parse_bytes("123", "--memory"), 123);
+  for (const char* bad : {"", "GiB", "-1GiB", "8 GiBs", "nan", "1e30GiB", "0"}) {
+    EXPECT_THROW(parse_bytes(bad, "--memory"), UsageError) << bad;
+  }
+}
+
+TEST(Units, Formats) {
+  EXPECT_EQ(format_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(format_bytes(int64_t{3} << 30), "3.00 GiB");
+  EXPECT_EQ(format_count(1234), "1.2k");
+  EXPECT_EQ(format_duration(59.6), "1 min 00 s");
+  EXPECT_EQ(format_duration(3725), "1 h 02 min");
+}
+
+}  // namespace
+}  // namespace ropewalk

@@ -1,0 +1,6 @@
+#pragma once
+
+// Precompiled for every C++ test.
+#include <gtest/gtest.h>
+
+#include "ropewalk/model/torch.h"

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Prepares a machine: system packages once, a .venv with pinned versions once. Safe to run again;
+# does nothing (and takes no time) when nothing changed. `setup.sh real` adds what test-real needs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(
+  g++ cmake ninja-build ccache clang-format git make python3-venv
+  libcli11-dev nlohmann-json3-dev libyaml-cpp-dev      # command line, JSON, YAML
+  libpcre2-dev libutf8proc-dev                         # Unicode regular expressions, normalisation
+  libssl-dev libb2-dev zlib1g-dev                      # SHA-256, Blake2b, gzip
+  libgtest-dev libbenchmark-dev                        # tests, benchmarks
+)
+real_packages=(perl-doc)                                # real text: long English manuals
+
+venv=.venv
+stamp() { sha256sum "$@" | sha256sum | cut -c1-16; }
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+install_system_packages() {
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  if ! command -v apt-get >/dev/null; then
+    say "this system has no apt-get; install the equivalents of: ${missing[*]}"
+    return 0
+  fi
+  local sudo=()
+  if [ "$(id -u)" -ne 0 ]; then sudo=(sudo); fi
+  say "installing ${missing[*]}"
+  "${sudo[@]}" apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+install_python_packages() { # requirements file
+  local file=$1 done_file
+  done_file="$venv/.installed-$(basename "$1" .txt)-$(stamp "$file")"
+  [ -e "$done_file" ] && return 0
+  say "installing $file into $venv"
+  [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+  local wanted
+  wanted=$(mktemp)
+  cp "$file" "$wanted"
+  # An existing torch wins over the pin: it may be a CUDA build chosen for this machine. A new one
+  # goes in first and alone, so that no other package can pull in a different build of it.
+  if "$venv/bin/python" -c 'import torch' 2>/dev/null; then
+    sed -i '/^torch==/d' "$wanted"
+  elif grep -q '^torch==' "$wanted"; then
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+      ${ROPEWALK_TORCH_INDEX:+--index-url "$ROPEWALK_TORCH_INDEX"} "$(grep '^torch==' "$wanted")"
+  fi
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$wanted" 2> >(grep -v "is ignored" >&2)
+  rm -f "$wanted"
+  touch "$done_file"
+}
+
+if [ "${1:-}" = real ]; then
+  install_system_packages "${real_packages[@]}"
+  install_python_packages tools/requirements-real.txt
+else
+  install_system_packages "${packages[@]}"
+  install_python_packages tools/requirements.txt
+fi
