@@ -14,7 +14,7 @@ class Tokenizer;
 // A document ready for the model.
 struct Document {
   int64_t index = 0;       // among the kept documents, from 0
-  int64_t example_id = 0;  // the entry's integer id, else its hashed string id, else its place in the corpus
+  int64_t example_id = 0;  // the integer id, else the hashed string id, else `index`
   std::vector<int32_t> tokens;  // at most `context`
 };
 
