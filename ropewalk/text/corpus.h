@@ -30,8 +30,8 @@ class CorpusReader {
   virtual std::optional<CorpusEntry> next() = 0;
 };
 
-// Opens .txt (one document a file), a folder of .txt (sorted by name), .jsonl, .jsonl.gz or .parquet
-// (row group by row group).
+// Opens .txt (one document a file), a folder of .txt (sorted by name), .jsonl, .jsonl.gz or
+// .parquet (row group by row group).
 std::unique_ptr<CorpusReader> open_corpus(const std::filesystem::path& path,
                                           const CorpusOptions& options = {});
 

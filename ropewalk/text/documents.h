@@ -13,16 +13,16 @@ class Tokenizer;
 
 // A document ready for the model.
 struct Document {
-  int64_t index = 0;       // among the kept documents, from 0
-  int64_t example_id = 0;  // the integer id, else the hashed string id, else `index`
+  int64_t index = 0;            // among the kept documents, from 0
+  int64_t example_id = 0;       // the integer id, else the hashed string id, else `index`
   std::vector<int32_t> tokens;  // at most `context`
 };
 
 struct DocumentOptions {
-  int64_t context = 0;                  // tokens a document; longer ones are cut
-  std::optional<int64_t> min_tokens;    // shorter ones are skipped; default: context
-  std::optional<int64_t> documents;     // how many to keep; default: all
-  int32_t vocabulary_size = 0;          // the model's; ids beyond are refused
+  int64_t context = 0;                // tokens a document; longer ones are cut
+  std::optional<int64_t> min_tokens;  // shorter ones are skipped; default: context
+  std::optional<int64_t> documents;   // how many to keep; default: all
+  int32_t vocabulary_size = 0;        // the model's; ids beyond are refused
 };
 
 // Documents are tokenised once, here; every checkpoint that shares the tokenizer reads this set.
@@ -31,14 +31,18 @@ struct DocumentSet {
   int64_t total_tokens = 0;
   int64_t entries_read = 0;
   int64_t skipped_short = 0;
-  int64_t longest_skipped = 0;  // tokens
+  int64_t longest_skipped = 0;   // tokens
   std::string tokenizer_digest;  // empty when every entry came as tokens
 };
 
-// Keeps the first `documents` entries long enough. `tokenizer` may be null when entries are tokens; a
-// text entry is then an InputError. Throws InputError when no entry is long enough, saying how long the
-// longest is.
+// Keeps the first `documents` entries long enough. `tokenizer` may be null when entries are tokens;
+// a text entry is then an InputError. Throws InputError when no entry is long enough, saying how
+// long the longest is.
 DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
                              const DocumentOptions& options);
+
+// 16 hex digits of the SHA-256 of the token ids (int32, little-endian): tells whether two shards
+// read the same document.
+std::string document_digest(const Document& document);
 
 }  // namespace ropewalk

@@ -1,0 +1,43 @@
+#include "ropewalk/text/byte_source.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "ropewalk/base/error.h"
+
+namespace ropewalk {
+namespace {
+
+class PlainSource : public ByteSource {
+ public:
+  explicit PlainSource(const std::filesystem::path& path) : path_(path.string()) {
+    file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file_ < 0) throw SystemError("{}: cannot open: {}", path_, std::strerror(errno));
+  }
+  ~PlainSource() override { ::close(file_); }
+  PlainSource(const PlainSource&) = delete;
+  PlainSource& operator=(const PlainSource&) = delete;
+
+  size_t read(char* data, size_t size) override {
+    for (;;) {
+      const ssize_t count = ::read(file_, data, size);
+      if (count >= 0) return static_cast<size_t>(count);
+      if (errno != EINTR) throw SystemError("{}: cannot read: {}", path_, std::strerror(errno));
+    }
+  }
+
+ private:
+  std::string path_;
+  int file_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteSource> open_plain_source(const std::filesystem::path& path) {
+  return std::make_unique<PlainSource>(path);
+}
+
+}  // namespace ropewalk
