@@ -3,4 +3,4 @@
 // Precompiled for every C++ test.
 #include <gtest/gtest.h>
 
-#include "ropewalk/model/torch.h"
+#include "ropewalk/kernels/torch.h"

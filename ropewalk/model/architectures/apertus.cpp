@@ -1,0 +1,38 @@
+// Apertus: q/k norms per head, an MLP without a gate and with the xIELU activation.
+#include "ropewalk/model/architectures/common.h"
+
+namespace ropewalk {
+namespace {
+
+ModelConfig configure(const ConfigFile& config) {
+  CommonDefaults defaults;
+  defaults.norm_eps = 1e-5;
+  defaults.activation = "xielu";
+  ModelConfig model = read_common(config, defaults);
+  model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
+  model.qk_norm = QkNorm::per_head;
+  model.ropes = {read_rope(config, rope_traits(model))};
+  return model;
+}
+
+std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
+  std::vector<TensorSpec> specs =
+      join({{norm_tensor(c, "attention_layernorm", &LayerWeights::attn_norm, false)},
+            attention_tensors(c),
+            {norm_tensor(c, "feedforward_layernorm", &LayerWeights::mlp_norm, true),
+             {"mlp.up_proj.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, true},
+             {"mlp.down_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, true}}});
+  if (c.activation == Activation::xielu) {
+    specs.push_back({"mlp.act_fn.alpha_p", {1}, &LayerWeights::alpha_p, true});
+    specs.push_back({"mlp.act_fn.alpha_n", {1}, &LayerWeights::alpha_n, true});
+    specs.push_back({"mlp.act_fn.beta", {}, &LayerWeights::beta, true, 0, /*optional=*/true});
+    specs.push_back({"mlp.act_fn.eps", {}, &LayerWeights::eps, true, 0, /*optional=*/true});
+  }
+  return specs;
+}
+
+}  // namespace
+
+const Architecture kApertus{"apertus", configure, layer_tensors};
+
+}  // namespace ropewalk

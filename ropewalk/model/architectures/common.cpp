@@ -1,0 +1,152 @@
+#include "ropewalk/model/architectures/common.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "ropewalk/base/error.h"
+
+namespace ropewalk {
+namespace {
+
+Activation parse_activation(const ConfigFile& config, const CommonDefaults& defaults) {
+  static constexpr std::array<std::pair<std::string_view, Activation>, 10> kNames{
+      {{"silu", Activation::silu},
+       {"swish", Activation::silu},
+       {"gelu", Activation::gelu},
+       {"gelu_new", Activation::gelu_tanh},
+       {"gelu_fast", Activation::gelu_tanh},
+       {"gelu_pytorch_tanh", Activation::gelu_tanh},
+       {"gelu_tanh", Activation::gelu_tanh},
+       {"relu", Activation::relu},
+       {"relu2", Activation::relu_squared},
+       {"xielu", Activation::xielu}}};
+  const std::string name = config.text(defaults.activation_key, defaults.activation);
+  for (const auto& [known, activation] : kNames) {
+    if (known == name) return activation;
+  }
+  throw InputError("{}: key '{}': activation '{}' is unknown", config.source(), defaults.activation_key,
+                   name);
+}
+
+}  // namespace
+
+ModelConfig read_common(const ConfigFile& config, const CommonDefaults& defaults) {
+  constexpr int64_t kMaxLayers = 10000;
+  ModelConfig model;
+  model.n_layers = config.size("num_hidden_layers");
+  model.n_q_heads = config.size("num_attention_heads");
+  model.n_kv_heads = config.size("num_key_value_heads", model.n_q_heads);
+  model.d_model = config.size("hidden_size");
+  model.d_mlp = config.size("intermediate_size");
+  model.vocabulary_size = config.size("vocab_size");
+  model.embedding_rows = model.vocabulary_size;
+  model.max_positions = config.size("max_position_embeddings");
+  if (model.n_layers > kMaxLayers) {
+    throw InputError("{}: key 'num_hidden_layers': found {}, expected at most {}", config.source(),
+                     model.n_layers, kMaxLayers);
+  }
+  if (model.n_q_heads % model.n_kv_heads != 0) {
+    throw InputError("{}: {} query heads do not divide evenly among {} key heads", config.source(),
+                     model.n_q_heads, model.n_kv_heads);
+  }
+  if (config.has("head_dim")) {
+    model.d_head = config.size("head_dim");
+  } else if (defaults.d_head != 0) {
+    model.d_head = defaults.d_head;
+  } else if (model.d_model % model.n_q_heads == 0) {
+    model.d_head = model.d_model / model.n_q_heads;
+  } else {
+    throw InputError("{}: hidden_size {} is not a multiple of {} heads; write head_dim", config.source(),
+                     model.d_model, model.n_q_heads);
+  }
+  model.norm_eps = config.number(defaults.norm_eps_key, defaults.norm_eps);
+  model.activation = parse_activation(config, defaults);
+  model.attention_scale = 1 / std::sqrt(static_cast<double>(model.d_head));
+  model.layers.resize(static_cast<size_t>(model.n_layers));
+  return model;
+}
+
+RopeTraits rope_traits(const ModelConfig& config) {
+  RopeTraits traits;
+  traits.d_head = config.d_head;
+  traits.max_positions = config.max_positions;
+  return traits;
+}
+
+std::vector<std::string> read_layer_types(const ConfigFile& config, int64_t n_layers) {
+  if (!config.has("layer_types")) return {};
+  std::vector<std::string> types = config.texts("layer_types");
+  if (static_cast<int64_t>(types.size()) < n_layers) {
+    throw InputError("{}: key 'layer_types' lists {} layers, expected {}", config.source(), types.size(),
+                     n_layers);
+  }
+  types.resize(static_cast<size_t>(n_layers));
+  for (const std::string& type : types) {
+    if (type != "full_attention" && type != "sliding_attention") {
+      throw InputError("{}: key 'layer_types': '{}' is unknown; expected full_attention or sliding_attention",
+                       config.source(), type);
+    }
+  }
+  return types;
+}
+
+void apply_layer_types(ModelConfig& model, const std::vector<std::string>& types,
+                       std::optional<int64_t> window) {
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (types[i] == "sliding_attention") model.layers[i].window = window;
+  }
+}
+
+TensorSpec norm_tensor(const ModelConfig& config, const std::string& name,
+                       at::Tensor LayerWeights::*destination, bool after_qk) {
+  return {name + ".weight", {config.d_model}, destination, after_qk};
+}
+
+std::vector<TensorSpec> attention_tensors(const ModelConfig& c) {
+  std::vector<TensorSpec> specs{
+      {"self_attn.q_proj.weight", {c.q_width(), c.d_model}, &LayerWeights::qkv},
+      {"self_attn.k_proj.weight", {c.kv_width(), c.d_model}, &LayerWeights::qkv},
+      {"self_attn.v_proj.weight", {c.kv_width(), c.d_model}, &LayerWeights::qkv, true},
+      {"self_attn.o_proj.weight", {c.d_model, c.q_width()}, &LayerWeights::out, true}};
+  if (c.qkv_bias) {
+    specs.push_back({"self_attn.q_proj.bias", {c.q_width()}, &LayerWeights::qkv_bias});
+    specs.push_back({"self_attn.k_proj.bias", {c.kv_width()}, &LayerWeights::qkv_bias});
+    specs.push_back({"self_attn.v_proj.bias", {c.kv_width()}, &LayerWeights::qkv_bias, true});
+  }
+  if (c.out_bias) specs.push_back({"self_attn.o_proj.bias", {c.d_model}, &LayerWeights::out_bias, true});
+  if (c.qk_norm != QkNorm::none) {
+    const bool whole = c.qk_norm == QkNorm::whole_projection;
+    specs.push_back({"self_attn.q_norm.weight", {whole ? c.q_width() : c.d_head}, &LayerWeights::q_norm});
+    specs.push_back({"self_attn.k_norm.weight", {whole ? c.kv_width() : c.d_head}, &LayerWeights::k_norm});
+  }
+  return specs;
+}
+
+std::vector<TensorSpec> gated_mlp_tensors(const ModelConfig& c) {
+  std::vector<TensorSpec> specs{
+      {"mlp.gate_proj.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, true},
+      {"mlp.up_proj.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, true},
+      {"mlp.down_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, true}};
+  if (c.mlp_bias) {
+    specs.push_back({"mlp.gate_proj.bias", {c.d_mlp}, &LayerWeights::gate_up_bias, true});
+    specs.push_back({"mlp.up_proj.bias", {c.d_mlp}, &LayerWeights::gate_up_bias, true});
+    specs.push_back({"mlp.down_proj.bias", {c.d_model}, &LayerWeights::down_bias, true});
+  }
+  return specs;
+}
+
+std::vector<TensorSpec> pre_norm_tensors(const ModelConfig& config) {
+  return join({{norm_tensor(config, "input_layernorm", &LayerWeights::attn_norm, false)},
+               attention_tensors(config),
+               {norm_tensor(config, "post_attention_layernorm", &LayerWeights::mlp_norm, true)},
+               gated_mlp_tensors(config)});
+}
+
+std::vector<TensorSpec> join(std::initializer_list<std::vector<TensorSpec>> parts) {
+  std::vector<TensorSpec> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+}  // namespace ropewalk

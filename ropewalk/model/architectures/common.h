@@ -1,0 +1,46 @@
+#pragma once
+
+// What the architecture files share: reading common keys, naming common tensors.
+
+#include <string>
+#include <vector>
+
+#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/model/architecture.h"
+
+namespace ropewalk {
+
+// What a family assumes when config.json leaves a key out. Zero: the key must be there.
+struct CommonDefaults {
+  double norm_eps = 1e-6;
+  const char* norm_eps_key = "rms_norm_eps";
+  int64_t d_head = 0;                     // 0: hidden_size / num_attention_heads
+  const char* activation_key = "hidden_act";
+  const char* activation = "silu";
+};
+
+// Sizes, heads, activation, norm_eps; every layer full attention with RoPE; no biases; attention scale
+// 1/sqrt(d_head). Refuses sizes that do not fit together.
+ModelConfig read_common(const ConfigFile& config, const CommonDefaults& defaults = {});
+
+RopeTraits rope_traits(const ModelConfig& config);
+
+// config.json's layer_types, one a layer, or empty. Only full_attention and sliding_attention pass.
+std::vector<std::string> read_layer_types(const ConfigFile& config, int64_t n_layers);
+
+// Gives layers whose type is sliding_attention this window; nothing where there is no window.
+void apply_layer_types(ModelConfig& model, const std::vector<std::string>& types,
+                       std::optional<int64_t> window);
+
+// Tensor lists. Biases follow the flags in ModelConfig.
+std::vector<TensorSpec> attention_tensors(const ModelConfig& config);  // q, k, v, o projections
+std::vector<TensorSpec> gated_mlp_tensors(const ModelConfig& config);  // gate, up, down projections
+TensorSpec norm_tensor(const ModelConfig& config, const std::string& name,
+                       at::Tensor LayerWeights::*destination, bool after_qk);
+
+// Llama's layer: a norm before attention, one before the gated MLP.
+std::vector<TensorSpec> pre_norm_tensors(const ModelConfig& config);
+
+std::vector<TensorSpec> join(std::initializer_list<std::vector<TensorSpec>> parts);
+
+}  // namespace ropewalk

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ropewalk/kernels/elementwise.h"
+#include "ropewalk/model/rope.h"
+
+namespace ropewalk {
+
+enum class NormKind {
+  rms,           // x / rms(x) * weight
+  rms_plus_one,  // x / rms(x) * (1 + weight)
+  layer,         // LayerNorm with weight and bias
+};
+
+// Whether queries and keys are normalised after their projection, before RoPE.
+enum class QkNorm { none, per_head, whole_projection };
+
+struct LayerConfig {
+  bool self_attention = true;      // false: skipped on text (mllama's cross-attention layers)
+  bool rope = true;                // false: a NoPE layer
+  int rope_index = 0;              // into ModelConfig::ropes
+  std::optional<int64_t> window;   // sliding attention: tokens seen, the current one included
+};
+
+// What a model is, reduced to what the forward pass needs. Words for sizes follow TransformerLens.
+struct ModelConfig {
+  std::string architecture;        // config.json's model_type, of the text part
+  int64_t n_layers = 0;
+  int64_t n_q_heads = 0;
+  int64_t n_kv_heads = 0;
+  int64_t d_model = 0;
+  int64_t d_head = 0;
+  int64_t d_mlp = 0;
+  int64_t vocabulary_size = 0;
+  int64_t embedding_rows = 0;      // of the embedding table; at least vocabulary_size
+  int64_t max_positions = 0;       // max_position_embeddings
+
+  NormKind norm = NormKind::rms;
+  double norm_eps = 0;
+  QkNorm qk_norm = QkNorm::none;
+  Activation activation = Activation::silu;
+  bool qkv_bias = false;
+  bool out_bias = false;
+  bool mlp_bias = false;
+  bool parallel_residual = false;  // attention and MLP both read the layer's input
+  double attention_scale = 0;
+  double embedding_scale = 1;
+
+  // Queries times 1 + beta * log(1 + floor(t / original_context)), after RoPE (ministral3).
+  struct QueryScaling {
+    double beta = 0;
+    int64_t original_context = 0;
+  };
+  std::optional<QueryScaling> query_scaling;
+
+  std::vector<RopeSettings> ropes;
+  std::vector<LayerConfig> layers;
+
+  int64_t q_width() const { return n_q_heads * d_head; }
+  int64_t kv_width() const { return n_kv_heads * d_head; }
+};
+
+}  // namespace ropewalk

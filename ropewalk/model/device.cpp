@@ -1,0 +1,76 @@
+#include "ropewalk/model/device.h"
+
+#include <c10/core/CachingDeviceAllocator.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <fstream>
+
+#include "ropewalk/base/error.h"
+
+namespace ropewalk {
+namespace {
+
+bool cpu_multiplies_bfloat16() {
+#if defined(__x86_64__)
+  constexpr unsigned kAmxBf16 = 1U << 22;     // leaf 7.0, edx
+  constexpr unsigned kAvx512Bf16 = 1U << 5;   // leaf 7.1, eax
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kAmxBf16) != 0) return true;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvx512Bf16) != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+at::Device parse_device(const std::string& name) {
+  if (name == "cpu") return at::Device(at::kCPU);
+  if (name == "auto") return at::Device(at::hasCUDA() ? at::kCUDA : at::kCPU);
+  if (name == "cuda" || name.starts_with("cuda:")) {
+    if (!at::hasCUDA()) {
+      throw SystemError("--device {}: no CUDA device here, or torch was built without CUDA; use --device cpu",
+                        name);
+    }
+    try {
+      return at::Device(name);
+    } catch (const c10::Error&) {
+      // falls through to the message below
+    }
+  }
+  throw UsageError("--device '{}' is unknown; use auto, cpu or cuda", name);
+}
+
+at::ScalarType parse_dtype(const std::string& name, const at::Device& device) {
+  if (name == "float32") return at::kFloat;
+  if (name == "bfloat16") return at::kBFloat16;
+  if (name == "auto") {
+    return device.is_cuda() || cpu_multiplies_bfloat16() ? at::kBFloat16 : at::kFloat;
+  }
+  throw UsageError("--dtype '{}' is unknown; use auto, float32 or bfloat16", name);
+}
+
+std::string dtype_name(at::ScalarType dtype) { return dtype == at::kBFloat16 ? "bfloat16" : "float32"; }
+
+int64_t default_memory(const at::Device& device) {
+  if (device.is_cuda()) {
+    const auto [free, total] = c10::getDeviceAllocator(at::kCUDA)->getMemoryInfo(device.index());
+    return static_cast<int64_t>(static_cast<double>(free) * 0.8);
+  }
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  int64_t kib = 0;
+  while (file >> word) {
+    if (word == "MemAvailable:" && file >> kib) return kib * 1024 / 5 * 4;
+  }
+  return int64_t{8} << 30;
+}
+
+void use_exact_float32() {
+  at::globalContext().setFloat32MatmulPrecision("highest");
+  at::globalContext().setAllowTF32CuDNN(false);
+}
+
+}  // namespace ropewalk

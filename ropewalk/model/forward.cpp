@@ -1,0 +1,91 @@
+#include "ropewalk/model/forward.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/model/layer.h"
+#include "ropewalk/model/layer_stream.h"
+
+namespace ropewalk {
+namespace {
+
+// Tables by (rope settings, length): documents of one length share theirs. Only the latest length is
+// kept, as lengths mostly agree and tables of long documents are large.
+class RopeTables {
+ public:
+  RopeTables(const ModelConfig& config, at::Device device) : config_(config), device_(device) {}
+
+  const RopeTable* find(const LayerConfig& layer, int64_t tokens) {
+    if (!layer.rope) return nullptr;
+    if (tokens != tokens_) tables_.clear();
+    tokens_ = tokens;
+    auto [place, added] = tables_.try_emplace(layer.rope_index);
+    if (added) {
+      place->second =
+          make_rope_table(config_.ropes[static_cast<size_t>(layer.rope_index)], tokens, device_);
+    }
+    return &place->second;
+  }
+
+ private:
+  const ModelConfig& config_;
+  at::Device device_;
+  int64_t tokens_ = -1;
+  std::map<int, RopeTable> tables_;
+};
+
+}  // namespace
+
+void run_forward(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
+                 std::span<const Document> documents, Collector& collector,
+                 const ForwardOptions& options) {
+  const c10::InferenceMode no_autograd;
+  const int64_t bytes_per_token = config.d_model * weights.element_size();
+  size_t longest = 0;
+  for (const Document& document : documents) longest = std::max(longest, document.tokens.size());
+  const MemoryPlan plan =
+      plan_memory(memory_needs(weights, last_layer, static_cast<int64_t>(longest) * bytes_per_token),
+                  options.memory);
+  const auto groups = group_documents(documents, bytes_per_token, plan);
+  log::debug("{} documents in {} groups, weights {}", documents.size(), groups.size(),
+             plan.keep_weights ? "kept" : "streamed");
+
+  LayerStream stream(weights, last_layer, plan);
+  RopeTables tables(config, weights.device());
+  for (size_t g = 0; g < groups.size(); ++g) {
+    std::vector<at::Tensor> hidden;  // of each document, [T, d_model]
+    for (const Document& document : groups[g]) hidden.push_back(weights.embed(document.tokens));
+    for (int64_t layer = 0; layer <= last_layer; ++layer) {
+      const LayerConfig& layer_config = config.layers[static_cast<size_t>(layer)];
+      const auto layer_weights = stream.take(layer, g + 1 < groups.size());
+      const bool wanted = collector.wants(layer);
+      for (size_t i = 0; i < groups[g].size(); ++i) {
+        throw_if_interrupted();
+        const Document& document = groups[g][i];
+        if (layer_config.self_attention) {
+          const auto tokens = static_cast<int64_t>(document.tokens.size());
+          Projection projection = project(config, *layer_weights, hidden[i]);
+          if (wanted && options.point == CapturePoint::pre_rope) {
+            collector.collect({layer, &document, projection.q, projection.k});
+          }
+          position(config, layer_config, tables.find(layer_config, tokens), projection);
+          if (wanted && options.point == CapturePoint::post_rope) {
+            collector.collect({layer, &document, projection.q, projection.k});
+          }
+          if (layer < last_layer) {
+            hidden[i] = finish_layer(config, layer_config, *layer_weights, std::move(hidden[i]),
+                                     std::move(projection));
+          }
+        }
+        if (options.progress) options.progress(layer, static_cast<int64_t>(document.tokens.size()));
+      }
+      if (wanted) collector.end_layer(layer);
+    }
+    collector.end_group();
+  }
+}
+
+}  // namespace ropewalk

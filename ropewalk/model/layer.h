@@ -1,0 +1,33 @@
+#pragma once
+
+#include "ropewalk/kernels/torch.h"
+#include "ropewalk/model/config.h"
+#include "ropewalk/model/rope.h"
+#include "ropewalk/model/weights.h"
+
+namespace ropewalk {
+
+// A document's queries, keys and values in one layer, after q/k norm and before RoPE:
+// q [n_q_heads, T, d_head], k and v [n_kv_heads, T, d_head]; v is undefined in the last layer.
+struct Projection {
+  at::Tensor q;
+  at::Tensor k;
+  at::Tensor v;
+};
+
+// hidden [T, d_model] → Projection
+Projection project(const ModelConfig& config, const LayerWeights& weights, const at::Tensor& hidden);
+
+// Applies RoPE (where the layer has it; `table` may be null otherwise) and query scaling: what the dot
+// product sees.
+void position(const ModelConfig& config, const LayerConfig& layer, const RopeTable* table,
+              Projection& projection);
+
+// The rest of the layer: attention, output projection, MLP, residuals. Returns [T, d_model].
+at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer, const LayerWeights& weights,
+                        at::Tensor hidden, Projection projection);
+
+// Bytes one document of `tokens` may need inside a layer, beyond its hidden state.
+int64_t layer_workspace(const ModelConfig& config, int64_t tokens, int64_t element_size);
+
+}  // namespace ropewalk

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <future>
+#include <memory>
+#include <vector>
+
+#include "ropewalk/model/memory_plan.h"
+#include "ropewalk/model/weights.h"
+
+namespace ropewalk {
+
+// Hands out layers in order 0 … last, again and again, one round a group of documents. The next layer
+// is read on another thread while the current one computes; all stay in memory where the plan says so.
+class LayerStream {
+ public:
+  LayerStream(const WeightReader& reader, int64_t last_layer, const MemoryPlan& plan);
+  ~LayerStream();
+
+  // The weights of `layer`, which must be the one after the last taken (0 after the last layer).
+  // `more` says whether another round follows, so that nothing is read in vain.
+  std::shared_ptr<const LayerWeights> take(int64_t layer, bool more);
+
+ private:
+  void prefetch(int64_t layer);
+
+  const WeightReader& reader_;
+  int64_t last_layer_;
+  MemoryPlan plan_;
+  std::vector<std::shared_ptr<const LayerWeights>> kept_;
+  std::future<LayerWeights> next_;
+  int64_t next_layer_ = -1;
+};
+
+}  // namespace ropewalk

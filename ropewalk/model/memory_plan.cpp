@@ -1,0 +1,61 @@
+#include "ropewalk/model/memory_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/units.h"
+#include "ropewalk/model/weights.h"
+
+namespace ropewalk {
+
+MemoryNeeds memory_needs(const WeightReader& weights, int64_t last_layer, int64_t hidden_bytes) {
+  MemoryNeeds needs;
+  for (int64_t layer = 0; layer <= last_layer; ++layer) {
+    needs.layer_bytes.push_back(weights.layer_bytes(layer));
+  }
+  needs.longest_hidden = hidden_bytes;
+  return needs;
+}
+
+MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget) {
+  const int64_t all = std::accumulate(needs.layer_bytes.begin(), needs.layer_bytes.end(), int64_t{0});
+  const int64_t one = *std::max_element(needs.layer_bytes.begin(), needs.layer_bytes.end());
+  MemoryPlan plan;
+  if (all + needs.longest_hidden <= budget) {
+    plan.keep_weights = true;
+    plan.layers_ahead = 1;
+    plan.weights = all;
+  } else if (2 * one + needs.longest_hidden <= budget) {
+    plan.layers_ahead = 1;
+    plan.weights = 2 * one;
+  } else if (one + needs.longest_hidden <= budget) {
+    plan.weights = one;
+  } else {
+    throw UsageError("--memory {} is too small: one layer's weights ({}) and one document ({}) need {}",
+                     format_bytes(budget), format_bytes(one), format_bytes(needs.longest_hidden),
+                     format_bytes(one + needs.longest_hidden));
+  }
+  plan.hidden_budget = budget - plan.weights;
+  return plan;
+}
+
+std::vector<std::span<const Document>> group_documents(std::span<const Document> documents,
+                                                       int64_t bytes_per_token, const MemoryPlan& plan) {
+  std::vector<std::span<const Document>> groups;
+  size_t begin = 0;
+  int64_t used = 0;
+  for (size_t i = 0; i < documents.size(); ++i) {
+    const int64_t bytes = static_cast<int64_t>(documents[i].tokens.size()) * bytes_per_token;
+    if (i > begin && used + bytes > plan.hidden_budget) {
+      groups.push_back(documents.subspan(begin, i - begin));
+      begin = i;
+      used = 0;
+    }
+    used += bytes;
+  }
+  if (begin < documents.size()) groups.push_back(documents.subspan(begin));
+  return groups;
+}
+
+}  // namespace ropewalk

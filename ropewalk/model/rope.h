@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ropewalk/kernels/torch.h"
+
+namespace ropewalk {
+
+class ConfigFile;
+
+enum class RopeType { standard, linear, dynamic, llama3, yarn };
+
+// "default", "linear", …: as config.json spells it.
+std::string rope_type_name(RopeType type);
+
+// One set of rotary parameters, whatever spelling it came from.
+struct RopeSettings {
+  RopeType type = RopeType::standard;
+  double theta = 0;
+  int64_t rotary_dim = 0;     // dimensions rotated, from the front of the head
+  bool interleaved = false;   // pairs (2i, 2i+1) rather than (i, i + rotary_dim/2)
+  int64_t max_positions = 0;  // max_position_embeddings, which dynamic scaling starts from
+
+  double factor = 1;                    // linear, dynamic, llama3, yarn
+  int64_t original_context = 0;         // llama3, yarn
+  double low_freq_factor = 0;           // llama3
+  double high_freq_factor = 0;          // llama3
+  double beta_fast = 32;                // yarn
+  double beta_slow = 1;                 // yarn
+  bool truncate = true;                 // yarn
+  std::optional<double> attention_factor;  // yarn
+  std::optional<double> mscale;            // yarn
+  std::optional<double> mscale_all_dim;    // yarn
+};
+
+// What a family knows about its rotary embedding beyond config.json.
+struct RopeTraits {
+  int64_t d_head = 0;
+  int64_t max_positions = 0;
+  bool interleaved = false;
+  // Families that rotate only part of the head say which part when config.json does not; the others
+  // refuse a partial_rotary_factor other than 1.
+  std::optional<double> default_partial;
+  const char* theta_key = "rope_theta";      // top-level spelling
+  const char* partial_key = "partial_rotary_factor";
+};
+
+// Reads the rotary parameters of config.json in the order of docs/architectures.md: `rope_parameters`
+// (of `layer_type` where they are nested), else the top-level `rope_scaling` and theta. A missing theta
+// is an InputError that says what to write.
+RopeSettings read_rope(const ConfigFile& config, const RopeTraits& traits,
+                       const std::string& layer_type = "full_attention");
+
+// Cosines and sines of every position, [tokens, rotary_dim / 2] float32 each, attention factor included.
+// The operations and their order are those of transformers, in float32: at position 65,536 another
+// order of rounding would already differ in the third decimal.
+struct RopeTable {
+  at::Tensor cos;
+  at::Tensor sin;
+};
+RopeTable make_rope_table(const RopeSettings& settings, int64_t tokens, const at::Device& device);
+
+}  // namespace ropewalk

@@ -1,0 +1,172 @@
+#include "ropewalk/model/weights.h"
+
+#include <array>
+#include <cstring>
+#include <numeric>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/model/architecture.h"
+
+namespace ropewalk {
+namespace {
+
+at::ScalarType scalar_type(StoredType type) {
+  switch (type) {
+    case StoredType::f16:
+      return at::kHalf;
+    case StoredType::bf16:
+      return at::kBFloat16;
+    default:
+      return at::kFloat;
+  }
+}
+
+// The stored tensor, on the file's mapping.
+at::Tensor view_of(const TensorView& view) {
+  return at::from_blob(const_cast<std::byte*>(view.data()), view.info->shape,
+                       at::TensorOptions().dtype(scalar_type(view.info->type)));
+}
+
+int64_t rows_of(const TensorSpec& spec, bool only_qk) {
+  if (spec.shape.empty()) return 1;
+  return spec.fused_heads > 0 && only_qk ? spec.shape[0] / 3 * 2 : spec.shape[0];
+}
+
+int64_t row_elements(const TensorSpec& spec) {
+  return std::accumulate(spec.shape.begin() + (spec.shape.empty() ? 0 : 1), spec.shape.end(), int64_t{1},
+                         std::multiplies<>());
+}
+
+// From rows ordered [heads, 3, d_head] to [3, heads, d_head], or its first two thirds.
+at::Tensor split_fused(const at::Tensor& source, int64_t heads, bool only_qk) {
+  std::vector<int64_t> shape{heads, 3, source.size(0) / (3 * heads)};
+  shape.insert(shape.end(), source.sizes().begin() + 1, source.sizes().end());
+  at::Tensor parts = source.view(shape).transpose(0, 1);
+  if (only_qk) parts = parts.slice(0, 0, 2);
+  std::vector<int64_t> flat(source.sizes().begin(), source.sizes().end());
+  flat[0] = -1;
+  return parts.reshape(flat);
+}
+
+}  // namespace
+
+WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& architecture,
+                           const ModelConfig& config, int64_t last_layer, at::ScalarType dtype,
+                           at::Device device)
+    : checkpoint_(checkpoint),
+      architecture_(architecture),
+      config_(config),
+      last_layer_(last_layer),
+      dtype_(dtype),
+      device_(device) {
+  // Where a library puts the language model inside a larger one, and whether it was saved with a head.
+  static constexpr std::array<const char*, 5> kPrefixes{"model.", "gpt_neox.", "", "language_model.model.",
+                                                        "model.language_model."};
+  const std::string embedding(architecture.embedding);
+  bool found = false;
+  for (const char* prefix : kPrefixes) {
+    if (checkpoint.has(prefix + embedding)) {
+      prefix_ = prefix;
+      found = true;
+      break;
+    }
+  }
+  if (!found) {
+    throw InputError("{}: tensor '*{}' is missing under any known prefix", checkpoint.folder().string(),
+                     embedding);
+  }
+  check_shape(prefix_ + embedding, {config.embedding_rows, config.d_model});
+  for (int64_t layer = 0; layer <= last_layer; ++layer) {
+    for (const TensorSpec& spec : specs(layer)) check_shape(layer_prefix(layer) + spec.name, spec.shape);
+  }
+}
+
+std::string WeightReader::layer_prefix(int64_t layer) const {
+  return fmt::format("{}layers.{}.", prefix_, layer);
+}
+
+void WeightReader::check_shape(const std::string& name, const std::vector<int64_t>& shape) const {
+  const TensorView view = checkpoint_.tensor(name);
+  if (view.info->shape != shape) {
+    throw InputError("{}: tensor '{}' has shape {}, expected {} from config.json",
+                     view.shard->path().string(), name, format_shape(view.info->shape),
+                     format_shape(shape));
+  }
+}
+
+std::vector<TensorSpec> WeightReader::specs(int64_t layer) const {
+  std::vector<TensorSpec> needed;
+  if (!config_.layers[static_cast<size_t>(layer)].self_attention) return needed;
+  for (TensorSpec& spec : architecture_.layer_tensors(config_)) {
+    if (layer == last_layer_ && spec.after_qk) continue;
+    if (spec.optional && !checkpoint_.has(layer_prefix(layer) + spec.name)) continue;
+    needed.push_back(std::move(spec));
+  }
+  return needed;
+}
+
+int64_t WeightReader::layer_bytes(int64_t layer) const {
+  int64_t elements = 0;
+  for (const TensorSpec& spec : specs(layer)) {
+    elements += rows_of(spec, layer == last_layer_) * row_elements(spec);
+  }
+  return elements * static_cast<int64_t>(c10::elementSize(dtype_));
+}
+
+LayerWeights WeightReader::load(int64_t layer) const {
+  const c10::InferenceMode no_autograd;
+  const bool only_qk = layer == last_layer_;
+  const std::vector<TensorSpec> needed = specs(layer);
+  LayerWeights weights;
+  // On a GPU the host copy is pinned, so that it crosses the bus while the GPU computes.
+  const auto options = at::TensorOptions().dtype(dtype_).pinned_memory(device_.is_cuda());
+  for (const TensorSpec& spec : needed) {
+    if ((weights.*spec.destination).defined()) continue;  // filled with its first part
+    int64_t rows = 0;
+    for (const TensorSpec& part : needed) {
+      if (part.destination == spec.destination) rows += rows_of(part, only_qk);
+    }
+    std::vector<int64_t> shape = spec.shape;
+    if (!shape.empty()) shape[0] = rows;
+    at::Tensor whole = at::empty(shape, options);
+    int64_t row = 0;
+    for (const TensorSpec& part : needed) {
+      if (part.destination != spec.destination) continue;
+      const TensorView view = checkpoint_.tensor(layer_prefix(layer) + part.name);
+      at::Tensor source = view_of(view);
+      if (part.fused_heads > 0) source = split_fused(source, part.fused_heads, only_qk);
+      const int64_t count = rows_of(part, only_qk);
+      (shape.empty() ? whole : whole.slice(0, row, row + count)).copy_(source);
+      row += count;
+      view.shard->file().release(view.info->offset, view.info->bytes);
+    }
+    weights.*spec.destination = device_.is_cuda() ? whole.to(device_, /*non_blocking=*/true) : whole;
+  }
+  return weights;
+}
+
+at::Tensor WeightReader::embed(std::span<const int32_t> tokens) const {
+  const TensorView view = checkpoint_.tensor(prefix_ + std::string(architecture_.embedding));
+  const at::Tensor table = view_of(view);
+  const auto row_bytes = static_cast<size_t>(view.info->bytes / view.info->shape[0]);
+  at::Tensor rows =
+      at::empty({static_cast<int64_t>(tokens.size()), config_.d_model}, table.options());
+  auto* destination = static_cast<std::byte*>(rows.data_ptr());
+  for (const int32_t token : tokens) {
+    if (token < 0 || token >= config_.embedding_rows) {
+      throw InputError("token id {} is outside the model's vocabulary of {}", token,
+                       config_.embedding_rows);
+    }
+    std::memcpy(destination, view.data() + static_cast<size_t>(token) * row_bytes, row_bytes);
+    destination += row_bytes;
+  }
+  view.shard->file().release(view.info->offset, view.info->bytes);
+  at::Tensor hidden = rows.to(dtype_);
+  if (config_.embedding_scale != 1) {
+    // The scale itself is rounded to the model's dtype, as in training.
+    hidden = hidden * at::full({}, config_.embedding_scale, hidden.options());
+  }
+  return hidden.to(device_);
+}
+
+}  // namespace ropewalk
