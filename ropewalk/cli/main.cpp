@@ -1,5 +1,76 @@
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
-#include "ropewalk/base/version.h"
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <string>
 
-int main() { fmt::print("{}\n", ropewalk::version_details()); }
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/version.h"
+#include "ropewalk/cli/verbs.h"
+
+namespace {
+
+// Exit codes; docs/cli.md lists them.
+enum ExitCode { kOk = 0, kInternal = 1, kUsage = 2, kInput = 3, kSystem = 4, kSignal = 128 };
+
+int fail(int code, std::string_view message) {
+  std::string line(message.substr(0, message.find('\n')));  // torch adds a stack trace
+  ropewalk::log::error("{}", line);
+  return code;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Ropewalk watches attention heads learn position.", "ropewalk");
+  app.set_version_flag("--version", ropewalk::version_details());
+  app.require_subcommand(1);
+  app.fallthrough();
+  bool quiet = false;
+  std::string level = "info";
+  app.add_flag("--quiet", quiet, "Warnings and errors only, no progress");
+  app.add_option("--log-level", level, "debug, info, warning, error or off")->capture_default_str();
+  app.parse_complete_callback([&] {
+    ropewalk::log::set_level(quiet ? ropewalk::log::Level::warning : ropewalk::log::parse_level(level));
+  });
+  ropewalk::cli::add_capture(app);
+  ropewalk::cli::add_inspect(app);
+  app.footer("Exit codes: 0 done, 1 internal error, 2 wrong command line, 3 bad input file,\n"
+             "4 the machine refused (files, disk, memory, device), 128 + n ended by signal n.");
+  try {
+    app.parse(argc, argv);
+    return kOk;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return fail(kUsage, std::string(error.what()) + "; see ropewalk --help");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ropewalk::install_interrupt_handlers();
+  try {
+    return run(argc, argv);
+  } catch (const ropewalk::UsageError& error) {
+    return fail(kUsage, error.what());
+  } catch (const ropewalk::InputError& error) {
+    return fail(kInput, error.what());
+  } catch (const ropewalk::SystemError& error) {
+    return fail(kSystem, error.what());
+  } catch (const ropewalk::Interrupted& error) {
+    return fail(kSignal + error.signal(), error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(kSystem, "out of memory; give a smaller --memory or --context");
+  } catch (const c10::Error& error) {
+    const std::string_view what = error.what_without_backtrace();
+    const bool memory = what.find("memory") != std::string_view::npos;
+    return memory ? fail(kSystem, fmt::format("out of memory; give a smaller --memory or --context ({})", what))
+                  : fail(kInternal, what);
+  } catch (const std::exception& error) {
+    return fail(kInternal, error.what());
+  }
+}

@@ -1,0 +1,26 @@
+#include "ropewalk/study/inspect.h"
+
+#include <fmt/format.h>
+
+#include "ropewalk/cli/options.h"
+#include "ropewalk/cli/verbs.h"
+
+namespace ropewalk::cli {
+
+void add_inspect(CLI::App& app) {
+  struct Arguments {
+    ModelArguments model;
+    bool json = false;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb =
+      app.add_subcommand("inspect", "Show layers, heads, RoPE, memory and cost; no weight is read");
+  add_model_arguments(*verb, arguments->model);
+  verb->add_flag("--json", arguments->json, "Print JSON");
+  verb->callback([arguments] {
+    const Json inspection = inspect_model(open_model(arguments->model.settle()));
+    fmt::print("{}", arguments->json ? inspection.dump(2) + "\n" : format_inspection(inspection));
+  });
+}
+
+}  // namespace ropewalk::cli

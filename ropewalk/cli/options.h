@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "ropewalk/study/open_model.h"
+
+namespace ropewalk::cli {
+
+// The options every verb on a model shares. The string holds what must be parsed after the command line.
+struct ModelArguments {
+  ModelOptions options;
+  std::string memory;
+  std::string revision;
+  int threads = 0;
+
+  // The options, with sizes parsed and threads set.
+  ModelOptions settle() const;
+};
+
+void add_model_arguments(CLI::App& verb, ModelArguments& arguments);
+
+}  // namespace ropewalk::cli

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace ropewalk::cli {
+
+// Each adds its verb to the program. The verb's work runs from its callback and reports failure by
+// throwing one of the errors of base/error.h.
+void add_capture(CLI::App& app);
+void add_inspect(CLI::App& app);
+
+}  // namespace ropewalk::cli

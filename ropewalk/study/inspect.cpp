@@ -1,0 +1,169 @@
+#include "ropewalk/study/inspect.h"
+
+#include <fmt/ranges.h>
+
+#include <numeric>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/units.h"
+#include "ropewalk/model/device.h"
+#include "ropewalk/model/layer.h"
+#include "ropewalk/model/memory_plan.h"
+
+namespace ropewalk {
+namespace {
+
+// The program's code, torch's and Arrow's libraries and their start-up state, measured on x86-64 Linux
+// (tests/golden/test_models.py compares), with the buffer of the vectors writer.
+constexpr int64_t kProgram = int64_t{400} << 20;
+
+Json describe_rope(const RopeSettings& rope) {
+  Json json{{"type", rope_type_name(rope.type)},
+            {"theta", rope.theta},
+            {"rotary_dim", rope.rotary_dim},
+            {"interleaved", rope.interleaved}};
+  if (rope.type != RopeType::standard) json["factor"] = rope.factor;
+  if (rope.original_context > 0) json["original_context"] = rope.original_context;
+  return json;
+}
+
+// Multiply-adds of one document, twice: projections and MLP by weights, attention by the causal half.
+double flops_per_document(const OpenModel& model) {
+  const ModelConfig& c = model.text.config;
+  const auto tokens = static_cast<double>(model.context);
+  double flops = 0;
+  for (int64_t i = 0; i <= model.last_layer; ++i) {
+    const LayerConfig& layer = c.layers[static_cast<size_t>(i)];
+    if (!layer.self_attention) continue;
+    const auto model_width = static_cast<double>(c.d_model);
+    const auto qk = static_cast<double>(c.q_width() + c.kv_width());
+    flops += 2 * tokens * model_width * qk;
+    if (i == model.last_layer) continue;
+    const double span = layer.window ? std::min(tokens, static_cast<double>(*layer.window)) : tokens;
+    const auto width = static_cast<double>(c.q_width());
+    const double gate = c.activation == Activation::xielu || c.norm == NormKind::layer ? 2 : 3;
+    flops += 2 * tokens * model_width * (static_cast<double>(c.kv_width()) + width) +
+             2 * tokens * model_width * static_cast<double>(c.d_mlp) * gate +
+             2 * 2 * width * span * (tokens - span / 2);
+  }
+  return flops;
+}
+
+std::string ranges(const std::vector<int64_t>& layers) {
+  std::string text;
+  for (size_t i = 0; i < layers.size();) {
+    size_t end = i;
+    while (end + 1 < layers.size() && layers[end + 1] == layers[end] + 1) ++end;
+    if (!text.empty()) text += ", ";
+    text += end > i ? fmt::format("{}–{}", layers[i], layers[end]) : fmt::format("{}", layers[i]);
+    i = end + 1;
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+Json describe_config(const ModelConfig& config) {
+  Json json{{"architecture", config.architecture},
+            {"layers", config.n_layers},
+            {"n_q_heads", config.n_q_heads},
+            {"n_kv_heads", config.n_kv_heads},
+            {"head_dim", config.d_head},
+            {"d_model", config.d_model},
+            {"d_mlp", config.d_mlp},
+            {"vocabulary", config.vocabulary_size},
+            {"max_position_embeddings", config.max_positions}};
+  json["rope"] = Json::array();
+  for (const RopeSettings& rope : config.ropes) json["rope"].push_back(describe_rope(rope));
+  std::vector<int64_t> nope;
+  std::vector<int64_t> skipped;
+  Json windows = Json::object();
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    const LayerConfig& layer = config.layers[i];
+    const auto index = static_cast<int64_t>(i);
+    if (!layer.self_attention) skipped.push_back(index);
+    if (layer.self_attention && !layer.rope) nope.push_back(index);
+    if (layer.window) windows[std::to_string(i)] = *layer.window;
+  }
+  json["nope_layers"] = nope;
+  json["skipped_layers"] = skipped;
+  json["sliding_windows"] = windows;
+  return json;
+}
+
+Json inspect_model(const OpenModel& model) {
+  const ModelConfig& config = model.text.config;
+  const WeightReader weights(*model.checkpoint, *model.text.architecture, config, model.last_layer,
+                             model.dtype, model.device);
+  const int64_t hidden = model.context * config.d_model * weights.element_size();
+  const MemoryNeeds needs = memory_needs(weights, model.last_layer, hidden);
+  Json json = describe_config(config);
+  json["model"] = model.checkpoint->folder().string();
+  json["context"] = model.context;
+  json["dtype"] = dtype_name(model.dtype);
+  json["device"] = model.device.is_cuda() ? "cuda" : "cpu";
+  json["heads"] = model.heads.size();
+  json["last_layer"] = model.last_layer;
+  json["sliding_layers"] = model.sliding_layers;
+  json["weights"] = {
+      {"files", model.checkpoint->shards().size()},
+      {"file_bytes", model.checkpoint->size()},
+      {"needed_bytes", std::accumulate(needs.layer_bytes.begin(), needs.layer_bytes.end(), int64_t{0})}};
+  const MemoryPlan plan = plan_memory(needs, model.memory);
+  json["memory"] = {{"budget_bytes", model.memory},
+                    {"weights_bytes", plan.weights},
+                    {"weights_streamed", !plan.keep_weights},
+                    {"hidden_bytes_per_document", hidden},
+                    {"documents_per_group", std::max<int64_t>(1, plan.hidden_budget / hidden)},
+                    {"activations_bytes", layer_workspace(config, model.context, weights.element_size())},
+                    {"program_bytes", kProgram + kVectorsBuffer}};
+  json["flops_per_document"] = flops_per_document(model);
+  return json;
+}
+
+std::string format_inspection(const Json& j) {
+  std::string text;
+  const auto line = [&](std::string_view name, const std::string& value) {
+    text += fmt::format("{:<14}{}\n", name, value);
+  };
+  const auto bytes = [](const Json& value) { return format_bytes(value.get<int64_t>()); };
+  line("model", fmt::format("{} ({})", j["model"].get<std::string>(), j["architecture"].get<std::string>()));
+  line("layers", fmt::format("{}, d_model {}, d_mlp {}", j["layers"].get<int64_t>(),
+                             j["d_model"].get<int64_t>(), j["d_mlp"].get<int64_t>()));
+  line("heads", fmt::format("{} query, {} key, {} dimensions each", j["n_q_heads"].get<int64_t>(),
+                            j["n_kv_heads"].get<int64_t>(), j["head_dim"].get<int64_t>()));
+  for (const Json& rope : j["rope"]) {
+    std::string value = fmt::format("{}, theta {}, {} dimensions{}", rope["type"].get<std::string>(),
+                                    rope["theta"].get<double>(), rope["rotary_dim"].get<int64_t>(),
+                                    rope["interleaved"].get<bool>() ? ", interleaved" : "");
+    if (rope.contains("factor")) value += fmt::format(", factor {}", rope["factor"].get<double>());
+    line("RoPE", value);
+  }
+  line("NoPE layers", ranges(j["nope_layers"].get<std::vector<int64_t>>()));
+  if (!j["skipped_layers"].empty()) {
+    line("skipped", ranges(j["skipped_layers"].get<std::vector<int64_t>>()) + " (cross-attention)");
+  }
+  line("sliding", j["sliding_windows"].empty()
+                      ? "none"
+                      : fmt::format("layers {} at context {}",
+                                    ranges(j["sliding_layers"].get<std::vector<int64_t>>()),
+                                    j["context"].get<int64_t>()));
+  line("context", fmt::format("{} tokens (max_position_embeddings {})", j["context"].get<int64_t>(),
+                              j["max_position_embeddings"].get<int64_t>()));
+  line("measured", fmt::format("{} query heads, layers 0–{}", j["heads"].get<int64_t>(),
+                               j["last_layer"].get<int64_t>()));
+  line("weights", fmt::format("{} in {} file(s); {} needed as {} on {}", bytes(j["weights"]["file_bytes"]),
+                              j["weights"]["files"].get<int64_t>(), bytes(j["weights"]["needed_bytes"]),
+                              j["dtype"].get<std::string>(), j["device"].get<std::string>()));
+  const Json& memory = j["memory"];
+  line("memory", fmt::format("budget {}: {} of weights ({}), {} documents at a time",
+                             bytes(memory["budget_bytes"]), bytes(memory["weights_bytes"]),
+                             memory["weights_streamed"].get<bool>() ? "streamed" : "kept",
+                             memory["documents_per_group"].get<int64_t>()));
+  line("", fmt::format("on top: {} for activations, {} for the program", bytes(memory["activations_bytes"]),
+                       bytes(memory["program_bytes"])));
+  line("cost", fmt::format("{:.3g} TFLOP a document", j["flops_per_document"].get<double>() / 1e12));
+  return text;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "ropewalk/base/json.h"
+#include "ropewalk/study/open_model.h"
+
+namespace ropewalk {
+
+// Bytes the vectors writer may hold before it writes.
+inline constexpr int64_t kVectorsBuffer = int64_t{64} << 20;
+
+// Layers, heads, RoPE, NoPE and sliding layers, as JSON.
+Json describe_config(const ModelConfig& config);
+
+// What `ropewalk inspect` shows: describe_config plus weights, memory and cost for one document of the
+// context. All sizes in bytes.
+Json inspect_model(const OpenModel& model);
+
+// The same for people.
+std::string format_inspection(const Json& inspection);
+
+}  // namespace ropewalk

@@ -1,0 +1,50 @@
+#include "ropewalk/study/open_model.h"
+
+#include <algorithm>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/model/device.h"
+
+namespace ropewalk {
+
+OpenModel open_model(const ModelOptions& options) {
+  OpenModel model;
+  model.checkpoint = std::make_unique<Checkpoint>(options.model);
+  model.text = read_text_model(model.checkpoint->config());
+  const ModelConfig& config = model.text.config;
+
+  model.device = parse_device(options.device);
+  model.dtype = parse_dtype(options.dtype, model.device);
+  model.memory = options.memory.value_or(0);
+  if (model.memory == 0) model.memory = default_memory(model.device);
+  model.context = options.context.value_or(config.max_positions);
+  if (model.context > config.max_positions) {
+    log::warning("--context {} is beyond the model's max_position_embeddings {}", model.context,
+                 config.max_positions);
+  }
+
+  std::vector<int32_t> layers;
+  for (int64_t i = 0; i < config.n_layers; ++i) {
+    const LayerConfig& layer = config.layers[static_cast<size_t>(i)];
+    if (!layer.self_attention) continue;
+    const bool slides = layer.window && *layer.window < model.context;
+    if (slides) model.sliding_layers.push_back(i);
+    if (!slides || options.sliding) layers.push_back(static_cast<int32_t>(i));
+  }
+  if (layers.empty()) {
+    throw UsageError("{}: every layer slides over less than the context of {} tokens; add --sliding to "
+                     "measure them, or take a shorter --context",
+                     options.model.string(), model.context);
+  }
+  const auto candidates = head_candidates(layers, static_cast<int32_t>(config.n_q_heads));
+  model.heads =
+      sample_heads(candidates, options.heads.value_or(static_cast<int64_t>(candidates.size())), options.seed)
+          .drawn;
+  for (const QueryHead& head : model.heads) {
+    model.last_layer = std::max<int64_t>(model.last_layer, head.layer);
+  }
+  return model;
+}
+
+}  // namespace ropewalk
