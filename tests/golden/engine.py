@@ -1,0 +1,95 @@
+"""Runs the program under test and reads what it writes."""
+
+import dataclasses
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as parquet
+
+# A child's peak memory starts at its parent's, so a process as large as pytest with torch cannot
+# measure it: this small one in between can.
+_MEASURE = """
+import os, sys
+pid = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+open(sys.argv[1], "w").write(str(usage.ru_maxrss * 1024))
+sys.exit(os.waitstatus_to_exitcode(status) % 256)
+"""
+
+
+@dataclasses.dataclass
+class Result:
+    code: int  # negative: killed by that signal
+    stdout: str
+    stderr: str
+
+
+def program() -> str:
+    return os.environ["ROPEWALK"]
+
+
+def limit_files(size: int):
+    """For `before`: writing past `size` bytes of a file fails, as on a full disk."""
+
+    def apply():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return apply
+
+
+def run(*arguments, before=None, environment=None, timeout=120) -> Result:
+    done = subprocess.run(
+        [program(), *map(str, arguments)], capture_output=True, timeout=timeout, preexec_fn=before,
+        env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def peak_memory(note: Path, *arguments) -> int:
+    """Runs the program, which must succeed; returns the most memory it held at once, in bytes."""
+    command = [sys.executable, "-I", "-S", "-c", _MEASURE, str(note), program(), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return int(note.read_text())
+
+
+def capture(model: Path, corpus: Path, out: Path, *options, context, dtype="float32") -> Path:
+    result = run("capture", model, "--corpus", corpus, "--out", out, "--context", context, "--min-tokens", 1,
+                 "--vectors", "all", "--dtype", dtype, "--quiet", *options)  # fmt: skip
+    assert result.code == 0, result.stderr
+    assert result.stderr == "", "--quiet leaves nothing to say"
+    return out
+
+
+def read_table(out: Path, layer: int, head: int, kind: str):
+    return parquet.read_table(out / "vectors" / f"l{layer:02}h{head:02}{kind}" / "data.parquet")
+
+
+def read_stream(out: Path, layer: int, head: int, kind: str):
+    """{document id: float32 array [T, d]}, in order of position."""
+    table = read_table(out, layer, head, kind)
+    ids, positions = table["example_id"].to_numpy(), table["position"].to_numpy()
+    vectors = table["vector"].combine_chunks().flatten().to_numpy().reshape(len(table), -1)
+    documents = {}
+    for document in dict.fromkeys(ids.tolist()):
+        rows = np.flatnonzero(ids == document)
+        rows = rows[np.argsort(positions[rows], kind="stable")]
+        assert positions[rows].tolist() == list(range(len(rows))), "every position once"
+        documents[document] = vectors[rows]
+    return documents
+
+
+def read_streams(out: Path):
+    """{(layer, head, kind): {document id: array}} of all streams."""
+    streams = {}
+    for folder in sorted((out / "vectors").iterdir()):
+        layer, head, kind = re.fullmatch(r"l(\d+)h(\d+)([qk])", folder.name).groups()
+        streams[int(layer), int(head), kind] = read_stream(out, int(layer), int(head), kind)
+    return streams

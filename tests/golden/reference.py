@@ -1,0 +1,84 @@
+"""What transformers itself feeds its attention: the truth the engine is held to."""
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from transformers import AttentionInterface, AttentionMaskInterface, AutoConfig
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+_NAME = "ropewalk_recorder"
+_records: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+_before_rope: list[tuple[torch.Tensor, torch.Tensor]] = []
+_want_before_rope = False
+
+
+def _record(module, query, key, value, attention_mask, **options):
+    """Notes q [Hq, T, d] and k [Hkv, T, d], then attends as usual so that the next layer is right."""
+    rotated = _before_rope.pop() if _before_rope else (query, key)  # NoPE layers never reach the rotation
+    taken = rotated if _want_before_rope else (query, key)
+    _records[module.layer_idx] = tuple(tensor[0].detach().clone() for tensor in taken)
+    return ALL_ATTENTION_FUNCTIONS["sdpa"](module, query, key, value, attention_mask, **options)
+
+
+AttentionInterface.register(_NAME, _record)
+# A name without a mask function gets no mask at all, and sliding layers would see every key.
+AttentionMaskInterface.register(_NAME, ALL_MASK_ATTENTION_FUNCTIONS["sdpa"])
+
+
+def load(folder: Path, dtype=torch.float32, attention=_NAME):
+    config = AutoConfig.from_pretrained(folder)
+    network = getattr(transformers, config.architectures[0])
+    return network.from_pretrained(folder, dtype=dtype, attn_implementation=attention).eval()
+
+
+@contextmanager
+def _watch_rotation(network):
+    """Notes q and k before the architecture's own rotation."""
+    modules = {sys.modules[type(part).__module__] for part in network.modules()}
+    watched = {module: module.apply_rotary_pos_emb for module in modules if hasattr(module, "apply_rotary_pos_emb")}
+
+    def watch(original):
+        def apply_rotary_pos_emb(q, k, *rest, **options):
+            _before_rope.append((q, k))
+            return original(q, k, *rest, **options)
+
+        return apply_rotary_pos_emb
+
+    for module, original in watched.items():
+        module.apply_rotary_pos_emb = watch(original)
+    try:
+        yield
+    finally:
+        for module, original in watched.items():
+            module.apply_rotary_pos_emb = original
+
+
+@torch.no_grad()
+def hidden_states(network, tokens) -> torch.Tensor:
+    """Output of each layer, [layers + 1, T, hidden]."""
+    output = network(input_ids=torch.tensor([tokens]), use_cache=False, output_hidden_states=True)
+    return torch.cat([state.float() for state in output.hidden_states])
+
+
+@torch.no_grad()
+def capture(folder: Path, texts: dict[int, list[int]], context: int, dtype=torch.float32, pre_rope=False):
+    """{(layer, head, kind): {document id: array [T, d]}}, kind 'q' or 'k', heads of k being KV heads."""
+    global _want_before_rope
+    _want_before_rope = pre_rope
+    streams: dict[tuple[int, int, str], dict[int, np.ndarray]] = {}
+    for key, tokens in texts.items():
+        # A fresh model each time: dynamic RoPE remembers the longest sequence it has met.
+        network = load(folder, dtype)
+        _records.clear()
+        with _watch_rotation(network):
+            network(input_ids=torch.tensor([tokens[:context]]), use_cache=False)
+        for layer, taken in _records.items():
+            for kind, heads in zip("qk", taken):
+                for head, vectors in enumerate(heads.float().numpy()):
+                    streams.setdefault((layer, head, kind), {})[key] = vectors
+    return streams

@@ -1,0 +1,310 @@
+"""Every architecture against transformers, on tiny random checkpoints made on the spot.
+
+Tolerances, per stream (layer, head, q or k), in units of the stream's root mean square:
+float32: the largest difference is at most 1e-4. bfloat16: the root mean square of the difference is
+at most 2e-2, from transformers in bfloat16 and also from transformers in float32, which is the truth
+both approximate.
+"""
+
+import json
+import random
+import re
+import struct
+
+import numpy as np
+import pyarrow
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from transformers import AutoConfig
+
+import engine
+import reference
+import tiny_models
+from tiny_models import CONTEXT, MODELS
+
+torch.set_num_threads(2)
+NAMES = list(MODELS)
+SLIDING = "--sliding"  # capture sliding layers too
+
+
+class Bench:
+    """Checkpoints, corpora, captures and references, each made once."""
+
+    def __init__(self, root):
+        self.root = root
+        self.texts = tiny_models.documents()
+        self.corpus = tiny_models.write_corpus(root / "tokens.jsonl", self.texts)
+        self._made = {}
+
+    def once(self, key, make):
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    def folder(self, name):
+        return self.once(("folder", name), lambda: tiny_models.write(MODELS[name], self.root / name))
+
+    def expected(self, name, **options):
+        key = ("expected", name, *sorted(options.items()))
+        return self.once(key, lambda: reference.capture(self.folder(name), self.texts, CONTEXT, **options))
+
+    def captured(self, name, *options, dtype="float32"):
+        def make():
+            out = self.root / f"{name}-{len(self._made)}"
+            return engine.read_streams(
+                engine.capture(self.folder(name), self.corpus, out, *options, context=CONTEXT, dtype=dtype)
+            )
+
+        return self.once(("captured", name, dtype, *options), make)
+
+    def capture(self, folder, *options, corpus=None, context=CONTEXT):
+        """A capture that no other test shares; returns its folder."""
+        out = self.root / f"out-{len(self._made)}"
+        self._made[out] = True
+        return engine.capture(folder, corpus or self.corpus, out, *options, context=context)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return Bench(tmp_path_factory.mktemp("models"))
+
+
+def rms(values):
+    return float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
+
+
+def worst(captured, expected, measure):
+    """The stream with the largest `measure` of its difference, in units of its root mean square."""
+    assert captured.keys() == expected.keys(), "the same layers and heads"
+    found = []
+    for stream, documents in expected.items():
+        assert captured[stream].keys() == documents.keys(), stream
+        for key, vectors in documents.items():
+            assert captured[stream][key].shape == vectors.shape, (stream, key)
+        truth = np.concatenate(list(documents.values()))
+        got = np.concatenate([captured[stream][key] for key in documents])
+        assert np.isfinite(got).all(), stream
+        found.append((measure(got - truth) / rms(truth), stream))
+    return max(found)
+
+
+def largest(difference):
+    return float(np.abs(difference).max())
+
+
+def assert_identical(captured, expected):
+    assert captured.keys() == expected.keys()
+    for stream, documents in expected.items():
+        assert captured[stream].keys() == documents.keys(), stream
+        for key, vectors in documents.items():
+            assert captured[stream][key].tobytes() == vectors.tobytes(), (stream, key)
+
+
+# The reference itself
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reference_runs_the_model_unchanged(bench, name):
+    """Recording must not change the forward pass: compare with plain eager attention."""
+    tokens = bench.texts[7][:CONTEXT]
+    recorded = reference.hidden_states(reference.load(bench.folder(name)), tokens)
+    plain = reference.hidden_states(reference.load(bench.folder(name), attention="eager"), tokens)
+    assert largest((recorded - plain).numpy()) <= 1e-4 * rms(plain.numpy())
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if MODELS[name].old])
+def test_transformers_reads_the_old_spelling_alike(bench, name, tmp_path):
+    def settings(folder):
+        config = AutoConfig.from_pretrained(folder).get_text_config()
+        rope = {key: value for key, value in config.rope_parameters.items() if key != "type"}
+        return rope, [getattr(config, key, None) for key in ("layer_types", "no_rope_layers", "sliding_window")]
+
+    twin = tiny_models.write_old_spelling(MODELS[name], bench.folder(name), tmp_path / "twin")
+    assert "rope_parameters" not in (twin / "config.json").read_text()
+    assert settings(twin) == settings(bench.folder(name))
+
+
+# The engine
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_float32(bench, name):
+    error, stream = worst(bench.captured(name, SLIDING), bench.expected(name), largest)
+    assert error <= 1e-4, stream
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bfloat16(bench, name):
+    captured = bench.captured(name, SLIDING, dtype="bfloat16")
+    error, stream = worst(captured, bench.expected(name), rms)
+    assert error <= 2e-2, f"{stream} against float32"
+    error, stream = worst(captured, bench.expected(name, dtype=torch.bfloat16), rms)
+    assert error <= 2e-2, f"{stream} against bfloat16"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_document_does_not_depend_on_the_others(bench, name, tmp_path):
+    corpus = tiny_models.write_corpus(tmp_path / "one.jsonl", {3: bench.texts[3]})
+    alone = engine.read_streams(bench.capture(bench.folder(name), SLIDING, corpus=corpus))
+    among = bench.captured(name, SLIDING)
+    assert_identical(alone, {stream: {3: documents[3]} for stream, documents in among.items()})
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if MODELS[name].old])
+def test_old_spelling(bench, name, tmp_path):
+    twin = tiny_models.write_old_spelling(MODELS[name], bench.folder(name), tmp_path / "twin")
+    assert_identical(engine.read_streams(bench.capture(twin, SLIDING)), bench.captured(name, SLIDING))
+
+
+@pytest.mark.parametrize("name", [
+    "llama_gqa", "smollm3_list_sliding", "qwen2_bias", "qwen3_yarn", "mistral_sliding", "ministral3", "gemma3_text",
+    "glm", "glm4", "olmo2_gqa", "olmo3", "gpt_neox_parallel", "apertus", "mllama_text",
+])  # fmt: skip
+def test_pre_rope(bench, name):
+    captured = bench.captured(name, SLIDING, "--pre-rope")
+    error, stream = worst(captured, bench.expected(name, pre_rope=True), largest)
+    assert error <= 1e-4, stream
+
+
+def test_metadata_and_columns(bench):
+    name = "gemma3_text"
+    config = MODELS[name].config
+    out = bench.capture(bench.folder(name), SLIDING)
+    metadata = json.loads((out / "capture.json").read_text())
+    assert metadata["layers"] == config["num_hidden_layers"]
+    assert metadata["n_q_heads"] == config["num_attention_heads"]
+    assert metadata["n_kv_heads"] == config["num_key_value_heads"]
+    assert metadata["head_dim"] == config["head_dim"]
+    assert metadata["context"] == CONTEXT
+    assert metadata["dtype"] == "float32"
+    for layer, kind in enumerate(config["layer_types"]):
+        table = engine.read_table(out, layer, 0, "q")
+        assert dict(zip(table.schema.names, table.schema.types)) == {
+            "bucket": pyarrow.int32(),
+            "example_id": pyarrow.int32(),
+            "position": pyarrow.int32(),
+            "vector": pyarrow.list_(pyarrow.float32(), config["head_dim"]),
+            "sliding_window": pyarrow.int32(),
+        }
+        window = config["sliding_window"] if kind == "sliding_attention" else None
+        assert set(table["sliding_window"].to_pylist()) == {window}
+
+
+def test_documents_limit(bench):
+    captured = engine.read_streams(bench.capture(bench.folder("llama_gqa"), "--documents", 2))
+    full = bench.captured("llama_gqa", SLIDING)
+    assert_identical(captured, {stream: {key: documents[key] for key in (7, 3)} for stream, documents in full.items()})
+
+
+# Sliding layers
+
+
+def test_sliding_layers_are_left_out_by_default(bench):
+    full_layers = {2, 5}
+    expected = {stream: value for stream, value in bench.captured("gemma3_text", SLIDING).items() if stream[0] in full_layers}
+    assert_identical(bench.captured("gemma3_text"), expected)
+
+
+def test_a_window_as_long_as_the_context_does_not_slide(bench):
+    window = MODELS["gemma3_text_bias"].config["sliding_window"]
+    folder = bench.folder("gemma3_text_bias")
+    assert {layer for layer, _, _ in engine.read_streams(bench.capture(folder, context=window))} == {0, 1, 2}
+    assert {layer for layer, _, _ in engine.read_streams(bench.capture(folder, context=window + 1))} == {0, 2}
+
+
+def test_only_sliding_layers(bench, tmp_path):
+    result = engine.run("capture", bench.folder("mistral_sliding"), "--corpus", bench.corpus, "--out", tmp_path / "out",
+                        "--context", CONTEXT, "--min-tokens", 1, "--quiet")  # fmt: skip
+    assert result.code in (2, 3)
+    assert re.fullmatch(r"error: .*--sliding.*\n", result.stderr)
+    assert not (tmp_path / "out").exists()
+
+
+# Sampled heads and stopping early
+
+
+def sampled_streams(layers, config, count, seed):
+    """Query heads as Python samples them, and their KV heads."""
+    heads = config["num_attention_heads"]
+    group = heads // config["num_key_value_heads"]
+    chosen = random.Random(seed).sample([(layer, head) for layer in layers for head in range(heads)], count)
+    return {(layer, head, "q") for layer, head in chosen} | {(layer, head // group, "k") for layer, head in chosen}
+
+
+@pytest.mark.parametrize("count, seed", [(1, 0), (1, 3), (5, 1)])
+def test_sampled_heads(bench, count, seed):
+    captured = engine.read_streams(bench.capture(bench.folder("llama_gqa"), "--heads", count, "--seed", seed))
+    full = bench.captured("llama_gqa", SLIDING)
+    wanted = sampled_streams(range(4), MODELS["llama_gqa"].config, count, seed)
+    assert_identical(captured, {stream: full[stream] for stream in wanted})
+
+
+def test_sampled_heads_skip_sliding_layers(bench):
+    captured = engine.read_streams(bench.capture(bench.folder("gemma3_text"), "--heads", 1, "--seed", 5))
+    full = bench.captured("gemma3_text")
+    wanted = sampled_streams([2, 5], MODELS["gemma3_text"].config, 1, 5)
+    assert_identical(captured, {stream: full[stream] for stream in wanted})
+
+
+def tensors(file):
+    with safe_open(file, "pt") as opened:
+        return {name: opened.get_tensor(name) for name in opened.keys()}
+
+
+def test_nothing_past_the_last_sampled_head_is_used(bench, tmp_path):
+    """Layers 2 and 3, and all of layer 1 but q and k, are poisoned; seed 1 samples a head of layer 1."""
+    config = MODELS["llama_gqa"].config
+    wanted = sampled_streams(range(4), config, 1, 1)
+    assert {layer for layer, _, _ in wanted} == {1}
+    weights = tensors(bench.folder("llama_gqa") / "model.safetensors")
+    for name, tensor in weights.items():
+        late = re.search(r"layers\.[23]\.|layers\.1\.(mlp|post|self_attn\.[vo])|^model\.norm|^lm_head", name)
+        weights[name] = torch.full_like(tensor, torch.nan) if late else tensor
+    save_file(weights, tmp_path / "model.safetensors")
+    tiny_models.write_config(tmp_path, tiny_models.read_config(bench.folder("llama_gqa")))
+    captured = engine.read_streams(bench.capture(tmp_path, "--heads", 1, "--seed", 1))
+    full = bench.captured("llama_gqa", SLIDING)
+    assert_identical(captured, {stream: full[stream] for stream in wanted})
+
+
+# File layout and memory
+
+
+def test_header_without_padding(bench, tmp_path):
+    """Older writers did not pad the header, so weights may start at any byte of the file."""
+    content = (bench.folder("llama_gqa") / "model.safetensors").read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    header, data = content[8 : 8 + length].rstrip(), content[8 + length :]
+    header += b" " * (len(header) % 2 == 0)  # an odd length
+    (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
+    tiny_models.write_config(tmp_path, tiny_models.read_config(bench.folder("llama_gqa")))
+    assert_identical(engine.read_streams(bench.capture(tmp_path)), bench.captured("llama_gqa", SLIDING))
+
+
+def test_memory_budget(bench, tmp_path):
+    """A budget far below the weights: the same bits, within the budget and what `inspect` announces."""
+    folder = tiny_models.write(tiny_models.big_llama(), tmp_path / "model")
+    weights = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    context, budget = 200, 64 << 20
+    generator = torch.Generator().manual_seed(9)
+    texts = {key: torch.randint(tiny_models.VOCAB, (context - 7 * key,), generator=generator).tolist() for key in range(12)}
+    corpus = tiny_models.write_corpus(tmp_path / "tokens.jsonl", texts)
+    common = ["capture", folder, "--corpus", corpus, "--context", context, "--min-tokens", 1, "--vectors", "all",
+              "--dtype", "float32", "--quiet"]  # fmt: skip
+
+    engine.peak_memory(tmp_path / "note", *common, "--out", tmp_path / "free")
+    held = engine.peak_memory(tmp_path / "note", *common, "--out", tmp_path / "tight", "--memory", "64MiB")
+    assert_identical(engine.read_streams(tmp_path / "tight"), engine.read_streams(tmp_path / "free"))
+
+    announced = engine.run("inspect", folder, "--context", context, "--memory", "64MiB", "--json")
+    assert announced.code == 0, announced.stderr
+    memory = json.loads(announced.stdout)["memory"]
+    assert held <= budget + memory["activations_bytes"] + memory["program_bytes"]
+    # The bound would mean nothing if the announcement covered the whole model, or the program were
+    # announced larger than it is: a model of nothing shows how large that is.
+    assert budget + memory["activations_bytes"] < weights / 2
+    nothing = ["capture", bench.folder("llama_gqa"), "--corpus", bench.corpus, "--context", CONTEXT, "--min-tokens", 1]
+    program = engine.peak_memory(tmp_path / "note", *nothing, "--quiet", "--dtype", "float32", "--out", tmp_path / "nothing")
+    assert memory["program_bytes"] <= program + (32 << 20)

@@ -1,0 +1,70 @@
+"""A real model on real text: SmolLM2-135M, a Perl manual, 4,096 tokens, every layer and head."""
+
+import json
+import os
+import runpy
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+import engine
+import reference
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = ROOT / ".cache" / "smollm2-135m"
+CONTEXT = 4096
+LAYERS, HEADS, KV_HEADS = 30, 9, 3
+
+
+@pytest.fixture(scope="module")
+def model():
+    runpy.run_path(str(ROOT / "tools" / "make_smollm2.py"))["main"]()
+    return MODEL
+
+
+@pytest.fixture(scope="module")
+def manuals():
+    """Long manuals of Debian's perl-doc, by name."""
+    files = {file.stem: file for file in sorted(Path("/usr/share/perl").glob("*/pod/*.pod"))}
+    assert files, "perl-doc is missing: run tools/setup.sh real"
+    names = ("perlop", "perlfunc", "perlre", "perlunicode")
+    return {name: files[name].read_bytes().decode("utf-8", "replace") for name in names}
+
+
+def ropewalk_ids(model, text):
+    tool = Path(os.environ["ROPEWALK_BUILD"]) / "tests" / "golden" / "tokenize_tool"
+    line = json.dumps(dict(text=text)) + "\n"
+    done = subprocess.run([tool, model / "tokenizer.json"], input=line.encode(), capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_token_ids(model, manuals):
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    for name, text in manuals.items():
+        assert ropewalk_ids(model, text) == tokenizer.encode(text).ids, name
+
+
+def test_queries_and_keys(model, manuals, tmp_path):
+    """From text to vectors: largest difference at most 1e-3 of each stream's root mean square."""
+    text = manuals["perlop"]
+    tokens = Tokenizer.from_file(str(model / "tokenizer.json")).encode(text).ids
+    assert len(tokens) >= CONTEXT
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text(json.dumps(dict(id=1, text=text)) + "\n")
+    out = engine.capture(model, corpus, tmp_path / "out", context=CONTEXT)
+
+    expected = reference.capture(model, {1: tokens}, CONTEXT)
+    assert len(expected) == LAYERS * (HEADS + KV_HEADS)
+    assert len(list((out / "vectors").iterdir())) == len(expected)
+    errors = {}
+    for stream, documents in expected.items():
+        truth = documents[1]
+        captured = engine.read_stream(out, *stream)[1]  # one at a time: together they are 400 MB
+        assert captured.shape == truth.shape == (CONTEXT, 64)
+        scale = np.sqrt(np.mean(np.square(truth, dtype=np.float64)))
+        errors[stream] = np.abs(captured - truth).max() / scale
+    worst = max(errors, key=errors.get)
+    assert errors[worst] <= 1e-3, f"layer {worst[0]}, head {worst[1]}, {worst[2]}: {errors[worst]:.2e}"

@@ -1,0 +1,263 @@
+"""Tiny random checkpoints of every architecture, written on the spot in the Hugging Face layout.
+
+Between them they cover each RoPE type, head layout, bias, norm, activation, mask, dtype and file
+layout the engine reads. Every parameter is perturbed: default initialisation leaves biases at zero
+and norms at one, which would hide an engine that skips them.
+"""
+
+import copy
+import dataclasses
+import json
+import math
+import shutil
+from pathlib import Path
+
+import torch
+import transformers
+from transformers import AutoConfig
+
+transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
+
+VOCAB = 97
+CONTEXT = 120
+# One document is cut to the context, one is a single token; ids are neither sorted nor contiguous.
+DOCUMENTS = {7: 150, 3: 65, 12: 1, 4: 33}
+
+
+@dataclasses.dataclass(frozen=True)
+class TinyModel:
+    name: str
+    architecture: str  # transformers class
+    model_type: str
+    config: dict
+    dtype: str = "float32"  # of the stored weights
+    shard: str = "5GB"  # largest shard; small values give several files and an index
+    old: str = ""  # spelling of RoPE before transformers 5: "", "rope_type" or "type"
+    old_drops: tuple = ()  # keys absent from older config.json files, to be derived again
+    old_adds: dict = dataclasses.field(default_factory=dict)
+    seed: int = 0
+
+
+_SMALL = dict(
+    vocab_size=VOCAB, hidden_size=48, intermediate_size=80, num_hidden_layers=4, num_attention_heads=4,
+    num_key_value_heads=2, max_position_embeddings=128, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    rms_norm_eps=3e-3,  # large enough that an engine with another epsilon fails
+)  # fmt: skip
+
+MODELS: dict[str, TinyModel] = {}
+
+
+def _add(name, architecture, model_type, *, rope, options=None, without=(), **config):
+    merged = {key: value for key, value in {**_SMALL, **config}.items() if key not in without}
+    merged["rope_parameters"] = rope
+    MODELS[name] = TinyModel(name, architecture, model_type, merged, seed=len(MODELS), **(options or {}))
+
+
+def _rope(rope_type="default", theta=10000.0, **parameters):
+    return dict(rope_type=rope_type, rope_theta=theta, **parameters)
+
+
+# With 6 frequencies: one fast, two in the smoothed band, three slow
+_LLAMA3 = _rope("llama3", 500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)
+_YARN = _rope("yarn", factor=4.0, original_max_position_embeddings=32)
+
+# llama: head layouts, biases, tied and untied, every RoPE type
+_add("llama_gqa", "LlamaForCausalLM", "llama", rope=_rope(theta=1234.5), head_dim=16, attention_bias=True,
+     mlp_bias=True, options=dict(old="rope_type"))
+_add("llama_llama3_mha", "LlamaForCausalLM", "llama", rope=_LLAMA3, num_key_value_heads=4, hidden_act="gelu",
+     tie_word_embeddings=True, options=dict(old="rope_type", shard="30KB"))
+_add("llama_linear_mqa", "LlamaForCausalLM", "llama", rope=_rope("linear", factor=4.0), num_key_value_heads=1,
+     head_dim=32, options=dict(old="type", dtype="bfloat16"))
+# 65 and 120 tokens are beyond this context of 64, 33 are not; each document has angles of its own
+_add("llama_dynamic", "LlamaForCausalLM", "llama", rope=_rope("dynamic", factor=2.0), max_position_embeddings=64,
+     options=dict(old="type", dtype="float16"))
+_add("llama_yarn", "LlamaForCausalLM", "llama", rope=_YARN, head_dim=32, hidden_act="gelu_new", options=dict(old="type"))
+_add("llama_yarn_mscale", "LlamaForCausalLM", "llama", head_dim=32,
+     rope=_rope("yarn", 500.0, factor=4.0, original_max_position_embeddings=32, mscale=0.8, mscale_all_dim=0.4,
+                beta_fast=4, beta_slow=1.5, truncate=False),
+     options=dict(old="rope_type"))
+# without original_max_position_embeddings, max_position_embeddings stands for it
+_add("llama_yarn_no_original", "LlamaForCausalLM", "llama", rope=_rope("yarn", factor=2.0), head_dim=32,
+     max_position_embeddings=64, options=dict(old="type"))
+
+# smollm3: NoPE by interval and by list, sliding NoPE layers
+_add("smollm3_interval", "SmolLM3ForCausalLM", "smollm3", rope=_rope(theta=5e4), num_hidden_layers=5,
+     no_rope_layer_interval=2, options=dict(old="rope_type", old_drops=("no_rope_layers", "layer_types"), dtype="bfloat16"))
+_add("smollm3_list_sliding", "SmolLM3ForCausalLM", "smollm3", rope=_YARN, no_rope_layers=[0, 1, 1, 0], head_dim=16,
+     use_sliding_window=True, sliding_window=24, attention_bias=True, mlp_bias=True, tie_word_embeddings=False,
+     options=dict(old="type", old_drops=("layer_types",), shard="40KB"))
+
+# qwen2 and qwen3: biases or per-head norms, sliding from max_window_layers on
+_add("qwen2_bias", "Qwen2ForCausalLM", "qwen2", rope=_rope(theta=1e6), tie_word_embeddings=True,
+     options=dict(old="rope_type"))
+_add("qwen2_sliding", "Qwen2ForCausalLM", "qwen2", rope=_YARN, num_key_value_heads=1, use_sliding_window=True,
+     sliding_window=20, max_window_layers=2, options=dict(old="type", old_drops=("layer_types",), dtype="float16"))
+_add("qwen3_yarn", "Qwen3ForCausalLM", "qwen3", rope=dict(_YARN, attention_factor=1.3, beta_fast=2), head_dim=32, attention_bias=True,
+     options=dict(old="rope_type", shard="50KB"))
+_add("qwen3_sliding", "Qwen3ForCausalLM", "qwen3", rope=_rope(theta=1e6), head_dim=16, num_key_value_heads=4,
+     hidden_act="gelu_pytorch_tanh", use_sliding_window=True, sliding_window=17, max_window_layers=1,
+     options=dict(old="rope_type", old_drops=("layer_types",), dtype="bfloat16"))
+
+# mistral: one window for all layers; ministral3: queries scaled with position
+_add("mistral_sliding", "MistralForCausalLM", "mistral", rope=_rope(), head_dim=16, sliding_window=16,
+     options=dict(old="rope_type"))
+_add("mistral_full", "MistralForCausalLM", "mistral", rope=_rope("linear", factor=2.0), sliding_window=None,
+     num_key_value_heads=4, hidden_act="relu", options=dict(old="type", dtype="bfloat16"))
+_add("ministral3", "Ministral3ForCausalLM", "ministral3", head_dim=16,
+     rope=dict(_YARN, mscale=1.0, mscale_all_dim=1.0, beta_fast=32.0, beta_slow=1.0, llama_4_scaling_beta=0.1),
+     options=dict(old="rope_type"))
+_add("ministral3_sliding", "Ministral3ForCausalLM", "ministral3", head_dim=32, num_key_value_heads=1, sliding_window=40,
+     rope=_rope("yarn", 1e6, factor=8.0, original_max_position_embeddings=16, llama_4_scaling_beta=0.4),
+     options=dict(old="type", dtype="bfloat16", shard="60KB"))
+
+# gemma3: two thetas, sliding layers, norms about one, scaled embeddings; alone and inside the multimodal model
+_GEMMA_ROPE = dict(full_attention=_rope("linear", 1e5, factor=8.0), sliding_attention=_rope(theta=1e3))
+_GEMMA_OLD = dict(old="rope_type", old_drops=("layer_types", "_sliding_window_pattern"))
+_add("gemma3_text", "Gemma3ForCausalLM", "gemma3_text", rope=_GEMMA_ROPE, head_dim=16, query_pre_attn_scalar=24,
+     sliding_window=16, layer_types=(["sliding_attention"] * 2 + ["full_attention"]) * 2, num_hidden_layers=6,
+     options=dict(_GEMMA_OLD, old_adds=dict(sliding_window_pattern=3)))
+_add("gemma3_text_bias", "Gemma3ForCausalLM", "gemma3_text", head_dim=32, num_key_value_heads=1, sliding_window=50,
+     rope=dict(full_attention=_rope(theta=1e6), sliding_attention=_rope()), attention_bias=True, num_hidden_layers=3,
+     layer_types=["full_attention", "sliding_attention", "full_attention"], options=dict(dtype="bfloat16"))
+_add("gemma3", "Gemma3ForConditionalGeneration", "gemma3", rope=_GEMMA_ROPE, head_dim=16, query_pre_attn_scalar=16,
+     sliding_window=30, layer_types=["sliding_attention", "full_attention"] * 2,
+     options=dict(_GEMMA_OLD, old_adds=dict(sliding_window_pattern=2), shard="50KB"))
+
+# glm and glm4: interleaved, partial rotary, fused gate and up
+_add("glm", "GlmForCausalLM", "glm", rope=_rope(partial_rotary_factor=0.5), head_dim=16, options=dict(old="rope_type"))
+_add("glm_three_quarters", "GlmForCausalLM", "glm", rope=_rope("linear", factor=2.0, partial_rotary_factor=0.75),
+     head_dim=16, attention_bias=False, num_key_value_heads=4, options=dict(old="type", dtype="float16"))
+_add("glm4", "Glm4ForCausalLM", "glm4", rope=_rope(partial_rotary_factor=0.5), head_dim=16, num_key_value_heads=1,
+     options=dict(old="rope_type", dtype="bfloat16"))
+_add("glm4_yarn", "Glm4ForCausalLM", "glm4", rope=dict(_YARN, partial_rotary_factor=0.5), head_dim=32,
+     attention_bias=False, options=dict(old="type", shard="50KB"))
+
+# olmo2 and olmo3: norms after the blocks, q/k norm over the whole projection
+_add("olmo2_gqa", "Olmo2ForCausalLM", "olmo2", rope=_rope(theta=5e5), options=dict(old="rope_type"))
+_add("olmo2_mha", "Olmo2ForCausalLM", "olmo2", rope=_rope("linear", factor=3.0), num_key_value_heads=4, head_dim=16,
+     attention_bias=True, tie_word_embeddings=True, options=dict(old="type", dtype="bfloat16"))
+# theta is olmo3's own 500000: from the old spelling transformers gives any other only to full layers
+_add("olmo3", "Olmo3ForCausalLM", "olmo3", num_hidden_layers=5, sliding_window=16, head_dim=16,
+     rope=dict(full_attention=dict(_YARN, rope_theta=5e5, attention_factor=1.2, beta_fast=32.0, beta_slow=1.0),
+               sliding_attention=_rope(theta=5e5)),
+     options=dict(old="rope_type", old_drops=("layer_types",)))
+_add("olmo3_two_thetas", "Olmo3ForCausalLM", "olmo3", num_key_value_heads=4, sliding_window=30, attention_bias=True,
+     rope=dict(full_attention=_rope(theta=2e5), sliding_attention=_rope("linear", 1e3, factor=2.0)),
+     layer_types=["full_attention", "sliding_attention"] * 2, options=dict(dtype="float16"))
+
+# gpt_neox: fused per-head QKV, LayerNorm, both residual forms, partial rotary
+_NEOX = dict(without=("num_key_value_heads", "rms_norm_eps"), layer_norm_eps=3e-3, hidden_size=64)
+_add("gpt_neox_parallel", "GPTNeoXForCausalLM", "gpt_neox", rope=_rope(theta=5000.0, partial_rotary_factor=0.25),
+     options=dict(old="rope_type", dtype="float16"), **_NEOX)
+_add("gpt_neox_sequential", "GPTNeoXForCausalLM", "gpt_neox", rope=_rope("linear", partial_rotary_factor=0.5, factor=2.0),
+     use_parallel_residual=False, hidden_act="gelu_new", options=dict(old="type", shard="50KB"), **_NEOX)
+_add("gpt_neox_no_bias", "GPTNeoXForCausalLM", "gpt_neox", rope=_rope(partial_rotary_factor=1.0), attention_bias=False,
+     hidden_act="relu", tie_word_embeddings=True, options=dict(old="rope_type"), **_NEOX)
+
+# apertus: per-head norms, xIELU with its own parameters in each layer
+_add("apertus", "ApertusForCausalLM", "apertus", rope=_LLAMA3, options=dict(old="rope_type"))
+_add("apertus_mha", "ApertusForCausalLM", "apertus", rope=_rope(theta=1e6), num_key_value_heads=4, head_dim=16,
+     attention_bias=True, options=dict(dtype="bfloat16", shard="40KB"))
+
+# mllama: text layers; cross-attention layers do nothing without an image
+_MLLAMA = dict(num_hidden_layers=5, cross_attention_layers=[1, 3])
+_add("mllama_text", "MllamaForCausalLM", "mllama_text_model", rope=_LLAMA3, options=dict(old="rope_type"), **_MLLAMA)
+_add("mllama", "MllamaForConditionalGeneration", "mllama", rope=_rope(theta=5e5), options=dict(old="rope_type", shard="60KB"),
+     **_MLLAMA)
+
+_VISION = dict(
+    gemma3=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=28, patch_size=14),
+    mllama=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_global_layers=1, attention_heads=2,
+                image_size=28, patch_size=14, vision_output_dim=32, intermediate_layers_indices=[0]),
+)  # fmt: skip
+
+
+def big_llama(layers=12):
+    """About 200 MB of float32 weights: enough for a memory budget to bite."""
+    config = dict(_SMALL, hidden_size=512, intermediate_size=2048, num_hidden_layers=layers, num_attention_heads=8,
+                  num_key_value_heads=4, max_position_embeddings=256, rope_parameters=_rope())  # fmt: skip
+    return TinyModel("big_llama", "LlamaForCausalLM", "llama", config, shard="60MB")
+
+
+def make_config(model: TinyModel):
+    config = copy.deepcopy(model.config)
+    if model.model_type in _VISION:
+        extra = dict(mm_tokens_per_image=4) if model.model_type == "gemma3" else {}
+        return AutoConfig.for_model(model.model_type, text_config=config, vision_config=_VISION[model.model_type], **extra)
+    return AutoConfig.for_model(model.model_type, **config)
+
+
+@torch.no_grad()
+def _perturb(network, seed):
+    """Fresh weights: activations of order one in every layer, attention neither flat nor one-hot."""
+    generator = torch.Generator().manual_seed(1000 + seed)
+    about_zero = "gemma3" in network.config.model_type
+    for name, parameter in network.named_parameters():
+        noise = torch.randn(parameter.shape, generator=generator)
+        if "norm" in name and name.endswith("weight"):
+            value = 0.3 * noise if about_zero else 1 + 0.3 * noise
+        elif "embed" in name:
+            value = noise / math.sqrt(parameter.shape[-1]) if about_zero else noise
+        elif parameter.ndim >= 2:
+            value = noise / math.sqrt(parameter.shape[-1])
+        else:  # biases, gates, xIELU's alphas
+            value = 0.3 * noise
+        parameter.copy_(value)
+    for name, buffer in network.named_buffers():
+        if name.endswith("act_fn.beta"):
+            buffer.copy_(0.4 + 0.3 * torch.rand((), generator=generator))
+
+
+def write(model: TinyModel, folder: Path) -> Path:
+    """Writes the checkpoint as transformers saves it; returns the folder."""
+    config = make_config(model)
+    network = getattr(transformers, model.architecture)(config)
+    _perturb(network, model.seed)
+    network.to(getattr(torch, model.dtype)).save_pretrained(folder, max_shard_size=model.shard)
+    return folder
+
+
+def read_config(folder: Path) -> dict:
+    return json.loads((folder / "config.json").read_text())
+
+
+def write_config(folder: Path, config: dict):
+    (folder / "config.json").write_text(json.dumps(config, indent=2))
+
+
+def write_old_spelling(model: TinyModel, folder: Path, twin: Path) -> Path:
+    """Copies `folder` to `twin` with config.json as it was spelled before transformers 5."""
+    shutil.copytree(folder, twin)
+    config = read_config(twin)
+    config["torch_dtype"] = config.pop("dtype")
+    text = config.get("text_config", config)
+    rope = text.pop("rope_parameters")
+    if "full_attention" in rope:  # the full layers' RoPE was the top-level one
+        if text["model_type"] == "gemma3_text":
+            text["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
+        rope = rope["full_attention"]
+    neox = model.model_type == "gpt_neox"
+    text["rotary_emb_base" if neox else "rope_theta"] = rope.pop("rope_theta")
+    if "partial_rotary_factor" in rope:
+        text["rotary_pct" if neox else "partial_rotary_factor"] = rope.pop("partial_rotary_factor")
+    rope_type = rope.pop("rope_type")
+    text["rope_scaling"] = None if rope_type == "default" else {model.old: rope_type, **rope}
+    if model.name.endswith("no_original"):
+        del text["rope_scaling"]["original_max_position_embeddings"]
+    for key in model.old_drops:
+        del text[key]
+    text.update(model.old_adds)
+    write_config(twin, config)
+    return twin
+
+
+def documents(seed=0) -> dict[int, list[int]]:
+    """Random tokens: id → ids of the vocabulary, longer than the context in one case."""
+    generator = torch.Generator().manual_seed(seed)
+    return {key: torch.randint(VOCAB, (length,), generator=generator).tolist() for key, length in DOCUMENTS.items()}
+
+
+def write_corpus(path: Path, texts: dict[int, list[int]]) -> Path:
+    path.write_text("".join(json.dumps(dict(id=key, tokens=tokens)) + "\n" for key, tokens in texts.items()))
+    return path
