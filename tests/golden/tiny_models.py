@@ -93,8 +93,8 @@ _add("qwen2_bias", "Qwen2ForCausalLM", "qwen2", rope=_rope(theta=1e6), tie_word_
      options=dict(old="rope_type"))
 _add("qwen2_sliding", "Qwen2ForCausalLM", "qwen2", rope=_YARN, num_key_value_heads=1, use_sliding_window=True,
      sliding_window=20, max_window_layers=2, options=dict(old="type", old_drops=("layer_types",), dtype="float16"))
-_add("qwen3_yarn", "Qwen3ForCausalLM", "qwen3", rope=dict(_YARN, attention_factor=1.3, beta_fast=2), head_dim=32, attention_bias=True,
-     options=dict(old="rope_type", shard="50KB"))
+_add("qwen3_yarn", "Qwen3ForCausalLM", "qwen3", rope=dict(_YARN, attention_factor=1.3, beta_fast=2), head_dim=32,
+     attention_bias=True, options=dict(old="rope_type", shard="50KB"))
 _add("qwen3_sliding", "Qwen3ForCausalLM", "qwen3", rope=_rope(theta=1e6), head_dim=16, num_key_value_heads=4,
      hidden_act="gelu_pytorch_tanh", use_sliding_window=True, sliding_window=17, max_window_layers=1,
      options=dict(old="rope_type", old_drops=("layer_types",), dtype="bfloat16"))
