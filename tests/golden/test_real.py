@@ -3,6 +3,7 @@
 import json
 import os
 import runpy
+import struct
 import subprocess
 from pathlib import Path
 
@@ -35,10 +36,13 @@ def manuals():
 
 
 def ropewalk_ids(model, text):
+    """Token ids from the library itself; the tool's source describes what it reads and writes."""
     tool = Path(os.environ["ROPEWALK_BUILD"]) / "tests" / "golden" / "tokenize_tool"
-    line = json.dumps(dict(text=text)) + "\n"
-    done = subprocess.run([tool, model / "tokenizer.json"], input=line.encode(), capture_output=True, check=True)
-    return json.loads(done.stdout)
+    encoded = text.encode()
+    given = struct.pack("<I", len(encoded)) + encoded
+    done = subprocess.run([tool, model / "tokenizer.json"], input=given, capture_output=True, check=True)
+    (count,) = struct.unpack_from("<I", done.stdout)
+    return list(struct.unpack_from(f"<{count}i", done.stdout, 4))
 
 
 def test_token_ids(model, manuals):
