@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/text/arrow_cells.h"
 #include "ropewalk/text/utf8.h"
 
 namespace ropewalk {
@@ -22,18 +23,8 @@ bool is_text(const arrow::DataType& type) {
          type.id() == Type::STRING_VIEW;
 }
 
-bool is_list(const arrow::DataType& type) {
-  return type.id() == Type::LIST || type.id() == Type::LARGE_LIST ||
-         type.id() == Type::FIXED_SIZE_LIST;
-}
-
 bool is_token_list(const arrow::DataType& type) {
-  return is_list(type) && arrow::is_integer(type.field(0)->type()->id());
-}
-
-template <typename ArrayType>
-auto value_at(const arrow::Array& array, int64_t row) {
-  return static_cast<const ArrayType&>(array).GetView(row);
+  return is_list_type(type) && arrow::is_integer(type.field(0)->type()->id());
 }
 
 [[noreturn]] void refuse_null(const std::string& where, std::string_view what) {
@@ -46,71 +37,31 @@ std::string_view text_at(const arrow::Array& array, int64_t row, const std::stri
   switch (array.type_id()) {
     case Type::DICTIONARY: {
       const auto& dictionary = static_cast<const arrow::DictionaryArray&>(array);
-      return text_at(*dictionary.dictionary(), dictionary.GetValueIndex(row), where, what);
+      const int64_t index = dictionary.GetValueIndex(row);
+      if (index < 0 || index >= dictionary.dictionary()->length()) {
+        throw InputError("{}: {} has no entry in the column's dictionary", where, what);
+      }
+      return text_at(*dictionary.dictionary(), index, where, what);
     }
     case Type::STRING:
-      return value_at<arrow::StringArray>(array, row);
+      return static_cast<const arrow::StringArray&>(array).GetView(row);
     case Type::LARGE_STRING:
-      return value_at<arrow::LargeStringArray>(array, row);
+      return static_cast<const arrow::LargeStringArray&>(array).GetView(row);
     default:
-      return value_at<arrow::StringViewArray>(array, row);
+      return static_cast<const arrow::StringViewArray&>(array).GetView(row);
   }
-}
-
-// Nothing where an unsigned number exceeds int64.
-std::optional<int64_t> integer_at(const arrow::Array& array, int64_t row) {
-  switch (array.type_id()) {
-    case Type::INT8:
-      return value_at<arrow::Int8Array>(array, row);
-    case Type::UINT8:
-      return value_at<arrow::UInt8Array>(array, row);
-    case Type::INT16:
-      return value_at<arrow::Int16Array>(array, row);
-    case Type::UINT16:
-      return value_at<arrow::UInt16Array>(array, row);
-    case Type::INT32:
-      return value_at<arrow::Int32Array>(array, row);
-    case Type::UINT32:
-      return value_at<arrow::UInt32Array>(array, row);
-    case Type::UINT64: {
-      const uint64_t value = value_at<arrow::UInt64Array>(array, row);
-      if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
-      return static_cast<int64_t>(value);
-    }
-    default:
-      return value_at<arrow::Int64Array>(array, row);
-  }
-}
-
-struct Span {
-  const arrow::Array& values;
-  int64_t begin;
-  int64_t end;
-};
-
-template <typename ArrayType>
-Span span_of(const arrow::Array& array, int64_t row) {
-  const auto& lists = static_cast<const ArrayType&>(array);
-  return {*lists.values(), lists.value_offset(row),
-          lists.value_offset(row) + lists.value_length(row)};
-}
-
-Span list_at(const arrow::Array& array, int64_t row) {
-  if (array.type_id() == Type::LIST) return span_of<arrow::ListArray>(array, row);
-  if (array.type_id() == Type::LARGE_LIST) return span_of<arrow::LargeListArray>(array, row);
-  return span_of<arrow::FixedSizeListArray>(array, row);
 }
 
 std::vector<int32_t> tokens_at(const arrow::Array& array, int64_t row, const std::string& where) {
   if (array.IsNull(row)) refuse_null(where, "the document");
-  const auto [values, begin, end] = list_at(array, row);
+  const auto [values, begin, end] = list_cell(array, row);
   if (begin == end) throw InputError("{}: the document is empty; expected token ids", where);
   std::vector<int32_t> tokens;
   tokens.reserve(static_cast<size_t>(end - begin));
   for (int64_t i = begin; i < end; ++i) {
     if (values.IsNull(i)) refuse_null(where, fmt::format("token {}", i - begin));
     // A number beyond int64 is refused like any other that is too large.
-    const int64_t token = integer_at(values, i).value_or(std::numeric_limits<int64_t>::max());
+    const int64_t token = integer_cell(values, i).value_or(std::numeric_limits<int64_t>::max());
     tokens.push_back(checked_token(token, tokens.size(), where));
   }
   return tokens;
@@ -138,7 +89,7 @@ void require_id_type(const arrow::DataType& type, const std::string& column,
 
 decltype(CorpusEntry::content) content_cell(const arrow::Array& column, int64_t row,
                                             const std::string& where) {
-  if (is_list(*column.type())) return tokens_at(column, row, where);
+  if (is_list_type(*column.type())) return tokens_at(column, row, where);
   return checked_text(std::string(text_at(column, row, where, "the document")), where);
 }
 
@@ -150,7 +101,7 @@ decltype(CorpusEntry::id) id_cell(const arrow::Array& column, int64_t row,
     return std::string(text);
   }
   if (column.IsNull(row)) refuse_null(where, "the id");
-  const auto number = integer_at(column, row);
+  const auto number = integer_cell(column, row);
   if (!number) throw InputError("{}: the id is beyond 64 signed bits", where);
   return *number;
 }

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "ropewalk/moments/stream_key.h"
+
+namespace ropewalk {
+
+// Rows of one stream; n of them, d numbers a row.
+struct VectorBatch {
+  int64_t head_dim = 0;              // d; 0 while there are no rows
+  std::vector<int32_t> buckets;      // [n]
+  std::vector<int64_t> example_ids;  // [n]
+  std::vector<int32_t> positions;    // [n], tokens
+  std::vector<float> vectors;        // [n, d]
+};
+
+// A folder of sampled vectors in the published layout (vectors_writer.h), ours or another
+// program's: `vector` may be a list, of fixed size or not, of float16, float32 or float64; integers
+// may have any width; other columns, `token_str` and `sliding_window` among them, are not read.
+class VectorsReader {
+ public:
+  // `folder` holds `vectors/`, or is it. Throws InputError when it holds no stream, or one twice.
+  explicit VectorsReader(const std::filesystem::path& folder);
+
+  // Sorted by layer, head and kind.
+  std::vector<StreamKey> streams() const;
+
+  // Passes a stream's rows on in order, some thousands at a time. Throws InputError naming file and
+  // row on a missing column, a wrong type, a null, a vector of another length or a number that is
+  // not finite; UsageError when there is no such stream.
+  void read(const StreamKey& key, const std::function<void(const VectorBatch&)>& use) const;
+  VectorBatch read_all(const StreamKey& key) const;
+
+ private:
+  std::map<StreamKey, std::filesystem::path> files_;
+};
+
+}  // namespace ropewalk

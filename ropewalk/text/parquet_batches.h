@@ -1,0 +1,49 @@
+#pragma once
+
+#include <arrow/type_fwd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace parquet::arrow {
+class FileReader;
+}
+
+namespace ropewalk {
+
+// Chosen columns of a Parquet file, a few rows at a time: memory is a batch and a page a column,
+// however large the row groups are. Throws SystemError when the file cannot be opened, InputError
+// naming it when it is damaged.
+class ParquetBatches {
+ public:
+  ParquetBatches(const std::filesystem::path& path, int64_t batch_rows);
+  ~ParquetBatches();
+  ParquetBatches(const ParquetBatches&) = delete;
+  ParquetBatches& operator=(const ParquetBatches&) = delete;
+
+  // The path, for messages.
+  const std::string& name() const { return name_; }
+  std::vector<std::string> column_names() const;
+  bool has_column(const std::string& column) const;
+  // The type of the one column of that name; InputError where there are several or none.
+  std::shared_ptr<arrow::DataType> column_type(const std::string& column) const;
+
+  // Chooses what `next` reads; call it once, with columns of which there is one each.
+  void select(const std::vector<std::string>& columns);
+  // The next rows; null at the end. Strings may be any bytes.
+  std::shared_ptr<arrow::RecordBatch> next();
+
+ private:
+  template <typename Action>
+  void guarded(Action&& action) const;
+
+  std::string name_;
+  std::unique_ptr<parquet::arrow::FileReader> reader_;
+  std::shared_ptr<arrow::Schema> schema_;
+  std::unique_ptr<arrow::RecordBatchReader> batches_;
+};
+
+}  // namespace ropewalk
