@@ -216,7 +216,7 @@ def test_a_window_as_long_as_the_context_does_not_slide(bench):
 
 def test_only_sliding_layers(bench, tmp_path):
     result = engine.run("capture", bench.folder("mistral_sliding"), "--corpus", bench.corpus, "--out", tmp_path / "out",
-                        "--context", CONTEXT, "--min-tokens", 1, "--quiet")  # fmt: skip
+                        "--context", CONTEXT, "--min-tokens", 1, "--dtype", "float32", "--quiet")  # fmt: skip
     assert result.code in (2, 3)
     assert re.fullmatch(r"error: .*--sliding.*\n", result.stderr)
     assert not (tmp_path / "out").exists()
@@ -280,7 +280,9 @@ def test_header_without_padding(bench, tmp_path):
     header += b" " * (len(header) % 2 == 0)  # an odd length
     (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
     tiny_models.write_config(tmp_path, tiny_models.read_config(bench.folder("llama_gqa")))
-    assert_identical(engine.read_streams(bench.capture(tmp_path)), bench.captured("llama_gqa", SLIDING))
+    # Not bit for bit: matrix products may round differently where weights are not aligned.
+    error, stream = worst(engine.read_streams(bench.capture(tmp_path)), bench.expected("llama_gqa"), largest)
+    assert error <= 1e-4, stream
 
 
 def test_memory_budget(bench, tmp_path):
