@@ -22,6 +22,8 @@ class MemoryCorpus : public CorpusReader {
     return std::move(entries_[next_++]);
   }
 
+  std::string name() const override { return "corpus"; }
+
  private:
   std::vector<CorpusEntry> entries_;
   size_t next_ = 0;

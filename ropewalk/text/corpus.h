@@ -28,6 +28,8 @@ class CorpusReader {
   virtual ~CorpusReader() = default;
   // The next entry, or nothing at the end. Throws InputError (naming where) on a malformed entry.
   virtual std::optional<CorpusEntry> next() = 0;
+  // The file or folder, for messages.
+  virtual std::string name() const = 0;
 };
 
 // Opens .txt (one document a file), a folder of .txt (sorted by name), .jsonl, .jsonl.gz or

@@ -65,8 +65,9 @@ std::vector<int32_t> tokens_within(CorpusEntry& entry, const Tokenizer* tokenize
     return std::move(*tokens);
   }
   if (tokenizer == nullptr) {
-    throw InputError("{}: is text, and there is no tokenizer; name one, or give token ids",
-                     entry.where);
+    throw InputError(
+        "{}: is text, and no tokenizer.json was found; name a tokenizer, or give token ids",
+        entry.where);
   }
   return encode_within(*tokenizer, std::get<std::string>(entry.content), entry.where, options);
 }
@@ -106,12 +107,12 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
     set.documents.push_back({index, example_id_of(*entry, index), std::move(tokens)});
     set.total_tokens += n_tokens;
   }
-  if (set.entries_read == 0) throw InputError("the corpus holds no documents");
+  if (set.entries_read == 0) throw InputError("{}: holds no documents", corpus.name());
   if (set.documents.empty()) {
     throw InputError(
-        "no document has {} tokens: the longest of {}, {}, has {}; lower the context or set "
+        "{}: no document has {} tokens: the longest of {}, {}, has {}; lower the context or "
         "min_tokens",
-        *options.min_tokens, set.entries_read, longest_where, set.longest_skipped);
+        corpus.name(), *options.min_tokens, set.entries_read, longest_where, set.longest_skipped);
   }
   return set;
 }

@@ -60,6 +60,8 @@ class JsonlCorpus : public CorpusReader {
   JsonlCorpus(LineReader lines, CorpusOptions options)
       : lines_(std::move(lines)), options_(std::move(options)) {}
 
+  std::string name() const override { return lines_.name(); }
+
   std::optional<CorpusEntry> next() override {
     std::string line;
     do {

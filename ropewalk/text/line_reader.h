@@ -24,6 +24,7 @@ class LineReader {
   bool next(std::string& line);
   // Of the line read last: "corpus.jsonl:17".
   std::string where() const;
+  const std::string& name() const { return name_; }
 
  private:
   std::unique_ptr<ByteSource> source_;

@@ -27,6 +27,8 @@ class ParquetCorpus : public CorpusReader {
     file_.select(columns);
   }
 
+  std::string name() const override { return file_.name(); }
+
   std::optional<CorpusEntry> next() override {
     while (row_ == (batch_ ? batch_->num_rows() : 0)) {
       batch_ = file_.next();

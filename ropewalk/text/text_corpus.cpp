@@ -24,7 +24,10 @@ std::string with_unix_lines(std::string_view text) {
 
 class TextCorpus : public CorpusReader {
  public:
-  explicit TextCorpus(std::vector<fs::path> files) : files_(std::move(files)) {}
+  TextCorpus(const fs::path& path, std::vector<fs::path> files)
+      : name_(path.string()), files_(std::move(files)) {}
+
+  std::string name() const override { return name_; }
 
   std::optional<CorpusEntry> next() override {
     if (next_ == files_.size()) return std::nullopt;
@@ -39,6 +42,7 @@ class TextCorpus : public CorpusReader {
   }
 
  private:
+  std::string name_;
   std::vector<fs::path> files_;
   size_t next_ = 0;
 };
@@ -74,7 +78,8 @@ std::vector<fs::path> text_files(const fs::path& folder) {
 std::unique_ptr<CorpusReader> open_text_corpus(const fs::path& path) {
   std::error_code ignored;
   const bool folder = fs::is_directory(path, ignored);
-  return std::make_unique<TextCorpus>(folder ? text_files(path) : std::vector<fs::path>{path});
+  return std::make_unique<TextCorpus>(path,
+                                      folder ? text_files(path) : std::vector<fs::path>{path});
 }
 
 }  // namespace ropewalk

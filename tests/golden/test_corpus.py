@@ -1,0 +1,295 @@
+"""Corpora that Python's libraries write are read right; damaged ones are refused by name."""
+
+import gzip
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+TOOL = pathlib.Path(os.environ["ROPEWALK_BUILD"]) / "tests/golden/corpus_tool"
+TEXTS = ["plain", "naïve café", "日本語\n第二行", "tab\tand \"quotes\" \\ back", "🙂 \u0000 nul", "x" * 5000]
+
+
+def read(path: pathlib.Path, *options: str, **keywords) -> list[dict]:
+    done = subprocess.run([TOOL, path, *options], capture_output=True, text=True, check=True, **keywords)
+    return [json.loads(line) for line in done.stdout.split("\n")[:-1]]
+
+
+def contents(path: pathlib.Path, *options: str) -> list:
+    entries = read(path, *options)
+    assert all("content" in entry for entry in entries), entries[-1]
+    return [entry["content"] for entry in entries]
+
+
+def error(path: pathlib.Path, *options: str, kind: str = "input_error") -> str:
+    message = read(path, *options)[-1][kind]
+    assert str(path) in message
+    return message
+
+
+# JSON lines
+
+
+@pytest.mark.parametrize("ensure_ascii", [True, False])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\n\n", "\r\n  \t\r\n"])
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("compress", [False, True])
+def test_json_lines(tmp_path, ensure_ascii, newline, bom, compress) -> None:
+    lines = [json.dumps({"text": text, "id": i - 2}, ensure_ascii=ensure_ascii) for i, text in enumerate(TEXTS)]
+    data = bom + newline.join(lines).encode()
+    path = tmp_path / ("a.jsonl.gz" if compress else "a.jsonl")
+    path.write_bytes(gzip.compress(data) if compress else data)
+    entries = read(path)
+    assert [entry["content"] for entry in entries] == TEXTS
+    assert [entry["id"] for entry in entries] == [i - 2 for i in range(len(TEXTS))]
+    step = newline.count("\n")
+    assert [entry["where"] for entry in entries] == [f"{path}:{1 + step * i}" for i in range(len(TEXTS))]
+
+
+def test_gzip_members_of_any_size(tmp_path) -> None:
+    """Members, buffers and lines end at unrelated places."""
+    rng = random.Random(0)
+    documents = ["".join(rng.choices("abcdé🙂 ", k=rng.randrange(1, 40000))) for _ in range(60)]
+    data = "".join(json.dumps({"text": text}) + "\n" for text in documents).encode()
+    path = tmp_path / "a.jsonl.gz"
+    with path.open("wb") as file:
+        while data:
+            size = rng.choice([1, 100, 65536, 200000])
+            file.write(gzip.compress(data[:size], compresslevel=rng.choice([0, 1, 9])))
+            file.write(gzip.compress(b"") if rng.random() < 0.2 else b"")
+            data = data[size:]
+        file.write(bytes(700))  # the padding that gzip tolerates
+    assert contents(path) == documents
+
+
+@pytest.mark.parametrize("keep", [0, 1, 5, 9, 10, 15, 200, -9, -8, -4, -1])
+def test_gzip_cut_short(tmp_path, keep) -> None:
+    lines = b"".join(b'{"text": "%d"}\n' % random.Random(i).getrandbits(200) for i in range(50))
+    whole = gzip.compress(lines)
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(whole[:keep])
+    assert "empty" in error(path) if keep == 0 else "cut short" in error(path)
+
+
+def test_gzip_damaged(tmp_path) -> None:
+    whole = gzip.compress(b'{"text": "abcdefgh"}\n' * 3)
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(whole[:-8] + b"\1\2\3\4" + whole[-4:])
+    assert "damaged gzip data" in error(path) and "data check" in error(path)
+    path.write_bytes(whole + b"rubbish")
+    assert "other bytes follow" in error(path)
+    path.write_bytes(b'{"text": "not compressed"}\n')
+    assert "is not gzip-compressed" in error(path)
+
+
+def test_gzip_bomb_is_refused_in_little_memory(tmp_path) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b'{"text": "')
+        for _ in range(80):
+            file.write(b"a" * (1 << 20))
+    assert "a.jsonl.gz:1: line is longer than 64.0 MiB" in error(path)
+
+
+# Parquet
+
+TOKENS = [[1, 2, 3], [0], list(range(300)), [65535, 255], [7] * 2000]
+STRING_TYPES = [
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.dictionary(pa.int32(), pa.string()),
+    pa.dictionary(pa.int8(), pa.large_string()),
+]
+
+
+def write(path: pathlib.Path, columns: dict, **options) -> None:
+    pq.write_table(pa.table(columns), path, **options)
+
+
+@pytest.mark.parametrize("kind", STRING_TYPES, ids=str)
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd", "gzip"])
+@pytest.mark.parametrize("store_schema", [True, False])
+def test_parquet_text(tmp_path, kind, compression, store_schema) -> None:
+    path = tmp_path / "a.parquet"
+    texts = TEXTS * 60
+    columns = {"other": list(range(len(texts))), "text": pa.array(texts).cast(kind)}
+    write(path, columns, compression=compression, row_group_size=100, store_schema=store_schema)
+    entries = read(path)
+    assert [entry["content"] for entry in entries] == texts
+    assert [entry["where"] for entry in entries] == [f"{path}: row {i}" for i in range(len(texts))]
+
+
+LIST_TYPES = [pa.list_(kind()) for kind in (pa.uint16, pa.int32, pa.uint32, pa.int64, pa.uint64)]
+
+
+@pytest.mark.parametrize("kind", LIST_TYPES + [pa.large_list(pa.int32())], ids=str)
+@pytest.mark.parametrize("version", ["1.0", "2.6"])
+@pytest.mark.parametrize("row_group_size", [3, 1000])
+def test_parquet_tokens(tmp_path, kind, version, row_group_size) -> None:
+    path = tmp_path / "a.parquet"
+    write(path, {"tokens": pa.array(TOKENS * 40, kind)}, version=version, row_group_size=row_group_size)
+    assert contents(path) == TOKENS * 40
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.int16()], ids=str)
+def test_parquet_small_tokens(tmp_path, kind) -> None:
+    path = tmp_path / "a.parquet"
+    write(path, {"tokens": pa.array([[1, 2], [127]], pa.list_(kind))})
+    assert contents(path) == [[1, 2], [127]]
+
+
+def test_parquet_fixed_size_tokens(tmp_path) -> None:
+    path = tmp_path / "a.parquet"
+    rows = [[i, i + 1, i + 2] for i in range(200)]
+    write(path, {"tokens": pa.array(rows, pa.list_(pa.int32(), 3))})
+    assert contents(path) == rows
+
+
+def test_parquet_page_formats(tmp_path) -> None:
+    path = tmp_path / "a.parquet"
+    for page in ("1.0", "2.0"):
+        write(path, {"text": TEXTS * 500}, data_page_version=page, data_page_size=1000, use_dictionary=False)
+        assert contents(path) == TEXTS * 500
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int32(), pa.int64(), pa.uint64(), *STRING_TYPES], ids=str)
+def test_parquet_ids(tmp_path, kind) -> None:
+    path = tmp_path / "a.parquet"
+    ids = [5, 0, 127]
+    if not pa.types.is_integer(kind):
+        ids = ["a", "ü", ""]
+    write(path, {"id": pa.array(ids).cast(kind), "text": ["x", "y", "z"]})
+    assert [entry["id"] for entry in read(path)] == ids
+
+
+def test_fields(tmp_path) -> None:
+    path = tmp_path / "a.parquet"
+    write(path, {"body": ["x"], "key": ["k"], "ids": [[1, 2]]})
+    assert read(path, "body", "key")[0] == {"content": "x", "id": "k", "where": f"{path}: row 0"}
+    assert contents(path, "ids") == [[1, 2]]
+    assert "no column 'text' or 'tokens'; it has 'body', 'key', 'ids'" in error(path)
+    assert "no column 'nope'" in error(path, "nope")
+    assert "no column 'nope'" in error(path, "body", "nope")
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"body": "x", "key": "k", "ids": [1, 2], "tokens": [3], "id": -9223372036854775808}\n')
+    assert read(path, "body", "key")[0] == {"content": "x", "id": "k", "where": f"{path}:1"}
+    assert read(path)[0] == {"content": [3], "id": -(2**63), "where": f"{path}:1"}
+
+
+def invalid_utf8() -> pa.Array:
+    offsets = pa.array([0, 2, 5], pa.int32()).buffers()[1]
+    return pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"okab\xff"))
+
+
+BAD_PARQUET = {
+    "null text": ({"text": ["a", None]}, "row 1: the document is null"),
+    "null dictionary text": ({"text": pa.array(["a", None]).dictionary_encode()}, "row 1: the document is null"),
+    "empty text": ({"text": ["a", ""]}, "row 1: the document is empty"),
+    "number for text": ({"text": [1]}, "'text' holds int64; expected strings"),
+    "binary for text": ({"text": [b"a"]}, "'text' holds binary; expected strings"),
+    "tokens in text": ({"text": [[1]]}, "'text' holds list<element: int64>; expected strings"),
+    "text in tokens": ({"tokens": ["1 2"]}, "'tokens' holds string; expected lists of integer token ids"),
+    "floats in tokens": ({"tokens": [[1.0]]}, "'tokens' holds list<element: double>"),
+    "null tokens": ({"tokens": [[1], None]}, "row 1: the document is null"),
+    "null token": ({"tokens": [[1], [2, None]]}, "row 1: token 1 is null"),
+    "no tokens": ({"tokens": [[1], []]}, "row 1: the document is empty"),
+    "negative token": ({"tokens": [[1], [5, -1]]}, "row 1: token 1 is -1"),
+    "large token": ({"tokens": [[2**31]]}, "row 0: token 0 is 2147483648"),
+    "huge token": ({"tokens": pa.array([[2**63]], pa.list_(pa.uint64()))}, "row 0: token 0 is"),
+    "invalid UTF-8": ({"text": invalid_utf8()}, "offset 2"),
+    "float id": ({"text": ["a"], "id": [1.5]}, "id column 'id' holds double"),
+    "null id": ({"text": ["a", "b"], "id": [1, None]}, "row 1: the id is null"),
+    "huge id": ({"text": ["a"], "id": pa.array([2**63], pa.uint64())}, "row 0: the id is beyond"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PARQUET)
+def test_bad_parquet(tmp_path, name) -> None:
+    columns, expected = BAD_PARQUET[name]
+    path = tmp_path / "a.parquet"
+    write(path, columns)
+    assert expected in error(path)
+
+
+def test_columns_of_one_name(tmp_path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], ["text", "text"]), path)
+    assert "has 2 columns named 'text'" in error(path)
+
+
+def test_damaged_parquet(tmp_path) -> None:
+    """However a file is damaged, it is read or refused; nothing crashes."""
+    path = tmp_path / "a.parquet"
+    write(path, {"text": [f"document {i}" * 20 for i in range(300)], "id": list(range(300))})
+    whole = path.read_bytes()
+    for size in (0, 3, 4, 100, len(whole) - 8, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        assert "cannot be read as Parquet" in error(path)
+    path.write_bytes(b"PAR1 this is no such file PAR1")
+    assert "cannot be read as Parquet" in error(path)
+    rng = random.Random(0)
+    refused = 0
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for _ in range(rng.randrange(1, 5)):
+            damaged[rng.randrange(4, len(damaged) - 8)] = rng.randrange(256)
+        path.write_bytes(damaged)
+        last = read(path)[-1]
+        assert "content" in last or str(path) in last["input_error"]
+        refused += "input_error" in last
+    assert refused > 10
+
+
+def peak_memory(path: pathlib.Path) -> int:
+    """Bytes the tool takes at most, reading all of a corpus."""
+    code = "import resource,subprocess,sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True);"
+    code += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)"
+    done = subprocess.run([sys.executable, "-c", code, TOOL, path], capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+def test_parquet_memory_is_bounded(tmp_path) -> None:
+    """A row group takes no more memory than some rows of it."""
+    texts = [random.Random(i).randbytes(50000).hex() for i in range(3000)]
+    small, large = tmp_path / "small.parquet", tmp_path / "large.parquet"
+    # Pages, the least that can be decompressed, are cut only after a writer's batch.
+    options = {"compression": "none", "write_batch_size": 8, "row_group_size": 10000}
+    write(small, {"text": texts[:100]}, **options)
+    write(large, {"text": texts}, **options)
+    assert pq.ParquetFile(large).num_row_groups == 1 and large.stat().st_size > 290e6
+    assert peak_memory(large) < peak_memory(small) + 60e6
+
+
+# Files and folders
+
+
+def test_text_files(tmp_path) -> None:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "b.txt").write_bytes(b"\xef\xbb\xbfsecond\r\nline\r\n")
+    (folder / "a.txt").write_text("first\n")
+    (folder / "C.TXT").write_text("capital\n")
+    (folder / "notes.md").write_text("not read")
+    (folder / ".hidden.txt").write_text("not read")
+    assert contents(folder) == ["capital\n", "first\n", "second\nline\n"]
+    assert contents(folder / "b.txt") == ["second\nline\n"]
+    assert "no fields" in error(folder, "text", kind="usage_error")
+
+
+def test_bad_files(tmp_path) -> None:
+    (tmp_path / "notes.md").write_text("x")
+    assert "holds no .txt file (it holds 'notes.md')" in error(tmp_path)
+    assert ".txt, a folder of .txt, .jsonl, .jsonl.gz or .parquet" in error(tmp_path / "notes.md")
+    for name in ("a.txt", "a.jsonl", "a.jsonl.gz", "a.parquet"):
+        assert "No such file" in error(tmp_path / name, kind="system_error")
+    (tmp_path / "empty.txt").write_bytes(b"\xef\xbb\xbf")
+    assert "the document is empty" in error(tmp_path / "empty.txt")
+    (tmp_path / "bad.txt").write_bytes(b"ok \xc0\x80")
+    assert "byte 0xc0 at offset 3" in error(tmp_path / "bad.txt")

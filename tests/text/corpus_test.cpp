@@ -1,0 +1,228 @@
+#include "ropewalk/text/corpus.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/text/line_reader.h"
+#include "tests/temporary_folder.h"
+
+namespace ropewalk {
+namespace {
+
+using Tokens = std::vector<int32_t>;
+
+std::vector<CorpusEntry> read_all(const std::filesystem::path& path,
+                                  const CorpusOptions& options = {}) {
+  std::vector<CorpusEntry> entries;
+  const auto corpus = open_corpus(path, options);
+  while (auto entry = corpus->next()) entries.push_back(std::move(*entry));
+  return entries;
+}
+
+// What InputError says about a file, less the folder in front.
+std::string message(const TemporaryFolder& folder, const std::string& name,
+                    const CorpusOptions& options = {}) {
+  try {
+    read_all(folder.path() / name, options);
+  } catch (const InputError& error) {
+    const std::string text = error.what();
+    const std::string prefix = folder.path().string() + "/";
+    return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+  }
+  return "no error";
+}
+
+std::string line_message(std::string_view line, const CorpusOptions& options = {}) {
+  const TemporaryFolder folder;
+  folder.write("a.jsonl", line);
+  return message(folder, "a.jsonl", options);
+}
+
+std::string gzipped(const std::string& bytes) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(bytes.size() + 100, '\0');
+  std::string in = bytes;
+  stream.next_in = reinterpret_cast<Bytef*>(in.data());
+  stream.avail_in = static_cast<uInt>(in.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+TEST(JsonlCorpus, ReadsTextTokensAndIds) {
+  const TemporaryFolder folder;
+  const auto path = folder.write("a.jsonl",
+                                 "\xEF\xBB\xBF{\"text\": \"caf\xC3\xA9\", \"id\": 7}\r\n"
+                                 "\n  \t\r\n"
+                                 "{\"tokens\": [1, 0, 2147483647], \"id\": \"doc\"}\n"
+                                 "{\"text\": \"both\", \"tokens\": [1]}");
+  const auto entries = read_all(path);
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(std::get<std::string>(entries[0].content), "caf\xC3\xA9");
+  EXPECT_EQ(std::get<int64_t>(entries[0].id), 7);
+  EXPECT_EQ(entries[0].where, path.string() + ":1");
+  EXPECT_EQ(std::get<Tokens>(entries[1].content), (Tokens{1, 0, 2147483647}));
+  EXPECT_EQ(std::get<std::string>(entries[1].id), "doc");
+  EXPECT_EQ(entries[1].where, path.string() + ":4");
+  EXPECT_EQ(std::get<std::string>(entries[2].content), "both");
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(entries[2].id));
+  EXPECT_EQ(open_corpus(path)->name(), path.string());
+}
+
+TEST(JsonlCorpus, ReadsTheFieldsAskedFor) {
+  const TemporaryFolder folder;
+  const auto path = folder.write(
+      "a.jsonl", R"({"body": "x", "ids": [3], "key": -1, "text": "not this", "id": 5})");
+  const auto text = read_all(path, {.field = "body", .id = "key"});
+  EXPECT_EQ(std::get<std::string>(text[0].content), "x");
+  EXPECT_EQ(std::get<int64_t>(text[0].id), -1);
+  const auto tokens = read_all(path, {.field = "ids", .id = ""});
+  EXPECT_EQ(std::get<Tokens>(tokens[0].content), Tokens{3});
+  EXPECT_EQ(std::get<int64_t>(tokens[0].id), 5);
+}
+
+TEST(JsonlCorpus, RefusesMalformedLines) {
+  EXPECT_EQ(line_message("{\"text\": \"ok\"}\n\n{\"text\": \"\xED\xA0\x80\"}"),
+            "a.jsonl:3: not valid UTF-8: byte 0xed at offset 10; convert the file to UTF-8");
+  EXPECT_TRUE(line_message("{\"text\": \"a\"").starts_with("a.jsonl:1: not valid JSON"));
+  EXPECT_TRUE(line_message("{\"text\": \"a\"} {}").starts_with("a.jsonl:1: not valid JSON"));
+  EXPECT_TRUE(line_message(R"({"text": "\ud800"})").starts_with("a.jsonl:1: not valid JSON"));
+  EXPECT_EQ(line_message(R"({"text": "a", "text": "b"})"), "a.jsonl:1: duplicate key 'text'");
+  EXPECT_EQ(line_message("[1]"),
+            "a.jsonl:1: holds a list; expected an object such as {\"text\": \"...\"}");
+  EXPECT_EQ(line_message("\"a\""),
+            "a.jsonl:1: holds a string; expected an object such as {\"text\": \"...\"}");
+  EXPECT_EQ(line_message(R"({"body": "a", "n": 1})"),
+            "a.jsonl:1: has no field 'text' or 'tokens'; it has 'body', 'n'; name one as the "
+            "corpus's field");
+  EXPECT_EQ(line_message(R"({"body": "a"})", {.field = "bodies", .id = ""}),
+            "a.jsonl:1: has no field 'bodies'; it has 'body'");
+  EXPECT_EQ(
+      line_message("{}"),
+      "a.jsonl:1: has no field 'text' or 'tokens'; it has nothing; name one as the corpus's field");
+  EXPECT_EQ(line_message(R"({"text": 5})"), "a.jsonl:1: 'text' is an integer; expected a string");
+  EXPECT_EQ(line_message(R"({"text": null})"), "a.jsonl:1: 'text' is null; expected a string");
+  EXPECT_EQ(line_message(R"({"text": [1]})"), "a.jsonl:1: 'text' is a list; expected a string");
+  EXPECT_EQ(line_message(R"({"text": ""})"), "a.jsonl:1: the document is empty; expected text");
+  EXPECT_EQ(line_message(R"({"x": true})", {.field = "x", .id = ""}),
+            "a.jsonl:1: 'x' is true or false; expected a string or a list of token ids");
+}
+
+TEST(JsonlCorpus, RefusesMalformedTokens) {
+  EXPECT_EQ(line_message(R"({"tokens": "1 2"})"),
+            "a.jsonl:1: 'tokens' is a string; expected a list of token ids");
+  EXPECT_EQ(line_message(R"({"tokens": []})"),
+            "a.jsonl:1: the document is empty; expected token ids");
+  EXPECT_EQ(line_message(R"({"tokens": [1, 2.0]})"),
+            "a.jsonl:1: token 1 is 2.0; expected an integer id");
+  EXPECT_EQ(line_message(R"({"tokens": [1, "2"]})"),
+            "a.jsonl:1: token 1 is a string; expected an integer id");
+  EXPECT_EQ(line_message(R"({"tokens": [null]})"),
+            "a.jsonl:1: token 0 is null; expected an integer id");
+  EXPECT_EQ(line_message(R"({"tokens": [[1]]})"),
+            "a.jsonl:1: token 0 is a list; expected an integer id");
+  EXPECT_EQ(line_message(R"({"tokens": [5, -1]})"),
+            "a.jsonl:1: token 1 is -1; expected an id from 0 to 2147483647");
+  EXPECT_EQ(line_message(R"({"tokens": [2147483648]})"),
+            "a.jsonl:1: token 0 is 2147483648; expected an id from 0 to 2147483647");
+  EXPECT_EQ(line_message(R"({"tokens": [18446744073709551615]})"),
+            "a.jsonl:1: token 0 is 18446744073709551615; expected an integer id");
+}
+
+TEST(JsonlCorpus, RefusesMalformedIds) {
+  const std::string expected = "; expected a 64-bit integer or a string";
+  EXPECT_EQ(line_message(R"({"text": "a", "id": 1.5})"), "a.jsonl:1: id 'id' is 1.5" + expected);
+  EXPECT_EQ(line_message(R"({"text": "a", "id": null})"), "a.jsonl:1: id 'id' is null" + expected);
+  EXPECT_EQ(line_message(R"({"text": "a", "id": true})"),
+            "a.jsonl:1: id 'id' is true or false" + expected);
+  EXPECT_EQ(line_message(R"({"text": "a", "id": 9223372036854775808})"),
+            "a.jsonl:1: id 'id' is 9223372036854775808" + expected);
+  EXPECT_EQ(line_message(R"({"text": "a"})", {.field = "", .id = "key"}),
+            "a.jsonl:1: has no id field 'key'; it has 'text'");
+}
+
+TEST(JsonlCorpus, RefusesAnEndlessLine) {
+  const TemporaryFolder folder;
+  folder.write("a.jsonl", "{\"text\": \"a\"}\n" + std::string(kMaxDocumentBytes + 1, ' '));
+  EXPECT_EQ(message(folder, "a.jsonl"),
+            "a.jsonl:2: line is longer than 64.0 MiB; expected one document a line");
+}
+
+TEST(GzipCorpus, ReadsMembersAndRefusesDamage) {
+  const TemporaryFolder folder;
+  const std::string whole = gzipped("{\"text\": \"one\"}\n{\"te") + gzipped("xt\": \"two\"}\n");
+  EXPECT_EQ(read_all(folder.write("a.jsonl.gz", whole)).size(), 2U);
+  EXPECT_EQ(read_all(folder.write("a.jsonl.gz", whole + std::string(9, '\0'))).size(), 2U);
+  const size_t second = gzipped("{\"text\": \"one\"}\n{\"te").size();
+  for (size_t size = 1; size < whole.size(); ++size) {
+    if (size == second) continue;  // a whole member: only the JSON is cut
+    folder.write("a.jsonl.gz", whole.substr(0, size));
+    EXPECT_EQ(message(folder, "a.jsonl.gz"),
+              "a.jsonl.gz: gzip data ends too early: the file is cut short")
+        << size;
+  }
+  folder.write("a.jsonl.gz", "");
+  EXPECT_EQ(message(folder, "a.jsonl.gz"), "a.jsonl.gz: is empty; expected gzip data");
+  folder.write("a.jsonl.gz", "{}");
+  EXPECT_EQ(message(folder, "a.jsonl.gz"),
+            "a.jsonl.gz: is not gzip-compressed; expected gzip data");
+  folder.write("a.jsonl.gz", whole + "{}");
+  EXPECT_EQ(message(folder, "a.jsonl.gz"),
+            "a.jsonl.gz: other bytes follow the gzip data; expected gzip data");
+  std::string damaged = whole;
+  damaged[whole.size() - 6] ^= 1;  // the checksum
+  folder.write("a.jsonl.gz", damaged);
+  EXPECT_TRUE(message(folder, "a.jsonl.gz").starts_with("a.jsonl.gz: damaged gzip data after"));
+}
+
+TEST(TextCorpus, ReadsFilesSortedByName) {
+  const TemporaryFolder folder;
+  folder.write("b.txt", "\xEF\xBB\xBFtwo\r\nlines\rkept\r\n");
+  folder.write("a.txt", "one");
+  folder.write("c.md", "not read");
+  const auto entries = read_all(folder.path());
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(std::get<std::string>(entries[0].content), "one");
+  EXPECT_EQ(std::get<std::string>(entries[1].content), "two\nlines\rkept\n");
+  EXPECT_EQ(entries[1].where, (folder.path() / "b.txt").string());
+  EXPECT_EQ(read_all(folder.path() / "b.txt").size(), 1U);
+}
+
+TEST(TextCorpus, RefusesWhatIsNoText) {
+  const TemporaryFolder folder;
+  folder.write("a.txt", "ok\xC0\x80");
+  EXPECT_EQ(message(folder, "a.txt"),
+            "a.txt: not valid UTF-8: byte 0xc0 at offset 2; convert the file to UTF-8");
+  folder.write("a.txt", "\xEF\xBB\xBF\xFF");
+  EXPECT_TRUE(message(folder, "a.txt").find("offset 3") != std::string::npos);
+  folder.write("a.txt", "");
+  EXPECT_EQ(message(folder, "a.txt"), "a.txt: the document is empty; expected text");
+  folder.write("a.txt", std::string(kMaxDocumentBytes + 1, 'a'));
+  EXPECT_TRUE(message(folder, "a.txt").starts_with("a.txt: is 64.0 MiB, more than"));
+}
+
+TEST(Corpus, RefusesWhatItDoesNotKnow) {
+  const TemporaryFolder folder;
+  folder.write("a.docx", "");
+  EXPECT_EQ(message(folder, "a.docx"),
+            "a.docx: unknown kind of corpus; expected .txt, a folder of .txt, .jsonl, .jsonl.gz or "
+            ".parquet");
+  std::filesystem::create_directory(folder.path() / "empty");
+  EXPECT_EQ(message(folder, "empty"),
+            "empty: the folder holds no .txt file (it holds nothing); name a .jsonl or .parquet "
+            "file itself");
+  folder.write("a.parquet", "PAR1 no PAR1");
+  EXPECT_TRUE(message(folder, "a.parquet").starts_with("a.parquet: cannot be read as Parquet: "));
+  for (const char* name : {"none.txt", "none.jsonl", "none.jsonl.gz", "none.parquet"}) {
+    EXPECT_THROW(read_all(folder.path() / name), SystemError) << name;
+  }
+  EXPECT_THROW(open_corpus(folder.path(), {.field = "text", .id = ""}), UsageError);
+}
+
+}  // namespace
+}  // namespace ropewalk

@@ -1,0 +1,185 @@
+#include "ropewalk/text/documents.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/text/tokenizer.h"
+
+namespace ropewalk {
+namespace {
+
+using Tokens = std::vector<int32_t>;
+
+constexpr int32_t kVocabulary = 100;
+
+// An entry of n tokens counting from `first`.
+CorpusEntry entry_of(int32_t first, size_t n, decltype(CorpusEntry::id) id = {}) {
+  Tokens tokens(n);
+  std::iota(tokens.begin(), tokens.end(), first);
+  return {std::move(tokens), std::move(id), "a.jsonl:" + std::to_string(first + 1)};
+}
+
+CorpusEntry text_of(std::string text) {
+  return {std::move(text), {}, "a.txt"};
+}
+
+DocumentOptions options_of(int64_t context) {
+  DocumentOptions options;
+  options.context = context;
+  options.vocabulary_size = kVocabulary;
+  return options;
+}
+
+DocumentSet select(std::vector<CorpusEntry> entries, const DocumentOptions& options,
+                   const Tokenizer* tokenizer = nullptr) {
+  return select_documents(*corpus_from(std::move(entries)), tokenizer, options);
+}
+
+std::string message(std::vector<CorpusEntry> entries, const DocumentOptions& options) {
+  try {
+    select(std::move(entries), options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Documents, KeepsTheFirstLongEnoughAndCutsThem) {
+  DocumentOptions options = options_of(4);
+  options.documents = 2;
+  const auto set =
+      select({entry_of(0, 3), entry_of(10, 4), entry_of(20, 2), entry_of(30, 9), entry_of(40, 9)},
+             options);
+  ASSERT_EQ(set.documents.size(), 2U);
+  EXPECT_EQ(set.documents[0].tokens, (Tokens{10, 11, 12, 13}));
+  EXPECT_EQ(set.documents[1].tokens, (Tokens{30, 31, 32, 33}));
+  EXPECT_EQ(set.documents[1].index, 1);
+  EXPECT_EQ(set.total_tokens, 8);
+  EXPECT_EQ(set.entries_read, 4);
+  EXPECT_EQ(set.skipped_short, 2);
+  EXPECT_EQ(set.longest_skipped, 3);
+  EXPECT_EQ(set.tokenizer_digest, "");
+}
+
+TEST(Documents, KeepsShortOnesWhenAsked) {
+  DocumentOptions options = options_of(4);
+  options.min_tokens = 2;
+  const auto set = select({entry_of(0, 1), entry_of(10, 2), entry_of(20, 5)}, options);
+  ASSERT_EQ(set.documents.size(), 2U);
+  EXPECT_EQ(set.documents[0].tokens, (Tokens{10, 11}));
+  EXPECT_EQ(set.documents[1].tokens.size(), 4U);
+}
+
+TEST(Documents, ExampleIds) {
+  const auto set =
+      select({entry_of(0, 1), entry_of(1, 5, int64_t{-7}), entry_of(2, 5, "doc-3"), entry_of(3, 5)},
+             options_of(5));
+  ASSERT_EQ(set.documents.size(), 3U);
+  EXPECT_EQ(set.documents[0].example_id, -7);
+  // int.from_bytes(hashlib.blake2b(b"doc-3", digest_size=8).digest(), "little", signed=True)
+  EXPECT_EQ(set.documents[1].example_id, -6722110773860770310);
+  EXPECT_EQ(set.documents[2].example_id, 2);  // its index among those kept
+}
+
+TEST(Documents, RefusesUnknownIds) {
+  EXPECT_EQ(message({entry_of(97, 4)}, options_of(2)),
+            "a.jsonl:98: token 3 is 100; expected an id from 0 to 99, the model's vocabulary");
+  EXPECT_EQ(message({entry_of(-1, 4)}, options_of(2)),
+            "a.jsonl:0: token 0 is -1; expected an id from 0 to 99, the model's vocabulary");
+}
+
+TEST(Documents, RefusesTextWithoutTokenizer) {
+  EXPECT_EQ(message({text_of("abc")}, options_of(2)),
+            "a.txt: is text, and no tokenizer.json was found; name a tokenizer, or give token ids");
+}
+
+TEST(Documents, SaysHowLongTheLongestIs) {
+  EXPECT_EQ(
+      message({entry_of(0, 3), entry_of(10, 7), entry_of(20, 5)}, options_of(8)),
+      "corpus: no document has 8 tokens: the longest of 3, a.jsonl:11, has 7; lower the context or "
+      "min_tokens");
+  EXPECT_EQ(message({}, options_of(8)), "corpus: holds no documents");
+}
+
+TEST(Documents, RefusesSenselessOptions) {
+  EXPECT_THROW(select({entry_of(0, 3)}, options_of(0)), UsageError);
+  for (const int64_t min_tokens : {0, 5}) {
+    DocumentOptions options = options_of(4);
+    options.min_tokens = min_tokens;
+    EXPECT_THROW(select({entry_of(0, 4)}, options), UsageError);
+  }
+  DocumentOptions none = options_of(4);
+  none.documents = 0;
+  EXPECT_THROW(select({entry_of(0, 4)}, none), UsageError);
+  DocumentOptions no_vocabulary = options_of(4);
+  no_vocabulary.vocabulary_size = 0;
+  EXPECT_THROW(select({entry_of(0, 4)}, no_vocabulary), UsageError);
+}
+
+// Letters a to f are 0 to 5; the post-processor puts 6 in front and 7 behind.
+Tokenizer letters() {
+  return Tokenizer::from_json(
+      R"({"version": "1.0", "truncation": null, "padding": null, "normalizer": null,
+    "added_tokens": [{"id": 6, "content": "<s>", "single_word": false, "lstrip": false, "rstrip": false,
+                      "normalized": false, "special": true},
+                     {"id": 7, "content": "</s>", "single_word": false, "lstrip": false, "rstrip": false,
+                      "normalized": false, "special": true}],
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
+    "post_processor": {"type": "TemplateProcessing",
+      "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+                 {"SpecialToken": {"id": "</s>", "type_id": 0}}],
+      "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+      "special_tokens": {"<s>": {"id": "<s>", "ids": [6], "tokens": ["<s>"]},
+                         "</s>": {"id": "</s>", "ids": [7], "tokens": ["</s>"]}}},
+    "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
+    "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+      "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false, "merges": [],
+      "vocab": {"a": 0, "b": 1, "c": 2, "d": 3, "e": 4, "f": 5, "<s>": 6, "</s>": 7}}})",
+      "letters");
+}
+
+TEST(Documents, PrefixCountsAndSuffixIsDroppedWhenCut) {
+  const Tokenizer tokenizer = letters();
+  DocumentOptions options = options_of(4);
+  options.min_tokens = 1;
+  const auto set = select({text_of("ab"), text_of("abc"), text_of("abcdef"), entry_of(0, 6)},
+                          options, &tokenizer);
+  ASSERT_EQ(set.documents.size(), 4U);
+  EXPECT_EQ(set.documents[0].tokens, (Tokens{6, 0, 1, 7}));  // fits whole
+  EXPECT_EQ(set.documents[1].tokens, (Tokens{6, 0, 1, 2}));  // the suffix alone is too much
+  EXPECT_EQ(set.documents[2].tokens, (Tokens{6, 0, 1, 2}));
+  EXPECT_EQ(set.documents[3].tokens, (Tokens{0, 1, 2, 3}));  // verbatim
+  EXPECT_EQ(set.tokenizer_digest, tokenizer.digest());
+}
+
+TEST(Documents, RefusesAnotherModelsTokenizer) {
+  const Tokenizer tokenizer = letters();
+  DocumentOptions options = options_of(4);
+  options.vocabulary_size = 5;
+  try {
+    select({text_of("af")}, options, &tokenizer);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "a.txt: token 0 is 6; expected an id from 0 to 4, the model's vocabulary; is this "
+              "the model's "
+              "tokenizer?");
+  }
+}
+
+TEST(Documents, Digest) {
+  Document document;
+  document.tokens = {1, 2, 258};
+  // hashlib.sha256(struct.pack("<3i", 1, 2, 258)).hexdigest()[:16]
+  EXPECT_EQ(document_digest(document), "4abf56585bb9c3ee");
+  Document other = document;
+  other.index = 5;
+  EXPECT_EQ(document_digest(other), document_digest(document));
+  other.tokens.push_back(0);
+  EXPECT_NE(document_digest(other), document_digest(document));
+}
+
+}  // namespace
+}  // namespace ropewalk
