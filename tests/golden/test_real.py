@@ -37,7 +37,7 @@ def manuals():
 
 def ropewalk_ids(model, text):
     """Token ids from the library itself; the tool's source describes what it reads and writes."""
-    tool = Path(os.environ["ROPEWALK_BUILD"]) / "tests" / "golden" / "tokenize_tool"
+    tool = Path(os.environ["ROPEWALK_BUILD"]) / "tests" / "tokenize_tool"
     encoded = text.encode()
     given = struct.pack("<I", len(encoded)) + encoded
     done = subprocess.run([tool, model / "tokenizer.json"], input=given, capture_output=True, check=True)
