@@ -9,8 +9,8 @@
 
 namespace ropewalk {
 
-// A Hugging Face `tokenizer.json` with a BPE model. Gives the ids that the `tokenizers` library gives.
-// Parts it does not know are refused by name when the file is read. Thread-safe once built.
+// A Hugging Face `tokenizer.json` with a BPE model. Gives the ids that the `tokenizers` library
+// gives. Parts it does not know are refused by name when the file is read. Thread-safe once built.
 class Tokenizer {
  public:
   // The ids of a text, the post-processor's special tokens told apart.

@@ -1,0 +1,206 @@
+#include "ropewalk/text/normalizer.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <utility>
+
+#include "ropewalk/text/byte_level.h"
+#include "ropewalk/text/code_points.h"
+#include "ropewalk/text/pre_tokenizer.h"
+#include "ropewalk/text/unicode_classes.h"
+#include "ropewalk/text/unicode_normalization.h"
+#include "ropewalk/text/unicode_tables.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr std::string_view kSupported =
+    "Sequence, NFC, NFD, NFKC, NFKD, Prepend, Replace, Lowercase, Strip, StripAccents, ByteLevel";
+constexpr int kMaxDepth = 16;
+
+class UnicodeForm final : public Normalizer {
+ public:
+  explicit UnicodeForm(unicode::NormalForm form) : form_(form) {}
+  void apply(NormalizedText& text, RegexScratch&) const override {
+    unicode::normalize(text.text, form_);
+  }
+
+ private:
+  unicode::NormalForm form_;
+};
+
+class Prepend final : public Normalizer {
+ public:
+  explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
+  void apply(NormalizedText& text, RegexScratch&) const override {
+    if (!text.text.empty()) text.text.insert(0, prefix_);
+  }
+
+ private:
+  std::string prefix_;
+};
+
+class Replace final : public Normalizer {
+ public:
+  Replace(Regex pattern, std::string content)
+      : pattern_(std::move(pattern)), content_(std::move(content)) {}
+
+  void apply(NormalizedText& text, RegexScratch& scratch) const override {
+    std::vector<TextSpan> matches;
+    pattern_.find_all(text.text, scratch, matches);
+    if (text.text.empty() || matches.empty()) return;
+    std::string result;
+    size_t done = 0;
+    for (const TextSpan match : matches) {
+      result.append(text.text, done, match.begin - done);
+      result += content_;
+      done = match.end;
+    }
+    result.append(text.text, done);
+    // The library takes what replaces several characters to begin at the last of them.
+    const TextSpan first = matches.front();
+    const bool keeps_front = first.begin > 0 || first.end == 0 ||
+                             (!content_.empty() && first.end == utf8_size(text.text[0]));
+    text.at_origin = text.at_origin && keeps_front;
+    text.text = std::move(result);
+  }
+
+ private:
+  Regex pattern_;
+  std::string content_;
+};
+
+class Lowercase final : public Normalizer {
+ public:
+  Lowercase() {
+    for (const unicode::CodePointPair& pair : unicode::lowercase_pairs) lower_[pair.from] = pair.to;
+  }
+  void apply(NormalizedText& text, RegexScratch&) const override {
+    std::string result;
+    result.reserve(text.text.size());
+    for (size_t at = 0; at < text.text.size();) {
+      const char32_t c = next_code_point(text.text, at);
+      if (c == 0x130) {
+        result += "i\u0307";  // the one letter that becomes two
+        continue;
+      }
+      const auto found = lower_.find(c);
+      append_utf8(result, found == lower_.end() ? c : found->second);
+    }
+    text.text = std::move(result);
+  }
+
+ private:
+  std::unordered_map<char32_t, char32_t> lower_;
+};
+
+class Strip final : public Normalizer {
+ public:
+  Strip(bool left, bool right) : left_(left), right_(right) {}
+  void apply(NormalizedText& text, RegexScratch&) const override {
+    std::string& content = text.text;
+    size_t end = content.size();
+    while (right_ && end > 0) {
+      const size_t start = previous_code_point_start(content, end);
+      size_t at = start;
+      if (!whitespace_.contains(next_code_point(content, at))) break;
+      end = start;
+    }
+    size_t begin = 0;
+    while (left_ && begin < end) {
+      size_t at = begin;
+      if (!whitespace_.contains(next_code_point(content, at))) break;
+      begin = at;
+    }
+    text.at_origin = text.at_origin && begin == 0;
+    content = content.substr(begin, end - begin);
+  }
+
+ private:
+  bool left_;
+  bool right_;
+  CodePointSet whitespace_ = unicode::whitespace_set();
+};
+
+class StripAccents final : public Normalizer {
+ public:
+  void apply(NormalizedText& text, RegexScratch&) const override {
+    std::string result;
+    for (size_t at = 0; at < text.text.size();) {
+      const size_t start = at;
+      if (!marks_.contains(next_code_point(text.text, at))) {
+        result.append(text.text, start, at - start);
+      } else if (start == 0) {
+        text.at_origin = false;
+      }
+    }
+    text.text = std::move(result);
+  }
+
+ private:
+  CodePointSet marks_ = unicode::combining_mark_set();
+};
+
+class ByteLevelNormalizer final : public Normalizer {
+ public:
+  void apply(NormalizedText& text, RegexScratch&) const override {
+    std::string result;
+    append_byte_level(result, text.text);
+    text.text = std::move(result);
+  }
+};
+
+void read_into(const JsonPart& part, int depth, Normalizers& out) {
+  using unicode::NormalForm;
+  constexpr std::array<std::pair<std::string_view, NormalForm>, 4> kForms = {
+      {{"NFC", NormalForm::nfc},
+       {"NFD", NormalForm::nfd},
+       {"NFKC", NormalForm::nfkc},
+       {"NFKD", NormalForm::nfkd}}};
+  if (depth > kMaxDepth) part.refuse("sequences are nested too deeply");
+  const std::string type = part.at("type").string();
+  for (const auto& [name, form] : kForms) {
+    if (type != name) continue;
+    part.allow_only({"type"});
+    out.push_back(std::make_unique<UnicodeForm>(form));
+    return;
+  }
+  if (type == "Sequence") {
+    part.allow_only({"type", "normalizers"});
+    const JsonPart steps = part.at("normalizers");
+    for (size_t i = 0; i < steps.size(); ++i) read_into(steps.item(i), depth + 1, out);
+  } else if (type == "Prepend") {
+    part.allow_only({"type", "prepend"});
+    out.push_back(std::make_unique<Prepend>(part.at("prepend").string()));
+  } else if (type == "Replace") {
+    part.allow_only({"type", "pattern", "content"});
+    out.push_back(
+        std::make_unique<Replace>(read_pattern(part.at("pattern")), part.at("content").string()));
+  } else if (type == "Lowercase") {
+    part.allow_only({"type"});
+    out.push_back(std::make_unique<Lowercase>());
+  } else if (type == "Strip") {
+    part.allow_only({"type", "strip_left", "strip_right"});
+    out.push_back(
+        std::make_unique<Strip>(part.at("strip_left").boolean(), part.at("strip_right").boolean()));
+  } else if (type == "StripAccents") {
+    part.allow_only({"type"});
+    out.push_back(std::make_unique<StripAccents>());
+  } else if (type == "ByteLevel") {
+    part.allow_only({"type"});
+    out.push_back(std::make_unique<ByteLevelNormalizer>());
+  } else {
+    part.at("type").refuse_value(type, kSupported);
+  }
+}
+
+}  // namespace
+
+Normalizers read_normalizers(const JsonPart& part) {
+  Normalizers steps;
+  read_into(part, 0, steps);
+  return steps;
+}
+
+}  // namespace ropewalk

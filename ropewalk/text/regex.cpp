@@ -1,0 +1,169 @@
+#define PCRE2_CODE_UNIT_WIDTH 8
+
+#include "ropewalk/text/regex.h"
+
+#include <fmt/format.h>
+#include <pcre2.h>
+
+#include <array>
+#include <new>
+#include <optional>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/text/code_point_partition.h"
+#include "ropewalk/text/code_points.h"
+
+namespace ropewalk {
+namespace {
+
+// Enough for any sane pattern on megabytes of text; a pattern that explodes stops in seconds.
+constexpr uint32_t kMatchLimit = 1'000'000'000;
+constexpr uint32_t kHeapLimitKiB = 1 << 20;
+constexpr size_t kJitStackStart = size_t{32} << 10;
+constexpr size_t kJitStackMax = size_t{16} << 20;
+
+template <typename T, void (*Free)(T*)>
+struct Deleter {
+  void operator()(T* pointer) const { Free(pointer); }
+};
+template <typename T, void (*Free)(T*)>
+using Handle = std::unique_ptr<T, Deleter<T, Free>>;
+
+using CodeHandle = Handle<pcre2_code, pcre2_code_free>;
+using MatchDataHandle = Handle<pcre2_match_data, pcre2_match_data_free>;
+using MatchContextHandle = Handle<pcre2_match_context, pcre2_match_context_free>;
+using JitStackHandle = Handle<pcre2_jit_stack, pcre2_jit_stack_free>;
+
+template <typename T>
+T* require(T* pointer) {
+  if (pointer == nullptr) throw std::bad_alloc();
+  return pointer;
+}
+
+std::string pcre2_message(int code) {
+  std::array<PCRE2_UCHAR, 256> text{};
+  pcre2_get_error_message(code, text.data(), text.size());
+  return reinterpret_cast<const char*>(text.data());
+}
+
+// The set as PCRE2 sees it: those of the bytes that name a kind of character in the set.
+std::string spell_set(const CodePointPartition& kinds, size_t set) {
+  std::string members;
+  for (int kind = 0; kind < kinds.classes(); ++kind) {
+    if (kinds.is_member(kind, set)) members += fmt::format("\\x{:02x}", kind);
+  }
+  return members.empty() ? "(?!)" : "[" + members + "]";
+}
+
+}  // namespace
+
+struct RegexScratch::Buffers {
+  MatchDataHandle match_data{require(pcre2_match_data_create(1, nullptr))};
+  MatchContextHandle context{require(pcre2_match_context_create(nullptr))};
+  JitStackHandle jit_stack{pcre2_jit_stack_create(kJitStackStart, kJitStackMax, nullptr)};
+  std::vector<uint8_t> kinds;  // of the characters of the text
+
+  Buffers() {
+    pcre2_set_match_limit(context.get(), kMatchLimit);
+    pcre2_set_heap_limit(context.get(), kHeapLimitKiB);
+    if (jit_stack) pcre2_jit_stack_assign(context.get(), nullptr, jit_stack.get());
+  }
+};
+
+RegexScratch::RegexScratch() : buffers_(std::make_unique<Buffers>()) {}
+RegexScratch::~RegexScratch() = default;
+
+struct Regex::Program {
+  std::string pattern;  // as given
+  CodePointPartition kinds;
+  CodeHandle code;
+
+  Program(std::string_view source, const RegexSyntax& syntax)
+      : pattern(source), kinds(syntax.sets) {
+    std::string translated;
+    for (const RegexSyntax::Item& item : syntax.items) {
+      translated += item.text.empty() ? spell_set(kinds, item.set) : item.text;
+    }
+    int error = 0;
+    PCRE2_SIZE offset = 0;
+    code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+                             PCRE2_NEVER_UTF, &error, &offset, nullptr));
+    if (!code)
+      throw RegexError(fmt::format("{}: in the pattern '{}'", pcre2_message(error), pattern));
+    // Where there is no JIT, matching is slower and the same.
+    pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
+  }
+
+  // Length of the next match in characters, at or after `start`.
+  std::optional<TextSpan> match(size_t start, RegexScratch::Buffers& buffers) const {
+    const auto run = [&](uint32_t options) {
+      return pcre2_match(code.get(), buffers.kinds.data(), buffers.kinds.size(), start, options,
+                         buffers.match_data.get(), buffers.context.get());
+    };
+    int result = run(0);
+    // The interpreter keeps its stack on the heap, which may grow further.
+    if (result == PCRE2_ERROR_JIT_STACKLIMIT) result = run(PCRE2_NO_JIT);
+    if (result == PCRE2_ERROR_NOMATCH) return std::nullopt;
+    if (result < 0) {
+      throw InputError(
+          "the tokenizer's pattern '{}' cannot be matched on a text of {} characters: {}", pattern,
+          buffers.kinds.size(), pcre2_message(result));
+    }
+    const PCRE2_SIZE* offsets = pcre2_get_ovector_pointer(buffers.match_data.get());
+    return TextSpan{offsets[0], offsets[1]};
+  }
+};
+
+Regex::Regex(std::string_view pattern, const RegexProperties& properties) try
+    : program_(std::make_unique<const Program>(pattern, parse_regex(pattern, properties))) {
+} catch (const std::length_error& error) {
+  throw RegexError(fmt::format("{} in the pattern '{}'", error.what(), pattern));
+}
+Regex::~Regex() = default;
+Regex::Regex(Regex&&) noexcept = default;
+Regex& Regex::operator=(Regex&&) noexcept = default;
+
+std::string Regex::escape(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (std::string_view("\\.+*?()|[]{}^$").find(c) != std::string_view::npos)
+      result.push_back('\\');
+    result.push_back(c);
+  }
+  return result;
+}
+
+void Regex::find_all(std::string_view text, RegexScratch& scratch,
+                     std::vector<TextSpan>& matches) const {
+  matches.clear();
+  RegexScratch::Buffers& buffers = *scratch.buffers_;
+  buffers.kinds.resize(text.size());
+  size_t characters = 0;
+  for (size_t at = 0; at < text.size();) {
+    buffers.kinds[characters++] = program_->kinds.class_of(next_code_point(text, at));
+  }
+  buffers.kinds.resize(characters);
+
+  size_t character = 0;  // these two move together
+  size_t byte = 0;
+  const auto byte_of = [&](size_t target) {
+    if (characters == text.size()) return target;  // ASCII
+    for (; character < target; ++character) byte += utf8_size(text[byte]);
+    return byte;
+  };
+  std::optional<size_t> last_end;
+  for (size_t start = 0; start <= characters;) {
+    const std::optional<TextSpan> match = program_->match(start, buffers);
+    if (!match) break;
+    if (match->begin == match->end && last_end == match->end) {
+      ++start;
+      continue;
+    }
+    start = match->end;
+    last_end = match->end;
+    const size_t begin = byte_of(match->begin);
+    matches.push_back({begin, byte_of(match->end)});
+  }
+}
+
+}  // namespace ropewalk
