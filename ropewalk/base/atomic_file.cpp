@@ -24,15 +24,21 @@ fs::path temporary_name(const fs::path& target) {
 }  // namespace
 
 void write_file_atomically(const fs::path& path, std::string_view text) {
+  write_file_atomically(path, std::span(&text, 1));
+}
+
+void write_file_atomically(const fs::path& path, std::span<const std::string_view> parts) {
   const fs::path temporary = temporary_name(path);
   const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) fail(path, "create", errno);
   int error = 0;
   const char* action = "write";
-  while (!text.empty() && error == 0) {
-    const ssize_t written = ::write(file, text.data(), text.size());
-    if (written < 0 && errno != EINTR) error = errno;
-    if (written > 0) text.remove_prefix(static_cast<size_t>(written));
+  for (std::string_view part : parts) {
+    while (!part.empty() && error == 0) {
+      const ssize_t written = ::write(file, part.data(), part.size());
+      if (written < 0 && errno != EINTR) error = errno;
+      if (written > 0) part.remove_prefix(static_cast<size_t>(written));
+    }
   }
   if (error == 0 && ::fsync(file) != 0) error = errno;
   if (::close(file) != 0 && error == 0) error = errno;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,8 @@ namespace ropewalk {
 // Writes `text` to `path` through a temporary name in the same folder, synced, then renamed: readers
 // see the old file or the new one, never half of it. Throws SystemError naming the path.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+// The same for contents in several parts.
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts);
 
 // A folder being filled under a temporary name beside `target`. `commit` renames it into place; without
 // commit the destructor removes it with all it holds. Throws SystemError when it cannot be made.

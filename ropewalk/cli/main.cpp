@@ -31,10 +31,10 @@ int run(int argc, char** argv) {
   app.fallthrough();
   bool quiet = false;
   std::string level = "info";
-  app.add_flag("--quiet", quiet, "Warnings and errors only, no progress");
+  app.add_flag("--quiet", quiet, "Errors only, no progress");
   app.add_option("--log-level", level, "debug, info, warning, error or off")->capture_default_str();
   app.parse_complete_callback([&] {
-    ropewalk::log::set_level(quiet ? ropewalk::log::Level::warning : ropewalk::log::parse_level(level));
+    ropewalk::log::set_level(quiet ? ropewalk::log::Level::error : ropewalk::log::parse_level(level));
   });
   ropewalk::cli::add_capture(app);
   ropewalk::cli::add_inspect(app);

@@ -1,0 +1,129 @@
+#include "ropewalk/moments/merge.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ropewalk/base/error.h"
+
+namespace ropewalk {
+namespace {
+
+// Fields of info that must agree.
+constexpr const char* kAgreeing[] = {"format",  "model",   "weights", "config", "tokenizer",
+                                     "context", "dtype",   "point",   "label"};
+
+std::string shorten(std::string text) {
+  constexpr size_t kLimit = 60;
+  if (text.size() > kLimit) text = text.substr(0, kLimit) + "…";
+  return text;
+}
+
+void check_agreement(const NamedMoments& first, const NamedMoments& other) {
+  for (const char* field : kAgreeing) {
+    const Json mine = first.moments.info.value(field, Json());
+    const Json theirs = other.moments.info.value(field, Json());
+    if (mine == theirs) continue;
+    // Of objects, name the key that differs.
+    std::string where = field;
+    Json a = mine;
+    Json b = theirs;
+    if (mine.is_object() && theirs.is_object()) {
+      for (const auto& [key, value] : mine.items()) {
+        if (theirs.value(key, Json()) != value) {
+          where = fmt::format("{}.{}", field, key);
+          a = value;
+          b = theirs.value(key, Json());
+          break;
+        }
+      }
+    }
+    throw InputError("{} and {} cannot be merged: '{}' is {} and {}", first.name, other.name, where,
+                     shorten(a.dump()), shorten(b.dump()));
+  }
+  if (first.moments.blocks() != other.moments.blocks()) {
+    throw InputError("{} and {} cannot be merged: 'blocks' is {} and {}", first.name, other.name,
+                     first.moments.blocks(), other.moments.blocks());
+  }
+  if (first.moments.queries.places != other.moments.queries.places ||
+      first.moments.keys.places != other.moments.keys.places) {
+    throw InputError("{} and {} cannot be merged: 'heads' are not the same ({} and {} query heads)",
+                     first.name, other.name, first.moments.queries.places.size(),
+                     other.moments.queries.places.size());
+  }
+}
+
+void check_documents(const std::vector<NamedMoments>& inputs) {
+  std::map<int64_t, const std::string*> by_index;
+  std::map<uint64_t, const std::string*> by_digest;
+  for (const NamedMoments& input : inputs) {
+    for (const DocumentRecord& document : input.moments.documents) {
+      const auto [index, new_index] = by_index.try_emplace(document.index, &input.name);
+      if (!new_index) {
+        throw InputError("{} and {} cannot be merged: both hold document {}", *index->second, input.name,
+                         document.index);
+      }
+      // Within one capture a corpus may repeat itself; across captures it means the same text twice.
+      const auto [digest, new_digest] = by_digest.try_emplace(document.digest, &input.name);
+      if (!new_digest && digest->second != &input.name) {
+        throw InputError("{} and {} cannot be merged: document {} of the latter is also in the former "
+                         "(digest {:016x})",
+                         *digest->second, input.name, document.index, document.digest);
+      }
+    }
+  }
+}
+
+void join_sets(StreamSet& whole, const BlockCounts& counts, const StreamSet& part,
+               const BlockCounts& part_counts) {
+  BlockCounts all(1);
+  BlockCounts all_part(1);
+  for (int64_t b = 0; b < counts.blocks(); ++b) {
+    const auto place = static_cast<size_t>(b);
+    join_moments(block_view(whole.blocks, b),
+                 {static_cast<double>(counts.tokens[place]), counts.position_mean[place]},
+                 block_view(part.blocks, b),
+                 {static_cast<double>(part_counts.tokens[place]), part_counts.position_mean[place]});
+    all.add_block(0, counts, b);
+    all_part.add_block(0, part_counts, b);
+  }
+  join_moments(whole.total, {static_cast<double>(all.tokens[0]), all.position_mean[0]}, part.total,
+               {static_cast<double>(all_part.tokens[0]), all_part.position_mean[0]});
+}
+
+void widen(StreamSet& set) {
+  set.blocks.position = set.blocks.position.to(at::kDouble);
+  set.blocks.products = set.blocks.products.to(at::kDouble);
+}
+
+}  // namespace
+
+CaptureMoments merge_moments(std::vector<NamedMoments> inputs) {
+  if (inputs.empty()) throw UsageError("[merge_moments] nothing to merge");
+  for (const NamedMoments& input : inputs) check_agreement(inputs.front(), input);
+  check_documents(inputs);
+  const auto lowest = [](const NamedMoments& input) {
+    return input.moments.documents.empty() ? INT64_MAX : input.moments.documents.front().index;
+  };
+  std::stable_sort(inputs.begin(), inputs.end(),
+                   [&](const NamedMoments& a, const NamedMoments& b) { return lowest(a) < lowest(b); });
+  CaptureMoments merged = std::move(inputs.front().moments);
+  widen(merged.queries);
+  widen(merged.keys);
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    CaptureMoments& part = inputs[i].moments;
+    widen(part.queries);
+    widen(part.keys);
+    join_sets(merged.queries, merged.counts, part.queries, part.counts);
+    join_sets(merged.keys, merged.counts, part.keys, part.counts);
+    for (int64_t b = 0; b < merged.blocks(); ++b) merged.counts.add_block(b, part.counts, b);
+    merged.documents.insert(merged.documents.end(), part.documents.begin(), part.documents.end());
+  }
+  std::sort(merged.documents.begin(), merged.documents.end(),
+            [](const DocumentRecord& a, const DocumentRecord& b) { return a.index < b.index; });
+  merged.info["documents"] = merged.counts.total_documents();
+  merged.info["tokens"] = merged.counts.total_tokens();
+  merged.info.erase("shard");
+  return merged;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ropewalk/moments/moments_file.h"
+
+namespace ropewalk {
+
+struct NamedMoments {
+  std::string name;  // for messages
+  CaptureMoments moments;
+};
+
+// Joins captures of one model on different documents. Everything that decides what a number means must
+// agree; a difference, or a document present twice, is an InputError naming the field and both sources.
+// Inputs are added in order of their lowest document index, so their order here does not matter.
+CaptureMoments merge_moments(std::vector<NamedMoments> inputs);
+
+}  // namespace ropewalk
