@@ -1,12 +1,12 @@
 #include "ropewalk/text/documents.h"
 
-#include <algorithm>
 #include <bit>
 #include <utility>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/hash.h"
 #include "ropewalk/base/interrupt.h"
+#include "ropewalk/text/encoded_corpus.h"
 #include "ropewalk/text/tokenizer.h"
 
 namespace ropewalk {
@@ -29,49 +29,6 @@ DocumentOptions checked(DocumentOptions options) {
   return options;
 }
 
-void require_known_ids(const std::vector<int32_t>& ids, int32_t vocabulary_size,
-                       const std::string& where, const char* hint) {
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0 || ids[i] >= vocabulary_size) {
-      throw InputError("{}: token {} is {}; expected an id from 0 to {}, the model's vocabulary{}",
-                       where, i, ids[i], vocabulary_size - 1, hint);
-    }
-  }
-}
-
-void cut(std::vector<int32_t>& tokens, int64_t context) {
-  if (static_cast<int64_t>(tokens.size()) > context) tokens.resize(static_cast<size_t>(context));
-}
-
-// A text's ids: all of them where they fit, else what fits of prefix and body.
-std::vector<int32_t> encode_within(const Tokenizer& tokenizer, const std::string& text,
-                                   const std::string& where, const DocumentOptions& options) {
-  Tokenizer::Encoding encoding = tokenizer.encode(text);
-  std::vector<int32_t> tokens = std::move(encoding.prefix);
-  tokens.insert(tokens.end(), encoding.body.begin(), encoding.body.end());
-  if (static_cast<int64_t>(tokens.size() + encoding.suffix.size()) <= options.context) {
-    tokens.insert(tokens.end(), encoding.suffix.begin(), encoding.suffix.end());
-  }
-  cut(tokens, options.context);
-  require_known_ids(tokens, options.vocabulary_size, where, "; is this the model's tokenizer?");
-  return tokens;
-}
-
-std::vector<int32_t> tokens_within(CorpusEntry& entry, const Tokenizer* tokenizer,
-                                   const DocumentOptions& options) {
-  if (auto* tokens = std::get_if<std::vector<int32_t>>(&entry.content)) {
-    require_known_ids(*tokens, options.vocabulary_size, entry.where, "");
-    cut(*tokens, options.context);
-    return std::move(*tokens);
-  }
-  if (tokenizer == nullptr) {
-    throw InputError(
-        "{}: is text, and no tokenizer.json was found; name a tokenizer, or give token ids",
-        entry.where);
-  }
-  return encode_within(*tokenizer, std::get<std::string>(entry.content), entry.where, options);
-}
-
 int64_t example_id_of(const CorpusEntry& entry, int64_t index) {
   if (const auto* number = std::get_if<int64_t>(&entry.id)) return *number;
   if (const auto* text = std::get_if<std::string>(&entry.id)) return blake2b_int64(*text);
@@ -84,27 +41,26 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
                              const DocumentOptions& given) {
   const DocumentOptions options = checked(given);
   DocumentSet set;
+  EncodedCorpus entries(corpus, tokenizer, options);
   std::string longest_where;
   while (!options.documents || static_cast<int64_t>(set.documents.size()) < *options.documents) {
     throw_if_interrupted();
-    std::optional<CorpusEntry> entry = corpus.next();
-    if (!entry) break;
+    std::optional<EncodedEntry> encoded = entries.next();
+    if (!encoded) break;
+    auto& [entry, tokens, from_text] = *encoded;
     ++set.entries_read;
-    if (std::holds_alternative<std::string>(entry->content) && tokenizer != nullptr) {
-      set.tokenizer_digest = tokenizer->digest();
-    }
-    std::vector<int32_t> tokens = tokens_within(*entry, tokenizer, options);
+    if (from_text) set.tokenizer_digest = tokenizer->digest();
     const int64_t n_tokens = static_cast<int64_t>(tokens.size());
     if (n_tokens < *options.min_tokens) {
       ++set.skipped_short;
       if (longest_where.empty() || n_tokens > set.longest_skipped) {
         set.longest_skipped = n_tokens;
-        longest_where = entry->where;
+        longest_where = entry.where;
       }
       continue;
     }
     const int64_t index = static_cast<int64_t>(set.documents.size());
-    set.documents.push_back({index, example_id_of(*entry, index), std::move(tokens)});
+    set.documents.push_back({index, example_id_of(entry, index), std::move(tokens)});
     set.total_tokens += n_tokens;
   }
   if (set.entries_read == 0) throw InputError("{}: holds no documents", corpus.name());

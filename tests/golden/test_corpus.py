@@ -114,7 +114,7 @@ def write(path: pathlib.Path, columns: dict, **options) -> None:
 
 
 @pytest.mark.parametrize("kind", STRING_TYPES, ids=str)
-@pytest.mark.parametrize("compression", ["none", "snappy", "zstd", "gzip"])
+@pytest.mark.parametrize("compression", ["snappy", "zstd"])
 @pytest.mark.parametrize("store_schema", [True, False])
 def test_parquet_text(tmp_path, kind, compression, store_schema) -> None:
     path = tmp_path / "a.parquet"
@@ -155,7 +155,8 @@ def test_parquet_fixed_size_tokens(tmp_path) -> None:
 def test_parquet_page_formats(tmp_path) -> None:
     path = tmp_path / "a.parquet"
     for page in ("1.0", "2.0"):
-        write(path, {"text": TEXTS * 500}, data_page_version=page, data_page_size=1000, use_dictionary=False)
+        write(path, {"text": TEXTS * 500}, data_page_version=page, data_page_size=1000,
+              use_dictionary=False, compression="gzip")
         assert contents(path) == TEXTS * 500
 
 
@@ -236,7 +237,7 @@ def test_damaged_parquet(tmp_path) -> None:
     assert "cannot be read as Parquet" in error(path)
     rng = random.Random(0)
     refused = 0
-    for _ in range(60):
+    for _ in range(40):
         damaged = bytearray(whole)
         for _ in range(rng.randrange(1, 5)):
             damaged[rng.randrange(4, len(damaged) - 8)] = rng.randrange(256)
@@ -244,7 +245,7 @@ def test_damaged_parquet(tmp_path) -> None:
         last = read(path)[-1]
         assert "content" in last or str(path) in last["input_error"]
         refused += "input_error" in last
-    assert refused > 10
+    assert refused > 7
 
 
 def peak_memory(path: pathlib.Path) -> int:

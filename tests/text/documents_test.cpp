@@ -90,6 +90,31 @@ TEST(Documents, RefusesUnknownIds) {
             "a.jsonl:0: token 0 is -1; expected an id from 0 to 99, the model's vocabulary");
 }
 
+// Fails at its third entry.
+class FailingCorpus : public CorpusReader {
+ public:
+  std::optional<CorpusEntry> next() override {
+    if (++read_ == 3) throw InputError("a.jsonl:3: bad");
+    return entry_of(read_, 4);
+  }
+  std::string name() const override { return "a.jsonl"; }
+
+ private:
+  int32_t read_ = 0;
+};
+
+TEST(Documents, AnErrorBehindTheLastDocumentNeededIsNotMet) {
+  DocumentOptions options = options_of(4);
+  options.documents = 2;
+  FailingCorpus enough;
+  EXPECT_EQ(select_documents(enough, nullptr, options).documents.size(), 2U);
+  options.documents = 3;
+  FailingCorpus corpus;
+  EXPECT_THROW(select_documents(corpus, nullptr, options), InputError);
+  options.documents = 1;
+  EXPECT_EQ(select({entry_of(0, 4), entry_of(97, 4)}, options).documents.size(), 1U);
+}
+
 TEST(Documents, RefusesTextWithoutTokenizer) {
   EXPECT_EQ(message({text_of("abc")}, options_of(2)),
             "a.txt: is text, and no tokenizer.json was found; name a tokenizer, or give token ids");
@@ -152,6 +177,22 @@ TEST(Documents, PrefixCountsAndSuffixIsDroppedWhenCut) {
   EXPECT_EQ(set.documents[2].tokens, (Tokens{6, 0, 1, 2}));
   EXPECT_EQ(set.documents[3].tokens, (Tokens{0, 1, 2, 3}));  // verbatim
   EXPECT_EQ(set.tokenizer_digest, tokenizer.digest());
+}
+
+TEST(Documents, KeepTheirOrderOnManyCores) {
+  const Tokenizer tokenizer = letters();
+  std::vector<CorpusEntry> entries;
+  for (size_t i = 0; i < 500; ++i)
+    entries.push_back(text_of(std::string(1 + i % 7, "abcdef"[i % 6])));
+  DocumentOptions options = options_of(10);
+  options.min_tokens = 1;
+  const auto set = select(entries, options, &tokenizer);
+  ASSERT_EQ(set.documents.size(), entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    EXPECT_EQ(set.documents[i].tokens,
+              tokenizer.encode_ids(std::get<std::string>(entries[i].content)));
+    EXPECT_EQ(set.documents[i].index, static_cast<int64_t>(i));
+  }
 }
 
 TEST(Documents, RefusesAnotherModelsTokenizer) {

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <vector>
+
+#include "ropewalk/text/documents.h"
+
+namespace ropewalk {
+
+// An entry as token ids, cut to the context. The entry's content is gone.
+struct EncodedEntry {
+  CorpusEntry entry;
+  std::vector<int32_t> tokens;
+  bool from_text = false;
+};
+
+// Reads a corpus a little ahead and tokenises what was read on all cores. Order and errors are
+// those of reading one entry after another: an error is thrown when its entry's turn comes.
+class EncodedCorpus {
+ public:
+  // What is passed by reference must live as long.
+  EncodedCorpus(CorpusReader& corpus, const Tokenizer* tokenizer, const DocumentOptions& options);
+
+  // The next entry, or nothing at the end. Throws InputError on a malformed one.
+  std::optional<EncodedEntry> next();
+
+ private:
+  struct Slot {
+    EncodedEntry encoded;
+    std::exception_ptr error;
+  };
+  void read_ahead();
+  void encode(Slot& slot) const;
+
+  CorpusReader& corpus_;
+  const Tokenizer* tokenizer_;
+  const DocumentOptions& options_;
+  std::vector<Slot> slots_;
+  size_t next_ = 0;
+};
+
+}  // namespace ropewalk
