@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/model/torch.h"
+#include "ropewalk/kernels/torch.h"
 
 namespace ropewalk {
 namespace {
