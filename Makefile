@@ -2,6 +2,7 @@
 .PHONY: setup build test test-real sanitize bench format clean
 .DEFAULT_GOAL := build
 
+JOBS := $(shell nproc)
 SOURCES = $$(git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
 
 setup:
@@ -14,16 +15,16 @@ build: setup build/build.ninja
 	@cmake --build build
 
 test: build
-	@ctest --test-dir build --output-on-failure -L '^(unit|golden|hygiene|sanitize-smoke)$$'
+	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS) -L '^(unit|golden|hygiene|sanitize-smoke)$$'
 
 test-real: build
 	@tools/setup.sh real
-	@ctest --test-dir build --output-on-failure -L '^real$$'
+	@ctest --test-dir build --output-on-failure --no-tests=error -L '^real$$'
 
 sanitize: setup
 	@cmake --preset sanitize
 	@cmake --build build/sanitize --target ropewalk_tests
-	@ctest --test-dir build/sanitize --output-on-failure -L '^unit$$'
+	@ctest --test-dir build/sanitize --output-on-failure --no-tests=error -j $(JOBS) -L '^unit$$'
 
 bench: build
 	@.venv/bin/python benchmarks/run.py

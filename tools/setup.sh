@@ -18,9 +18,11 @@ stamp() { sha256sum "$@" | sha256sum | cut -c1-16; }
 say() { printf 'setup: %s\n' "$*" >&2; }
 
 install_system_packages() {
-  local missing=() package
+  local missing=() package installed
+  # One query for all of them: this runs before every build.
+  installed=$(dpkg-query -W -f='${Status} ${Package}\n' "$@" 2>/dev/null || true)
   for package in "$@"; do
-    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+    [[ $'\n'"$installed"$'\n' == *$'\n'"install ok installed $package"$'\n'* ]] || missing+=("$package")
   done
   [ ${#missing[@]} -eq 0 ] && return 0
   if ! command -v apt-get >/dev/null; then
