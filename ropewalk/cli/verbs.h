@@ -6,7 +6,9 @@ namespace ropewalk::cli {
 
 // Each adds its verb to the program. The verb's work runs from its callback and reports failure by
 // throwing one of the errors of base/error.h.
+void add_analyze(CLI::App& app);
 void add_capture(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_merge(CLI::App& app);
 
 }  // namespace ropewalk::cli

@@ -39,9 +39,9 @@ class RopeTables {
 
 }  // namespace
 
-void run_forward(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
-                 std::span<const Document> documents, Collector& collector,
-                 const ForwardOptions& options) {
+int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
+                    std::span<const Document> documents, Collector& collector,
+                    const ForwardOptions& options) {
   const c10::InferenceMode no_autograd;
   const int64_t bytes_per_token = config.d_model * weights.element_size();
   size_t longest = 0;
@@ -49,12 +49,13 @@ void run_forward(const ModelConfig& config, const WeightReader& weights, int64_t
   const MemoryPlan plan =
       plan_memory(memory_needs(weights, last_layer, static_cast<int64_t>(longest) * bytes_per_token),
                   options.memory);
-  const auto groups = group_documents(documents, bytes_per_token, plan);
+  const auto groups = group_documents(documents, bytes_per_token, plan, options.group_documents);
   log::debug("{} documents in {} groups, weights {}", documents.size(), groups.size(),
              plan.keep_weights ? "kept" : "streamed");
 
   LayerStream stream(weights, last_layer, plan);
   RopeTables tables(config, weights.device());
+  int64_t done = 0;  // documents
   for (size_t g = 0; g < groups.size(); ++g) {
     std::vector<at::Tensor> hidden;  // of each document, [T, d_model]
     for (const Document& document : groups[g]) hidden.push_back(weights.embed(document.tokens));
@@ -82,10 +83,11 @@ void run_forward(const ModelConfig& config, const WeightReader& weights, int64_t
         }
         if (options.progress) options.progress(layer, static_cast<int64_t>(document.tokens.size()));
       }
-      if (wanted) collector.end_layer(layer);
     }
-    collector.end_group();
+    done += static_cast<int64_t>(groups[g].size());
+    if (options.go_on && !options.go_on(done)) break;
   }
+  return done;
 }
 
 }  // namespace ropewalk

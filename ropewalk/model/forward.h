@@ -34,22 +34,22 @@ class Collector {
   virtual ~Collector() = default;
   virtual bool wants(int64_t layer) const = 0;
   virtual void collect(const QueryKey& taken) = 0;
-  // After the last document of a group in a layer, and after a group.
-  virtual void end_layer(int64_t) {}
-  virtual void end_group() {}
 };
 
 struct ForwardOptions {
   CapturePoint point = CapturePoint::post_rope;
   int64_t memory = 0;                            // bytes for weights and hidden states
+  int64_t group_documents = 0;                   // at most this many a group; 0: as memory allows
   std::function<void(int64_t layer, int64_t tokens)> progress;  // tokens done in a layer
+  std::function<bool(int64_t documents)> go_on;  // asked after each group; false stops
 };
 
 // Runs documents through layers 0 … last_layer, group by group, layer by layer, and hands queries and
 // keys to the collector; of the last layer nothing else is computed. A document's arithmetic does not
 // depend on the others. Throws UsageError when the budget is too small.
-void run_forward(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
-                 std::span<const Document> documents, Collector& collector,
-                 const ForwardOptions& options);
+// Returns how many documents were read.
+int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
+                    std::span<const Document> documents, Collector& collector,
+                    const ForwardOptions& options);
 
 }  // namespace ropewalk

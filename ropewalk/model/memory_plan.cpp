@@ -41,13 +41,15 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget) {
 }
 
 std::vector<std::span<const Document>> group_documents(std::span<const Document> documents,
-                                                       int64_t bytes_per_token, const MemoryPlan& plan) {
+                                                       int64_t bytes_per_token, const MemoryPlan& plan,
+                                                       int64_t most) {
   std::vector<std::span<const Document>> groups;
   size_t begin = 0;
   int64_t used = 0;
   for (size_t i = 0; i < documents.size(); ++i) {
     const int64_t bytes = static_cast<int64_t>(documents[i].tokens.size()) * bytes_per_token;
-    if (i > begin && used + bytes > plan.hidden_budget) {
+    const bool full = most > 0 && static_cast<int64_t>(i - begin) == most;
+    if (i > begin && (full || used + bytes > plan.hidden_budget)) {
       groups.push_back(documents.subspan(begin, i - begin));
       begin = i;
       used = 0;

@@ -30,8 +30,10 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget);
 
 MemoryNeeds memory_needs(const WeightReader& weights, int64_t last_layer, int64_t hidden_bytes);
 
-// Runs of consecutive documents whose hidden states fit the plan, at least one document each.
+// Runs of consecutive documents whose hidden states fit the plan, at least one document each and at most
+// `most` where that is not 0.
 std::vector<std::span<const Document>> group_documents(std::span<const Document> documents,
-                                                       int64_t bytes_per_token, const MemoryPlan& plan);
+                                                       int64_t bytes_per_token, const MemoryPlan& plan,
+                                                       int64_t most = 0);
 
 }  // namespace ropewalk

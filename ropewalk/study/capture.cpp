@@ -1,13 +1,19 @@
 #include "ropewalk/study/capture.h"
 
+#include <charconv>
+
+#include "ropewalk/analysis/analyze_capture.h"
+#include "ropewalk/analysis/summary.h"
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/hash.h"
 #include "ropewalk/base/json.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/progress.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/forward.h"
+#include "ropewalk/moments/moments_file.h"
 #include "ropewalk/moments/vectors_collector.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/text/tokenizer.h"
@@ -15,8 +21,6 @@
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr int kCaptureFormat = 1;
 
 void refuse_used_folder(const fs::path& out) {
   std::error_code error;
@@ -44,57 +48,126 @@ DocumentSet read_documents(const CaptureOptions& options, const OpenModel& model
   wanted.documents = options.documents;
   wanted.vocabulary_size = static_cast<int32_t>(model.text.config.embedding_rows);
   DocumentSet set = select_documents(*corpus, tokenizer ? &*tokenizer : nullptr, wanted);
+  if (options.shard.count > 1) {
+    std::erase_if(set.documents, [&](const Document& document) {
+      return document.index % options.shard.count != options.shard.index;
+    });
+    if (set.documents.empty()) {
+      throw InputError("{}: no document is left for shard {}/{}", options.corpus.string(),
+                       options.shard.index, options.shard.count);
+    }
+    set.total_tokens = 0;
+    for (const Document& document : set.documents) {
+      set.total_tokens += static_cast<int64_t>(document.tokens.size());
+    }
+  }
   log::info("{} documents, {} tokens; {} shorter ones skipped", set.documents.size(), set.total_tokens,
             set.skipped_short);
   return set;
 }
 
-Json describe_capture(const CaptureOptions& options, const OpenModel& model, const DocumentSet& documents,
-                      const TokenSampler& sampler) {
+DocumentRecord record(const Document& document) {
+  constexpr size_t kPrefix = 256;  // tokens
+  const auto number = [](const Document& d) { return std::stoull(document_digest(d), nullptr, 16); };
+  Document prefix = document;
+  prefix.tokens.resize(std::min(prefix.tokens.size(), kPrefix));
+  return {document.index, number(document), number(prefix)};
+}
+
+Json describe_capture(const CaptureOptions& options, const OpenModel& model, const DocumentSet& documents) {
   Json heads = Json::array();
   for (const QueryHead& head : model.heads) heads.push_back({head.layer, head.q_head});
-  Json json = describe_config(model.text.config);
-  json["format"] = kCaptureFormat;
-  json["ropewalk"] = version();
-  json["model"] = fs::absolute(options.model.model).lexically_normal().filename().string();
-  json["label"] = options.label;
-  json["dtype"] = dtype_name(model.dtype);
-  json["device"] = model.device.is_cuda() ? "cuda" : "cpu";
-  json["context"] = model.context;
-  json["point"] = options.pre_rope ? "pre-rope" : "post-rope";
-  json["heads"] = heads;
-  json["heads_seed"] = options.model.seed;
-  json["documents"] = documents.documents.size();
-  json["tokens"] = documents.total_tokens;
-  json["skipped_short"] = documents.skipped_short;
-  json["tokenizer"] = documents.tokenizer_digest;
-  json["vectors"] = {
-      {"sampling", *options.vectors}, {"rate", sampler.rate()}, {"bucket_size", sampler.bucket_size()}};
+  Json json{{"format", kMomentsFormat},
+            {"ropewalk", version()},
+            {"model", fs::absolute(options.model.model).lexically_normal().filename().string()},
+            {"label", options.label},
+            {"weights", model.checkpoint->fingerprint()},
+            {"config", describe_config(model.text.config)},
+            {"dtype", dtype_name(model.dtype)},
+            {"device", model.device.is_cuda() ? "cuda" : "cpu"},
+            {"context", model.context},
+            {"point", options.pre_rope ? "pre-rope" : "post-rope"},
+            {"heads", heads},
+            {"heads_seed", options.model.seed},
+            {"skipped_short", documents.skipped_short},
+            {"tokenizer", documents.tokenizer_digest},
+            {"blocks", options.blocks}};
+  if (options.shard.count > 1) json["shard"] = {options.shard.index, options.shard.count};
   return json;
+}
+
+// Hands everything on to several collectors.
+class Collectors : public Collector {
+ public:
+  void add(Collector& collector) { collectors_.push_back(&collector); }
+  bool wants(int64_t layer) const override {
+    return std::any_of(collectors_.begin(), collectors_.end(), [&](Collector* c) { return c->wants(layer); });
+  }
+  void collect(const QueryKey& taken) override {
+    for (Collector* collector : collectors_) {
+      if (collector->wants(taken.layer)) collector->collect(taken);
+    }
+  }
+
+ private:
+  std::vector<Collector*> collectors_;
+};
+
+// Whether the standard errors of the headline numbers still exceed the target.
+bool misses_target(const MomentsCollector& collector, const Json& info, double target) {
+  const CheckpointAnalysis analysis =
+      analyze_capture(gather_moments(collector, info, {}), 1, "this capture");
+  const HeadlineError error = headline_error(analysis);
+  const double worst = std::max(error.mean_r_q_se, error.mean_r_k_se);
+  log::info("standard error of mean r_q {:.4f}, of mean r_k {:.4f}", error.mean_r_q_se, error.mean_r_k_se);
+  return !(worst <= target);  // unknown counts as a miss
 }
 
 }  // namespace
 
-void capture(const CaptureOptions& options) {
-  if (!options.vectors) {
-    throw UsageError("nothing to write: add --vectors uniform, log-uniform or all");
+Shard parse_shard(const std::string& text) {
+  Shard shard;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, shard.index);
+  if (first.ec == std::errc() && first.ptr != end && *first.ptr == '/') {
+    const auto second = std::from_chars(first.ptr + 1, end, shard.count);
+    const bool whole = second.ec == std::errc() && second.ptr == end;
+    if (whole && shard.count >= 1 && shard.index >= 0 && shard.index < shard.count) return shard;
   }
+  throw UsageError("--shard '{}' is not i/n with i from 0 to n - 1, for example 0/4", text);
+}
+
+void capture(const CaptureOptions& options) {
+  // With a target, how many documents are read before asking again; as many as give a usable error.
+  constexpr int64_t kTargetGroup = 8;
   refuse_used_folder(options.out);
   const OpenModel model = open_model(options.model);
   const ModelConfig& config = model.text.config;
   TokenSamplerOptions sampling;
-  sampling.mode = parse_token_sampling(*options.vectors);
+  sampling.mode = parse_token_sampling(options.vectors.value_or("uniform"));
   sampling.rate = options.rate;
   sampling.context = model.context;
   sampling.bucket_size = options.bucket_size;
   const TokenSampler sampler(sampling);
   const WeightReader weights(*model.checkpoint, *model.text.architecture, config, model.last_layer,
                              model.dtype, model.device);
-  const DocumentSet documents = read_documents(options, model);
+  DocumentSet documents = read_documents(options, model);
+  Json info = describe_capture(options, model, documents);
 
   AtomicFolder folder(options.out);
-  VectorsWriter writer(folder.path(), config.d_head, kVectorsBuffer);
-  VectorsCollector collector(config, model.heads, model.context, sampler, writer);
+  Collectors collectors;
+  MomentsCollector moments(config, model.heads, options.blocks);
+  collectors.add(moments);
+  std::optional<VectorsWriter> writer;
+  std::optional<VectorsCollector> vectors;
+  if (options.vectors) {
+    writer.emplace(folder.path(), config.d_head, kVectorsBuffer);
+    vectors.emplace(config, model.heads, model.context, sampler, *writer);
+    collectors.add(*vectors);
+    info["vectors"] = {
+        {"sampling", *options.vectors}, {"rate", sampler.rate()}, {"bucket_size", sampler.bucket_size()}};
+  }
+
   Progress progress("capture", "token-layers", documents.total_tokens * (model.last_layer + 1));
   ForwardOptions forward;
   forward.point = options.pre_rope ? CapturePoint::pre_rope : CapturePoint::post_rope;
@@ -103,14 +176,37 @@ void capture(const CaptureOptions& options) {
     progress.note(fmt::format("layer {}/{}", layer + 1, model.last_layer + 1));
     progress.advance(tokens);
   };
-  run_forward(config, weights, model.last_layer, documents.documents, collector, forward);
+  bool reached = false;
+  if (options.target_se) {
+    forward.group_documents = kTargetGroup;
+    forward.go_on = [&](int64_t) {
+      reached = !misses_target(moments, info, *options.target_se);
+      return !reached;
+    };
+  }
+  const int64_t read =
+      run_forward(config, weights, model.last_layer, documents.documents, collectors, forward);
   progress.finish();
-  writer.finish();
-  write_file_atomically(folder.path() / "capture.json",
-                        describe_capture(options, model, documents, sampler).dump(2) + "\n");
+  if (options.target_se) {
+    const std::string verdict = reached ? "reached after" : "not reached with";
+    log::info("target standard error {} {} {} documents", *options.target_se, verdict, read);
+    info["target_se"] = {{"value", *options.target_se}, {"reached", reached}};
+  }
+
+  documents.documents.resize(static_cast<size_t>(read));
+  std::vector<DocumentRecord> records;
+  int64_t tokens = 0;
+  for (const Document& document : documents.documents) {
+    records.push_back(record(document));
+    tokens += static_cast<int64_t>(document.tokens.size());
+  }
+  info["documents"] = read;
+  info["tokens"] = tokens;
+  if (writer) writer->finish();
+  write_moments(folder.path() / kMomentsName, gather_moments(moments, info, std::move(records)));
+  write_file_atomically(folder.path() / "capture.json", info.dump(2) + "\n");
   folder.commit();
-  log::info("{} vectors of {} heads in {}", writer.rows_written(), model.heads.size(),
-            options.out.string());
+  log::info("{} heads, {} documents, {} tokens in {}", model.heads.size(), read, tokens, options.out.string());
 }
 
 }  // namespace ropewalk

@@ -9,6 +9,16 @@
 
 namespace ropewalk {
 
+inline constexpr int64_t kDefaultBlocks = 16;
+
+// Every n-th document, starting with the i-th, i from 0: one job of an array.
+struct Shard {
+  int64_t index = 0;
+  int64_t count = 1;
+};
+// "i/n"; throws UsageError on anything else.
+Shard parse_shard(const std::string& text);
+
 struct CaptureOptions {
   ModelOptions model;
   std::filesystem::path corpus;
@@ -17,14 +27,17 @@ struct CaptureOptions {
   std::string label;                               // default: the model folder's name
   std::optional<int64_t> documents;                // default: all that are long enough
   std::optional<int64_t> min_tokens;               // default: the context
+  int64_t blocks = kDefaultBlocks;                 // of documents, for standard errors
+  std::optional<double> target_se;                 // of mean r_q and mean r_k: stop there
+  Shard shard;
   bool pre_rope = false;
-  std::optional<std::string> vectors;              // uniform, log-uniform or all
+  std::optional<std::string> vectors;              // also write vectors: uniform, log-uniform or all
   double rate = 1;                                 // expected tokens a bucket
   int64_t bucket_size = 0;                         // tokens; 0: context / 16
 };
 
-// Runs the corpus through the model and writes `out`: vectors/ in the published layout and capture.json.
-// `out` appears only when everything is in it.
+// Runs the corpus through the model and writes `out`: moments.safetensors, capture.json and, where
+// asked for, vectors/. `out` appears only when everything is in it.
 void capture(const CaptureOptions& options);
 
 }  // namespace ropewalk

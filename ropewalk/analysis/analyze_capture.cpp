@@ -1,0 +1,99 @@
+#include "ropewalk/analysis/analyze_capture.h"
+
+#include <set>
+
+#include "ropewalk/analysis/head_pca.h"
+#include "ropewalk/base/error.h"
+
+namespace ropewalk {
+namespace {
+
+// What an info must say for its heads to be analysed.
+struct CaptureFacts {
+  int64_t n_layers = 0;
+  int64_t group = 0;              // query heads a KV head serves
+  std::set<int64_t> nope_layers;
+};
+
+CaptureFacts read_facts(const Json& info, const std::string& source) {
+  try {
+    const Json& config = info.at("config");
+    const auto q_heads = config.at("n_q_heads").get<int64_t>();
+    const auto kv_heads = config.at("n_kv_heads").get<int64_t>();
+    const auto nope = config.at("nope_layers").get<std::vector<int64_t>>();
+    if (kv_heads < 1 || q_heads % kv_heads != 0) throw InputError("{}: head counts make no sense", source);
+    return {config.at("layers").get<int64_t>(), q_heads / kv_heads, {nope.begin(), nope.end()}};
+  } catch (const Json::exception& error) {
+    throw InputError("{}: metadata lacks what the analysis needs: {}", source, error.what());
+  }
+}
+
+StreamInput make_input(const StreamSet& set, int64_t row, const BlockCounts& counts,
+                       const std::vector<int64_t>& blocks) {
+  BlockCounts all(1);
+  for (int64_t b = 0; b < counts.blocks(); ++b) all.add_block(0, counts, b);
+  StreamInput input;
+  input.tokens = static_cast<double>(all.tokens[0]);
+  input.position_mean = all.position_mean[0];
+  input.position_scatter = all.position_scatter[0];
+  const int64_t d = set.blocks.d();
+  input.mean = set.total.mean.select(0, row);
+  input.position = set.total.position.select(0, row);
+  input.products = unpack_triangle(set.total.products.select(0, row), d);
+  for (const int64_t b : blocks) {
+    const auto place = static_cast<size_t>(b);
+    input.block_tokens.push_back(static_cast<double>(counts.tokens[place]));
+    input.block_position_mean.push_back(counts.position_mean[place]);
+    input.block_position_scatter.push_back(counts.position_scatter[place]);
+  }
+  const at::Tensor places = at::tensor(blocks, at::kLong);
+  input.block_mean = set.blocks.mean.select(0, row).index_select(0, places);
+  input.block_position = set.blocks.position.select(0, row).index_select(0, places).to(at::kDouble);
+  input.block_products =
+      unpack_triangle(set.blocks.products.select(0, row).index_select(0, places).to(at::kDouble), d);
+  return input;
+}
+
+}  // namespace
+
+CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t components,
+                                   const std::string& source) {
+  const CaptureFacts facts = read_facts(moments.info, source);
+  std::vector<int64_t> blocks;  // that hold documents
+  for (int64_t b = 0; b < moments.blocks(); ++b) {
+    if (moments.counts.tokens[static_cast<size_t>(b)] > 0) blocks.push_back(b);
+  }
+  CheckpointAnalysis analysis;
+  analysis.model = moments.info.value("model", "");
+  analysis.label = moments.info.value("label", "");
+  analysis.last_layer = facts.n_layers - 1;
+  analysis.blocks = moments.blocks();
+  for (const DocumentRecord& document : moments.documents) {
+    analysis.documents.emplace_back(document.index, document.prefix_digest);
+  }
+  const auto count = static_cast<int64_t>(moments.queries.places.size());
+  analysis.heads.resize(static_cast<size_t>(count));
+  // Each head's eigenproblems are small and solved on one core; the heads are spread over all.
+  at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
+    const c10::InferenceMode no_autograd;
+    for (int64_t i = begin; i < end; ++i) {
+      const StreamPlace place = moments.queries.places[static_cast<size_t>(i)];
+      const StreamPlace key{place.layer, place.head / facts.group};
+      const int64_t key_row = moments.keys.find(key);
+      if (key_row < 0) {
+        throw InputError("{}: layer {} head {} has no keys (head {})", source, place.layer, place.head, key.head);
+      }
+      HeadAnalysis& head = analysis.heads[static_cast<size_t>(i)];
+      head.layer = place.layer;
+      head.q_head = place.head;
+      head.kv_head = key.head;
+      head.rope = !facts.nope_layers.contains(place.layer);
+      head.n_q = head.n_k = moments.counts.total_tokens();
+      head.components = analyze_head(make_input(moments.queries, i, moments.counts, blocks),
+                                     make_input(moments.keys, key_row, moments.counts, blocks), components);
+    }
+  });
+  return analysis;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,192 @@
+#include "ropewalk/analysis/analyze_vectors.h"
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+#include <unordered_map>
+
+#include "ropewalk/analysis/head_pca.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/json.h"
+#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/moments/vectors_reader.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int64_t kBlocks = 16;
+
+// What a folder says about the model behind its vectors.
+struct FolderFacts {
+  int64_t group = 0;  // query heads a KV head serves; 0: not said
+  std::optional<int64_t> layers;
+  std::set<int64_t> nope_layers;
+  std::string model;
+  std::string label;
+};
+
+FolderFacts read_own_facts(const fs::path& file) {
+  const Json json = read_json_file(file);
+  FolderFacts facts;
+  try {
+    const Json& config = json.at("config");
+    facts.group = config.at("n_q_heads").get<int64_t>() /
+                  std::max<int64_t>(1, config.at("n_kv_heads").get<int64_t>());
+    facts.layers = config.at("layers").get<int64_t>();
+    const auto nope = config.at("nope_layers").get<std::vector<int64_t>>();
+    facts.nope_layers = {nope.begin(), nope.end()};
+    facts.model = json.at("model").get<std::string>();
+    facts.label = json.at("label").get<std::string>();
+  } catch (const Json::exception& error) {
+    throw InputError("{}: is not a capture.json: {}", file.string(), error.what());
+  }
+  return facts;
+}
+
+// The published captures state their head counts in the text of README.md.
+FolderFacts read_published_facts(const fs::path& file) {
+  const std::string text = read_text_file(file, int64_t{16} << 20);
+  const auto find = [&](const std::string& key) -> int64_t {
+    std::smatch match;
+    const std::regex pattern(key + R"([`"'*\s:|=]*(\d{1,9}))");
+    return std::regex_search(text, match, pattern) ? std::stoll(match[1]) : 0;
+  };
+  const int64_t queries = find("head_sampling_num_query_heads");
+  const int64_t keys = find("head_sampling_num_key_heads");
+  FolderFacts facts;
+  if (queries > 0 && keys > 0) facts.group = queries / keys;
+  return facts;
+}
+
+FolderFacts read_facts(const fs::path& folder, std::optional<int64_t> kv_group) {
+  FolderFacts facts;
+  std::error_code ignored;
+  for (const fs::path& place : {folder, fs::absolute(folder).lexically_normal().parent_path()}) {
+    if (facts.group == 0 && fs::exists(place / "capture.json", ignored)) {
+      facts = read_own_facts(place / "capture.json");
+    } else if (facts.group == 0 && fs::exists(place / "README.md", ignored)) {
+      facts = read_published_facts(place / "README.md");
+    }
+  }
+  if (kv_group) facts.group = *kv_group;
+  if (facts.group < 1) {
+    throw InputError("{}: nothing says how many query heads share a key head; add --kv-group N "
+                     "(query heads / key heads of the model)",
+                     folder.string());
+  }
+  return facts;
+}
+
+using BlockOfExample = std::unordered_map<int64_t, int64_t>;
+
+BlockOfExample deal_examples(const VectorsReader& reader) {
+  std::set<int64_t> examples;
+  for (const StreamKey& key : reader.streams()) {
+    reader.read(key, [&](const VectorBatch& batch) {
+      examples.insert(batch.example_ids.begin(), batch.example_ids.end());
+    });
+  }
+  BlockOfExample blocks;
+  int64_t rank = 0;
+  for (const int64_t example : examples) blocks[example] = rank++ % kBlocks;
+  return blocks;
+}
+
+// Moments of one stream in float64, about their own means.
+StreamInput read_stream(const VectorsReader& reader, const StreamKey& key, const BlockOfExample& block_of,
+                        int64_t blocks) {
+  VectorBatch rows = reader.read_all(key);
+  const auto n = static_cast<int64_t>(rows.positions.size());
+  const int64_t d = rows.head_dim;
+  const at::Tensor x =
+      at::from_blob(rows.vectors.data(), {n, d}, at::TensorOptions().dtype(at::kFloat)).to(at::kDouble);
+  const at::Tensor t =
+      at::from_blob(rows.positions.data(), {n}, at::TensorOptions().dtype(at::kInt)).to(at::kDouble);
+  std::vector<int64_t> block_of_row;
+  for (const int64_t example : rows.example_ids) block_of_row.push_back(block_of.at(example));
+  const at::Tensor labels = at::tensor(block_of_row, at::kLong);
+
+  StreamInput input;
+  input.block_mean = at::zeros({blocks, d}, at::kDouble);
+  input.block_position = at::zeros({blocks, d}, at::kDouble);
+  input.block_products = at::zeros({blocks, d, d}, at::kDouble);
+  const auto measure = [&](const at::Tensor& some_x, const at::Tensor& some_t, const at::Tensor& mean,
+                           const at::Tensor& position, const at::Tensor& products) {
+    mean.copy_(some_x.mean(0));
+    const at::Tensor centred = some_x - mean;
+    const at::Tensor times = some_t - some_t.mean();
+    position.copy_(at::mv(centred.t(), times));
+    products.copy_(at::mm(centred.t(), centred));
+    return std::pair(some_t.mean().item<double>(), times.square().sum().item<double>());
+  };
+  for (int64_t b = 0; b < blocks; ++b) {
+    const at::Tensor places = (labels == b).nonzero().squeeze(1);
+    input.block_tokens.push_back(static_cast<double>(places.numel()));
+    std::pair<double, double> times{0, 0};
+    if (places.numel() > 0) {
+      times = measure(x.index_select(0, places), t.index_select(0, places), input.block_mean[b],
+                      input.block_position[b], input.block_products[b]);
+    }
+    input.block_position_mean.push_back(times.first);
+    input.block_position_scatter.push_back(times.second);
+  }
+  input.tokens = static_cast<double>(n);
+  input.mean = at::zeros({d}, at::kDouble);
+  input.position = at::zeros({d}, at::kDouble);
+  input.products = at::zeros({d, d}, at::kDouble);
+  std::tie(input.position_mean, input.position_scatter) =
+      measure(x, t, input.mean, input.position, input.products);
+  return input;
+}
+
+}  // namespace
+
+CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
+                                   std::optional<int64_t> kv_group) {
+  const c10::InferenceMode no_autograd;
+  const VectorsReader reader(folder);
+  const FolderFacts facts = read_facts(folder, kv_group);
+  const BlockOfExample block_of = deal_examples(reader);
+  const int64_t blocks = std::min<int64_t>(kBlocks, static_cast<int64_t>(block_of.size()));
+  CheckpointAnalysis analysis;
+  analysis.model = facts.model;
+  analysis.label = facts.label;
+  analysis.blocks = kBlocks;
+  for (const auto& [example, block] : block_of) analysis.documents.emplace_back(example, 0);
+  std::sort(analysis.documents.begin(), analysis.documents.end());
+  const std::vector<StreamKey> streams = reader.streams();
+  std::map<StreamKey, StreamInput> keys;  // of the layer at hand
+  for (const StreamKey& key : streams) {
+    if (key.kind != StreamKind::query) continue;
+    const StreamKey kv{key.layer, static_cast<int32_t>(key.head / facts.group), StreamKind::key};
+    if (std::find(streams.begin(), streams.end(), kv) == streams.end()) {
+      throw InputError("{}: {} needs {}, which is not there; is --kv-group {} right?", folder.string(),
+                       stream_name(key), stream_name(kv), facts.group);
+    }
+    if (!keys.empty() && keys.begin()->first.layer != key.layer) keys.clear();
+    if (!keys.contains(kv)) keys[kv] = read_stream(reader, kv, block_of, blocks);
+    const StreamInput q = read_stream(reader, key, block_of, blocks);
+    const StreamInput& k = keys.at(kv);
+    if (q.tokens < 2 || k.tokens < 2 || q.mean.size(0) != k.mean.size(0)) {
+      throw InputError("{}: {} has {:.0f} vectors and {} {:.0f}; at least 2 each, of one length, are needed",
+                       folder.string(), stream_name(key), q.tokens, stream_name(kv), k.tokens);
+    }
+    HeadAnalysis head;
+    head.layer = key.layer;
+    head.q_head = key.head;
+    head.kv_head = kv.head;
+    head.rope = !facts.nope_layers.contains(key.layer);
+    head.n_q = static_cast<int64_t>(q.tokens);
+    head.n_k = static_cast<int64_t>(k.tokens);
+    head.components = analyze_head(q, k, components);
+    analysis.last_layer = std::max(analysis.last_layer, head.layer);
+    analysis.heads.push_back(std::move(head));
+  }
+  if (analysis.heads.empty()) throw InputError("{}: holds no query vectors", folder.string());
+  if (facts.layers) analysis.last_layer = *facts.layers - 1;
+  return analysis;
+}
+
+}  // namespace ropewalk

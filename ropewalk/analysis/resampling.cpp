@@ -1,0 +1,42 @@
+#include "ropewalk/analysis/resampling.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+namespace ropewalk {
+
+std::vector<std::vector<int>> block_draws(size_t blocks) {
+  constexpr uint64_t kSeed = 0x526f706577616c6b;
+  std::mt19937_64 generator(kSeed);
+  std::vector<std::vector<int>> draws(kResamples, std::vector<int>(blocks));
+  for (auto& draw : draws) {
+    for (size_t i = 0; i < blocks; ++i) {
+      // The high half of a product maps 32 random bits onto 0 … blocks - 1 the same way everywhere;
+      // std::uniform_int_distribution may differ between standard libraries.
+      ++draw[static_cast<size_t>(((generator() >> 32) * blocks) >> 32)];
+    }
+  }
+  return draws;
+}
+
+double resampled(double estimate, std::span<const double> replicates, std::span<const int> draw) {
+  const auto g = static_cast<double>(replicates.size());
+  double value = estimate;
+  for (size_t b = 0; b < replicates.size(); ++b) {
+    value += (draw[b] - 1) * (g - 1) / g * (estimate - replicates[b]);
+  }
+  return value;
+}
+
+double standard_deviation(std::span<const double> values) {
+  if (values.size() < 2) return std::numeric_limits<double>::quiet_NaN();
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double sum = 0;
+  for (const double value : values) sum += (value - mean) * (value - mean);
+  return std::sqrt(sum / (n - 1));
+}
+
+}  // namespace ropewalk

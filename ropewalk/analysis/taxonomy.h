@@ -1,0 +1,29 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace ropewalk {
+
+// What a head's PC0 says about position, by r_q and |r_k|; thresholds 0.7 and 0.3, strict.
+enum class HeadClass {
+  position_dominated,  // both high
+  q_positional,        // r_q high, |r_k| low
+  k_positional,        // r_q low, |r_k| high
+  content_focused,     // both low
+  mixed,               // anything else
+};
+
+inline constexpr double kHighCorrelation = 0.7;
+inline constexpr double kLowCorrelation = 0.3;
+inline constexpr std::array kHeadClasses{HeadClass::position_dominated, HeadClass::q_positional,
+                                         HeadClass::k_positional, HeadClass::content_focused,
+                                         HeadClass::mixed};
+
+// "position-dominated", …
+std::string_view class_name(HeadClass head_class);
+
+// Both must be numbers.
+HeadClass classify(double r_q, double r_k);
+
+}  // namespace ropewalk

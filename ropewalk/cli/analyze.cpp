@@ -1,0 +1,38 @@
+#include "ropewalk/study/analyze.h"
+
+#include <memory>
+
+#include "ropewalk/cli/verbs.h"
+
+namespace ropewalk::cli {
+
+void add_analyze(CLI::App& app) {
+  auto options = std::make_shared<AnalyzeOptions>();
+  options->out = "qk.csv";
+  CLI::App* verb = app.add_subcommand("analyze", "Turn captures into qk.csv and summary.json");
+  verb->add_option("captures", options->captures, "Capture folders, in the order of training")->required();
+  verb->add_option("--out", options->out, "Table to write; summary.json goes beside it")->capture_default_str();
+  verb->add_option("--components", options->components, "Principal components a head")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  verb->add_option("--from", options->from, "moments or vectors [default: moments where there are any]")
+      ->check(CLI::IsMember({"moments", "vectors", "auto"}));
+  verb->add_option("--kv-group", options->kv_group,
+                   "Query heads that share a key head, for vectors that do not say")
+      ->check(CLI::PositiveNumber);
+  verb->callback([options] { analyze(*options); });
+}
+
+void add_merge(CLI::App& app) {
+  struct Arguments {
+    std::vector<std::filesystem::path> captures;
+    std::filesystem::path out;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = app.add_subcommand("merge", "Join captures of one model on different documents");
+  verb->add_option("captures", arguments->captures, "Capture folders, in any order")->required();
+  verb->add_option("--out", arguments->out, "Folder to write; must be new or empty")->required();
+  verb->callback([arguments] { merge_captures(arguments->captures, arguments->out); });
+}
+
+}  // namespace ropewalk::cli

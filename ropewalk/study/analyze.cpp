@@ -1,0 +1,90 @@
+#include "ropewalk/study/analyze.h"
+
+#include <set>
+
+#include "ropewalk/analysis/analyze_capture.h"
+#include "ropewalk/analysis/analyze_vectors.h"
+#include "ropewalk/analysis/qk_table.h"
+#include "ropewalk/analysis/summary.h"
+#include "ropewalk/base/atomic_file.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/progress.h"
+#include "ropewalk/moments/merge.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+bool use_moments(const fs::path& folder, const std::string& from) {
+  if (from == "moments") return true;
+  if (from == "vectors") return false;
+  if (from != "auto") throw UsageError("--from '{}' is unknown; use moments or vectors", from);
+  std::error_code ignored;
+  return fs::exists(folder / kMomentsName, ignored) || fs::is_regular_file(folder, ignored);
+}
+
+fs::path moments_path(const fs::path& capture) {
+  std::error_code ignored;
+  if (fs::is_regular_file(capture, ignored)) return capture;
+  if (!fs::exists(capture / kMomentsName, ignored)) {
+    throw InputError("{}: holds no {}; was it made by ropewalk capture?", capture.string(), kMomentsName);
+  }
+  return capture / kMomentsName;
+}
+
+CheckpointAnalysis analyze_one(const fs::path& folder, const AnalyzeOptions& options) {
+  if (!use_moments(folder, options.from)) {
+    return analyze_vectors(folder, options.components, options.kv_group);
+  }
+  const fs::path path = moments_path(folder);
+  return analyze_capture(read_moments(path), options.components, path.string());
+}
+
+}  // namespace
+
+void analyze(const AnalyzeOptions& options) {
+  std::vector<CheckpointAnalysis> checkpoints;
+  std::set<std::string> labels;
+  Progress progress("analyze", "captures", static_cast<int64_t>(options.captures.size()));
+  for (const fs::path& folder : options.captures) {
+    throw_if_interrupted();
+    CheckpointAnalysis analysis = analyze_one(folder, options);
+    analysis.order = static_cast<int64_t>(checkpoints.size());
+    if (analysis.label.empty()) analysis.label = fs::absolute(folder).lexically_normal().filename().string();
+    if (!labels.insert(analysis.label).second) {
+      throw InputError("{}: another capture is also labelled '{}'; capture with another --label",
+                       folder.string(), analysis.label);
+    }
+    checkpoints.push_back(std::move(analysis));
+    progress.advance(1);
+  }
+  progress.finish();
+  const fs::path out = fs::absolute(options.out);
+  std::error_code error;
+  fs::create_directories(out.parent_path(), error);
+  write_file_atomically(out, format_qk_table(checkpoints));
+  write_file_atomically(out.parent_path() / "summary.json", summarize(checkpoints).dump(2) + "\n");
+  log::info("{} and summary.json: {} checkpoints", options.out.string(), checkpoints.size());
+}
+
+void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) {
+  std::error_code error;
+  if (fs::exists(out, error) && !(fs::is_directory(out, error) && fs::is_empty(out, error))) {
+    throw UsageError("--out {}: exists and is not an empty folder", out.string());
+  }
+  std::vector<NamedMoments> inputs;
+  for (const fs::path& capture : captures) {
+    inputs.push_back({capture.string(), read_moments(moments_path(capture))});
+  }
+  const CaptureMoments merged = merge_moments(std::move(inputs));
+  AtomicFolder folder(out);
+  write_moments(folder.path() / kMomentsName, merged);
+  write_file_atomically(folder.path() / "capture.json", merged.info.dump(2) + "\n");
+  folder.commit();
+  log::info("{} documents, {} tokens in {}", merged.counts.total_documents(), merged.counts.total_tokens(),
+            out.string());
+}
+
+}  // namespace ropewalk
