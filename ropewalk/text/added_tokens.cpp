@@ -120,9 +120,9 @@ void AddedTokenFinder::split(std::string_view text, std::vector<Part>& parts) co
       end = next;
     }
     if (done < begin) parts.push_back({{done, begin}, std::nullopt});
-    parts.push_back({{begin, end}, token.id});
-    // A token that begins within whitespace the last one took still counts, as it does in the
-    // library.
+    // As in the library, a token within whitespace that the one before took still counts, unless
+    // its own stripping leaves nothing of it.
+    if (begin < end) parts.push_back({{begin, end}, token.id});
     done = end;
   }
   if (done != text.size()) parts.push_back({{done, text.size()}, std::nullopt});

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/text/code_points.h"
 
 namespace ropewalk {
@@ -54,36 +55,39 @@ void BpeModel::read_vocabulary(const JsonPart& part) {
 }
 
 void BpeModel::read_merges(const JsonPart& part) {
-  const size_t count = part.size();
-  merges_ = BpeMerges(count);
-  size_t rank = 0;
-  for (size_t i = 0; i < count; ++i) {
+  std::vector<BpeMerges::Rule> rules;
+  rules.reserve(part.size());
+  for (size_t i = 0; i < part.size(); ++i) {
     const Json& entry = part.value()[i];
-    if (entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string()) {
-      add_merge(part, rank++, entry[0].get_ref<const std::string&>(),
-                entry[1].get_ref<const std::string&>());
-      continue;
-    }
-    if (!entry.is_string()) {
-      part.item(i).refuse("expected \"left right\" or [\"left\", \"right\"]");
-    }
-    const std::string_view line = entry.get_ref<const std::string&>();
-    if (line.starts_with("#version")) continue;
-    const size_t space = line.find(' ');
-    if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos) {
-      part.item(i).refuse(fmt::format("expected \"left right\", found \"{}\"", line));
-    }
-    add_merge(part, rank++, line.substr(0, space), line.substr(space + 1));
+    const bool is_header =
+        entry.is_string() && entry.get_ref<const std::string&>().starts_with("#version");
+    if (!is_header) rules.push_back(read_rule(part, i));
   }
+  merges_ = BpeMerges(rules, symbols());
 }
 
-void BpeModel::add_merge(const JsonPart& merges, size_t rank, std::string_view left,
-                         std::string_view right) {
+BpeMerges::Rule BpeModel::read_rule(const JsonPart& part, size_t index) const {
+  const Json& entry = part.value()[index];
+  std::string_view left;
+  std::string_view right;
+  if (entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string()) {
+    left = entry[0].get_ref<const std::string&>();
+    right = entry[1].get_ref<const std::string&>();
+  } else if (entry.is_string() &&
+             std::ranges::count(entry.get_ref<const std::string&>(), ' ') == 1) {
+    const std::string_view line = entry.get_ref<const std::string&>();
+    left = line.substr(0, line.find(' '));
+    right = line.substr(line.find(' ') + 1);
+  } else {
+    part.item(index).refuse(
+        fmt::format("expected \"left right\" or [\"left\", \"right\"], found {}", entry.dump()));
+  }
   const auto require = [&](std::string_view token) {
     const auto id = find(token);
     if (!id) {
-      merges.refuse(
-          fmt::format("merge {} ('{}' with '{}') names '{}', which is not in the vocabulary", rank,
+      part.item(index).refuse(
+          fmt::format("the merge of '{}' with '{}' needs '{}', which is not in the "
+                      "vocabulary",
                       left, right, token));
     }
     return *id;
@@ -91,11 +95,23 @@ void BpeModel::add_merge(const JsonPart& merges, size_t rank, std::string_view l
   const int32_t left_id = require(left);
   const int32_t right_id = require(right);
   if (right.size() < prefix_.size()) {
-    merges.refuse(
-        fmt::format("merge {} ('{}' with '{}') lacks the prefix '{}'", rank, left, right, prefix_));
+    part.item(index).refuse(fmt::format("'{}' lacks the prefix '{}'", right, prefix_));
   }
   const std::string made = std::string(left) + std::string(right.substr(prefix_.size()));
-  merges_.add(left_id, right_id, {static_cast<uint32_t>(rank), require(made)});
+  return {left_id, right_id, require(made)};
+}
+
+// All that `split_characters` may give.
+std::vector<int32_t> BpeModel::symbols() const {
+  std::vector<int32_t> result;
+  for (const auto& [token, id] : vocabulary_) {
+    const std::string_view text(token);
+    const bool is_character = !text.empty() && utf8_size(text[0]) == text.size();
+    const bool is_byte = text.size() == 6 && text.starts_with("<0x") && text.ends_with('>');
+    const bool is_spelled = !prefix_.empty() || !suffix_.empty();
+    if (is_character || is_byte || is_spelled || text == unknown_) result.push_back(id);
+  }
+  return result;
 }
 
 std::optional<int32_t> BpeModel::find(std::string_view token) const {
@@ -132,9 +148,8 @@ int32_t BpeModel::unknown_id() const {
   const auto id = find(*unknown_);
   if (!id) {
     throw InputError(
-        "{}.unk_token: '{}' is not in the vocabulary, but the text has a character that "
-        "is not there either",
-        where_, *unknown_);
+        "{}.unk_token: '{}' is not in the vocabulary, and neither is a character of the text",
+        where_, printable(*unknown_));
   }
   return *id;
 }
@@ -180,7 +195,7 @@ void BpeModel::encode(std::string_view word, BpeScratch& scratch) const {
     }
   }
   split_characters(word, scratch.ids);
-  merge_all(merges_, scratch);
+  merges_.apply(scratch);
 }
 
 }  // namespace ropewalk

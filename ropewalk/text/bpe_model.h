@@ -36,8 +36,8 @@ class BpeModel {
 
   void read_vocabulary(const JsonPart& part);
   void read_merges(const JsonPart& part);
-  void add_merge(const JsonPart& merges, size_t rank, std::string_view left,
-                 std::string_view right);
+  BpeMerges::Rule read_rule(const JsonPart& part, size_t index) const;
+  std::vector<int32_t> symbols() const;
   void find_characters();
   std::optional<int32_t> find_character(std::string_view character) const;
   void split_characters(std::string_view word, std::vector<int32_t>& ids) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/text/code_points.h"
 
 namespace ropewalk {
@@ -83,7 +84,8 @@ void JsonPart::refuse_value(std::string_view found, std::string_view supported) 
 }
 
 void JsonPart::refuse(std::string_view what) const {
-  throw InputError("{}: {}", where(), what);
+  constexpr size_t kLongest = 500;  // values from the file may be anything
+  throw InputError("{}: {}", printable_excerpt(where(), kLongest), printable_excerpt(what, kLongest));
 }
 
 }  // namespace ropewalk

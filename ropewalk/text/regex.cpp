@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/text/code_point_partition.h"
 #include "ropewalk/text/code_points.h"
 
@@ -55,6 +56,18 @@ std::string spell_set(const CodePointPartition& kinds, size_t set) {
   return members.empty() ? "(?!)" : "[" + members + "]";
 }
 
+// The one text that a pattern without operators or choice matches; else empty.
+std::string fixed_text(const RegexSyntax& syntax) {
+  std::string text;
+  for (const RegexSyntax::Item& item : syntax.items) {
+    if (!item.text.empty()) return "";
+    const auto ranges = syntax.sets[item.set].ranges();
+    if (ranges.size() != 1 || ranges[0].first != ranges[0].last) return "";
+    append_utf8(text, ranges[0].first);
+  }
+  return text;
+}
+
 }  // namespace
 
 struct RegexScratch::Buffers {
@@ -75,11 +88,12 @@ RegexScratch::~RegexScratch() = default;
 
 struct Regex::Program {
   std::string pattern;  // as given
+  std::string literal;  // what it matches, where that is one fixed text
   CodePointPartition kinds;
   CodeHandle code;
 
   Program(std::string_view source, const RegexSyntax& syntax)
-      : pattern(source), kinds(syntax.sets) {
+      : pattern(source), literal(fixed_text(syntax)), kinds(syntax.sets) {
     std::string translated;
     for (const RegexSyntax::Item& item : syntax.items) {
       translated += item.text.empty() ? spell_set(kinds, item.set) : item.text;
@@ -136,6 +150,13 @@ std::string Regex::escape(std::string_view text) {
 void Regex::find_all(std::string_view text, RegexScratch& scratch,
                      std::vector<TextSpan>& matches) const {
   matches.clear();
+  if (const std::string& literal = program_->literal; !literal.empty()) {
+    for (size_t at = text.find(literal); at != std::string_view::npos;) {
+      matches.push_back({at, at + literal.size()});
+      at = text.find(literal, at + literal.size());
+    }
+    return;
+  }
   RegexScratch::Buffers& buffers = *scratch.buffers_;
   buffers.kinds.resize(text.size());
   size_t characters = 0;

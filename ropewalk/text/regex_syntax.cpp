@@ -92,7 +92,7 @@ class Parser {
   }
 
   void emit_around(std::string before, const CodePointSet& set, std::string after) {
-    emit(std::move(before));
+    if (!before.empty()) emit(std::move(before));
     emit(set);
     emit(std::move(after));
   }

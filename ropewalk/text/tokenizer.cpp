@@ -46,7 +46,7 @@ Result read_section(const JsonPart& file, std::string_view key, Result (*read)(c
 
 // The finder for the tokens that are looked for in raw or in normalised text.
 AddedTokenFinder make_finder(const std::vector<AddedToken>& all, bool normalized,
-                             const Normalizers& steps, const std::string& where) {
+                             const Normalizers& steps, const JsonPart& file) {
   std::vector<AddedToken> tokens;
   std::vector<std::string> patterns;
   std::unordered_set<std::string> known;
@@ -56,9 +56,9 @@ AddedTokenFinder make_finder(const std::vector<AddedToken>& all, bool normalized
     NormalizedText pattern{token.content};
     if (normalized) normalize(steps, pattern, scratch);
     if (pattern.text.empty() || !known.insert(pattern.text).second) {
-      throw InputError("{}: added_tokens: token '{}' (id {}) is {} once normalised", where,
-                       token.content, token.id,
-                       pattern.text.empty() ? "empty" : "the same as another one");
+      file.refuse(fmt::format("added token '{}' (id {}) is {} once normalised", token.content,
+                              token.id,
+                              pattern.text.empty() ? "empty" : "the same as another one"));
     }
     tokens.push_back(token);
     patterns.push_back(std::move(pattern.text));
@@ -89,8 +89,8 @@ struct Tokenizer::Impl {
         pre_tokenizers(read_section(file, "pre_tokenizer", read_pre_tokenizers)),
         post_processor(read_section(file, "post_processor", read_post_processor)),
         added_tokens(read_tokens(file)),
-        raw_finder(make_finder(added_tokens, false, normalizers, file.where())),
-        normalized_finder(make_finder(added_tokens, true, normalizers, file.where())) {
+        raw_finder(make_finder(added_tokens, false, normalizers, file)),
+        normalized_finder(make_finder(added_tokens, true, normalizers, file)) {
     int32_t highest = model.highest_id();
     for (const AddedToken& token : added_tokens) highest = std::max(highest, token.id);
     for (const int32_t id : post_processor.prefix) highest = std::max(highest, id);

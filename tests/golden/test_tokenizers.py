@@ -2,26 +2,34 @@
 
 import json
 import os
+import re
 import struct
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tokenizer_parts as parts
 import tokenizer_texts as texts
 from tokenizer_families import FAMILIES, assemble, train
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
 TOOL = Path(os.environ["ROPEWALK_BUILD"]) / "tests" / "tokenize_tool"
 STRINGS = 20_000
+PART_STRINGS = 400
+PART_TEXTS = ["aab abab ba xaxb aaaa", "line one\nline two\n", "\n", "12345 1234567 1,2", "bcx ax Abc ABC'S 'LL"]
 LONG = 1_000_000  # bytes
 
 
-def tokenize(path, strings, *options):
-    """The ids that the C++ tokenizer gives, and what it wrote to standard error."""
+def run_tool(arguments, strings):
     encoded = [text.encode() for text in strings]
     data = b"".join(struct.pack("<I", len(text)) + text for text in encoded)
-    done = subprocess.run([TOOL, path, *options], input=data, capture_output=True, check=False)
+    return subprocess.run([TOOL, *arguments], input=data, capture_output=True, check=False)
+
+
+def tokenize(paths, strings):
+    """The ids that the C++ tokenizer gives, for each of the files."""
+    done = run_tool(paths, strings)
     assert done.returncode == 0, done.stderr.decode()
     numbers = np.frombuffer(done.stdout, dtype="<i4")
     result, at = [], 0
@@ -29,19 +37,32 @@ def tokenize(path, strings, *options):
         count = int(numbers[at])
         result.append(numbers[at + 1 : at + 1 + count])
         at += 1 + count
-    assert len(result) == len(strings)
-    return result, done.stderr.decode()
+    assert len(result) == len(strings) * len(paths)
+    return [result[i * len(strings) : (i + 1) * len(strings)] for i in range(len(paths))]
 
 
-def compare(path, reference, strings):
-    ours, _ = tokenize(path, strings)
+def seconds_for(path, strings):
+    return float(run_tool(["--time", path], strings).stderr)
+
+
+def difference(ours, reference, strings):
+    """The first string on which the library disagrees, or nothing."""
     for start in range(0, len(strings), 2000):  # the library's encodings are large
         batch = strings[start : start + 2000]
         theirs = reference.encode_batch_fast(batch)
         for text, mine, encoding in zip(batch, ours[start:], theirs):
             if not np.array_equal(mine, encoding.ids):
                 shown = repr(text if len(text) < 300 else text[:300] + "…")
-                pytest.fail(f"{shown}\n  ours   {mine[:60].tolist()}\n  theirs {encoding.ids[:60]}")
+                same = next((i for i, (a, b) in enumerate(zip(mine, encoding.ids)) if a != b), 0)
+                near = slice(max(same - 5, 0), same + 20)
+                return f"{shown}\n  from id {same}: ours {mine[near].tolist()}\n  theirs {encoding.ids[near]}"
+    return None
+
+
+def compare(path, reference, strings):
+    (ours,) = tokenize([path], strings)
+    found = difference(ours, reference, strings)
+    assert found is None, found
 
 
 def write(folder, name, tokenizer_json):
@@ -74,6 +95,29 @@ def test_family(name, tmp_path, corpus, assigned):
     compare(path, reference, assigned)
     compare(path, reference, [texts.document(f"{name} document", LONG, special)])
     words = texts.long_words(name, LONG)
-    _, seconds = tokenize(path, words, "--time")
-    assert float(seconds) < len(words), "a word of 1 MB must take well under a second"
+    assert seconds_for(path, words) < len(words), "a word of 1 MB must take well under a second"
     compare(path, reference, texts.long_words(name, LONG // 10))
+
+
+def compare_all(folder, cases, strings):
+    paths = [write(folder, f"part{i}", case) for i, case in enumerate(cases)]
+    failures = []
+    for case, path, ours in zip(cases, paths, tokenize(paths, strings)):
+        found = difference(ours, Tokenizer.from_file(str(path)), strings)
+        if found:
+            shown = {key: value for key, value in case.items() if key not in ("version", "model")}
+            failures.append(f"{json.dumps(shown, ensure_ascii=False)}\n  {found}")
+    assert not failures, f"{len(failures)} of {len(cases)} differ\n" + "\n".join(failures)
+
+
+def test_parts(tmp_path):
+    """Every supported part on its own, with ids that show each cut."""
+    strings = texts.strings("parts", PART_STRINGS, parts.ADDED) + PART_TEXTS
+    compare_all(tmp_path, parts.all_cases(), strings)
+
+
+def test_classes(tmp_path, assigned):
+    # Ideographs, syllables and private use are all alike; the families have seen each of them.
+    alike = re.compile("[\u3400-\u9fff\uac00-\ud7a3\ue000-\uf8ff\U00020000-\U0003ffff\U000f0000-\U0010ffff]{9}")
+    strings = [text for text in assigned if not alike.search(re.sub("[x1a ]", "", text))]
+    compare_all(tmp_path, parts.class_cases(), strings)

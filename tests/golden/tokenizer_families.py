@@ -184,8 +184,8 @@ def train(family, corpus, vocabulary_size=1500):
         "model": json.loads(tokenizer.to_str())["model"],
     }
     tokenizer = Tokenizer.from_str(json.dumps(shell))
-    if not family.get("pre_tokenizer"):
-        # Without one a whole document is a word, which takes the trainer far too long.
+    if not is_byte_level:
+        # These have one word a document; what they were trained on was split at spaces.
         tokenizer.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary_size,
