@@ -42,8 +42,6 @@ bool LineReader::next(std::string& line) {
   return true;
 }
 
-std::string LineReader::where() const {
-  return fmt::format("{}:{}", name_, number_);
-}
+std::string LineReader::where() const { return fmt::format("{}:{}", name_, number_); }
 
 }  // namespace ropewalk

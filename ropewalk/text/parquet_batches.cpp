@@ -63,9 +63,7 @@ ParquetBatches::ParquetBatches(const std::filesystem::path& path, int64_t batch_
 
 ParquetBatches::~ParquetBatches() = default;
 
-std::vector<std::string> ParquetBatches::column_names() const {
-  return schema_->field_names();
-}
+std::vector<std::string> ParquetBatches::column_names() const { return schema_->field_names(); }
 
 bool ParquetBatches::has_column(const std::string& column) const {
   return !schema_->GetAllFieldIndices(column).empty();

@@ -21,9 +21,7 @@ CorpusEntry entry_of(int32_t first, size_t n, decltype(CorpusEntry::id) id = {})
   return {std::move(tokens), std::move(id), "a.jsonl:" + std::to_string(first + 1)};
 }
 
-CorpusEntry text_of(std::string text) {
-  return {std::move(text), {}, "a.txt"};
-}
+CorpusEntry text_of(std::string text) { return {std::move(text), {}, "a.txt"}; }
 
 DocumentOptions options_of(int64_t context) {
   DocumentOptions options;
