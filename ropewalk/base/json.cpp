@@ -5,6 +5,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/printable.h"
 
 namespace ropewalk {
 
@@ -38,8 +39,11 @@ Json parse_json(std::string_view text, const std::string& source, int max_depth)
   } catch (const Json::exception& error) {
     // nlohmann's text starts with an id in brackets that means nothing to a user.
     std::string_view what = error.what();
-    if (const auto end = what.find("] "); end != std::string_view::npos) what.remove_prefix(end + 2);
-    throw InputError("{}: not valid JSON: {}", source, what);
+    if (const auto end = what.find("] "); end != std::string_view::npos)
+      what.remove_prefix(end + 2);
+    // It ends with what was last read, which may be the whole file.
+    constexpr size_t kExcerpt = 300;
+    throw InputError("{}: not valid JSON: {}", source, printable_excerpt(what, kExcerpt));
   }
 }
 

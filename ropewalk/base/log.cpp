@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
 
 namespace ropewalk::log {
 namespace {
@@ -50,9 +51,10 @@ Level level() { return current; }
 
 void write(Level level, std::string_view line) {
   std::lock_guard lock(mutex);
-  // "\r\x1b[K" wipes a progress bar on the current terminal line; harmless text goes to files without it.
+  // "\r\x1b[K" wipes a progress bar on the current terminal line; harmless text goes to files
+  // without it.
   static const bool terminal = isatty(fileno(stderr)) != 0;
-  fmt::print(stderr, "{}{}{}\n", terminal ? "\r\x1b[K" : "", prefix(level), line);
+  fmt::print(stderr, "{}{}{}\n", terminal ? "\r\x1b[K" : "", prefix(level), printable(line));
 }
 
 }  // namespace ropewalk::log

@@ -17,7 +17,7 @@ Level parse_level(std::string_view name);
 void set_level(Level level);
 Level level();
 
-// Writes one line; clears a progress bar first and lets it redraw.
+// Writes one line, made printable; clears a progress bar first and lets it redraw.
 void write(Level level, std::string_view line);
 
 template <typename... Args>

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/hash.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -16,7 +17,8 @@ ConfigFile open_config(const fs::path& folder) {
                       folder.string());
   }
   if (!fs::exists(folder / "config.json", ignored)) {
-    throw InputError("{}: holds no config.json; is this a Hugging Face checkpoint?", folder.string());
+    throw InputError("{}: holds no config.json; is this a Hugging Face checkpoint?",
+                     folder.string());
   }
   return ConfigFile(folder / "config.json");
 }
@@ -40,7 +42,8 @@ Checkpoint::Checkpoint(const fs::path& folder) : folder_(folder), config_(open_c
     bool pickled = false;
     for (const auto& entry : fs::directory_iterator(folder, ignored)) {
       const std::string name = entry.path().filename().string();
-      pickled = pickled || name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth");
+      pickled =
+          pickled || name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth");
     }
     if (pickled) {
       throw InputError(
@@ -78,14 +81,23 @@ void Checkpoint::open_index(const fs::path& index) {
   for (const std::string& name : names) {
     std::error_code ignored;
     if (!fs::exists(folder_ / name, ignored)) {
-      throw InputError("{}: shard {} is missing from the folder; download it again", index.string(), name);
+      throw InputError("{}: shard {} is missing from the folder; download it again", index.string(),
+                       name);
     }
     add_shard(folder_ / name);
   }
   for (const auto& [tensor, shard] : weight_map.json().items()) {
     const auto found = tensors_.find(tensor);
     if (found == tensors_.end()) {
-      throw InputError("{}: tensor '{}' is not in {}", index.string(), tensor, shard.get<std::string>());
+      throw InputError("{}: tensor '{}' is not in {}", index.string(), tensor,
+                       shard.get<std::string>());
+    }
+    const std::string holder = found->second.shard->path().filename().string();
+    if (holder != shard.get<std::string>()) {
+      throw InputError(
+          "{}: tensor '{}' is said to be in {} but lies in {}; index and shards do not belong "
+          "together",
+          index.string(), tensor, shard.get<std::string>(), holder);
     }
   }
 }
@@ -100,6 +112,22 @@ TensorView Checkpoint::tensor(const std::string& name) const {
                      found->second.shard->path().string(), name, found->second.info->type_name);
   }
   return found->second;
+}
+
+std::string Checkpoint::fingerprint() const {
+  constexpr int64_t kBlock = 4096;
+  Sha256 hash;
+  for (const auto& [name, view] : tensors_) {
+    const StoredTensor& info = *view.info;
+    hash.update(fmt::format("{} {} {} ", name, info.type_name, format_shape(info.shape)));
+    for (const int64_t start : {int64_t{0}, info.bytes / 2, info.bytes - kBlock}) {
+      const int64_t begin = std::clamp<int64_t>(start, 0, info.bytes);
+      const int64_t size = std::min(kBlock, info.bytes - begin);
+      hash.update(view.data() + begin, static_cast<size_t>(size));
+      view.shard->file().release(info.offset + begin, size);
+    }
+  }
+  return hash.hex();
 }
 
 int64_t Checkpoint::size() const {

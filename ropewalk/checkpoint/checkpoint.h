@@ -32,6 +32,9 @@ class Checkpoint {
   TensorView tensor(const std::string& name) const;
   // Bytes of all shards.
   int64_t size() const;
+  // Identifies the weights without reading them all: SHA-256 over every tensor's name, dtype, shape
+  // and three blocks of its bytes. Any training step changes it.
+  std::string fingerprint() const;
   const std::vector<std::unique_ptr<SafetensorsFile>>& shards() const { return shards_; }
 
  private:

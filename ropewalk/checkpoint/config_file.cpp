@@ -33,8 +33,9 @@ int64_t ConfigFile::size(const std::string& key) const {
   constexpr int64_t kLimit = int64_t{1} << 40;  // keeps every product of two sizes within 64 bits
   const Json& value = at(key, kExpected);
   // Some configs write sizes as 4096.0.
-  const bool whole = value.is_number_integer() ||
-                     (value.is_number_float() && std::trunc(value.get<double>()) == value.get<double>());
+  const bool whole =
+      value.is_number_integer() ||
+      (value.is_number_float() && std::trunc(value.get<double>()) == value.get<double>());
   if (!whole || value.get<double>() < 1 || value.get<double>() > static_cast<double>(kLimit)) {
     throw InputError("{}: found {}, expected {}", where(key), value.dump(), kExpected);
   }
@@ -65,6 +66,14 @@ std::optional<double> ConfigFile::optional_number(const std::string& key) const 
   return has(key) ? std::optional(number(key)) : std::nullopt;
 }
 
+double ConfigFile::positive(const std::string& key) const {
+  const double value = number(key);
+  if (!(value > 0)) {
+    throw InputError("{}: found {}, expected a number above 0", where(key), value);
+  }
+  return value;
+}
+
 bool ConfigFile::flag(const std::string& key, bool otherwise) const {
   if (!has(key)) return otherwise;
   const Json& value = json_[key];
@@ -76,7 +85,8 @@ bool ConfigFile::flag(const std::string& key, bool otherwise) const {
 
 std::string ConfigFile::text(const std::string& key) const {
   const Json& value = at(key, "a string");
-  if (!value.is_string()) throw InputError("{}: found {}, expected a string", where(key), value.dump());
+  if (!value.is_string())
+    throw InputError("{}: found {}, expected a string", where(key), value.dump());
   return value.get<std::string>();
 }
 
@@ -110,7 +120,8 @@ std::vector<std::string> ConfigFile::texts(const std::string& key) const {
 
 ConfigFile ConfigFile::object(const std::string& key) const {
   const Json& value = at(key, "an object");
-  if (!value.is_object()) throw InputError("{}: found {}, expected an object", where(key), value.dump());
+  if (!value.is_object())
+    throw InputError("{}: found {}, expected an object", where(key), value.dump());
   ConfigFile inner(value, source_);
   inner.prefix_ = prefix_ + key + ".";
   return inner;

@@ -30,6 +30,8 @@ class ConfigFile {
   double number(const std::string& key) const;
   double number(const std::string& key, double otherwise) const;
   std::optional<double> optional_number(const std::string& key) const;
+  // Finite number above 0.
+  double positive(const std::string& key) const;
   bool flag(const std::string& key, bool otherwise) const;
   std::string text(const std::string& key) const;
   std::string text(const std::string& key, const std::string& otherwise) const;

@@ -6,6 +6,8 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
@@ -19,10 +21,12 @@ namespace {
 enum ExitCode { kOk = 0, kInternal = 1, kUsage = 2, kInput = 3, kSystem = 4, kSignal = 128 };
 
 int fail(int code, std::string_view message) {
-  std::string line(message.substr(0, message.find('\n')));  // torch adds a stack trace
-  ropewalk::log::error("{}", line);
+  ropewalk::log::error("{}", message);
   return code;
 }
+
+// torch adds a stack trace to its messages.
+std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 int run(int argc, char** argv) {
   CLI::App app("Ropewalk watches attention heads learn position.", "ropewalk");
@@ -34,18 +38,26 @@ int run(int argc, char** argv) {
   app.add_flag("--quiet", quiet, "Errors only, no progress");
   app.add_option("--log-level", level, "debug, info, warning, error or off")->capture_default_str();
   app.parse_complete_callback([&] {
-    ropewalk::log::set_level(quiet ? ropewalk::log::Level::error : ropewalk::log::parse_level(level));
+    ropewalk::log::set_level(quiet ? ropewalk::log::Level::error
+                                   : ropewalk::log::parse_level(level));
   });
-  ropewalk::cli::add_capture(app);
   ropewalk::cli::add_inspect(app);
-  app.footer("Exit codes: 0 done, 1 internal error, 2 wrong command line, 3 bad input file,\n"
-             "4 the machine refused (files, disk, memory, device), 128 + n ended by signal n.");
+  ropewalk::cli::add_capture(app);
+  ropewalk::cli::add_analyze(app);
+  ropewalk::cli::add_merge(app);
+  app.footer(
+      "Exit codes: 0 done, 1 internal error, 2 wrong command line, 3 bad input file,\n"
+      "4 the machine refused (files, disk, memory, device), 128 + n ended by signal n.");
   try {
     app.parse(argc, argv);
     return kOk;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return fail(kUsage, std::string(error.what()) + "; see ropewalk --help");
+    const std::vector<std::string> unread = app.remaining();
+    if (app.get_subcommands().empty() && !unread.empty() && !unread.front().starts_with('-')) {
+      return fail(kUsage, fmt::format("'{}' is not a verb; see ropewalk --help", unread.front()));
+    }
+    return fail(kUsage, fmt::format("{}; see ropewalk --help", first_line(error.what())));
   }
 }
 
@@ -66,11 +78,13 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return fail(kSystem, "out of memory; give a smaller --memory or --context");
   } catch (const c10::Error& error) {
-    const std::string_view what = error.what_without_backtrace();
+    const std::string_view what = first_line(error.what_without_backtrace());
     const bool memory = what.find("memory") != std::string_view::npos;
-    return memory ? fail(kSystem, fmt::format("out of memory; give a smaller --memory or --context ({})", what))
-                  : fail(kInternal, what);
+    return memory
+               ? fail(kSystem,
+                      fmt::format("out of memory; give a smaller --memory or --context ({})", what))
+               : fail(kInternal, what);
   } catch (const std::exception& error) {
-    return fail(kInternal, error.what());
+    return fail(kInternal, first_line(error.what()));
   }
 }

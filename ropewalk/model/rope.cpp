@@ -13,11 +13,12 @@
 namespace ropewalk {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, RopeType>, 5> kTypes{{{"default", RopeType::standard},
-                                                                       {"linear", RopeType::linear},
-                                                                       {"dynamic", RopeType::dynamic},
-                                                                       {"llama3", RopeType::llama3},
-                                                                       {"yarn", RopeType::yarn}}};
+constexpr std::array<std::pair<std::string_view, RopeType>, 5> kTypes{
+    {{"default", RopeType::standard},
+     {"linear", RopeType::linear},
+     {"dynamic", RopeType::dynamic},
+     {"llama3", RopeType::llama3},
+     {"yarn", RopeType::yarn}}};
 
 RopeType parse_type(const ConfigFile& parameters) {
   std::string name = "default";
@@ -29,46 +30,44 @@ RopeType parse_type(const ConfigFile& parameters) {
   for (const auto& [known, type] : kTypes) {
     if (known == name) return type;
   }
-  throw InputError("{}: RoPE type '{}' is unknown; supported are default, linear, dynamic, llama3 and yarn",
-                   parameters.source(), name);
-}
-
-double positive(const ConfigFile& parameters, const std::string& key) {
-  const double value = parameters.number(key);
-  if (!(value > 0)) {
-    throw InputError("{}: RoPE key '{}': found {}, expected a number above 0", parameters.source(), key,
-                     value);
-  }
-  return value;
+  throw InputError(
+      "{}: RoPE type '{}' is unknown; supported are default, linear, dynamic, llama3 and yarn",
+      parameters.source(), name);
 }
 
 void read_scaling(const ConfigFile& parameters, RopeSettings& rope) {
   if (rope.type == RopeType::standard) return;
   // YaRN may leave the factor to the ratio of the two contexts.
   const bool implied = rope.type == RopeType::yarn && !parameters.has("factor");
-  if (!implied) rope.factor = positive(parameters, "factor");
+  if (!implied) rope.factor = parameters.positive("factor");
   if (rope.type == RopeType::dynamic && rope.rotary_dim <= 2) {
     throw InputError("{}: dynamic RoPE needs more than 2 rotated dimensions", parameters.source());
   }
   if (rope.type != RopeType::llama3 && rope.type != RopeType::yarn) return;
   rope.original_context = parameters.size("original_max_position_embeddings", rope.max_positions);
   if (rope.type == RopeType::llama3) {
-    rope.low_freq_factor = positive(parameters, "low_freq_factor");
-    rope.high_freq_factor = positive(parameters, "high_freq_factor");
+    rope.low_freq_factor = parameters.positive("low_freq_factor");
+    rope.high_freq_factor = parameters.positive("high_freq_factor");
     if (rope.high_freq_factor <= rope.low_freq_factor) {
-      throw InputError("{}: RoPE key 'high_freq_factor': found {}, expected more than low_freq_factor {}",
-                       parameters.source(), rope.high_freq_factor, rope.low_freq_factor);
+      throw InputError(
+          "{}: RoPE key 'high_freq_factor': found {}, expected more than low_freq_factor {}",
+          parameters.source(), rope.high_freq_factor, rope.low_freq_factor);
     }
     return;
   }
   if (implied) {
-    rope.factor = static_cast<double>(rope.max_positions) / static_cast<double>(rope.original_context);
+    rope.factor =
+        static_cast<double>(rope.max_positions) / static_cast<double>(rope.original_context);
   }
   // transformers reads 0 as "not given" for these.
-  const auto given = [&](const char* key) {
-    const auto value = parameters.optional_number(key);
-    return value && *value != 0 ? value : std::nullopt;
+  const auto given = [&](const char* key) -> std::optional<double> {
+    const bool absent = !parameters.has(key) || parameters.number(key) == 0;
+    return absent ? std::nullopt : std::optional(parameters.positive(key));
   };
+  if (rope.theta == 1) {
+    throw InputError("{}: RoPE theta is 1, which YaRN cannot scale; expected another number",
+                     parameters.source());
+  }
   rope.beta_fast = given("beta_fast").value_or(32);
   rope.beta_slow = given("beta_slow").value_or(1);
   rope.mscale = given("mscale");
@@ -79,7 +78,8 @@ void read_scaling(const ConfigFile& parameters, RopeSettings& rope) {
 // theta ** (2i / rotary_dim)
 at::Tensor powers(double theta, int64_t dim) {
   const at::Tensor exponents =
-      at::arange(0, dim, 2, at::TensorOptions().dtype(at::kLong)).to(at::kFloat) / static_cast<double>(dim);
+      at::arange(0, dim, 2, at::TensorOptions().dtype(at::kLong)).to(at::kFloat) /
+      static_cast<double>(dim);
   return at::pow(theta, exponents);
 }
 
@@ -90,11 +90,12 @@ at::Tensor llama3_frequencies(const RopeSettings& rope) {
   const double high_wavelength = context / rope.high_freq_factor;
   const at::Tensor wavelength = 2 * std::numbers::pi / plain;
   const at::Tensor scaled = at::where(wavelength > low_wavelength, plain / rope.factor, plain);
-  const at::Tensor smooth =
-      (context / wavelength - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor);
+  const at::Tensor smooth = (context / wavelength - rope.low_freq_factor) /
+                            (rope.high_freq_factor - rope.low_freq_factor);
   const at::Tensor blended = (1 - smooth) * scaled / rope.factor + smooth * scaled;
-  const at::Tensor medium =
-      (wavelength < high_wavelength).logical_not().logical_and((wavelength > low_wavelength).logical_not());
+  const at::Tensor medium = (wavelength < high_wavelength)
+                                .logical_not()
+                                .logical_and((wavelength > low_wavelength).logical_not());
   return at::where(medium, blended, scaled);
 }
 
@@ -102,7 +103,8 @@ at::Tensor yarn_frequencies(const RopeSettings& rope) {
   const auto dim = static_cast<double>(rope.rotary_dim);
   const auto correction = [&](double rotations) {
     return dim *
-           std::log(static_cast<double>(rope.original_context) / (rotations * 2 * std::numbers::pi)) /
+           std::log(static_cast<double>(rope.original_context) /
+                    (rotations * 2 * std::numbers::pi)) /
            (2 * std::log(rope.theta));
   };
   double low = correction(rope.beta_fast);
@@ -115,11 +117,13 @@ at::Tensor yarn_frequencies(const RopeSettings& rope) {
   high = std::min(high, dim - 1);
   if (low == high) high += 0.001;
   const at::Tensor ramp =
-      ((at::arange(rope.rotary_dim / 2, at::TensorOptions().dtype(at::kFloat)) - low) / (high - low))
+      ((at::arange(rope.rotary_dim / 2, at::TensorOptions().dtype(at::kFloat)) - low) /
+       (high - low))
           .clamp(0, 1);
   const at::Tensor extrapolated = 1 - ramp;
   const at::Tensor wavelengths = powers(rope.theta, rope.rotary_dim);
-  return (1.0 / (rope.factor * wavelengths)) * (1 - extrapolated) + (1.0 / wavelengths) * extrapolated;
+  return (1.0 / (rope.factor * wavelengths)) * (1 - extrapolated) +
+         (1.0 / wavelengths) * extrapolated;
 }
 
 double yarn_attention_factor(const RopeSettings& rope) {
@@ -127,7 +131,8 @@ double yarn_attention_factor(const RopeSettings& rope) {
   const auto magnitude = [&](double m) {
     return rope.factor <= 1 ? 1.0 : 0.1 * m * std::log(rope.factor) + 1.0;
   };
-  if (rope.mscale && rope.mscale_all_dim) return magnitude(*rope.mscale) / magnitude(*rope.mscale_all_dim);
+  if (rope.mscale && rope.mscale_all_dim)
+    return magnitude(*rope.mscale) / magnitude(*rope.mscale_all_dim);
   return magnitude(1);
 }
 
@@ -138,8 +143,9 @@ at::Tensor dynamic_frequencies(const RopeSettings& rope, int64_t tokens) {
   const auto dim = static_cast<double>(rope.rotary_dim);
   const at::Tensor length = at::full({}, tokens, at::TensorOptions().dtype(at::kLong));
   const at::Tensor theta =
-      rope.theta * ((rope.factor * length / static_cast<double>(rope.max_positions)) - (rope.factor - 1))
-                       .pow(dim / (dim - 2));
+      rope.theta *
+      ((rope.factor * length / static_cast<double>(rope.max_positions)) - (rope.factor - 1))
+          .pow(dim / (dim - 2));
   const at::Tensor exponents =
       at::arange(0, rope.rotary_dim, 2, at::TensorOptions().dtype(at::kLong)).to(at::kFloat) / dim;
   return 1.0 / at::pow(theta, exponents);
@@ -154,7 +160,8 @@ std::string rope_type_name(RopeType type) {
   return "?";
 }
 
-RopeSettings read_rope(const ConfigFile& config, const RopeTraits& traits, const std::string& layer_type) {
+RopeSettings read_rope(const ConfigFile& config, const RopeTraits& traits,
+                       const std::string& layer_type) {
   ConfigFile parameters(Json::object(), config.source());
   bool nested = false;
   if (config.has("rope_parameters")) {
@@ -172,14 +179,15 @@ RopeSettings read_rope(const ConfigFile& config, const RopeTraits& traits, const
   rope.max_positions = traits.max_positions;
   rope.interleaved = traits.interleaved;
   if (parameters.has("rope_theta")) {
-    rope.theta = positive(parameters, "rope_theta");
+    rope.theta = parameters.positive("rope_theta");
   } else if (config.has(traits.theta_key)) {
-    rope.theta = positive(config, traits.theta_key);
+    rope.theta = config.positive(traits.theta_key);
   } else if (config.has("rope_theta")) {
-    rope.theta = positive(config, "rope_theta");
+    rope.theta = config.positive("rope_theta");
   } else {
     throw InputError(
-        "{}: no RoPE theta: write \"{}\" (for example 10000.0), or \"rope_parameters\": {{\"rope_theta\": …}}",
+        "{}: no RoPE theta: write \"{}\" (for example 10000.0), or \"rope_parameters\": "
+        "{{\"rope_theta\": …}}",
         config.source(), traits.theta_key);
   }
 
@@ -195,8 +203,10 @@ RopeSettings read_rope(const ConfigFile& config, const RopeTraits& traits, const
   }
   rope.rotary_dim = static_cast<int64_t>(static_cast<double>(traits.d_head) * partial);
   if (rope.rotary_dim < 2 || rope.rotary_dim > traits.d_head || rope.rotary_dim % 2 != 0) {
-    throw InputError("{}: RoPE rotates {} of {} dimensions; expected an even number between 2 and {}",
-                     config.source(), rope.rotary_dim, traits.d_head, traits.d_head);
+    throw InputError(
+        "{}: RoPE rotates {} dimensions (head_dim {} times partial_rotary_factor {}); expected an "
+        "even number between 2 and head_dim",
+        config.source(), rope.rotary_dim, traits.d_head, partial);
   }
   read_scaling(parameters, rope);
   // transformers looks for `truncate` beside the layer types, not inside them.
@@ -225,9 +235,11 @@ RopeTable make_rope_table(const RopeSettings& rope, int64_t tokens, const at::De
       attention_factor = yarn_attention_factor(rope);
       break;
   }
-  const at::Tensor positions = at::arange(tokens, at::TensorOptions().dtype(at::kFloat)).unsqueeze(1);
+  const at::Tensor positions =
+      at::arange(tokens, at::TensorOptions().dtype(at::kFloat)).unsqueeze(1);
   const at::Tensor angles = positions * frequencies.to(at::kFloat).unsqueeze(0);
-  return {(angles.cos() * attention_factor).to(device), (angles.sin() * attention_factor).to(device)};
+  return {(angles.cos() * attention_factor).to(device),
+          (angles.sin() * attention_factor).to(device)};
 }
 
 }  // namespace ropewalk

@@ -1,5 +1,8 @@
 #include "ropewalk/model/weights.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <numeric>
@@ -33,8 +36,8 @@ int64_t rows_of(const TensorSpec& spec, bool only_qk) {
 }
 
 int64_t row_elements(const TensorSpec& spec) {
-  return std::accumulate(spec.shape.begin() + (spec.shape.empty() ? 0 : 1), spec.shape.end(), int64_t{1},
-                         std::multiplies<>());
+  return std::accumulate(spec.shape.begin() + (spec.shape.empty() ? 0 : 1), spec.shape.end(),
+                         int64_t{1}, std::multiplies<>());
 }
 
 // From rows ordered [heads, 3, d_head] to [3, heads, d_head], or its first two thirds.
@@ -59,25 +62,24 @@ WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& arc
       last_layer_(last_layer),
       dtype_(dtype),
       device_(device) {
-  // Where a library puts the language model inside a larger one, and whether it was saved with a head.
-  static constexpr std::array<const char*, 5> kPrefixes{"model.", "gpt_neox.", "", "language_model.model.",
-                                                        "model.language_model."};
+  // Where a library puts the language model inside a larger one, and whether it was saved with a
+  // head.
+  static constexpr std::array<const char*, 5> kPrefixes{
+      "model.", "gpt_neox.", "", "language_model.model.", "model.language_model."};
   const std::string embedding(architecture.embedding);
-  bool found = false;
-  for (const char* prefix : kPrefixes) {
-    if (checkpoint.has(prefix + embedding)) {
-      prefix_ = prefix;
-      found = true;
-      break;
-    }
+  const auto prefix = std::find_if(kPrefixes.begin(), kPrefixes.end(), [&](const char* candidate) {
+    return checkpoint.has(candidate + embedding);
+  });
+  if (prefix == kPrefixes.end()) {
+    throw InputError("{}: tensor '{}' is missing; looked for it as {}{}",
+                     checkpoint.folder().string(), embedding,
+                     fmt::join(kPrefixes, embedding + ", "), embedding);
   }
-  if (!found) {
-    throw InputError("{}: tensor '*{}' is missing under any known prefix", checkpoint.folder().string(),
-                     embedding);
-  }
+  prefix_ = *prefix;
   check_shape(prefix_ + embedding, {config.embedding_rows, config.d_model});
   for (int64_t layer = 0; layer <= last_layer; ++layer) {
-    for (const TensorSpec& spec : specs(layer)) check_shape(layer_prefix(layer) + spec.name, spec.shape);
+    for (const TensorSpec& spec : specs(layer))
+      check_shape(layer_prefix(layer) + spec.name, spec.shape);
   }
 }
 
@@ -140,7 +142,8 @@ LayerWeights WeightReader::load(int64_t layer) const {
       row += count;
       view.shard->file().release(view.info->offset, view.info->bytes);
     }
-    weights.*spec.destination = device_.is_cuda() ? whole.to(device_, /*non_blocking=*/true) : whole;
+    weights.*spec.destination =
+        device_.is_cuda() ? whole.to(device_, /*non_blocking=*/true) : whole;
   }
   return weights;
 }

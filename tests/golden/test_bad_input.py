@@ -65,7 +65,7 @@ def test_documents_too_short(setup):
     """The message says how long the longest is."""
     setup.write_corpus([dict(id=1, tokens=[1] * 11), dict(id=2, tokens=[2] * 13)])
     result = engine.run("capture", setup.model, "--corpus", setup.corpus, "--out", setup.out, "--context", 48,
-                        "--min-tokens", 40, "--quiet")  # fmt: skip
+                        "--min-tokens", 40, "--vectors", "all", "--quiet")  # fmt: skip
     assert_one_line(result, (INPUT,), r"\b13\b", setup.root)
     assert os.listdir(setup.place) == []
 
@@ -143,6 +143,8 @@ COMMANDS = {
     "context 0": (["--context", "0"], "context"),
     "context negative": (["--context", "-5"], "context"),
     "context is text": (["--context", "long"], "context"),
+    "context beyond 32 bits": (["--context", str(2**31)], "context"),
+    "context beyond 64 bits": (["--context", str(2**64)], "context"),
     "memory without a unit that is known": (["--memory", "64XB"], "memory"),
     "memory negative": (["--memory", "-1GiB"], "memory"),
     "no heads": (["--heads", "0"], "heads"),
@@ -156,7 +158,7 @@ def test_command_line(setup, case):
     options, pattern = COMMANDS[case]
     given = ["capture", setup.model, "--corpus", setup.corpus, "--out", setup.out]
     given += ["--context", setup.context] if "--context" not in options else []
-    result = engine.run(*given, "--min-tokens", 1, "--quiet", *options)
+    result = engine.run(*given, "--min-tokens", 1, "--quiet", *options, *([] if "--vectors" in options else ["--vectors", "all"]))
     assert_one_line(result, (USAGE,), pattern, setup.root)
     assert os.listdir(setup.place) == []
 
@@ -230,17 +232,20 @@ def test_output_inside_a_file(setup):
     fails(setup, (USAGE, INPUT, SYSTEM), "file")
 
 
-def test_full_disk(setup):
-    fails(setup, SYSTEM, "place/out", before=engine.limit_files(4096))
+@pytest.mark.parametrize("size", [0, 100, 1000, 2000])
+def test_full_disk(setup, size):
+    """Nothing fits, a file's start, most of a vectors file."""
+    fails(setup, SYSTEM, r"place/\.?out", before=engine.limit_files(size))
 
 
-def test_full_small_disk(setup):
+@pytest.mark.parametrize("limit", ["size=4k", "size=16k", "size=32k", "nr_inodes=2", "nr_inodes=9"])
+def test_full_small_disk(setup, limit):
     """A real full file system, where this machine allows one to be made."""
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", setup.place], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", limit, "tmpfs", setup.place], capture_output=True)
     if mounted.returncode != 0:
         pytest.skip("needs the right to mount; test_full_disk covers the same")
     try:
-        fails(setup, SYSTEM, "place/out")
+        fails(setup, SYSTEM, r"place/\.?out")
     finally:
         subprocess.run(["umount", setup.place], check=True)
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "ropewalk/base/error.h"
@@ -23,44 +24,61 @@ Activation parse_activation(const ConfigFile& config, const CommonDefaults& defa
        {"xielu", Activation::xielu}}};
   const std::string name = config.text(defaults.activation_key, defaults.activation);
   for (const auto& [known, activation] : kNames) {
-    if (known == name) return activation;
+    const bool has_weights = activation == Activation::xielu;  // which only Apertus stores
+    if (known == name && (!has_weights || name == defaults.activation)) return activation;
   }
-  throw InputError("{}: key '{}': activation '{}' is unknown", config.source(), defaults.activation_key,
-                   name);
+  throw InputError("{}: key '{}': activation '{}' is unknown", config.source(),
+                   defaults.activation_key, name);
+}
+
+// Far beyond any model, and small enough that no product of sizes leaves 64 bits.
+constexpr int64_t kMaxLayers = 10'000;
+constexpr int64_t kMaxHeads = 1 << 16;
+constexpr int64_t kMaxWidth = 1 << 24;
+constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
+
+int64_t size_up_to(const ConfigFile& config, const std::string& key, int64_t limit) {
+  const int64_t value = config.size(key);
+  if (value > limit) {
+    throw InputError("{}: key '{}': found {}, expected at most {}", config.source(), key, value,
+                     limit);
+  }
+  return value;
 }
 
 }  // namespace
 
 ModelConfig read_common(const ConfigFile& config, const CommonDefaults& defaults) {
-  constexpr int64_t kMaxLayers = 10000;
   ModelConfig model;
-  model.n_layers = config.size("num_hidden_layers");
-  model.n_q_heads = config.size("num_attention_heads");
+  model.n_layers = size_up_to(config, "num_hidden_layers", kMaxLayers);
+  model.n_q_heads = size_up_to(config, "num_attention_heads", kMaxHeads);
   model.n_kv_heads = config.size("num_key_value_heads", model.n_q_heads);
-  model.d_model = config.size("hidden_size");
-  model.d_mlp = config.size("intermediate_size");
-  model.vocabulary_size = config.size("vocab_size");
+  model.d_model = size_up_to(config, "hidden_size", kMaxWidth);
+  model.d_mlp = size_up_to(config, "intermediate_size", kMaxWidth);
+  model.vocabulary_size = size_up_to(config, "vocab_size", kMaxTokens - kMaxHeads);
   model.embedding_rows = model.vocabulary_size;
-  model.max_positions = config.size("max_position_embeddings");
-  if (model.n_layers > kMaxLayers) {
-    throw InputError("{}: key 'num_hidden_layers': found {}, expected at most {}", config.source(),
-                     model.n_layers, kMaxLayers);
-  }
+  model.max_positions = size_up_to(config, "max_position_embeddings", kMaxTokens);
   if (model.n_q_heads % model.n_kv_heads != 0) {
-    throw InputError("{}: {} query heads do not divide evenly among {} key heads", config.source(),
-                     model.n_q_heads, model.n_kv_heads);
+    throw InputError(
+        "{}: key 'num_key_value_heads': found {}, expected a divisor of num_attention_heads {}",
+        config.source(), model.n_kv_heads, model.n_q_heads);
   }
   if (config.has("head_dim")) {
-    model.d_head = config.size("head_dim");
+    model.d_head = size_up_to(config, "head_dim", kMaxWidth / model.n_q_heads);
   } else if (defaults.d_head != 0) {
     model.d_head = defaults.d_head;
   } else if (model.d_model % model.n_q_heads == 0) {
     model.d_head = model.d_model / model.n_q_heads;
   } else {
-    throw InputError("{}: hidden_size {} is not a multiple of {} heads; write head_dim", config.source(),
-                     model.d_model, model.n_q_heads);
+    throw InputError(
+        "{}: hidden_size {} is not a multiple of num_attention_heads {}; write head_dim",
+        config.source(), model.d_model, model.n_q_heads);
   }
   model.norm_eps = config.number(defaults.norm_eps_key, defaults.norm_eps);
+  if (model.norm_eps < 0) {
+    throw InputError("{}: key '{}': found {}, expected a number of at least 0", config.source(),
+                     defaults.norm_eps_key, model.norm_eps);
+  }
   model.activation = parse_activation(config, defaults);
   model.attention_scale = 1 / std::sqrt(static_cast<double>(model.d_head));
   model.layers.resize(static_cast<size_t>(model.n_layers));
@@ -78,14 +96,15 @@ std::vector<std::string> read_layer_types(const ConfigFile& config, int64_t n_la
   if (!config.has("layer_types")) return {};
   std::vector<std::string> types = config.texts("layer_types");
   if (static_cast<int64_t>(types.size()) < n_layers) {
-    throw InputError("{}: key 'layer_types' lists {} layers, expected {}", config.source(), types.size(),
-                     n_layers);
+    throw InputError("{}: key 'layer_types' lists {} layers, expected {}", config.source(),
+                     types.size(), n_layers);
   }
   types.resize(static_cast<size_t>(n_layers));
   for (const std::string& type : types) {
     if (type != "full_attention" && type != "sliding_attention") {
-      throw InputError("{}: key 'layer_types': '{}' is unknown; expected full_attention or sliding_attention",
-                       config.source(), type);
+      throw InputError(
+          "{}: key 'layer_types': '{}' is unknown; expected full_attention or sliding_attention",
+          config.source(), type);
     }
   }
   return types;
@@ -114,11 +133,14 @@ std::vector<TensorSpec> attention_tensors(const ModelConfig& c) {
     specs.push_back({"self_attn.k_proj.bias", {c.kv_width()}, &LayerWeights::qkv_bias});
     specs.push_back({"self_attn.v_proj.bias", {c.kv_width()}, &LayerWeights::qkv_bias, true});
   }
-  if (c.out_bias) specs.push_back({"self_attn.o_proj.bias", {c.d_model}, &LayerWeights::out_bias, true});
+  if (c.out_bias)
+    specs.push_back({"self_attn.o_proj.bias", {c.d_model}, &LayerWeights::out_bias, true});
   if (c.qk_norm != QkNorm::none) {
     const bool whole = c.qk_norm == QkNorm::whole_projection;
-    specs.push_back({"self_attn.q_norm.weight", {whole ? c.q_width() : c.d_head}, &LayerWeights::q_norm});
-    specs.push_back({"self_attn.k_norm.weight", {whole ? c.kv_width() : c.d_head}, &LayerWeights::k_norm});
+    specs.push_back(
+        {"self_attn.q_norm.weight", {whole ? c.q_width() : c.d_head}, &LayerWeights::q_norm});
+    specs.push_back(
+        {"self_attn.k_norm.weight", {whole ? c.kv_width() : c.d_head}, &LayerWeights::k_norm});
   }
   return specs;
 }

@@ -7,6 +7,8 @@
 namespace ropewalk {
 namespace {
 
+constexpr const char* kScalar = "query_pre_attn_scalar";
+
 enum { kFull = 0, kSliding = 1 };  // places in ModelConfig::ropes
 
 std::vector<RopeSettings> read_ropes(const ConfigFile& config, const ModelConfig& model) {
@@ -19,7 +21,7 @@ std::vector<RopeSettings> read_ropes(const ConfigFile& config, const ModelConfig
   RopeSettings sliding = full;
   sliding.type = RopeType::standard;
   sliding.factor = 1;
-  sliding.theta = config.number("rope_local_base_freq");
+  sliding.theta = config.positive("rope_local_base_freq");
   return {full, sliding};
 }
 
@@ -36,7 +38,7 @@ ModelConfig configure(const ConfigFile& config) {
   model.norm = NormKind::rms_plus_one;
   model.qk_norm = QkNorm::per_head;
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
-  model.attention_scale = 1 / std::sqrt(config.number("query_pre_attn_scalar", 256));
+  model.attention_scale = 1 / std::sqrt(config.has(kScalar) ? config.positive(kScalar) : 256.0);
   model.embedding_scale = std::sqrt(static_cast<double>(model.d_model));
   model.ropes = read_ropes(config, model);
 
@@ -51,12 +53,13 @@ ModelConfig configure(const ConfigFile& config) {
 }
 
 std::vector<TensorSpec> layer_tensors(const ModelConfig& config) {
-  return join({{norm_tensor(config, "input_layernorm", &LayerWeights::attn_norm, false)},
-               attention_tensors(config),
-               {norm_tensor(config, "post_attention_layernorm", &LayerWeights::post_attn_norm, true),
-                norm_tensor(config, "pre_feedforward_layernorm", &LayerWeights::mlp_norm, true),
-                norm_tensor(config, "post_feedforward_layernorm", &LayerWeights::post_mlp_norm, true)},
-               gated_mlp_tensors(config)});
+  return join(
+      {{norm_tensor(config, "input_layernorm", &LayerWeights::attn_norm, false)},
+       attention_tensors(config),
+       {norm_tensor(config, "post_attention_layernorm", &LayerWeights::post_attn_norm, true),
+        norm_tensor(config, "pre_feedforward_layernorm", &LayerWeights::mlp_norm, true),
+        norm_tensor(config, "post_feedforward_layernorm", &LayerWeights::post_mlp_norm, true)},
+       gated_mlp_tensors(config)});
 }
 
 }  // namespace

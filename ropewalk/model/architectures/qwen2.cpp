@@ -6,9 +6,9 @@ namespace {
 
 // With use_sliding_window, the layers from max_window_layers on slide.
 void read_sliding(const ConfigFile& config, ModelConfig& model) {
+  std::vector<std::string> types = read_layer_types(config, model.n_layers);
   if (!config.flag("use_sliding_window", false)) return;
   const int64_t window = config.size("sliding_window", 4096);
-  std::vector<std::string> types = read_layer_types(config, model.n_layers);
   if (types.empty()) {
     // 0 is a valid value here: every layer slides.
     const int64_t first = config.has("max_window_layers") && config.json()["max_window_layers"] == 0

@@ -26,12 +26,13 @@ ModelConfig configure(const ConfigFile& config) {
   model.mlp_bias = config.flag("mlp_bias", false);
   model.ropes = {read_rope(config, rope_traits(model))};
   read_nope_layers(config, model);
+  const auto types = read_layer_types(config, model.n_layers);
   if (const auto window = config.optional_size("sliding_window"); window) {
-    const auto types = read_layer_types(config, model.n_layers);
     apply_layer_types(model, types, window);
     // Without layer_types it is the NoPE layers that slide.
     for (LayerConfig& layer : model.layers) {
-      if (types.empty() && config.flag("use_sliding_window", false) && !layer.rope) layer.window = window;
+      if (types.empty() && config.flag("use_sliding_window", false) && !layer.rope)
+        layer.window = window;
     }
   }
   return model;
