@@ -29,6 +29,15 @@ class MemoryCorpus : public CorpusReader {
   size_t next_ = 0;
 };
 
+// A name of the user's may be of any length.
+std::string shortened(const std::string& name) {
+  constexpr size_t kBytes = 60;
+  if (name.size() <= kBytes) return name;
+  size_t end = kBytes;
+  while (end > 0 && (name[end] & 0xC0) == 0x80) --end;  // not within a code point
+  return name.substr(0, end) + "...";
+}
+
 }  // namespace
 
 std::unique_ptr<CorpusReader> open_corpus(const fs::path& path, const CorpusOptions& options) {
@@ -69,7 +78,7 @@ std::string quoted_list(const std::vector<std::string>& names) {
   if (names.empty()) return "nothing";
   std::string list;
   for (size_t i = 0; i < std::min(names.size(), kShown); ++i) {
-    list += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
+    list += fmt::format("{}'{}'", i == 0 ? "" : ", ", shortened(names[i]));
   }
   if (names.size() > kShown) list += fmt::format(" and {} more", names.size() - kShown);
   return list;

@@ -105,6 +105,7 @@ TEST(JsonlCorpus, RefusesMalformedLines) {
   EXPECT_EQ(
       line_message("{}"),
       "a.jsonl:1: has no field 'text' or 'tokens'; it has nothing; name one as the corpus's field");
+  EXPECT_LT(line_message("{\"" + std::string(100000, 'k') + "\": 1}").size(), 300U);
   EXPECT_EQ(line_message(R"({"text": 5})"), "a.jsonl:1: 'text' is an integer; expected a string");
   EXPECT_EQ(line_message(R"({"text": null})"), "a.jsonl:1: 'text' is null; expected a string");
   EXPECT_EQ(line_message(R"({"text": [1]})"), "a.jsonl:1: 'text' is a list; expected a string");
