@@ -66,14 +66,18 @@ def hidden_states(network, tokens) -> torch.Tensor:
 
 
 @torch.no_grad()
-def capture(folder: Path, texts: dict[int, list[int]], context: int, dtype=torch.float32, pre_rope=False):
-    """{(layer, head, kind): {document id: array [T, d]}}, kind 'q' or 'k', heads of k being KV heads."""
+def capture(folder: Path, texts: dict[int, list[int]], context: int, dtype=torch.float32, pre_rope=False, fresh=True):
+    """{(layer, head, kind): {document id: array [T, d]}}, kind 'q' or 'k', heads of k being KV heads.
+
+    `fresh`: a new model for each text, because dynamic RoPE remembers the longest sequence it has met.
+    """
     global _want_before_rope
     _want_before_rope = pre_rope
     streams: dict[tuple[int, int, str], dict[int, np.ndarray]] = {}
+    network = load(folder, dtype)
     for key, tokens in texts.items():
-        # A fresh model each time: dynamic RoPE remembers the longest sequence it has met.
-        network = load(folder, dtype)
+        if fresh and streams:
+            network = load(folder, dtype)
         _records.clear()
         with _watch_rotation(network):
             network(input_ids=torch.tensor([tokens[:context]]), use_cache=False)

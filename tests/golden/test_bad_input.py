@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -248,6 +250,23 @@ def test_full_small_disk(setup, limit):
         fails(setup, SYSTEM, r"place/\.?out")
     finally:
         subprocess.run(["umount", setup.place], check=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted(setup, number):
+    """Nothing is left of a capture that was stopped halfway."""
+    setup.write_corpus([dict(id=key, tokens=[key % VOCAB] * setup.context) for key in range(20_000)])
+    command = [engine.program(), "capture", setup.model, "--corpus", setup.corpus, "--out", setup.out, "--context",
+               str(setup.context), "--vectors", "all", "--dtype", "float32", "--quiet"]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not os.listdir(setup.place) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not setup.out.exists(), "the output's own name comes last"
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout, stderr) == (128 + number, "", f"error: interrupted by signal {number.value}\n")
+    assert os.listdir(setup.place) == []
 
 
 def test_memory_budget_too_small(setup):
