@@ -91,12 +91,11 @@ def test_family(name, tmp_path, corpus, assigned):
     path = write(tmp_path, name, assemble(family, *train(family, corpus)))
     reference = Tokenizer.from_file(str(path))
     special = [entry["content"] for entry in family["added_tokens"]]
-    compare(path, reference, texts.strings(name, STRINGS, special))
-    compare(path, reference, assigned)
-    compare(path, reference, [texts.document(f"{name} document", LONG, special)])
+    strings = texts.strings(name, STRINGS, special) + assigned
+    strings += [texts.document(f"{name} document", LONG, special)] + texts.long_words(name, LONG // 10)
+    compare(path, reference, strings)
     words = texts.long_words(name, LONG)
     assert seconds_for(path, words) < len(words), "a word of 1 MB must take well under a second"
-    compare(path, reference, texts.long_words(name, LONG // 10))
 
 
 def compare_all(folder, cases, strings):
