@@ -7,7 +7,7 @@ vocabulary and merges are trained small on generated text.
 import json
 import random
 
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 LLAMA3_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
@@ -144,7 +144,6 @@ FAMILIES = {
         "model": {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True},
         "tokens_first": True,
         "bytes": True,
-        "unk": True,
     },
     "glm4": {
         "pre_tokenizer": pre_sequence(split(LLAMA3_PATTERN), byte_level(use_regex=False)),
@@ -168,23 +167,32 @@ FAMILIES = {
         "legacy_merges": True,
         "tokens_first": True,
         "bytes": True,
-        "unk": True,
     },
 }
 
 
 def train(family, corpus, vocabulary_size=1500):
-    """A vocabulary and merges for the family's own splitting of text."""
-    tokenizer = Tokenizer(models.BPE())
+    """Words and merges, and a few words that no merge makes (only ignore_merges finds those).
+
+    Merges are learned across the places where the family cuts text, so that a cut in the wrong place
+    changes ids.
+    """
+    whole = Tokenizer.from_str(
+        json.dumps(
+            {
+                "version": "1.0",
+                "normalizer": family.get("normalizer"),
+                "pre_tokenizer": family.get("pre_tokenizer"),
+                "model": {"type": "BPE", "vocab": {}, "merges": []},
+            }
+        )
+    )
     is_byte_level = "ByteLevel" in json.dumps(family.get("pre_tokenizer"))
-    shell = {
-        "version": "1.0",
-        "normalizer": family.get("normalizer"),
-        "pre_tokenizer": family.get("pre_tokenizer"),
-        "model": json.loads(tokenizer.to_str())["model"],
-    }
-    tokenizer = Tokenizer.from_str(json.dumps(shell))
-    if not is_byte_level:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = whole.normalizer
+    if is_byte_level:
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    else:
         # These have one word a document; what they were trained on was split at spaces.
         tokenizer.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
     trainer = trainers.BpeTrainer(
@@ -194,22 +202,24 @@ def train(family, corpus, vocabulary_size=1500):
         limit_alphabet=600,
         max_token_length=16,
     )
-    tokenizer.train_from_iterator(corpus, trainer)
+    tokenizer.train_from_iterator((line for text in corpus for line in text.split("\n")), trainer)
     model = json.loads(tokenizer.to_str())["model"]
-    return list(model["vocab"]), model["merges"]
+    pieces = set()
+    if whole.pre_tokenizer:
+        text = corpus[0] if not whole.normalizer else whole.normalizer.normalize_str(corpus[0])
+        pieces = {piece for piece, _ in whole.pre_tokenizer.pre_tokenize_str(text)}
+    alone = sorted(piece for piece in pieces - set(model["vocab"]) if 2 < len(piece) < 20)
+    return list(model["vocab"]), model["merges"], random.Random(0).sample(alone, min(len(alone), 200))
 
 
-def assemble(family, words, merges, seed=0):
-    """The family's tokenizer.json around trained words and merges."""
+def assemble(family, words, merges, alone):
+    """The family's tokenizer.json around what `train` gave."""
     added = [dict(entry) for entry in family["added_tokens"]]
     first = [entry["content"] for entry in added] if family.get("tokens_first") else []
     if family.get("bytes"):
         first += [f"<0x{byte:02X}>" for byte in range(256)]
-    # Words that no merge makes: only ignore_merges finds them.
-    chooser = random.Random(seed)
-    alone = {"".join(chooser.choices(words, k=3)) for _ in range(100)}
     vocabulary = {}
-    for word in first + words + sorted(alone - set(words)):
+    for word in first + words + alone:
         vocabulary.setdefault(word, len(vocabulary))
     next_id = len(vocabulary)
     for entry in added:

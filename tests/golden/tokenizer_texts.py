@@ -24,7 +24,7 @@ SPACES = " \t\n\r\v\f\x1c\x1f\x85\xa0\u1680\u2000\u2003\u2009\u200a\u2028\u2029\
 DIGITS = "0123456789٠١٢٣४५६๐๑²³¹½Ⅷ〇一①𝟘𝟙৪"
 EMOJI = ["😀", "👍🏽", "👩‍👩‍👧‍👦", "🏳️‍🌈", "🇩🇪", "1️⃣", "❤️", "🧑🏿‍🚀", "☃", "✈︎"]
 WORDS = (
-    "the of and to in is it's we'll I'VE don’t you're THEY'D 'S 'ſ 'K nın über naïve façade Straße STRASSE "
+    "the of and to in is it's we'll I'VE don’t you're THEY'D 'S 'ſ 'K 'Sx 'LLama I'VEx 'ſa 'Ta nın über naïve façade Straße STRASSE "
     "привет мир γειά σου Σίσυφος שלום مرحبا नमस्ते สวัสดี 你好世界 こんにちは カタカナ 안녕하세요 ქართული "
     "አማርኛ İstanbul ıǅǈ ﬁnal ﬀ ㎏ ㋿ e\u0301 o\u0308\u0304 \u1100\u1161\u11a8 camelCaseWord HTTPServer "
     "snake_case x86_64 3.14159 1,000,000 2024-12-31 foo@bar.com https://example.org/a?b=c&d=%20 "
