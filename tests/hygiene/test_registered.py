@@ -1,0 +1,51 @@
+"""A file that nothing builds or runs protects nothing."""
+
+import re
+
+import pytest
+import tree
+
+
+def mentioned(path, where) -> bool:
+    pattern = rf"(?<![\w.-]){re.escape(path)}(?![\w.-])"
+    return where.is_file() and re.search(pattern, where.read_text()) is not None
+
+
+def folder_list(path):
+    """The nearest CMakeLists.txt at or above a file, and the file's name as it stands there."""
+    for folder in path.parents:
+        if (folder / "CMakeLists.txt").is_file():
+            return folder / "CMakeLists.txt", str(path.relative_to(folder))
+
+
+def test_every_source_is_built():
+    sources = [path for path in tree.tracked(".cpp", ".cu")]
+    lost = []
+    for path in sources:
+        listing, name = folder_list(path)
+        # A loop over tools names them without their ending.
+        if not mentioned(name, listing) and not mentioned(path.stem, listing):
+            lost.append(tree.name(path))
+    assert not lost
+
+
+@pytest.mark.parametrize("folder, function", [("golden", "golden_test"), ("hygiene", "hygiene_test")])
+def test_every_python_test_is_run(folder, function):
+    listing = (tree.ROOT / "tests" / folder / "CMakeLists.txt").read_text()
+    run = set(re.findall(rf"^\s*{function}\((\w+)", listing, re.M)) - {"name"}
+    there = {path.stem.removeprefix("test_") for path in tree.tracked(".py")
+             if path.parent == tree.ROOT / "tests" / folder and path.name.startswith("test_")}  # fmt: skip
+    assert run == there
+
+
+def test_every_test_folder_is_entered():
+    listing = (tree.ROOT / "tests/CMakeLists.txt").read_text()
+    entered = set(re.findall(r"add_subdirectory\((\w+)\)", listing))
+    there = {path.parent.name for path in tree.tracked("CMakeLists.txt") if path.parent.parent == tree.ROOT / "tests"}
+    assert entered == there
+
+
+def test_tests_mirror_sources():
+    """tests/base/hash_test.cpp tests something of ropewalk/base."""
+    for path in tree.tracked("_test.cpp"):
+        assert (tree.ROOT / "ropewalk" / path.parent.name).is_dir(), tree.name(path)

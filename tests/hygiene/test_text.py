@@ -1,0 +1,45 @@
+"""What no file of the repository may hold."""
+
+import re
+
+import tree
+
+MAX_LINES = 600
+# Hosts that documents may point to. Addresses of package registries and mirrors are a matter of the
+# machine and never stand here.
+HOSTS = {"www.apache.org", "arxiv.org", "github.com", "huggingface.co", "example.org", "vega.github.io"}
+
+
+def texts():
+    for path in tree.tracked():
+        data = path.read_bytes()
+        if b"\0" not in data:
+            yield path, data.decode()
+
+
+def test_files_are_short():
+    long = {tree.name(path): text.count("\n") for path, text in texts()
+            if path.suffix in {*tree.CODE, ".py", ".ts", ".md", ".sh"} and not tree.generated(path)}  # fmt: skip
+    assert not {path: lines for path, lines in long.items() if lines > MAX_LINES}
+
+
+def test_nothing_is_left_to_do():
+    word = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+    assert not {tree.name(path) for path, text in texts() if word.search(text)}
+
+
+def test_no_machine_paths():
+    places = re.compile(rf"{re.escape(str(tree.ROOT))}(?![\w-])|/(?:home|Users)/\w|/root/")
+    found = {tree.name(path): places.findall(text) for path, text in texts() if path.name != "test_text.py"}
+    assert not {path: places for path, places in found.items() if places}
+
+
+def test_hosts():
+    url = re.compile(r"https?://([\w.-]+)")
+    found = {tree.name(path): set(url.findall(text)) - HOSTS for path, text in texts()}
+    assert not {path: hosts for path, hosts in found.items() if hosts}
+
+
+def test_headers_are_guarded():
+    assert not [tree.name(path) for path, text in texts() if path.suffix in {".h", ".cuh"}
+                and not text.startswith("#pragma once\n")]  # fmt: skip

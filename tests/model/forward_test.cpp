@@ -1,0 +1,206 @@
+#include "ropewalk/model/forward.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/kernels/elementwise.h"
+#include "tests/kernels/tensors.h"
+#include "tests/model/tiny_checkpoint.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr int64_t kPlenty = int64_t{1} << 30;
+
+// Keeps everything it is given and the order of the calls.
+class Recorder : public Collector {
+ public:
+  explicit Recorder(std::vector<int64_t> layers) : layers_(std::move(layers)) {}
+
+  bool wants(int64_t layer) const override {
+    return std::find(layers_.begin(), layers_.end(), layer) != layers_.end();
+  }
+  void collect(const QueryKey& taken) override {
+    calls += fmt::format("{}:{} ", taken.layer, taken.document->index);
+    q[{taken.layer, taken.document->index}] = taken.q.clone();
+    k[{taken.layer, taken.document->index}] = taken.k.clone();
+  }
+
+  using Key = std::pair<int64_t, int64_t>;
+  std::string calls;
+  std::map<Key, at::Tensor> q;
+  std::map<Key, at::Tensor> k;
+
+ private:
+  std::vector<int64_t> layers_;
+};
+
+class ForwardTest : public testing::Test {
+ protected:
+  ForwardTest() : opened_(tiny_.open()) {}
+
+  void run(Recorder& recorder, int64_t last, const std::vector<Document>& documents,
+           int64_t memory = kPlenty, CapturePoint point = CapturePoint::post_rope) {
+    ForwardOptions options;
+    options.memory = memory;
+    options.point = point;
+    options.group_documents = group_documents_;
+    options.progress = [this](int64_t, int64_t tokens) { progress_ += tokens; };
+    options.go_on = [&](int64_t count) {
+      recorder.calls += fmt::format("group{} ", count);
+      return count < stop_after_;
+    };
+    const WeightReader reader = opened_.reader(last);
+    read_ = run_forward(opened_.model.config, reader, last, documents, recorder, options);
+  }
+
+  // The least budget with room for one document of `tokens`.
+  int64_t least_memory(int64_t last, int64_t tokens) {
+    const WeightReader reader = opened_.reader(last);
+    return reader.layer_bytes(0) + tokens * 16 * 4;
+  }
+
+  TinyCheckpoint tiny_;
+  TinyCheckpoint::Opened opened_;
+  int64_t group_documents_ = 0;
+  int64_t stop_after_ = 1000;
+  int64_t progress_ = 0;
+  int64_t read_ = 0;
+};
+
+void expect_same(const Recorder& a, const Recorder& b) {
+  ASSERT_EQ(a.q.size(), b.q.size());
+  for (const auto& [key, tensor] : a.q) {
+    EXPECT_TRUE(at::equal(tensor, b.q.at(key)))
+        << "q of layer " << key.first << ", document " << key.second;
+    EXPECT_TRUE(at::equal(a.k.at(key), b.k.at(key))) << "k of layer " << key.first;
+  }
+}
+
+TEST_F(ForwardTest, LayerByLayerWithinAGroup) {
+  Recorder all({0, 1, 2});
+  run(all, 2, tiny_documents({5, 3}));
+  EXPECT_EQ(all.calls, "0:0 0:1 1:0 1:1 2:0 2:1 group2 ");
+  EXPECT_EQ(all.q.at({0, 1}).sizes(), (std::vector<int64_t>{4, 3, 6}));
+  EXPECT_EQ(all.k.at({2, 0}).sizes(), (std::vector<int64_t>{2, 5, 6}));
+  EXPECT_EQ(progress_, 3 * (5 + 3));
+}
+
+TEST_F(ForwardTest, OnlyWhatIsWanted) {
+  Recorder middle({1});
+  run(middle, 2, tiny_documents({5, 3}));
+  EXPECT_EQ(middle.calls, "1:0 1:1 group2 ");
+  Recorder nothing({});
+  run(nothing, 2, tiny_documents({5, 3}));
+  EXPECT_EQ(nothing.calls, "group2 ");
+  Recorder no_documents({0});
+  run(no_documents, 2, {});
+  EXPECT_EQ(no_documents.calls, "");
+}
+
+TEST_F(ForwardTest, GroupsDoNotChangeTheArithmetic) {
+  const auto documents = tiny_documents({5, 9, 3, 9});
+  Recorder together({0, 1, 2});
+  run(together, 2, documents);
+  Recorder apart({0, 1, 2});
+  run(apart, 2, documents, least_memory(2, 9));
+  EXPECT_EQ(std::count(apart.calls.begin(), apart.calls.end(), 'g'), 4) << apart.calls;
+  expect_same(together, apart);
+  Recorder streamed({0, 1, 2});
+  run(streamed, 2, documents, least_memory(2, 9) + 16 * 4 * 9);
+  EXPECT_LT(std::count(streamed.calls.begin(), streamed.calls.end(), 'g'), 4) << streamed.calls;
+  expect_same(together, streamed);
+}
+
+TEST_F(ForwardTest, StopsBetweenGroups) {
+  group_documents_ = 2;
+  Recorder all({1});
+  run(all, 1, tiny_documents({5, 3, 4}));
+  EXPECT_EQ(all.calls, "1:0 1:1 group2 1:2 group3 ");
+  EXPECT_EQ(read_, 3);
+  stop_after_ = 2;
+  Recorder some({1});
+  run(some, 1, tiny_documents({5, 3, 4}));
+  EXPECT_EQ(some.calls, "1:0 1:1 group2 ");
+  EXPECT_EQ(read_, 2);
+}
+
+TEST_F(ForwardTest, DocumentsDoNotMeet) {
+  const auto documents = tiny_documents({5, 9});
+  Recorder together({0, 2});
+  run(together, 2, documents);
+  Recorder second({0, 2});
+  run(second, 2, {documents[1]});
+  EXPECT_TRUE(at::equal(together.q.at({2, 1}), second.q.at({2, 1})));
+}
+
+TEST_F(ForwardTest, AnEarlierEndChangesNothingBeforeIt) {
+  const auto documents = tiny_documents({7});
+  Recorder all({0, 1});
+  run(all, 2, documents);
+  Recorder early({0, 1});
+  run(early, 1, documents);
+  expect_same(all, early);
+}
+
+TEST_F(ForwardTest, TokensSeeOnlyThePast) {
+  auto documents = tiny_documents({8});
+  Recorder whole({2});
+  run(whole, 2, documents);
+  documents[0].tokens[7] = (documents[0].tokens[7] + 1) % 20;
+  Recorder changed({2});
+  run(changed, 2, documents);
+  const at::Tensor difference = (whole.q.at({2, 0}) - changed.q.at({2, 0})).abs().amax({0, 2});
+  EXPECT_EQ(difference.slice(0, 0, 7).max().item<double>(), 0);
+  EXPECT_GT(element(difference, 7), 1e-3);
+}
+
+// q and k of layer 0 written out in float64: embedding, RMSNorm, projection, rotation.
+TEST_F(ForwardTest, FirstLayerWrittenOut) {
+  const auto documents = tiny_documents({9});
+  Recorder recorder({0});
+  run(recorder, 0, documents);
+  const auto weight = [&](const char* name) { return tiny_.tensors.at(name).to(at::kDouble); };
+  const at::Tensor table = weight("model.embed_tokens.weight");
+  for (int64_t t = 0; t < 9; ++t) {
+    const at::Tensor x = table.select(0, documents[0].tokens[static_cast<size_t>(t)]);
+    const at::Tensor input =
+        x / (x.square().mean() + 1e-5).sqrt() * weight("model.layers.0.input_layernorm.weight");
+    const at::Tensor q = weight("model.layers.0.self_attn.q_proj.weight").mv(input);
+    for (int64_t head = 0; head < 4; ++head) {
+      for (int64_t i = 0; i < 3; ++i) {
+        const double a = element(q, head * 6 + i);
+        const double b = element(q, head * 6 + i + 3);
+        const double angle =
+            static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(i) / 6);
+        const at::Tensor& got = recorder.q.at({0, 0});
+        EXPECT_NEAR(element(got, head, t, i), a * std::cos(angle) - b * std::sin(angle), 1e-5);
+        EXPECT_NEAR(element(got, head, t, i + 3), b * std::cos(angle) + a * std::sin(angle), 1e-5);
+      }
+    }
+  }
+}
+
+TEST_F(ForwardTest, BeforeRope) {
+  const auto documents = tiny_documents({9});
+  Recorder after({0, 1});
+  run(after, 1, documents);
+  Recorder before({0, 1});
+  run(before, 1, documents, kPlenty, CapturePoint::pre_rope);
+  const RopeTable table = make_rope_table(opened_.model.config.ropes[0], 9, at::kCPU);
+  for (const int64_t layer : {0, 1}) {
+    const at::Tensor turned = rotate(before.q.at({layer, 0}), table.cos, table.sin, false);
+    EXPECT_TRUE(at::equal(turned, after.q.at({layer, 0})));
+    EXPECT_FALSE(at::equal(before.k.at({layer, 0}), after.k.at({layer, 0})));
+  }
+}
+
+TEST_F(ForwardTest, SaysWhenTheBudgetIsTooSmall) {
+  Recorder recorder({0});
+  EXPECT_THROW(run(recorder, 2, tiny_documents({9}), least_memory(2, 9) - 1), UsageError);
+}
+
+}  // namespace
+}  // namespace ropewalk

@@ -1,0 +1,91 @@
+#include "ropewalk/model/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "ropewalk/base/error.h"
+#include "tests/model/tiny_checkpoint.h"
+
+namespace ropewalk {
+namespace {
+
+// Three layers of 100, 300 and 200 bytes; a document of 50.
+const MemoryNeeds kNeeds{{100, 300, 200}, 50};
+
+TEST(MemoryPlan, KeepsAllWeightsWhereTheyFit) {
+  const MemoryPlan plan = plan_memory(kNeeds, 650);
+  EXPECT_TRUE(plan.keep_weights);
+  EXPECT_EQ(plan.layers_ahead, 1);
+  EXPECT_EQ(plan.weights, 600);
+  EXPECT_EQ(plan.hidden_budget, 50);
+}
+
+TEST(MemoryPlan, StreamsTwoLayersAtATime) {
+  // 2 * 300 + 50 is the same 650 here; a fourth layer makes the difference.
+  const MemoryNeeds needs{{100, 300, 200, 100}, 50};
+  EXPECT_TRUE(plan_memory(needs, 750).keep_weights);
+  const MemoryPlan plan = plan_memory(needs, 749);
+  EXPECT_FALSE(plan.keep_weights);
+  EXPECT_EQ(plan.layers_ahead, 1);
+  EXPECT_EQ(plan.weights, 600);
+  EXPECT_EQ(plan.hidden_budget, 149);
+}
+
+TEST(MemoryPlan, StreamsOneLayerWhereTwoDoNotFit) {
+  const MemoryPlan plan = plan_memory(kNeeds, 649);
+  EXPECT_FALSE(plan.keep_weights);
+  EXPECT_EQ(plan.layers_ahead, 0);
+  EXPECT_EQ(plan.weights, 300);
+  EXPECT_EQ(plan.hidden_budget, 349);
+  EXPECT_EQ(plan_memory(kNeeds, 350).hidden_budget, 50);
+}
+
+TEST(MemoryPlan, NamesTheLeastThatWorks) {
+  try {
+    plan_memory(kNeeds, 349);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(),
+                 "--memory 349 B is too small: one layer's weights (300 B) and one document (50 B) "
+                 "need 350 B");
+  }
+}
+
+std::vector<int64_t> group_sizes(const std::vector<int64_t>& lengths, int64_t budget) {
+  const std::vector<Document> documents = tiny_documents(lengths);
+  MemoryPlan plan;
+  plan.hidden_budget = budget;
+  std::vector<int64_t> sizes;
+  const Document* next = documents.data();
+  for (const auto& group : group_documents(documents, 10, plan)) {
+    EXPECT_EQ(group.data(), next) << "consecutive, none left out";
+    next += group.size();
+    sizes.push_back(static_cast<int64_t>(group.size()));
+  }
+  EXPECT_EQ(next, documents.data() + documents.size());
+  return sizes;
+}
+
+TEST(GroupDocuments, FillsTheBudget) {
+  using Sizes = std::vector<int64_t>;
+  EXPECT_EQ(group_sizes({}, 100), Sizes{});
+  EXPECT_EQ(group_sizes({5, 5, 5}, 150), Sizes{3});
+  EXPECT_EQ(group_sizes({5, 5, 5}, 149), (Sizes{2, 1}));
+  EXPECT_EQ(group_sizes({5, 5, 5}, 50), (Sizes{1, 1, 1}));
+  EXPECT_EQ(group_sizes({1, 9, 2, 8, 1}, 100), (Sizes{2, 2, 1}));
+  EXPECT_EQ(group_sizes({20, 1, 20}, 10), (Sizes{1, 1, 1})) << "at least one document each";
+}
+
+TEST(MemoryNeeds, CountsWhatLoadHolds) {
+  TinyCheckpoint tiny;
+  const auto opened = tiny.open();
+  const WeightReader reader = opened.reader(1);
+  const MemoryNeeds needs = memory_needs(reader, 1, 77);
+  const int64_t qk = 16 + (24 + 12) * 16;
+  const int64_t rest = 12 * 16 + 16 * 24 + 16 + 3 * 24 * 16;
+  EXPECT_EQ(needs.layer_bytes, (std::vector<int64_t>{4 * (qk + rest), 4 * qk}))
+      << "of the last layer only what queries and keys need";
+  EXPECT_EQ(needs.longest_hidden, 77);
+}
+
+}  // namespace
+}  // namespace ropewalk

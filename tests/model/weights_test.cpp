@@ -1,0 +1,144 @@
+#include "ropewalk/model/weights.h"
+
+#include <gtest/gtest.h>
+
+#include "ropewalk/base/error.h"
+#include "tests/kernels/tensors.h"
+#include "tests/model/tiny_checkpoint.h"
+
+namespace ropewalk {
+namespace {
+
+TEST(WeightReader, StacksProjections) {
+  TinyCheckpoint tiny;
+  const auto opened = tiny.open();
+  const LayerWeights weights = opened.reader(2).load(1);
+  const std::string layer = "model.layers.1.";
+  const auto stored = [&](const char* name) { return tiny.tensors.at(layer + name); };
+  EXPECT_TRUE(at::equal(
+      weights.qkv, at::cat({stored("self_attn.q_proj.weight"), stored("self_attn.k_proj.weight"),
+                            stored("self_attn.v_proj.weight")})));
+  EXPECT_TRUE(at::equal(weights.gate_up,
+                        at::cat({stored("mlp.gate_proj.weight"), stored("mlp.up_proj.weight")})));
+  EXPECT_TRUE(at::equal(weights.down, stored("mlp.down_proj.weight")));
+  EXPECT_TRUE(at::equal(weights.attn_norm, stored("input_layernorm.weight")));
+  EXPECT_FALSE(weights.qkv_bias.defined());
+}
+
+TEST(WeightReader, LastLayerHasOnlyQueriesAndKeys) {
+  TinyCheckpoint tiny;
+  for (const char* name : {"self_attn.v_proj.weight", "self_attn.o_proj.weight",
+                           "post_attention_layernorm.weight", "mlp.gate_proj.weight"}) {
+    tiny.tensors.erase(std::string("model.layers.2.") + name);
+  }
+  const auto opened = tiny.open();
+  const LayerWeights weights = opened.reader(2).load(2);
+  EXPECT_EQ(weights.qkv.sizes(), (std::vector<int64_t>{36, 16}));
+  EXPECT_FALSE(weights.down.defined());
+  EXPECT_FALSE(weights.mlp_norm.defined());
+}
+
+TEST(WeightReader, LayersPastTheLastAreNeverLookedAt) {
+  TinyCheckpoint tiny;
+  tiny.tensors.erase("model.layers.2.self_attn.q_proj.weight");
+  const auto opened = tiny.open();
+  EXPECT_NO_THROW(opened.reader(1));
+  EXPECT_THROW(opened.reader(2), InputError);
+}
+
+TEST(WeightReader, ConvertsOnce) {
+  TinyCheckpoint tiny;
+  const std::string name = "model.layers.0.self_attn.q_proj.weight";
+  tiny.tensors[name] = tiny.tensors[name].to(at::kBFloat16);
+  const auto opened = tiny.open();
+  EXPECT_TRUE(
+      at::equal(opened.reader(2).load(0).qkv.slice(0, 0, 24), tiny.tensors[name].to(at::kFloat)));
+  tiny.tensors[name] = tiny.tensors[name].to(at::kHalf);
+  const auto half = tiny.open();
+  const LayerWeights weights = half.reader(2, at::kBFloat16).load(0);
+  EXPECT_EQ(weights.qkv.scalar_type(), at::kBFloat16);
+  EXPECT_TRUE(at::equal(weights.qkv.slice(0, 0, 24), tiny.tensors[name].to(at::kBFloat16)));
+}
+
+TEST(WeightReader, FindsTheModelInsideALargerOne) {
+  for (const char* prefix : {"", "language_model.model.", "model.language_model."}) {
+    TinyCheckpoint tiny;
+    std::map<std::string, at::Tensor> renamed;
+    for (const auto& [name, tensor] : tiny.tensors) renamed[prefix + name.substr(6)] = tensor;
+    tiny.tensors = renamed;
+    EXPECT_EQ(tiny.complaint(), "") << prefix;
+  }
+}
+
+TEST(WeightReader, NamesWhatIsMissingOrMisshapen) {
+  TinyCheckpoint none;
+  none.tensors.erase("model.embed_tokens.weight");
+  EXPECT_NE(none.complaint().find("looked for it as model.embed_tokens.weight, "),
+            std::string::npos)
+      << none.complaint();
+  TinyCheckpoint missing;
+  missing.tensors.erase("model.layers.1.mlp.up_proj.weight");
+  EXPECT_EQ(missing.complaint(), ": tensor 'model.layers.1.mlp.up_proj.weight' is missing");
+  TinyCheckpoint misshapen;
+  misshapen.tensors["model.layers.1.mlp.up_proj.weight"] = at::zeros({24, 17});
+  EXPECT_EQ(misshapen.complaint(),
+            "/model.safetensors: tensor 'model.layers.1.mlp.up_proj.weight' has shape [24, 17], "
+            "expected [24, 16] from config.json");
+}
+
+TEST(WeightReader, EmbedsTokens) {
+  TinyCheckpoint tiny;
+  const auto opened = tiny.open();
+  const WeightReader reader = opened.reader(0);
+  const std::vector<int32_t> tokens{3, 0, 19, 3};
+  const at::Tensor& table = tiny.tensors.at("model.embed_tokens.weight");
+  EXPECT_TRUE(at::equal(reader.embed(tokens), table.index_select(0, at::tensor({3, 0, 19, 3}))));
+  for (const int32_t bad : {-1, 20}) {
+    const std::vector<int32_t> outside{1, bad};
+    EXPECT_THROW(reader.embed(outside), InputError) << bad;
+  }
+}
+
+// Rows of a fused matrix come as [heads, 3, d_head]; ours are [3, heads, d_head].
+TEST(WeightReader, TakesFusedHeadsApart) {
+  TinyCheckpoint neox;
+  neox.config["model_type"] = "gpt_neox";
+  neox.config["head_dim"] = 4;
+  neox.config["rotary_pct"] = 0.5;
+  neox.tensors.clear();
+  const auto add = [&](const std::string& name, const std::vector<int64_t>& shape) {
+    neox.tensors["gpt_neox." + name] = random_tensor(shape, neox.tensors.size());
+  };
+  add("embed_in.weight", {20, 16});
+  for (const std::string layer : {"layers.0.", "layers.1.", "layers.2."}) {
+    for (const char* norm : {"input_layernorm", "post_attention_layernorm"}) {
+      add(layer + norm + ".weight", {16});
+      add(layer + norm + ".bias", {16});
+    }
+    add(layer + "attention.query_key_value.weight", {48, 16});
+    add(layer + "attention.query_key_value.bias", {48});
+    add(layer + "attention.dense.weight", {16, 16});
+    add(layer + "attention.dense.bias", {16});
+    add(layer + "mlp.dense_h_to_4h.weight", {24, 16});
+    add(layer + "mlp.dense_h_to_4h.bias", {24});
+    add(layer + "mlp.dense_4h_to_h.weight", {16, 24});
+    add(layer + "mlp.dense_4h_to_h.bias", {16});
+  }
+  const auto opened = neox.open();
+  const at::Tensor fused = neox.tensors.at("gpt_neox.layers.1.attention.query_key_value.weight");
+  const at::Tensor bias = neox.tensors.at("gpt_neox.layers.1.attention.query_key_value.bias");
+  for (const int64_t last : {1, 2}) {
+    const LayerWeights weights = opened.reader(last).load(1);
+    ASSERT_EQ(weights.qkv.size(0), last == 1 ? 32 : 48);
+    for (int64_t row = 0; row < weights.qkv.size(0); ++row) {
+      const int64_t part = row / 16;
+      const int64_t head = row % 16 / 4;
+      const int64_t source = head * 12 + part * 4 + row % 4;
+      EXPECT_TRUE(at::equal(weights.qkv.select(0, row), fused.select(0, source))) << row;
+      EXPECT_EQ(element(weights.qkv_bias, row), element(bias, source)) << row;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ropewalk

@@ -1,0 +1,14 @@
+// Stands in for the Parquet reader, which the smoke program is built without: no file is one.
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/text/corpus_formats.h"
+
+namespace ropewalk {
+
+std::unique_ptr<CorpusReader> open_parquet_corpus(const std::filesystem::path& path,
+                                                  const CorpusOptions&) {
+  const MappedFile file(path);
+  throw InputError("{}: cannot be read as Parquet: built without it", path.string());
+}
+
+}  // namespace ropewalk
