@@ -11,7 +11,7 @@ namespace {
 // What an info must say for its heads to be analysed.
 struct CaptureFacts {
   int64_t n_layers = 0;
-  int64_t group = 0;              // query heads a KV head serves
+  int64_t group = 0;  // query heads a KV head serves
   std::set<int64_t> nope_layers;
 };
 
@@ -21,7 +21,8 @@ CaptureFacts read_facts(const Json& info, const std::string& source) {
     const auto q_heads = config.at("n_q_heads").get<int64_t>();
     const auto kv_heads = config.at("n_kv_heads").get<int64_t>();
     const auto nope = config.at("nope_layers").get<std::vector<int64_t>>();
-    if (kv_heads < 1 || q_heads % kv_heads != 0) throw InputError("{}: head counts make no sense", source);
+    if (kv_heads < 1 || q_heads % kv_heads != 0)
+      throw InputError("{}: head counts make no sense", source);
     return {config.at("layers").get<int64_t>(), q_heads / kv_heads, {nope.begin(), nope.end()}};
   } catch (const Json::exception& error) {
     throw InputError("{}: metadata lacks what the analysis needs: {}", source, error.what());
@@ -49,8 +50,8 @@ StreamInput make_input(const StreamSet& set, int64_t row, const BlockCounts& cou
   const at::Tensor places = at::tensor(blocks, at::kLong);
   input.block_mean = set.blocks.mean.select(0, row).index_select(0, places);
   input.block_position = set.blocks.position.select(0, row).index_select(0, places).to(at::kDouble);
-  input.block_products =
-      unpack_triangle(set.blocks.products.select(0, row).index_select(0, places).to(at::kDouble), d);
+  input.block_products = unpack_triangle(
+      set.blocks.products.select(0, row).index_select(0, places).to(at::kDouble), d);
   return input;
 }
 
@@ -81,7 +82,8 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
       const StreamPlace key{place.layer, place.head / facts.group};
       const int64_t key_row = moments.keys.find(key);
       if (key_row < 0) {
-        throw InputError("{}: layer {} head {} has no keys (head {})", source, place.layer, place.head, key.head);
+        throw InputError("{}: layer {} head {} has no keys (head {})", source, place.layer,
+                         place.head, key.head);
       }
       HeadAnalysis& head = analysis.heads[static_cast<size_t>(i)];
       head.layer = place.layer;
@@ -89,8 +91,9 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
       head.kv_head = key.head;
       head.rope = !facts.nope_layers.contains(place.layer);
       head.n_q = head.n_k = moments.counts.total_tokens();
-      head.components = analyze_head(make_input(moments.queries, i, moments.counts, blocks),
-                                     make_input(moments.keys, key_row, moments.counts, blocks), components);
+      head.components =
+          analyze_head(make_input(moments.queries, i, moments.counts, blocks),
+                       make_input(moments.keys, key_row, moments.counts, blocks), components);
     }
   });
   return analysis;

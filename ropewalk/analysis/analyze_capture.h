@@ -5,8 +5,8 @@
 
 namespace ropewalk {
 
-// Every query head of a capture, `components` components each, spread over all cores. `source` names the
-// file in the InputError of a head without its keys.
+// Every query head of a capture, `components` components each, spread over all cores. `source`
+// names the file in the InputError of a head without its keys.
 CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t components,
                                    const std::string& source);
 

@@ -72,9 +72,10 @@ FolderFacts read_facts(const fs::path& folder, std::optional<int64_t> kv_group) 
   }
   if (kv_group) facts.group = *kv_group;
   if (facts.group < 1) {
-    throw InputError("{}: nothing says how many query heads share a key head; add --kv-group N "
-                     "(query heads / key heads of the model)",
-                     folder.string());
+    throw InputError(
+        "{}: nothing says how many query heads share a key head; add --kv-group N "
+        "(query heads / key heads of the model)",
+        folder.string());
   }
   return facts;
 }
@@ -95,15 +96,17 @@ BlockOfExample deal_examples(const VectorsReader& reader) {
 }
 
 // Moments of one stream in float64, about their own means.
-StreamInput read_stream(const VectorsReader& reader, const StreamKey& key, const BlockOfExample& block_of,
-                        int64_t blocks) {
+StreamInput read_stream(const VectorsReader& reader, const StreamKey& key,
+                        const BlockOfExample& block_of, int64_t blocks) {
   VectorBatch rows = reader.read_all(key);
   const auto n = static_cast<int64_t>(rows.positions.size());
   const int64_t d = rows.head_dim;
   const at::Tensor x =
-      at::from_blob(rows.vectors.data(), {n, d}, at::TensorOptions().dtype(at::kFloat)).to(at::kDouble);
+      at::from_blob(rows.vectors.data(), {n, d}, at::TensorOptions().dtype(at::kFloat))
+          .to(at::kDouble);
   const at::Tensor t =
-      at::from_blob(rows.positions.data(), {n}, at::TensorOptions().dtype(at::kInt)).to(at::kDouble);
+      at::from_blob(rows.positions.data(), {n}, at::TensorOptions().dtype(at::kInt))
+          .to(at::kDouble);
   std::vector<int64_t> block_of_row;
   for (const int64_t example : rows.example_ids) block_of_row.push_back(block_of.at(example));
   const at::Tensor labels = at::tensor(block_of_row, at::kLong);
@@ -112,8 +115,9 @@ StreamInput read_stream(const VectorsReader& reader, const StreamKey& key, const
   input.block_mean = at::zeros({blocks, d}, at::kDouble);
   input.block_position = at::zeros({blocks, d}, at::kDouble);
   input.block_products = at::zeros({blocks, d, d}, at::kDouble);
-  const auto measure = [&](const at::Tensor& some_x, const at::Tensor& some_t, const at::Tensor& mean,
-                           const at::Tensor& position, const at::Tensor& products) {
+  const auto measure = [&](const at::Tensor& some_x, const at::Tensor& some_t,
+                           const at::Tensor& mean, const at::Tensor& position,
+                           const at::Tensor& products) {
     mean.copy_(some_x.mean(0));
     const at::Tensor centred = some_x - mean;
     const at::Tensor times = some_t - some_t.mean();
@@ -162,16 +166,17 @@ CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
     if (key.kind != StreamKind::query) continue;
     const StreamKey kv{key.layer, static_cast<int32_t>(key.head / facts.group), StreamKind::key};
     if (std::find(streams.begin(), streams.end(), kv) == streams.end()) {
-      throw InputError("{}: {} needs {}, which is not there; is --kv-group {} right?", folder.string(),
-                       stream_name(key), stream_name(kv), facts.group);
+      throw InputError("{}: {} needs {}, which is not there; is --kv-group {} right?",
+                       folder.string(), stream_name(key), stream_name(kv), facts.group);
     }
     if (!keys.empty() && keys.begin()->first.layer != key.layer) keys.clear();
     if (!keys.contains(kv)) keys[kv] = read_stream(reader, kv, block_of, blocks);
     const StreamInput q = read_stream(reader, key, block_of, blocks);
     const StreamInput& k = keys.at(kv);
     if (q.tokens < 2 || k.tokens < 2 || q.mean.size(0) != k.mean.size(0)) {
-      throw InputError("{}: {} has {:.0f} vectors and {} {:.0f}; at least 2 each, of one length, are needed",
-                       folder.string(), stream_name(key), q.tokens, stream_name(kv), k.tokens);
+      throw InputError(
+          "{}: {} has {:.0f} vectors and {} {:.0f}; at least 2 each, of one length, are needed",
+          folder.string(), stream_name(key), q.tokens, stream_name(kv), k.tokens);
     }
     HeadAnalysis head;
     head.layer = key.layer;

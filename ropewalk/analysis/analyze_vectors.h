@@ -8,9 +8,10 @@
 
 namespace ropewalk {
 
-// The same analysis from a folder of sampled vectors in the published layout, ours or another program's.
-// Examples are dealt to blocks in order of their id. How many query heads a KV head serves comes from our
-// capture.json, from the published README's head counts, or from `kv_group`; else it is an InputError.
+// The same analysis from a folder of sampled vectors in the published layout, ours or another
+// program's. Examples are dealt to blocks in order of their id. How many query heads a KV head
+// serves comes from our capture.json, from the published README's head counts, or from `kv_group`;
+// else it is an InputError.
 CheckpointAnalysis analyze_vectors(const std::filesystem::path& folder, int64_t components,
                                    std::optional<int64_t> kv_group);
 

@@ -33,8 +33,8 @@ Json leaf(const Change& change) {
 }
 
 // From the replicates of both sides where they are paired, else from both standard errors.
-Change subtract(const Estimate& from, const Estimate& to, const std::vector<double>& sizes, bool paired,
-                double df) {
+Change subtract(const Estimate& from, const Estimate& to, const std::vector<double>& sizes,
+                bool paired, double df) {
   Change change{to.value - from.value, std::hypot(from.se, to.se), df};
   if (paired) {
     std::vector<double> replicates;
@@ -58,7 +58,8 @@ Json class_changes(const HeadGroup& from, const HeadGroup& to, bool paired, doub
         drawn.push_back(after.drawn[i][j] - before.drawn[i][j]);
       }
       change.se = paired ? standard_deviation(drawn)
-                         : std::hypot(standard_deviation(before.drawn[i]), standard_deviation(after.drawn[i]));
+                         : std::hypot(standard_deviation(before.drawn[i]),
+                                      standard_deviation(after.drawn[i]));
     }
     classes[std::string(class_name(kHeadClasses[i]))] = leaf(change);
   }
@@ -96,8 +97,9 @@ Json head_changes(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
   for (const HeadAnalysis& head : to.heads) {
     const auto found = before.find({head.layer, head.q_head});
     if (found == before.end()) continue;
-    const Change change = subtract((found->second->components.*quantity)[0], (head.components.*quantity)[0],
-                                   head.components.block_sizes, paired, df);
+    const Change change =
+        subtract((found->second->components.*quantity)[0], (head.components.*quantity)[0],
+                 head.components.block_sizes, paired, df);
     if (change.known()) changes.push_back({&head, change});
   }
   Json list = Json::array();
@@ -116,14 +118,14 @@ Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysi
   const auto everyone = [](const HeadAnalysis&) { return true; };
   const HeadGroup before = make_group(from, everyone);
   const HeadGroup after = make_group(to, everyone);
-  const bool paired = !from.documents.empty() && from.documents == to.documents && from.blocks == to.blocks &&
-                      before.without.size() == after.without.size();
+  const bool paired = !from.documents.empty() && from.documents == to.documents &&
+                      from.blocks == to.blocks && before.without.size() == after.without.size();
   const double df = static_cast<double>(std::min(before.without.size(), after.without.size())) - 1;
   Json json{{"from", from.label}, {"to", to.label}, {"paired", paired ? 1 : 0}};
   json["few_blocks"] = df + 1 < kFewBlocks;
   for (const auto& [name, statistic] : smooth_statistics()) {
-    json[name] =
-        leaf(subtract(estimate(before, statistic), estimate(after, statistic), after.block_sizes, paired, df));
+    json[name] = leaf(subtract(estimate(before, statistic), estimate(after, statistic),
+                               after.block_sizes, paired, df));
   }
   json["taxonomy"] = class_changes(before, after, paired, df);
   json["heads_r_q"] = head_changes(from, to, &HeadComponents::r_q, paired, df);

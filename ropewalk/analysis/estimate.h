@@ -9,8 +9,8 @@ namespace ropewalk {
 
 // A number, how sure it is, and what it is without each block of documents.
 struct Estimate {
-  double value = 0;                // NaN: undefined
-  double se = 0;                   // NaN: unknown
+  double value = 0;  // NaN: undefined
+  double se = 0;     // NaN: unknown
   std::vector<double> replicates;
 };
 
@@ -19,9 +19,9 @@ struct HeadComponents {
   std::vector<Estimate> explained_variance;  // by component
   std::vector<Estimate> r_q;
   std::vector<Estimate> r_k;
-  std::vector<std::string> flags;            // of each component, joined by ';'
-  double pc0_stability = 0;                  // smallest |v · v_replicate| of PC0; NaN without replicates
-  std::vector<double> block_sizes;           // tokens left out with each replicate
+  std::vector<std::string> flags;   // of each component, joined by ';'
+  double pc0_stability = 0;         // smallest |v · v_replicate| of PC0; NaN without replicates
+  std::vector<double> block_sizes;  // tokens left out with each replicate
 };
 
 // One query head with the KV head it reads.

@@ -29,23 +29,24 @@ Cases leave_one_out(const StreamInput& stream) {
   const at::Tensor left = stream.tokens - taken;
   const at::Tensor share = at::where(left > 0, taken / left, at::zeros_like(left));
   const at::Tensor mean = stream.mean + (stream.mean - stream.block_mean) * share.unsqueeze(1);
-  const at::Tensor t_mean = stream.position_mean + (stream.position_mean - row(stream.block_position_mean)) * share;
-  const at::Tensor offset = stream.block_mean - mean;               // [blocks, d]
+  const at::Tensor t_mean =
+      stream.position_mean + (stream.position_mean - row(stream.block_position_mean)) * share;
+  const at::Tensor offset = stream.block_mean - mean;                 // [blocks, d]
   const at::Tensor drift = row(stream.block_position_mean) - t_mean;  // [blocks]
   const at::Tensor weight = taken * left / stream.tokens;
   Cases cases;
   cases.tokens = at::cat({at::full({1}, stream.tokens, options), left});
-  cases.position_scatter =
-      at::cat({at::full({1}, stream.position_scatter, options),
-               stream.position_scatter - row(stream.block_position_scatter) - weight * drift.square()});
+  cases.position_scatter = at::cat(
+      {at::full({1}, stream.position_scatter, options),
+       stream.position_scatter - row(stream.block_position_scatter) - weight * drift.square()});
   cases.mean = at::cat({stream.mean.unsqueeze(0), mean});
   cases.position =
       at::cat({stream.position.unsqueeze(0),
                stream.position - stream.block_position - offset * (weight * drift).unsqueeze(1)});
-  cases.products = at::cat(
-      {stream.products.unsqueeze(0),
-       stream.products - stream.block_products -
-           offset.unsqueeze(2) * offset.unsqueeze(1) * weight.unsqueeze(1).unsqueeze(2)});
+  cases.products =
+      at::cat({stream.products.unsqueeze(0),
+               stream.products - stream.block_products -
+                   offset.unsqueeze(2) * offset.unsqueeze(1) * weight.unsqueeze(1).unsqueeze(2)});
   return cases;
 }
 
@@ -54,12 +55,15 @@ at::Tensor pooled_covariance(const Cases& q, const Cases& k) {
   const at::Tensor all = q.tokens + k.tokens;
   const at::Tensor offset = q.mean - k.mean;
   const at::Tensor weight = (q.tokens * k.tokens / all.clamp_min(1)).unsqueeze(1).unsqueeze(2);
-  const at::Tensor products = q.products + k.products + offset.unsqueeze(2) * offset.unsqueeze(1) * weight;
+  const at::Tensor products =
+      q.products + k.products + offset.unsqueeze(2) * offset.unsqueeze(1) * weight;
   return products / (all - 1).clamp_min(1).unsqueeze(1).unsqueeze(2);
 }
 
-// Correlation with position along each column of vectors [cases, d, c]: [cases, c]. NaN where undefined.
-at::Tensor correlation(const Cases& cases, const at::Tensor& vectors, const at::Tensor& variance_floor) {
+// Correlation with position along each column of vectors [cases, d, c]: [cases, c]. NaN where
+// undefined.
+at::Tensor correlation(const Cases& cases, const at::Tensor& vectors,
+                       const at::Tensor& variance_floor) {
   const at::Tensor covariance = at::bmm(cases.position.unsqueeze(1), vectors).squeeze(1);
   const at::Tensor variance = (at::bmm(cases.products, vectors) * vectors).sum(1);  // [cases, c]
   const at::Tensor scatter = cases.position_scatter.unsqueeze(1);
@@ -68,7 +72,8 @@ at::Tensor correlation(const Cases& cases, const at::Tensor& vectors, const at::
   return at::where(defined, r.clamp(-1, 1), at::full_like(r, kNaN));
 }
 
-Estimate make_estimate(const at::Tensor& cases, int64_t component, const std::vector<double>& sizes) {
+Estimate make_estimate(const at::Tensor& cases, int64_t component,
+                       const std::vector<double>& sizes) {
   Estimate estimate;
   const auto values = cases.accessor<double, 2>();
   estimate.value = values[0][component];
@@ -117,8 +122,8 @@ HeadComponents analyze_head(const StreamInput& q, const StreamInput& k, int64_t 
   const at::Tensor sign = at::where(decides < 0, -1.0, 1.0);
   r_q.mul_(sign);
   r_k.mul_(sign);
-  const at::Tensor explained =
-      at::where(trace.unsqueeze(1) > 0, eigenvalues / trace.unsqueeze(1), at::full_like(eigenvalues, kNaN));
+  const at::Tensor explained = at::where(trace.unsqueeze(1) > 0, eigenvalues / trace.unsqueeze(1),
+                                         at::full_like(eigenvalues, kNaN));
 
   HeadComponents result;
   for (size_t b = 0; b < q.block_tokens.size(); ++b) {
@@ -145,7 +150,8 @@ HeadComponents analyze_head(const StreamInput& q, const StreamInput& k, int64_t 
                                        {blocks < 2 || no_se, "no_se"},
                                        {blocks >= 2 && blocks < kFewBlocks, "few_blocks"}}));
   }
-  result.pc0_stability = blocks < 2 || constant ? kNaN : overlap.slice(0, 1).select(1, 0).abs().min().item<double>();
+  result.pc0_stability =
+      blocks < 2 || constant ? kNaN : overlap.slice(0, 1).select(1, 0).abs().min().item<double>();
   return result;
 }
 

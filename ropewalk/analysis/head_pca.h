@@ -27,9 +27,9 @@ struct StreamInput {
   at::Tensor block_products;  // [blocks, d, d] float64
 };
 
-// Combined PCA of a query head and its KV head from their moments (docs/method.md): explained variance
-// and correlation with position of the leading components, with jackknife standard errors. Numbers that
-// are undefined are NaN and named in flags:
+// Combined PCA of a query head and its KV head from their moments (docs/method.md): explained
+// variance and correlation with position of the leading components, with jackknife standard errors.
+// Numbers that are undefined are NaN and named in flags:
 //   no_variance  nothing varies at all          rank         this component has no variance
 //   constant_q, constant_k  no variance of queries or keys along the component
 //   no_position  positions do not vary          no_se        fewer than two blocks

@@ -27,7 +27,8 @@ std::string field(const std::string& text) {
 
 std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints) {
   std::string text =
-      "model,checkpoint,phase,order,layer,q_head,kv_head,rope,pc,explained_variance,r_q,r_k,r_q_se,r_k_se,"
+      "model,checkpoint,phase,order,layer,q_head,kv_head,rope,pc,explained_variance,r_q,r_k,r_q_se,"
+      "r_k_se,"
       "explained_variance_se,class,pc0_stability,n_q,n_k,n_blocks,flag\n";
   for (const CheckpointAnalysis& checkpoint : checkpoints) {
     for (const HeadAnalysis& head : checkpoint.heads) {
@@ -36,13 +37,14 @@ std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints) 
       const std::string_view head_class =
           classed ? class_name(classify(c.r_q[0].value, c.r_k[0].value)) : std::string_view();
       for (size_t pc = 0; pc < c.r_q.size(); ++pc) {
-        fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+        fmt::format_to(std::back_inserter(text),
+                       "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
                        field(checkpoint.model), field(checkpoint.label), field(checkpoint.phase),
-                       checkpoint.order, head.layer, head.q_head, head.kv_head, head.rope ? 1 : 0, pc,
-                       number(c.explained_variance[pc].value), number(c.r_q[pc].value),
+                       checkpoint.order, head.layer, head.q_head, head.kv_head, head.rope ? 1 : 0,
+                       pc, number(c.explained_variance[pc].value), number(c.r_q[pc].value),
                        number(c.r_k[pc].value), number(c.r_q[pc].se), number(c.r_k[pc].se),
-                       number(c.explained_variance[pc].se), head_class, number(c.pc0_stability), head.n_q,
-                       head.n_k, c.block_sizes.size(), c.flags[pc]);
+                       number(c.explained_variance[pc].se), head_class, number(c.pc0_stability),
+                       head.n_q, head.n_k, c.block_sizes.size(), c.flags[pc]);
       }
     }
   }

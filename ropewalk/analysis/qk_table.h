@@ -7,8 +7,8 @@
 
 namespace ropewalk {
 
-// The text of qk.csv, one row a (checkpoint, head, component); columns in docs/formats.md. Numbers have 9
-// significant digits, missing ones are empty.
+// The text of qk.csv, one row a (checkpoint, head, component); columns in docs/formats.md. Numbers
+// have 9 significant digits, missing ones are empty.
 std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints);
 
 }  // namespace ropewalk

@@ -8,8 +8,8 @@ namespace ropewalk {
 
 inline constexpr int kResamples = 1000;
 
-// How often each of g blocks is drawn in each of kResamples samples of g blocks with replacement. The
-// same for the same g, always: shared by all heads, and by both checkpoints of a pair.
+// How often each of g blocks is drawn in each of kResamples samples of g blocks with replacement.
+// The same for the same g, always: shared by all heads, and by both checkpoints of a pair.
 std::vector<std::vector<int>> block_draws(size_t blocks);
 
 // The estimate under one draw, linear in the blocks: r + sum of (c_b - 1) (g-1)/g (r - r_(b)). For

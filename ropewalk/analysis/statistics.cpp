@@ -83,7 +83,8 @@ ClassFractions class_fractions(const HeadGroup& group) {
     into[static_cast<size_t>(classify(r_q, r_k))] += share;
   };
   fractions.values.assign(kHeadClasses.size(), 0);
-  for (size_t h = 0; h < group.heads.size(); ++h) count(fractions.values, group.all.r_q[h], group.all.r_k[h]);
+  for (size_t h = 0; h < group.heads.size(); ++h)
+    count(fractions.values, group.all.r_q[h], group.all.r_k[h]);
   if (group.without.size() < 2) return fractions;
   fractions.drawn.assign(kHeadClasses.size(), {});
   for (const std::vector<int>& draw : block_draws(group.without.size())) {

@@ -9,8 +9,8 @@
 
 namespace ropewalk {
 
-// PC0 of a group of heads, in the whole sample or without one block. Heads whose numbers are undefined
-// are left out beforehand.
+// PC0 of a group of heads, in the whole sample or without one block. Heads whose numbers are
+// undefined are left out beforehand.
 struct HeadNumbers {
   std::vector<double> r_q;
   std::vector<double> r_k;
@@ -22,8 +22,8 @@ struct HeadGroup {
   std::vector<const HeadAnalysis*> heads;  // with PC0 defined
   int64_t undefined = 0;                   // heads left out
   HeadNumbers all;
-  std::vector<HeadNumbers> without;        // each block
-  std::vector<double> block_sizes;         // tokens
+  std::vector<HeadNumbers> without;  // each block
+  std::vector<double> block_sizes;   // tokens
 };
 
 HeadGroup make_group(const CheckpointAnalysis& checkpoint,
@@ -38,8 +38,8 @@ const std::vector<std::pair<std::string, Statistic>>& smooth_statistics();
 // The statistic with its jackknife replicates and standard error.
 Estimate estimate(const HeadGroup& group, const Statistic& statistic);
 
-// Fractions of heads in each class, in the order of kHeadClasses: values, and values under each draw of
-// block_draws (empty without replicates).
+// Fractions of heads in each class, in the order of kHeadClasses: values, and values under each
+// draw of block_draws (empty without replicates).
 struct ClassFractions {
   std::vector<double> values;
   std::vector<std::vector<double>> drawn;  // [class][draw]

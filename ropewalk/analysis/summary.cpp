@@ -15,7 +15,9 @@ namespace {
 
 Json finite_or_null(double value) { return std::isnan(value) ? Json() : Json(value); }
 
-Json leaf(double value, double se) { return {{"value", finite_or_null(value)}, {"se", finite_or_null(se)}}; }
+Json leaf(double value, double se) {
+  return {{"value", finite_or_null(value)}, {"se", finite_or_null(se)}};
+}
 
 // The keys of one group of heads, each {label: …}, added to `into`.
 void add_group(Json& into, const CheckpointAnalysis& checkpoint, const HeadGroup& group) {
@@ -26,18 +28,21 @@ void add_group(Json& into, const CheckpointAnalysis& checkpoint, const HeadGroup
   const ClassFractions fractions = class_fractions(group);
   Json classes = Json::object();
   for (size_t i = 0; i < kHeadClasses.size(); ++i) {
-    const double se = fractions.drawn.empty() ? std::nan("") : standard_deviation(fractions.drawn[i]);
+    const double se =
+        fractions.drawn.empty() ? std::nan("") : standard_deviation(fractions.drawn[i]);
     classes[std::string(class_name(kHeadClasses[i]))] = leaf(fractions.values[i], se);
   }
   into["taxonomy"][checkpoint.label] = classes;
-  into["heads"][checkpoint.label] = {{"measured", group.heads.size()}, {"undefined", group.undefined}};
+  into["heads"][checkpoint.label] = {{"measured", group.heads.size()},
+                                     {"undefined", group.undefined}};
 }
 
 // Mean of a quantity in each tenth of the depth; an empty cell is null.
 void add_depth(Json& into, const CheckpointAnalysis& checkpoint) {
   for (const char* name : {"mean_r_q", "mean_r_k", "mean_abs_r_k"}) {
     const auto& all = smooth_statistics();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.first == name; });
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.first == name; });
     Json cells = Json::array();
     for (int bin = 0; bin < kDepthBins; ++bin) {
       const HeadGroup group = make_group(checkpoint, [&](const HeadAnalysis& head) {
@@ -59,12 +64,9 @@ void add_depth(Json& into, const CheckpointAnalysis& checkpoint) {
 
 Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
   const auto blocks = static_cast<double>(all.block_sizes.size());
-  Json json{{"label", checkpoint.label},
-            {"phase", checkpoint.phase},
-            {"order", checkpoint.order},
-            {"documents", checkpoint.documents.size()},
-            {"heads", checkpoint.heads.size()},
-            {"blocks", all.block_sizes.size()},
+  Json json{{"label", checkpoint.label},        {"phase", checkpoint.phase},
+            {"order", checkpoint.order},        {"documents", checkpoint.documents.size()},
+            {"heads", checkpoint.heads.size()}, {"blocks", all.block_sizes.size()},
             {"few_blocks", blocks < kFewBlocks}};
   json["t95"] = blocks >= 2 ? Json(student_t_95(blocks - 1)) : Json();
   return json;
@@ -83,8 +85,10 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints) {
     const HeadGroup all = make_group(checkpoint, [](const HeadAnalysis&) { return true; });
     json["checkpoints"].push_back(describe(checkpoint, all));
     add_group(json, checkpoint, all);
-    add_group(json["rope"], checkpoint, make_group(checkpoint, [](const HeadAnalysis& h) { return h.rope; }));
-    add_group(json["nope"], checkpoint, make_group(checkpoint, [](const HeadAnalysis& h) { return !h.rope; }));
+    add_group(json["rope"], checkpoint,
+              make_group(checkpoint, [](const HeadAnalysis& h) { return h.rope; }));
+    add_group(json["nope"], checkpoint,
+              make_group(checkpoint, [](const HeadAnalysis& h) { return !h.rope; }));
     add_depth(json, checkpoint);
   }
   for (size_t i = 1; i < checkpoints.size(); ++i) {

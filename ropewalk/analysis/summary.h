@@ -7,9 +7,9 @@
 
 namespace ropewalk {
 
-// The contents of summary.json (docs/formats.md): per checkpoint means, spreads, class fractions and
-// depth grids of PC0 over heads, for all heads and for RoPE and NoPE heads apart, each with its standard
-// error; and the differences between consecutive checkpoints.
+// The contents of summary.json (docs/formats.md): per checkpoint means, spreads, class fractions
+// and depth grids of PC0 over heads, for all heads and for RoPE and NoPE heads apart, each with its
+// standard error; and the differences between consecutive checkpoints.
 Json summarize(const std::vector<CheckpointAnalysis>& checkpoints);
 
 // Standard errors of mean r_q and mean r_k over all heads: what --target-se watches. NaN: unknown.

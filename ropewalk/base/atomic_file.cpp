@@ -53,7 +53,8 @@ void write_file_atomically(const fs::path& path, std::span<const std::string_vie
 }
 
 AtomicFolder::AtomicFolder(fs::path target) : target_(std::move(target)) {
-  if (!target_.has_filename()) target_ = target_.parent_path();  // "dir/" names the same folder as "dir"
+  if (!target_.has_filename())
+    target_ = target_.parent_path();  // "dir/" names the same folder as "dir"
   target_ = fs::absolute(target_);
   path_ = temporary_name(target_);
   for (fs::path parent = target_.parent_path(); !parent.empty() && !fs::exists(parent);

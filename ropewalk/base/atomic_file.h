@@ -7,14 +7,16 @@
 
 namespace ropewalk {
 
-// Writes `text` to `path` through a temporary name in the same folder, synced, then renamed: readers
-// see the old file or the new one, never half of it. Throws SystemError naming the path.
+// Writes `text` to `path` through a temporary name in the same folder, synced, then renamed:
+// readers see the old file or the new one, never half of it. Throws SystemError naming the path.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 // The same for contents in several parts.
-void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> parts);
+void write_file_atomically(const std::filesystem::path& path,
+                           std::span<const std::string_view> parts);
 
-// A folder being filled under a temporary name beside `target`. `commit` renames it into place; without
-// commit the destructor removes it with all it holds. Throws SystemError when it cannot be made.
+// A folder being filled under a temporary name beside `target`. `commit` renames it into place;
+// without commit the destructor removes it with all it holds. Throws SystemError when it cannot be
+// made.
 class AtomicFolder {
  public:
   explicit AtomicFolder(std::filesystem::path target);
@@ -29,7 +31,8 @@ class AtomicFolder {
  private:
   std::filesystem::path target_;
   std::filesystem::path path_;
-  std::filesystem::path created_parent_;  // topmost folder made for the target; removed if nothing came of it
+  std::filesystem::path
+      created_parent_;  // topmost folder made for the target; removed if nothing came of it
   bool committed_ = false;
 };
 

@@ -8,8 +8,8 @@
 
 namespace ropewalk {
 
-// What went wrong decides the exit code (docs/cli.md). Messages are one line: the file, tensor or key,
-// what was found, what was expected, what to do.
+// What went wrong decides the exit code (docs/cli.md). Messages are one line: the file, tensor or
+// key, what was found, what was expected, what to do.
 
 // The command line or a caller asked for something that cannot be. Exit code 2.
 class UsageError : public std::invalid_argument {
@@ -27,7 +27,8 @@ class InputError : public std::runtime_error {
       : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
 };
 
-// The machine refused: a file cannot be opened, the disk is full, memory or a device is missing. Exit code 4.
+// The machine refused: a file cannot be opened, the disk is full, memory or a device is missing.
+// Exit code 4.
 class SystemError : public std::runtime_error {
  public:
   template <typename... Args>

@@ -27,7 +27,8 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
     if (address == MAP_FAILED) {
       const int error = errno;
       ::close(file);
-      throw SystemError("{}: cannot map {}: {}", path.string(), format_bytes(size_), std::strerror(error));
+      throw SystemError("{}: cannot map {}: {}", path.string(), format_bytes(size_),
+                        std::strerror(error));
     }
     data_ = static_cast<const std::byte*>(address);
   }
@@ -44,7 +45,8 @@ void advise(const std::byte* data, int64_t offset, int64_t size, int advice) {
   if (data == nullptr || size <= 0) return;
   static const int64_t page = ::sysconf(_SC_PAGESIZE);
   const int64_t begin = offset / page * page;
-  ::madvise(const_cast<std::byte*>(data) + begin, static_cast<size_t>(offset + size - begin), advice);
+  ::madvise(const_cast<std::byte*>(data) + begin, static_cast<size_t>(offset + size - begin),
+            advice);
 }
 
 }  // namespace

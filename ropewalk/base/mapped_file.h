@@ -8,7 +8,8 @@
 
 namespace ropewalk {
 
-// A whole file mapped read-only. Throws SystemError when it cannot be opened or is not a regular file.
+// A whole file mapped read-only. Throws SystemError when it cannot be opened or is not a regular
+// file.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);

@@ -6,9 +6,9 @@
 
 namespace ropewalk {
 
-// A progress bar on stderr with rate and time left. On a terminal it is one line redrawn a few times a
-// second; elsewhere a plain line every ten per cent and at least every 30 seconds. Silent when the log
-// level is above info. Not thread-safe: one thread reports.
+// A progress bar on stderr with rate and time left. On a terminal it is one line redrawn a few
+// times a second; elsewhere a plain line every ten per cent and at least every 30 seconds. Silent
+// when the log level is above info. Not thread-safe: one thread reports.
 class Progress {
  public:
   // `unit` names what `total` counts, e.g. "tokens".

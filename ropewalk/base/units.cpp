@@ -13,17 +13,18 @@
 namespace ropewalk {
 
 int64_t parse_bytes(std::string_view text, std::string_view what) {
-  static constexpr std::array<std::pair<std::string_view, double>, 11> kUnits{{{"", 1},
-                                                                               {"B", 1},
-                                                                               {"KB", 1e3},
-                                                                               {"MB", 1e6},
-                                                                               {"GB", 1e9},
-                                                                               {"TB", 1e12},
-                                                                               {"KiB", 1024.0},
-                                                                               {"MiB", 1048576.0},
-                                                                               {"GiB", 1073741824.0},
-                                                                               {"G", 1073741824.0},
-                                                                               {"M", 1048576.0}}};
+  static constexpr std::array<std::pair<std::string_view, double>, 11> kUnits{
+      {{"", 1},
+       {"B", 1},
+       {"KB", 1e3},
+       {"MB", 1e6},
+       {"GB", 1e9},
+       {"TB", 1e12},
+       {"KiB", 1024.0},
+       {"MiB", 1048576.0},
+       {"GiB", 1073741824.0},
+       {"G", 1073741824.0},
+       {"M", 1048576.0}}};
   const std::string copy(text);
   char* end = nullptr;
   const double number = std::strtod(copy.c_str(), &end);

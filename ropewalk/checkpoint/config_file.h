@@ -11,8 +11,8 @@
 namespace ropewalk {
 
 // A config.json (or an object inside it) with typed access. Every getter names file and key in its
-// InputError when the key is missing or has another type. `null` counts as missing, as it does for the
-// programs that write these files.
+// InputError when the key is missing or has another type. `null` counts as missing, as it does for
+// the programs that write these files.
 class ConfigFile {
  public:
   explicit ConfigFile(const std::filesystem::path& path);

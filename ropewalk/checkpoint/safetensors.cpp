@@ -13,8 +13,8 @@
 namespace ropewalk {
 namespace {
 
-constexpr int64_t kLengthBytes = 8;                       // little-endian size of the header
-constexpr int64_t kMaxHeader = int64_t{100} << 20;        // as the format's own library allows
+constexpr int64_t kLengthBytes = 8;                 // little-endian size of the header
+constexpr int64_t kMaxHeader = int64_t{100} << 20;  // as the format's own library allows
 
 struct TypeInfo {
   std::string_view name;
@@ -22,31 +22,23 @@ struct TypeInfo {
   StoredType type;
 };
 
-constexpr std::array<TypeInfo, 21> kTypes{{{"F32", 32, StoredType::f32},
-                                           {"F16", 16, StoredType::f16},
-                                           {"BF16", 16, StoredType::bf16},
-                                           {"F64", 64, StoredType::other},
-                                           {"I64", 64, StoredType::other},
-                                           {"I32", 32, StoredType::other},
-                                           {"I16", 16, StoredType::other},
-                                           {"I8", 8, StoredType::other},
-                                           {"U64", 64, StoredType::other},
-                                           {"U32", 32, StoredType::other},
-                                           {"U16", 16, StoredType::other},
-                                           {"U8", 8, StoredType::other},
-                                           {"BOOL", 8, StoredType::other},
-                                           {"C64", 64, StoredType::other},
-                                           {"F8_E4M3", 8, StoredType::other},
-                                           {"F8_E5M2", 8, StoredType::other},
-                                           {"F8_E8M0", 8, StoredType::other},
-                                           {"F8_E4M3FNUZ", 8, StoredType::other},
-                                           {"F8_E5M2FNUZ", 8, StoredType::other},
-                                           {"F6_E2M3", 6, StoredType::other},
-                                           {"F4", 4, StoredType::other}}};
+constexpr std::array<TypeInfo, 21> kTypes{
+    {{"F32", 32, StoredType::f32},          {"F16", 16, StoredType::f16},
+     {"BF16", 16, StoredType::bf16},        {"F64", 64, StoredType::other},
+     {"I64", 64, StoredType::other},        {"I32", 32, StoredType::other},
+     {"I16", 16, StoredType::other},        {"I8", 8, StoredType::other},
+     {"U64", 64, StoredType::other},        {"U32", 32, StoredType::other},
+     {"U16", 16, StoredType::other},        {"U8", 8, StoredType::other},
+     {"BOOL", 8, StoredType::other},        {"C64", 64, StoredType::other},
+     {"F8_E4M3", 8, StoredType::other},     {"F8_E5M2", 8, StoredType::other},
+     {"F8_E8M0", 8, StoredType::other},     {"F8_E4M3FNUZ", 8, StoredType::other},
+     {"F8_E5M2FNUZ", 8, StoredType::other}, {"F6_E2M3", 6, StoredType::other},
+     {"F4", 4, StoredType::other}}};
 
 int64_t as_size(const Json& value, const std::string& what) {
   if (!value.is_number_unsigned() || value.get<uint64_t>() > INT64_MAX) {
-    throw InputError("{}: found {}, expected a whole number that is not negative", what, value.dump());
+    throw InputError("{}: found {}, expected a whole number that is not negative", what,
+                     value.dump());
   }
   return value.get<int64_t>();
 }
@@ -54,26 +46,29 @@ int64_t as_size(const Json& value, const std::string& what) {
 std::string_view read_header(const MappedFile& file) {
   const std::string name = file.path().string();
   if (file.size() < kLengthBytes) {
-    throw InputError("{}: is {} bytes long, too short for a safetensors file; was the download cut off?",
-                     name, file.size());
+    throw InputError(
+        "{}: is {} bytes long, too short for a safetensors file; was the download cut off?", name,
+        file.size());
   }
   uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);
   if (length > static_cast<uint64_t>(kMaxHeader)) {
-    throw InputError("{}: header claims {} bytes, more than the {} allowed; this is not a safetensors file",
-                     name, length, kMaxHeader);
+    throw InputError(
+        "{}: header claims {} bytes, more than the {} allowed; this is not a safetensors file",
+        name, length, kMaxHeader);
   }
   const auto size = static_cast<int64_t>(length);
   if (size > file.size() - kLengthBytes) {
-    throw InputError("{}: header claims {} bytes but only {} follow; was the download cut off?", name, size,
-                     file.size() - kLengthBytes);
+    throw InputError("{}: header claims {} bytes but only {} follow; was the download cut off?",
+                     name, size, file.size() - kLengthBytes);
   }
   return file.text().substr(kLengthBytes, static_cast<size_t>(size));
 }
 
 StoredTensor read_tensor(const Json& entry, const std::string& what, int64_t data_start,
                          int64_t data_size) {
-  if (!entry.is_object()) throw InputError("{}: found {}, expected an object", what, entry.type_name());
+  if (!entry.is_object())
+    throw InputError("{}: found {}, expected an object", what, entry.type_name());
   for (const char* key : {"dtype", "shape", "data_offsets"}) {
     if (!entry.contains(key)) throw InputError("{}: key '{}' is missing", what, key);
   }
@@ -83,7 +78,8 @@ StoredTensor read_tensor(const Json& entry, const std::string& what, int64_t dat
   const auto info = std::find_if(kTypes.begin(), kTypes.end(),
                                  [&](const TypeInfo& t) { return t.name == tensor.type_name; });
   if (info == kTypes.end()) {
-    throw InputError("{}: unknown dtype '{}'; ropewalk reads F32, F16 and BF16", what, tensor.type_name);
+    throw InputError("{}: unknown dtype '{}'; ropewalk reads F32, F16 and BF16", what,
+                     tensor.type_name);
   }
   tensor.type = info->type;
 
@@ -99,7 +95,8 @@ StoredTensor read_tensor(const Json& entry, const std::string& what, int64_t dat
   }
   int64_t bits = 0;
   if (__builtin_mul_overflow(elements, info->bits, &bits)) {
-    throw InputError("{}: shape {} has more bits than 64 bits can count", what, format_shape(tensor.shape));
+    throw InputError("{}: shape {} has more bits than 64 bits can count", what,
+                     format_shape(tensor.shape));
   }
 
   const Json& offsets = entry["data_offsets"];
@@ -109,17 +106,19 @@ StoredTensor read_tensor(const Json& entry, const std::string& what, int64_t dat
   const int64_t begin = as_size(offsets[0], what + ": data_offsets");
   const int64_t end = as_size(offsets[1], what + ": data_offsets");
   if (begin > end || end > data_size) {
-    throw InputError("{}: data_offsets [{}, {}] do not lie within the {} bytes of data; was the download cut off?",
-                     what, begin, end, data_size);
+    throw InputError(
+        "{}: data_offsets [{}, {}] do not lie within the {} bytes of data; was the download cut "
+        "off?",
+        what, begin, end, data_size);
   }
   tensor.bytes = end - begin;
   if (tensor.bytes != (bits + 7) / 8) {
-    throw InputError("{}: holds {} bytes, expected {} for dtype {} and shape {}", what, tensor.bytes,
-                     (bits + 7) / 8, tensor.type_name, format_shape(tensor.shape));
+    throw InputError("{}: holds {} bytes, expected {} for dtype {} and shape {}", what,
+                     tensor.bytes, (bits + 7) / 8, tensor.type_name, format_shape(tensor.shape));
   }
   if (info->bits >= 8 && begin % (info->bits / 8) != 0) {
-    throw InputError("{}: misaligned: data offset {} is not a multiple of {}, the size of {}", what, begin,
-                     info->bits / 8, tensor.type_name);
+    throw InputError("{}: misaligned: data offset {} is not a multiple of {}, the size of {}", what,
+                     begin, info->bits / 8, tensor.type_name);
   }
   tensor.offset = data_start + begin;
   return tensor;
@@ -131,14 +130,16 @@ void check_layout(const std::map<std::string, StoredTensor>& tensors, const std:
   std::vector<std::pair<const std::string*, const StoredTensor*>> order;
   for (const auto& [tensor_name, tensor] : tensors) order.emplace_back(&tensor_name, &tensor);
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.second->offset, a.second->bytes) < std::pair(b.second->offset, b.second->bytes);
+    return std::pair(a.second->offset, a.second->bytes) <
+           std::pair(b.second->offset, b.second->bytes);
   });
   int64_t expected = data_start;
   for (const auto& [tensor_name, tensor] : order) {
     if (tensor->offset != expected) {
-      throw InputError("{}: tensor '{}' {}: it starts at byte {}, expected {}", name, *tensor_name,
-                       tensor->offset < expected ? "overlaps the one before it" : "leaves a gap before it",
-                       tensor->offset - data_start, expected - data_start);
+      throw InputError(
+          "{}: tensor '{}' {}: it starts at byte {}, expected {}", name, *tensor_name,
+          tensor->offset < expected ? "overlaps the one before it" : "leaves a gap before it",
+          tensor->offset - data_start, expected - data_start);
     }
     expected += tensor->bytes;
   }
@@ -165,12 +166,14 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
     if (key == "__metadata__") {
       if (!entry.is_object()) throw InputError("{}: __metadata__ is not an object", name);
       for (const auto& [meta_key, value] : entry.items()) {
-        if (!value.is_string()) throw InputError("{}: __metadata__ '{}' is not a string", name, meta_key);
+        if (!value.is_string())
+          throw InputError("{}: __metadata__ '{}' is not a string", name, meta_key);
         metadata_[meta_key] = value.get<std::string>();
       }
       continue;
     }
-    tensors_[key] = read_tensor(entry, fmt::format("{}: tensor '{}'", name, key), data_start, data_size);
+    tensors_[key] =
+        read_tensor(entry, fmt::format("{}: tensor '{}'", name, key), data_start, data_size);
   }
   check_layout(tensors_, name, data_start, data_size);
 }

@@ -11,23 +11,24 @@
 
 namespace ropewalk {
 
-// The element types weights may have; a checkpoint may hold others as long as they are not asked for.
+// The element types weights may have; a checkpoint may hold others as long as they are not asked
+// for.
 enum class StoredType { f32, f16, bf16, other };
 
 struct StoredTensor {
   StoredType type = StoredType::other;
-  std::string type_name;       // as the file spells it, e.g. "BF16"
+  std::string type_name;  // as the file spells it, e.g. "BF16"
   std::vector<int64_t> shape;
-  int64_t offset = 0;          // of the first byte, from the start of the file
+  int64_t offset = 0;  // of the first byte, from the start of the file
   int64_t bytes = 0;
 };
 
 // "[3, 4]"
 std::string format_shape(const std::vector<int64_t>& shape);
 
-// One .safetensors file, mapped. Opening reads and checks the whole header: sizes, offsets, overlaps,
-// gaps, types and shapes; after that every tensor lies inside the file. Throws InputError naming the
-// file and tensor.
+// One .safetensors file, mapped. Opening reads and checks the whole header: sizes, offsets,
+// overlaps, gaps, types and shapes; after that every tensor lies inside the file. Throws InputError
+// naming the file and tensor.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);

@@ -16,8 +16,8 @@ struct TensorToWrite {
   std::string_view bytes;  // little-endian, by rows
 };
 
-// Writes a .safetensors file atomically. Keys are sorted and tensors lie in the order given, so equal
-// input gives equal bytes.
+// Writes a .safetensors file atomically. Keys are sorted and tensors lie in the order given, so
+// equal input gives equal bytes.
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors,
                        const std::map<std::string, std::string>& metadata);
 

@@ -10,12 +10,15 @@ void add_analyze(CLI::App& app) {
   auto options = std::make_shared<AnalyzeOptions>();
   options->out = "qk.csv";
   CLI::App* verb = app.add_subcommand("analyze", "Turn captures into qk.csv and summary.json");
-  verb->add_option("captures", options->captures, "Capture folders, in the order of training")->required();
-  verb->add_option("--out", options->out, "Table to write; summary.json goes beside it")->capture_default_str();
+  verb->add_option("captures", options->captures, "Capture folders, in the order of training")
+      ->required();
+  verb->add_option("--out", options->out, "Table to write; summary.json goes beside it")
+      ->capture_default_str();
   verb->add_option("--components", options->components, "Principal components a head")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  verb->add_option("--from", options->from, "moments or vectors [default: moments where there are any]")
+  verb->add_option("--from", options->from,
+                   "moments or vectors [default: moments where there are any]")
       ->check(CLI::IsMember({"moments", "vectors", "auto"}));
   verb->add_option("--kv-group", options->kv_group,
                    "Query heads that share a key head, for vectors that do not say")

@@ -13,14 +13,17 @@ void add_capture(CLI::App& app) {
   };
   auto arguments = std::make_shared<Arguments>();
   CaptureOptions& options = arguments->capture;
-  CLI::App* verb = app.add_subcommand("capture", "Run text through a checkpoint and keep the moments of its queries and keys");
+  CLI::App* verb = app.add_subcommand(
+      "capture", "Run text through a checkpoint and keep the moments of its queries and keys");
   add_model_arguments(*verb, arguments->model);
-  verb->add_option("--corpus", options.corpus, "Text: .txt, a folder of them, .jsonl, .jsonl.gz or .parquet")
+  verb->add_option("--corpus", options.corpus,
+                   "Text: .txt, a folder of them, .jsonl, .jsonl.gz or .parquet")
       ->required();
   verb->add_option("--out", options.out, "Folder to write; must be new or empty")->required();
   verb->add_option("--tokenizer", options.tokenizer,
                    "tokenizer.json or its folder [default: beside the weights]");
-  verb->add_option("--label", options.label, "Name of this checkpoint [default: the folder's name]");
+  verb->add_option("--label", options.label,
+                   "Name of this checkpoint [default: the folder's name]");
   verb->add_option("--documents", options.documents, "Documents to read [default: all]")
       ->check(CLI::PositiveNumber);
   verb->add_option("--min-tokens", options.min_tokens,
@@ -32,18 +35,22 @@ void add_capture(CLI::App& app) {
   verb->add_option("--target-se", options.target_se,
                    "Stop once the standard errors of mean r_q and mean r_k are at most this")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--shard", arguments->shard, "Read only part i of n, i from 0: i/n; join with merge");
+  verb->add_option("--shard", arguments->shard,
+                   "Read only part i of n, i from 0: i/n; join with merge");
   verb->add_flag("--pre-rope", options.pre_rope, "Capture before RoPE");
-  verb->add_option("--vectors", options.vectors, "Also write vectors of tokens: uniform, log-uniform or all");
+  verb->add_option("--vectors", options.vectors,
+                   "Also write vectors of tokens: uniform, log-uniform or all");
   verb->add_option("--rate", options.rate, "Expected tokens a bucket")->capture_default_str();
-  verb->add_option("--bucket-size", options.bucket_size, "Bucket width in tokens [default: context / 16]")
+  verb->add_option("--bucket-size", options.bucket_size,
+                   "Bucket width in tokens [default: context / 16]")
       ->check(CLI::PositiveNumber);
   verb->callback([arguments] {
     CaptureOptions settled = arguments->capture;
     settled.model = arguments->model.settle();
     if (!arguments->shard.empty()) settled.shard = parse_shard(arguments->shard);
     if (settled.label.empty()) {
-      settled.label = std::filesystem::absolute(settled.model.model).lexically_normal().filename().string();
+      settled.label =
+          std::filesystem::absolute(settled.model.model).lexically_normal().filename().string();
     }
     capture(settled);
   });

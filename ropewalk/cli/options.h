@@ -8,7 +8,8 @@
 
 namespace ropewalk::cli {
 
-// The options every verb on a model shares. The string holds what must be parsed after the command line.
+// The options every verb on a model shares. The string holds what must be parsed after the command
+// line.
 struct ModelArguments {
   ModelOptions options;
   std::string memory;

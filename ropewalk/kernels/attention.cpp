@@ -5,10 +5,12 @@
 namespace ropewalk {
 namespace {
 
-// Queries a sliding layer handles at a time: its mask is [kWindowBlock, kWindowBlock + window], never [T, T].
+// Queries a sliding layer handles at a time: its mask is [kWindowBlock, kWindowBlock + window],
+// never [T, T].
 constexpr int64_t kWindowBlock = 1024;
 
-// Without its own name for grouped queries, sdpa's fused CPU kernel wants as many KV heads as query heads.
+// Without its own name for grouped queries, sdpa's fused CPU kernel wants as many KV heads as query
+// heads.
 at::Tensor repeat_heads(const at::Tensor& x, int64_t groups) {
   if (groups == 1) return x;
   return x.unsqueeze(1)
@@ -18,8 +20,8 @@ at::Tensor repeat_heads(const at::Tensor& x, int64_t groups) {
 
 }  // namespace
 
-at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, double scale,
-                            std::optional<int64_t> window) {
+at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            double scale, std::optional<int64_t> window) {
   const int64_t heads = q.size(0);
   const int64_t tokens = q.size(1);
   const int64_t d_head = q.size(2);
@@ -37,19 +39,20 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
     const int64_t end = std::min(begin + kWindowBlock, tokens);
     const int64_t first_key = std::max<int64_t>(0, begin - *window + 1);
     const auto options = at::TensorOptions().dtype(at::kLong).device(q.device());
-    const at::Tensor distance =
-        at::arange(begin, end, options).unsqueeze(1) - at::arange(first_key, end, options).unsqueeze(0);
+    const at::Tensor distance = at::arange(begin, end, options).unsqueeze(1) -
+                                at::arange(first_key, end, options).unsqueeze(0);
     const at::Tensor mask = distance.ge(0).logical_and_(distance.lt(*window));
     const at::Tensor out = at::scaled_dot_product_attention(
-        queries.slice(2, begin, end), keys.slice(2, first_key, end), values.slice(2, first_key, end), mask,
-        0.0, /*is_causal=*/false, scale);
+        queries.slice(2, begin, end), keys.slice(2, first_key, end),
+        values.slice(2, first_key, end), mask, 0.0, /*is_causal=*/false, scale);
     result.slice(0, begin, end).copy_(out.squeeze(0).transpose(0, 1));
   }
   return result.view({tokens, heads * d_head});
 }
 
-int64_t causal_attention_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens, int64_t d_head,
-                                   int64_t element_size, std::optional<int64_t> window) {
+int64_t causal_attention_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens,
+                                   int64_t d_head, int64_t element_size,
+                                   std::optional<int64_t> window) {
   int64_t bytes = n_q_heads * tokens * d_head * element_size;  // output before its transposition
   if (n_kv_heads != n_q_heads) bytes += 2 * n_q_heads * tokens * d_head * element_size;
   if (window && *window < tokens) {

@@ -4,7 +4,8 @@
 
 namespace ropewalk {
 
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps, bool weight_plus_one) {
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps,
+                    bool weight_plus_one) {
   at::Tensor scale = weight.to(at::kFloat);
   if (weight_plus_one) scale = scale + 1.0;
   const at::Tensor wide = x.to(at::kFloat);
@@ -12,11 +13,13 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps, b
   return (wide * inverse).mul_(scale).to(x.scalar_type());
 }
 
-at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double eps) {
+at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                      double eps) {
   return at::layer_norm(x, {x.size(-1)}, weight, bias, eps);
 }
 
-at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, bool interleaved) {
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
+                  bool interleaved) {
   const int64_t pairs = cos.size(1);
   at::Tensor result = at::empty(x.sizes(), x.options());
   const auto half = [&](const at::Tensor& tensor, int64_t which) {

@@ -4,26 +4,30 @@
 
 namespace ropewalk {
 
-// The element-wise parts of a transformer layer. x is [..., d]; statistics are taken in float32 whatever
-// the dtype, and the result is rounded to x's dtype once.
+// The element-wise parts of a transformer layer. x is [..., d]; statistics are taken in float32
+// whatever the dtype, and the result is rounded to x's dtype once.
 
 // x / rms(x) * weight; or * (1 + weight) where `weight_plus_one` (Gemma).
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps, bool weight_plus_one);
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps,
+                    bool weight_plus_one);
 
 // (x - mean) / sd * weight + bias
-at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double eps);
+at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                      double eps);
 
-// Rotates pairs of the first 2 * cos.size(1) dimensions of x [heads, T, d_head] by the angles whose cos
-// and sin are [T, pairs] float32. A pair is (i, i + pairs), or (2i, 2i + 1) where `interleaved`.
-at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, bool interleaved);
+// Rotates pairs of the first 2 * cos.size(1) dimensions of x [heads, T, d_head] by the angles whose
+// cos and sin are [T, pairs] float32. A pair is (i, i + pairs), or (2i, 2i + 1) where
+// `interleaved`.
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
+                  bool interleaved);
 
 enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared, xielu };
 
 // x is overwritten where that saves memory.
 at::Tensor activate(at::Tensor x, Activation activation);
 
-// xIELU (arXiv 2411.13010): alpha_p x^2 + beta x for x > 0, else alpha_n (expm1(min(x, eps)) - x) + beta x,
-// with alpha_p = softplus(raw alpha_p), alpha_n = beta + softplus(raw alpha_n).
+// xIELU (arXiv 2411.13010): alpha_p x^2 + beta x for x > 0, else alpha_n (expm1(min(x, eps)) - x) +
+// beta x, with alpha_p = softplus(raw alpha_p), alpha_n = beta + softplus(raw alpha_n).
 struct XieluParameters {
   at::Tensor alpha_p;  // [1], raw
   at::Tensor alpha_n;  // [1], raw

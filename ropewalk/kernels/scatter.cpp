@@ -6,7 +6,8 @@
 namespace ropewalk {
 namespace {
 
-// Tokens multiplied in float32 before float64 takes over; a chunk of one head stays in a core's cache.
+// Tokens multiplied in float32 before float64 takes over; a chunk of one head stays in a core's
+// cache.
 constexpr int64_t kChunk = 512;
 
 // Moments of each chunk of each head, float32.
@@ -17,7 +18,8 @@ struct Chunks {
 };
 
 // basis [tokens, 2]: t - middle, and 1.
-void scatter_chunk(const at::Tensor& x, const at::Tensor& basis, Chunks& out, int64_t head, int64_t chunk) {
+void scatter_chunk(const at::Tensor& x, const at::Tensor& basis, Chunks& out, int64_t head,
+                   int64_t chunk) {
   const at::Tensor wide = x.to(at::kFloat);  // [tokens, d]
   at::Tensor mean = out.mean.select(0, head).select(0, chunk);
   at::mean_out(mean, wide, 0);
@@ -53,8 +55,9 @@ Scatter document_scatter(const at::Tensor& x) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t head = i / chunks;
       const int64_t chunk = i % chunks;
-      scatter_chunk(x.select(0, head).slice(0, chunk * kChunk, std::min((chunk + 1) * kChunk, tokens)),
-                    bases[static_cast<size_t>(chunk)], parts, head, chunk);
+      scatter_chunk(
+          x.select(0, head).slice(0, chunk * kChunk, std::min((chunk + 1) * kChunk, tokens)),
+          bases[static_cast<size_t>(chunk)], parts, head, chunk);
     }
   });
 
@@ -62,7 +65,7 @@ Scatter document_scatter(const at::Tensor& x) {
   const at::Tensor middle = at::tensor(middles, at::kDouble).to(x.device());  // [chunks]
   const at::Tensor weight = count / static_cast<double>(tokens);
   // The chunk's mean was rounded to float32; what is left of it comes back here.
-  const at::Tensor rest = parts.sums.select(3, 1).to(at::kDouble);                         // [heads, chunks, d]
+  const at::Tensor rest = parts.sums.select(3, 1).to(at::kDouble);  // [heads, chunks, d]
   const at::Tensor means = parts.mean.to(at::kDouble) + rest / count.unsqueeze(1);
   Scatter result;
   result.mean = (means * weight.unsqueeze(1)).sum(1);
@@ -71,7 +74,8 @@ Scatter document_scatter(const at::Tensor& x) {
   const at::Tensor drift = middle - static_cast<double>(tokens - 1) / 2;
   result.position =
       parts.sums.select(3, 0).sum(1, false, at::kDouble) + (weighted * drift.unsqueeze(1)).sum(1);
-  result.products = parts.products.sum(1, false, at::kDouble) + at::bmm(weighted.transpose(1, 2), offset) -
+  result.products = parts.products.sum(1, false, at::kDouble) +
+                    at::bmm(weighted.transpose(1, 2), offset) -
                     at::bmm(rest.transpose(1, 2), rest / count.unsqueeze(1));
   return result;
 }

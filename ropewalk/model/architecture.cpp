@@ -10,12 +10,12 @@
 namespace ropewalk {
 namespace {
 
-const std::array kAll{&kApertus,  &kGemma3, &kGlm,   &kGlm4,  &kGptNeox, &kLlama, &kMinistral3,
-                      &kMistral,  &kMllama, &kOlmo2, &kOlmo3, &kQwen2,   &kQwen3, &kSmollm3};
+const std::array kAll{&kApertus, &kGemma3, &kGlm,   &kGlm4,  &kGptNeox, &kLlama, &kMinistral3,
+                      &kMistral, &kMllama, &kOlmo2, &kOlmo3, &kQwen2,   &kQwen3, &kSmollm3};
 
 const Architecture* find(const std::string& model_type) {
-  const auto found = std::find_if(kAll.begin(), kAll.end(),
-                                  [&](const Architecture* a) { return a->model_type == model_type; });
+  const auto found = std::find_if(
+      kAll.begin(), kAll.end(), [&](const Architecture* a) { return a->model_type == model_type; });
   return found == kAll.end() ? nullptr : *found;
 }
 
@@ -34,8 +34,8 @@ TextModel read_text_model(const ConfigFile& config) {
   const std::string model_type = text.text("model_type", config.text("model_type", ""));
   const Architecture* architecture = find(model_type);
   if (architecture == nullptr) {
-    throw InputError("{}: model_type '{}' is not supported; supported are {}", config.source(), model_type,
-                     fmt::join(supported_architectures(), ", "));
+    throw InputError("{}: model_type '{}' is not supported; supported are {}", config.source(),
+                     model_type, fmt::join(supported_architectures(), ", "));
   }
   TextModel model{architecture, architecture->configure(text)};
   model.config.architecture = model_type;

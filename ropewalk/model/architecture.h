@@ -10,8 +10,8 @@
 
 namespace ropewalk {
 
-// A model family: how its config.json reads and which tensors a layer has. Everything else is data in
-// ModelConfig, and the forward pass is one for all. To add a family, see docs/architectures.md.
+// A model family: how its config.json reads and which tensors a layer has. Everything else is data
+// in ModelConfig, and the forward pass is one for all. To add a family, see docs/architectures.md.
 struct Architecture {
   std::string_view model_type;
   ModelConfig (*configure)(const ConfigFile& config);
@@ -32,7 +32,7 @@ TextModel read_text_model(const ConfigFile& config);
 std::vector<std::string> supported_architectures();
 
 // One definition each in architectures/.
-extern const Architecture kApertus, kGemma3, kGlm, kGlm4, kGptNeox, kLlama, kMinistral3, kMistral, kMllama,
-    kOlmo2, kOlmo3, kQwen2, kQwen3, kSmollm3;
+extern const Architecture kApertus, kGemma3, kGlm, kGlm4, kGptNeox, kLlama, kMinistral3, kMistral,
+    kMllama, kOlmo2, kOlmo3, kQwen2, kQwen3, kSmollm3;
 
 }  // namespace ropewalk

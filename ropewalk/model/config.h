@@ -20,15 +20,15 @@ enum class NormKind {
 enum class QkNorm { none, per_head, whole_projection };
 
 struct LayerConfig {
-  bool self_attention = true;      // false: skipped on text (mllama's cross-attention layers)
-  bool rope = true;                // false: a NoPE layer
-  int rope_index = 0;              // into ModelConfig::ropes
-  std::optional<int64_t> window;   // sliding attention: tokens seen, the current one included
+  bool self_attention = true;     // false: skipped on text (mllama's cross-attention layers)
+  bool rope = true;               // false: a NoPE layer
+  int rope_index = 0;             // into ModelConfig::ropes
+  std::optional<int64_t> window;  // sliding attention: tokens seen, the current one included
 };
 
 // What a model is, reduced to what the forward pass needs. Words for sizes follow TransformerLens.
 struct ModelConfig {
-  std::string architecture;        // config.json's model_type, of the text part
+  std::string architecture;  // config.json's model_type, of the text part
   int64_t n_layers = 0;
   int64_t n_q_heads = 0;
   int64_t n_kv_heads = 0;
@@ -36,8 +36,8 @@ struct ModelConfig {
   int64_t d_head = 0;
   int64_t d_mlp = 0;
   int64_t vocabulary_size = 0;
-  int64_t embedding_rows = 0;      // of the embedding table; at least vocabulary_size
-  int64_t max_positions = 0;       // max_position_embeddings
+  int64_t embedding_rows = 0;  // of the embedding table; at least vocabulary_size
+  int64_t max_positions = 0;   // max_position_embeddings
 
   NormKind norm = NormKind::rms;
   double norm_eps = 0;

@@ -14,8 +14,8 @@ namespace {
 
 bool cpu_multiplies_bfloat16() {
 #if defined(__x86_64__)
-  constexpr unsigned kAmxBf16 = 1U << 22;     // leaf 7.0, edx
-  constexpr unsigned kAvx512Bf16 = 1U << 5;   // leaf 7.1, eax
+  constexpr unsigned kAmxBf16 = 1U << 22;    // leaf 7.0, edx
+  constexpr unsigned kAvx512Bf16 = 1U << 5;  // leaf 7.1, eax
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kAmxBf16) != 0) return true;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvx512Bf16) != 0;
@@ -31,8 +31,9 @@ at::Device parse_device(const std::string& name) {
   if (name == "auto") return at::Device(at::hasCUDA() ? at::kCUDA : at::kCPU);
   if (name == "cuda" || name.starts_with("cuda:")) {
     if (!at::hasCUDA()) {
-      throw SystemError("--device {}: no CUDA device here, or torch was built without CUDA; use --device cpu",
-                        name);
+      throw SystemError(
+          "--device {}: no CUDA device here, or torch was built without CUDA; use --device cpu",
+          name);
     }
     try {
       return at::Device(name);
@@ -52,7 +53,9 @@ at::ScalarType parse_dtype(const std::string& name, const at::Device& device) {
   throw UsageError("--dtype '{}' is unknown; use auto, float32 or bfloat16", name);
 }
 
-std::string dtype_name(at::ScalarType dtype) { return dtype == at::kBFloat16 ? "bfloat16" : "float32"; }
+std::string dtype_name(at::ScalarType dtype) {
+  return dtype == at::kBFloat16 ? "bfloat16" : "float32";
+}
 
 int64_t default_memory(const at::Device& device) {
   if (device.is_cuda()) {

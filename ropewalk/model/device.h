@@ -6,11 +6,12 @@
 
 namespace ropewalk {
 
-// "auto", "cpu" or "cuda" (or "cuda:N"). auto: the GPU where there is one. Throws UsageError on another
-// word, SystemError when CUDA is asked for and absent.
+// "auto", "cpu" or "cuda" (or "cuda:N"). auto: the GPU where there is one. Throws UsageError on
+// another word, SystemError when CUDA is asked for and absent.
 at::Device parse_device(const std::string& name);
 
-// "auto", "float32" or "bfloat16". auto: bfloat16 where the hardware multiplies it natively, else float32.
+// "auto", "float32" or "bfloat16". auto: bfloat16 where the hardware multiplies it natively, else
+// float32.
 at::ScalarType parse_dtype(const std::string& name, const at::Device& device);
 
 std::string dtype_name(at::ScalarType dtype);

@@ -12,8 +12,8 @@
 namespace ropewalk {
 namespace {
 
-// Tables by (rope settings, length): documents of one length share theirs. Only the latest length is
-// kept, as lengths mostly agree and tables of long documents are large.
+// Tables by (rope settings, length): documents of one length share theirs. Only the latest length
+// is kept, as lengths mostly agree and tables of long documents are large.
 class RopeTables {
  public:
   RopeTables(const ModelConfig& config, at::Device device) : config_(config), device_(device) {}
@@ -46,9 +46,9 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
   const int64_t bytes_per_token = config.d_model * weights.element_size();
   size_t longest = 0;
   for (const Document& document : documents) longest = std::max(longest, document.tokens.size());
-  const MemoryPlan plan =
-      plan_memory(memory_needs(weights, last_layer, static_cast<int64_t>(longest) * bytes_per_token),
-                  options.memory);
+  const MemoryPlan plan = plan_memory(
+      memory_needs(weights, last_layer, static_cast<int64_t>(longest) * bytes_per_token),
+      options.memory);
   const auto groups = group_documents(documents, bytes_per_token, plan, options.group_documents);
   log::debug("{} documents in {} groups, weights {}", documents.size(), groups.size(),
              plan.keep_weights ? "kept" : "streamed");

@@ -27,8 +27,8 @@ struct QueryKey {
   at::Tensor k;  // [n_kv_heads, T, d_head]
 };
 
-// Receives queries and keys. Says up front which layers it wants; each of those comes once for every
-// document, layer by layer within a group of documents.
+// Receives queries and keys. Says up front which layers it wants; each of those comes once for
+// every document, layer by layer within a group of documents.
 class Collector {
  public:
   virtual ~Collector() = default;
@@ -38,16 +38,16 @@ class Collector {
 
 struct ForwardOptions {
   CapturePoint point = CapturePoint::post_rope;
-  int64_t memory = 0;                            // bytes for weights and hidden states
-  int64_t group_documents = 0;                   // at most this many a group; 0: as memory allows
+  int64_t memory = 0;           // bytes for weights and hidden states
+  int64_t group_documents = 0;  // at most this many a group; 0: as memory allows
   std::function<void(int64_t layer, int64_t tokens)> progress;  // tokens done in a layer
   std::function<bool(int64_t documents)> go_on;  // asked after each group; false stops
 };
 
-// Runs documents through layers 0 … last_layer, group by group, layer by layer, and hands queries and
-// keys to the collector; of the last layer nothing else is computed. A document's arithmetic does not
-// depend on the others. Throws UsageError when the budget is too small.
-// Returns how many documents were read.
+// Runs documents through layers 0 … last_layer, group by group, layer by layer, and hands queries
+// and keys to the collector; of the last layer nothing else is computed. A document's arithmetic
+// does not depend on the others. Throws UsageError when the budget is too small. Returns how many
+// documents were read.
 int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
                     std::span<const Document> documents, Collector& collector,
                     const ForwardOptions& options);

@@ -33,7 +33,8 @@ at::Tensor mlp(const ModelConfig& config, const LayerWeights& weights, const at:
 
 }  // namespace
 
-Projection project(const ModelConfig& config, const LayerWeights& weights, const at::Tensor& hidden) {
+Projection project(const ModelConfig& config, const LayerWeights& weights,
+                   const at::Tensor& hidden) {
   const int64_t tokens = hidden.size(0);
   const at::Tensor input = norm(config, hidden, weights.attn_norm, weights.attn_norm_bias);
   const at::Tensor all = linear(input, weights.qkv, weights.qkv_bias);  // [T, widths]
@@ -75,10 +76,10 @@ void position(const ModelConfig& config, const LayerConfig& layer, const RopeTab
   }
 }
 
-at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer, const LayerWeights& weights,
-                        at::Tensor hidden, Projection projection) {
-  at::Tensor attended = causal_attention(projection.q, projection.k, projection.v, config.attention_scale,
-                                         layer.window);
+at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
+                        const LayerWeights& weights, at::Tensor hidden, Projection projection) {
+  at::Tensor attended = causal_attention(projection.q, projection.k, projection.v,
+                                         config.attention_scale, layer.window);
   projection = {};  // the MLP needs the room
   attended = linear(attended, weights.out, weights.out_bias);
   attended = norm(config, attended, weights.post_attn_norm);
@@ -96,8 +97,8 @@ int64_t layer_workspace(const ModelConfig& config, int64_t tokens, int64_t eleme
   const int64_t kv = config.kv_width();
   const int64_t q = config.q_width();
   const int64_t wide = sizeof(float);
-  // Projection, then rotation in float32: the fused output, both halves of q in float32 and their sum,
-  // the rotated copies.
+  // Projection, then rotation in float32: the fused output, both halves of q in float32 and their
+  // sum, the rotated copies.
   const int64_t norm = tokens * config.d_model * (2 * wide + element_size);
   const int64_t rotation = tokens * (q + 2 * kv) * element_size + tokens * q * (2 * wide) +
                            tokens * (q + kv) * element_size;
@@ -105,10 +106,9 @@ int64_t layer_workspace(const ModelConfig& config, int64_t tokens, int64_t eleme
   for (const LayerConfig& layer : config.layers) {
     if (layer.window && (!window || *layer.window > *window)) window = layer.window;
   }
-  const int64_t attention =
-      tokens * (2 * q + 4 * kv) * element_size + tokens * q * element_size +
-      causal_attention_workspace(config.n_q_heads, config.n_kv_heads, tokens, config.d_head, element_size,
-                                 window);
+  const int64_t attention = tokens * (2 * q + 4 * kv) * element_size + tokens * q * element_size +
+                            causal_attention_workspace(config.n_q_heads, config.n_kv_heads, tokens,
+                                                       config.d_head, element_size, window);
   // xIELU widens to float32 several times over.
   const int64_t inner = config.activation == Activation::xielu
                             ? tokens * config.d_mlp * (2 * element_size + 5 * wide)

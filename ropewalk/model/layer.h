@@ -16,16 +16,17 @@ struct Projection {
 };
 
 // hidden [T, d_model] → Projection
-Projection project(const ModelConfig& config, const LayerWeights& weights, const at::Tensor& hidden);
+Projection project(const ModelConfig& config, const LayerWeights& weights,
+                   const at::Tensor& hidden);
 
-// Applies RoPE (where the layer has it; `table` may be null otherwise) and query scaling: what the dot
-// product sees.
+// Applies RoPE (where the layer has it; `table` may be null otherwise) and query scaling: what the
+// dot product sees.
 void position(const ModelConfig& config, const LayerConfig& layer, const RopeTable* table,
               Projection& projection);
 
 // The rest of the layer: attention, output projection, MLP, residuals. Returns [T, d_model].
-at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer, const LayerWeights& weights,
-                        at::Tensor hidden, Projection projection);
+at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
+                        const LayerWeights& weights, at::Tensor hidden, Projection projection);
 
 // Bytes one document of `tokens` may need inside a layer, beyond its hidden state.
 int64_t layer_workspace(const ModelConfig& config, int64_t tokens, int64_t element_size);

@@ -9,8 +9,9 @@
 
 namespace ropewalk {
 
-// Hands out layers in order 0 … last, again and again, one round a group of documents. The next layer
-// is read on another thread while the current one computes; all stay in memory where the plan says so.
+// Hands out layers in order 0 … last, again and again, one round a group of documents. The next
+// layer is read on another thread while the current one computes; all stay in memory where the plan
+// says so.
 class LayerStream {
  public:
   LayerStream(const WeightReader& reader, int64_t last_layer, const MemoryPlan& plan);

@@ -19,7 +19,8 @@ MemoryNeeds memory_needs(const WeightReader& weights, int64_t last_layer, int64_
 }
 
 MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget) {
-  const int64_t all = std::accumulate(needs.layer_bytes.begin(), needs.layer_bytes.end(), int64_t{0});
+  const int64_t all =
+      std::accumulate(needs.layer_bytes.begin(), needs.layer_bytes.end(), int64_t{0});
   const int64_t one = *std::max_element(needs.layer_bytes.begin(), needs.layer_bytes.end());
   MemoryPlan plan;
   if (all + needs.longest_hidden <= budget) {
@@ -32,17 +33,18 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget) {
   } else if (one + needs.longest_hidden <= budget) {
     plan.weights = one;
   } else {
-    throw UsageError("--memory {} is too small: one layer's weights ({}) and one document ({}) need {}",
-                     format_bytes(budget), format_bytes(one), format_bytes(needs.longest_hidden),
-                     format_bytes(one + needs.longest_hidden));
+    throw UsageError(
+        "--memory {} is too small: one layer's weights ({}) and one document ({}) need {}",
+        format_bytes(budget), format_bytes(one), format_bytes(needs.longest_hidden),
+        format_bytes(one + needs.longest_hidden));
   }
   plan.hidden_budget = budget - plan.weights;
   return plan;
 }
 
 std::vector<std::span<const Document>> group_documents(std::span<const Document> documents,
-                                                       int64_t bytes_per_token, const MemoryPlan& plan,
-                                                       int64_t most) {
+                                                       int64_t bytes_per_token,
+                                                       const MemoryPlan& plan, int64_t most) {
   std::vector<std::span<const Document>> groups;
   size_t begin = 0;
   int64_t used = 0;

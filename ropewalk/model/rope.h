@@ -23,13 +23,13 @@ struct RopeSettings {
   bool interleaved = false;   // pairs (2i, 2i+1) rather than (i, i + rotary_dim/2)
   int64_t max_positions = 0;  // max_position_embeddings, which dynamic scaling starts from
 
-  double factor = 1;                    // linear, dynamic, llama3, yarn
-  int64_t original_context = 0;         // llama3, yarn
-  double low_freq_factor = 0;           // llama3
-  double high_freq_factor = 0;          // llama3
-  double beta_fast = 32;                // yarn
-  double beta_slow = 1;                 // yarn
-  bool truncate = true;                 // yarn
+  double factor = 1;                       // linear, dynamic, llama3, yarn
+  int64_t original_context = 0;            // llama3, yarn
+  double low_freq_factor = 0;              // llama3
+  double high_freq_factor = 0;             // llama3
+  double beta_fast = 32;                   // yarn
+  double beta_slow = 1;                    // yarn
+  bool truncate = true;                    // yarn
   std::optional<double> attention_factor;  // yarn
   std::optional<double> mscale;            // yarn
   std::optional<double> mscale_all_dim;    // yarn
@@ -43,19 +43,19 @@ struct RopeTraits {
   // Families that rotate only part of the head say which part when config.json does not; the others
   // refuse a partial_rotary_factor other than 1.
   std::optional<double> default_partial;
-  const char* theta_key = "rope_theta";      // top-level spelling
+  const char* theta_key = "rope_theta";  // top-level spelling
   const char* partial_key = "partial_rotary_factor";
 };
 
-// Reads the rotary parameters of config.json in the order of docs/architectures.md: `rope_parameters`
-// (of `layer_type` where they are nested), else the top-level `rope_scaling` and theta. A missing theta
-// is an InputError that says what to write.
+// Reads the rotary parameters of config.json in the order of docs/architectures.md:
+// `rope_parameters` (of `layer_type` where they are nested), else the top-level `rope_scaling` and
+// theta. A missing theta is an InputError that says what to write.
 RopeSettings read_rope(const ConfigFile& config, const RopeTraits& traits,
                        const std::string& layer_type = "full_attention");
 
-// Cosines and sines of every position, [tokens, rotary_dim / 2] float32 each, attention factor included.
-// The operations and their order are those of transformers, in float32: at position 65,536 another
-// order of rounding would already differ in the third decimal.
+// Cosines and sines of every position, [tokens, rotary_dim / 2] float32 each, attention factor
+// included. The operations and their order are those of transformers, in float32: at position
+// 65,536 another order of rounding would already differ in the third decimal.
 struct RopeTable {
   at::Tensor cos;
   at::Tensor sin;

@@ -11,51 +11,53 @@
 
 namespace ropewalk {
 
-// A layer's weights, fused where one product can serve several. Undefined: the architecture has none.
+// A layer's weights, fused where one product can serve several. Undefined: the architecture has
+// none.
 struct LayerWeights {
-  at::Tensor attn_norm;       // [d_model], before attention
+  at::Tensor attn_norm;  // [d_model], before attention
   at::Tensor attn_norm_bias;
-  at::Tensor qkv;             // [q_width + 2 kv_width, d_model]: queries, keys, values
+  at::Tensor qkv;  // [q_width + 2 kv_width, d_model]: queries, keys, values
   at::Tensor qkv_bias;
-  at::Tensor q_norm;          // [d_head] or [q_width]
-  at::Tensor k_norm;          // [d_head] or [kv_width]
-  at::Tensor out;             // [d_model, q_width]
+  at::Tensor q_norm;  // [d_head] or [q_width]
+  at::Tensor k_norm;  // [d_head] or [kv_width]
+  at::Tensor out;     // [d_model, q_width]
   at::Tensor out_bias;
   at::Tensor post_attn_norm;  // [d_model], on attention's output before it joins the residual
   at::Tensor mlp_norm;        // [d_model], before the MLP
   at::Tensor mlp_norm_bias;
-  at::Tensor gate_up;         // [2 d_mlp, d_model]: gate, up; [d_mlp, d_model] in MLPs without a gate
+  at::Tensor gate_up;  // [2 d_mlp, d_model]: gate, up; [d_mlp, d_model] in MLPs without a gate
   at::Tensor gate_up_bias;
-  at::Tensor down;            // [d_model, d_mlp]
+  at::Tensor down;  // [d_model, d_mlp]
   at::Tensor down_bias;
-  at::Tensor post_mlp_norm;   // [d_model], on the MLP's output before it joins the residual
-  at::Tensor alpha_p;         // xIELU: [1], [1], [], []
+  at::Tensor post_mlp_norm;  // [d_model], on the MLP's output before it joins the residual
+  at::Tensor alpha_p;        // xIELU: [1], [1], [], []
   at::Tensor alpha_n;
   at::Tensor beta;
   at::Tensor eps;
 };
 
-// A tensor of the checkpoint and where it goes. Several with one destination are stacked by rows, in
-// order.
+// A tensor of the checkpoint and where it goes. Several with one destination are stacked by rows,
+// in order.
 struct TensorSpec {
-  std::string name;            // after the layer's prefix, e.g. "self_attn.q_proj.weight"
+  std::string name;  // after the layer's prefix, e.g. "self_attn.q_proj.weight"
   std::vector<int64_t> shape;
   at::Tensor LayerWeights::*destination = nullptr;
-  bool after_qk = false;       // not needed where only queries and keys are
-  int64_t fused_heads = 0;     // rows are [heads, 3, d_head] (gpt_neox); 0: plain rows
+  bool after_qk = false;    // not needed where only queries and keys are
+  int64_t fused_heads = 0;  // rows are [heads, 3, d_head] (gpt_neox); 0: plain rows
   bool optional = false;
 };
 
 struct Architecture;
 
-// Reads weights in the wanted dtype onto the wanted device. Tensors are always copied out of the file
-// mapping, into memory aligned alike, so that results do not depend on where a file put them.
+// Reads weights in the wanted dtype onto the wanted device. Tensors are always copied out of the
+// file mapping, into memory aligned alike, so that results do not depend on where a file put them.
 class WeightReader {
  public:
   // Checks that every tensor the layers 0 … last_layer need is there with the right shape; of
   // last_layer only what queries and keys need.
-  WeightReader(const Checkpoint& checkpoint, const Architecture& architecture, const ModelConfig& config,
-               int64_t last_layer, at::ScalarType dtype, at::Device device);
+  WeightReader(const Checkpoint& checkpoint, const Architecture& architecture,
+               const ModelConfig& config, int64_t last_layer, at::ScalarType dtype,
+               at::Device device);
 
   // Rows of the embedding table, scaled: [tokens, d_model].
   at::Tensor embed(std::span<const int32_t> tokens) const;

@@ -9,8 +9,8 @@ namespace ropewalk {
 namespace {
 
 // Fields of info that must agree.
-constexpr const char* kAgreeing[] = {"format",  "model",   "weights", "config", "tokenizer",
-                                     "context", "dtype",   "point",   "label"};
+constexpr const char* kAgreeing[] = {"format",  "model", "weights", "config", "tokenizer",
+                                     "context", "dtype", "point",   "label"};
 
 std::string shorten(std::string text) {
   constexpr size_t kLimit = 60;
@@ -59,15 +59,17 @@ void check_documents(const std::vector<NamedMoments>& inputs) {
     for (const DocumentRecord& document : input.moments.documents) {
       const auto [index, new_index] = by_index.try_emplace(document.index, &input.name);
       if (!new_index) {
-        throw InputError("{} and {} cannot be merged: both hold document {}", *index->second, input.name,
-                         document.index);
+        throw InputError("{} and {} cannot be merged: both hold document {}", *index->second,
+                         input.name, document.index);
       }
-      // Within one capture a corpus may repeat itself; across captures it means the same text twice.
+      // Within one capture a corpus may repeat itself; across captures it means the same text
+      // twice.
       const auto [digest, new_digest] = by_digest.try_emplace(document.digest, &input.name);
       if (!new_digest && digest->second != &input.name) {
-        throw InputError("{} and {} cannot be merged: document {} of the latter is also in the former "
-                         "(digest {:016x})",
-                         *digest->second, input.name, document.index, document.digest);
+        throw InputError(
+            "{} and {} cannot be merged: document {} of the latter is also in the former "
+            "(digest {:016x})",
+            *digest->second, input.name, document.index, document.digest);
       }
     }
   }
@@ -79,10 +81,11 @@ void join_sets(StreamSet& whole, const BlockCounts& counts, const StreamSet& par
   BlockCounts all_part(1);
   for (int64_t b = 0; b < counts.blocks(); ++b) {
     const auto place = static_cast<size_t>(b);
-    join_moments(block_view(whole.blocks, b),
-                 {static_cast<double>(counts.tokens[place]), counts.position_mean[place]},
-                 block_view(part.blocks, b),
-                 {static_cast<double>(part_counts.tokens[place]), part_counts.position_mean[place]});
+    join_moments(
+        block_view(whole.blocks, b),
+        {static_cast<double>(counts.tokens[place]), counts.position_mean[place]},
+        block_view(part.blocks, b),
+        {static_cast<double>(part_counts.tokens[place]), part_counts.position_mean[place]});
     all.add_block(0, counts, b);
     all_part.add_block(0, part_counts, b);
   }
@@ -104,8 +107,9 @@ CaptureMoments merge_moments(std::vector<NamedMoments> inputs) {
   const auto lowest = [](const NamedMoments& input) {
     return input.moments.documents.empty() ? INT64_MAX : input.moments.documents.front().index;
   };
-  std::stable_sort(inputs.begin(), inputs.end(),
-                   [&](const NamedMoments& a, const NamedMoments& b) { return lowest(a) < lowest(b); });
+  std::stable_sort(inputs.begin(), inputs.end(), [&](const NamedMoments& a, const NamedMoments& b) {
+    return lowest(a) < lowest(b);
+  });
   CaptureMoments merged = std::move(inputs.front().moments);
   widen(merged.queries);
   widen(merged.keys);

@@ -12,9 +12,10 @@ struct NamedMoments {
   CaptureMoments moments;
 };
 
-// Joins captures of one model on different documents. Everything that decides what a number means must
-// agree; a difference, or a document present twice, is an InputError naming the field and both sources.
-// Inputs are added in order of their lowest document index, so their order here does not matter.
+// Joins captures of one model on different documents. Everything that decides what a number means
+// must agree; a difference, or a document present twice, is an InputError naming the field and both
+// sources. Inputs are added in order of their lowest document index, so their order here does not
+// matter.
 CaptureMoments merge_moments(std::vector<NamedMoments> inputs);
 
 }  // namespace ropewalk

@@ -8,9 +8,10 @@
 namespace ropewalk {
 
 // Moments of streams in blocks of documents. A block b holds documents whose index is b modulo the
-// number of blocks. Every stream sees every token, so counts and positions are a block's, not a stream's.
-// Moments are about the block's own mean: n, mean and centred sums of a union follow from those of its
-// parts exactly (Chan, Golub & LeVeque 1983), and no digit is lost where a mean exceeds its spread.
+// number of blocks. Every stream sees every token, so counts and positions are a block's, not a
+// stream's. Moments are about the block's own mean: n, mean and centred sums of a union follow from
+// those of its parts exactly (Chan, Golub & LeVeque 1983), and no digit is lost where a mean
+// exceeds its spread.
 
 // Counts and positions of each block.
 struct BlockCounts {
@@ -33,7 +34,8 @@ struct BlockCounts {
 struct StreamMoments {
   at::Tensor mean;      // [streams, blocks, d]
   at::Tensor position;  // [streams, blocks, d]: sum of (x - mean)(t - mean t)
-  at::Tensor products;  // [streams, blocks, d(d+1)/2]: sum of (x - mean)(x - mean)^T, upper triangle by rows
+  at::Tensor products;  // [streams, blocks, d(d+1)/2]: sum of (x - mean)(x - mean)^T, upper
+                        // triangle by rows
 
   StreamMoments() = default;
   StreamMoments(int64_t streams, int64_t blocks, int64_t d);

@@ -22,8 +22,7 @@ std::map<int64_t, LayerStreams> layer_streams(const std::vector<QueryHead>& head
 
 MomentsCollector::MomentsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads,
                                    int64_t blocks)
-    : blocks_(blocks),
-      streams_(layer_streams(heads, config.n_q_heads / config.n_kv_heads)) {
+    : blocks_(blocks), streams_(layer_streams(heads, config.n_q_heads / config.n_kv_heads)) {
   for (const auto& [layer, streams] : streams_) {
     layers_[layer] = {
         StreamMoments(static_cast<int64_t>(streams.q_heads.size()), blocks, config.d_head),
@@ -57,11 +56,12 @@ void MomentsCollector::add(const at::Tensor& vectors, const std::vector<int64_t>
     const at::Tensor values = chosen.select(0, bad).to(at::kFloat);
     const bool overflow = values.isfinite().all().item<bool>();
     throw InputError(
-        "{} in layer {}, head {}, document {} {}", what, taken.layer, heads[static_cast<size_t>(bad)],
-        taken.document->index,
-        overflow ? fmt::format("reach {:.3g}, whose squares overflow float32",
-                               values.abs().max().item<float>())
-                 : std::string("are not all finite: the checkpoint is damaged or overflows this dtype"));
+        "{} in layer {}, head {}, document {} {}", what, taken.layer,
+        heads[static_cast<size_t>(bad)], taken.document->index,
+        overflow
+            ? fmt::format("reach {:.3g}, whose squares overflow float32",
+                          values.abs().max().item<float>())
+            : std::string("are not all finite: the checkpoint is damaged or overflows this dtype"));
   }
   const int64_t block = taken.document->index % blocks_;
   const auto b = static_cast<size_t>(block);

@@ -18,9 +18,9 @@ struct LayerStreams {
 };
 std::map<int64_t, LayerStreams> layer_streams(const std::vector<QueryHead>& heads, int64_t group);
 
-// Accumulates the moments of every token of the chosen heads, in blocks of documents. Memory does not
-// depend on the number of tokens. Throws InputError on a value that is not finite, naming layer, head
-// and document.
+// Accumulates the moments of every token of the chosen heads, in blocks of documents. Memory does
+// not depend on the number of tokens. Throws InputError on a value that is not finite, naming
+// layer, head and document.
 class MomentsCollector : public Collector {
  public:
   MomentsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads, int64_t blocks);
@@ -31,7 +31,7 @@ class MomentsCollector : public Collector {
   struct Layer {
     StreamMoments queries;  // streams in the order of LayerStreams
     StreamMoments keys;
-    BlockCounts counts;     // the same in every layer once a group is done
+    BlockCounts counts;  // the same in every layer once a group is done
   };
   const std::map<int64_t, Layer>& layers() const { return layers_; }
   const std::map<int64_t, LayerStreams>& streams() const { return streams_; }

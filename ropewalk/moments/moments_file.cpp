@@ -17,7 +17,9 @@ std::string_view bytes_of(const at::Tensor& tensor) {
 }
 
 const char* type_name(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kFloat ? "F32" : tensor.scalar_type() == at::kLong ? "I64" : "F64";
+  return tensor.scalar_type() == at::kFloat  ? "F32"
+         : tensor.scalar_type() == at::kLong ? "I64"
+                                             : "F64";
 }
 
 // Keeps tensors alive while their bytes are written.
@@ -63,7 +65,8 @@ class Unbundle {
 
   std::vector<int64_t> shape(const std::string& name) const { return find(name).shape; }
 
-  at::Tensor tensor(const std::string& name, at::ScalarType type, const std::vector<int64_t>& shape) const {
+  at::Tensor tensor(const std::string& name, at::ScalarType type,
+                    const std::vector<int64_t>& shape) const {
     const StoredTensor& stored = find(name);
     const char* expected = type == at::kFloat ? "F32" : type == at::kLong ? "I64" : "F64";
     if (stored.type_name != expected || stored.shape != shape) {
@@ -72,10 +75,12 @@ class Unbundle {
     }
     at::Tensor result = at::empty(shape, at::TensorOptions().dtype(type));
     if (stored.bytes > 0) {
-      std::memcpy(result.data_ptr(), file_.file().data() + stored.offset, static_cast<size_t>(stored.bytes));
+      std::memcpy(result.data_ptr(), file_.file().data() + stored.offset,
+                  static_cast<size_t>(stored.bytes));
     }
     if (type != at::kLong && !result.isfinite().all().item<bool>()) {
-      throw InputError("{}: tensor '{}' holds values that are not finite", file_.path().string(), name);
+      throw InputError("{}: tensor '{}' holds values that are not finite", file_.path().string(),
+                       name);
     }
     return result;
   }
@@ -91,7 +96,8 @@ class Unbundle {
   const StoredTensor& find(const std::string& name) const {
     const auto found = file_.tensors().find(name);
     if (found == file_.tensors().end()) {
-      throw InputError("{}: tensor '{}' is missing; is this a moments file?", file_.path().string(), name);
+      throw InputError("{}: tensor '{}' is missing; is this a moments file?", file_.path().string(),
+                       name);
     }
     return found->second;
   }
@@ -124,13 +130,15 @@ StreamSet read_streams(const Unbundle& file, const std::string& path, const std:
                file.tensor(kind + ".products", at::kDouble, {streams, packed})};
   set.blocks.mean = file.tensor(kind + ".block_mean", at::kDouble, {streams, blocks, d});
   set.blocks.position = file.tensor(kind + ".block_position", at::kFloat, {streams, blocks, d});
-  set.blocks.products = file.tensor(kind + ".block_products", at::kFloat, {streams, blocks, packed});
+  set.blocks.products =
+      file.tensor(kind + ".block_products", at::kFloat, {streams, blocks, packed});
   return set;
 }
 
 BlockCounts read_counts(const Unbundle& file, const std::string& path) {
   const std::vector<int64_t> shape = file.shape("block.tokens");
-  if (shape.size() != 1 || shape[0] < 1) throw InputError("{}: tensor 'block.tokens' is not a list", path);
+  if (shape.size() != 1 || shape[0] < 1)
+    throw InputError("{}: tensor 'block.tokens' is not a list", path);
   BlockCounts counts(shape[0]);
   counts.documents = file.values<int64_t>("block.documents", shape[0]);
   counts.tokens = file.values<int64_t>("block.tokens", shape[0]);
@@ -138,8 +146,9 @@ BlockCounts read_counts(const Unbundle& file, const std::string& path) {
   counts.position_scatter = file.values<double>("block.position_scatter", shape[0]);
   for (size_t b = 0; b < counts.tokens.size(); ++b) {
     constexpr int64_t kLimit = int64_t{1} << 52;  // counts are exact in float64
-    const bool sane = counts.tokens[b] >= 0 && counts.tokens[b] < kLimit && counts.documents[b] >= 0 &&
-                      counts.documents[b] <= counts.tokens[b] && counts.position_scatter[b] >= 0;
+    const bool sane = counts.tokens[b] >= 0 && counts.tokens[b] < kLimit &&
+                      counts.documents[b] >= 0 && counts.documents[b] <= counts.tokens[b] &&
+                      counts.position_scatter[b] >= 0;
     if (!sane) throw InputError("{}: the counts of block {} make no sense", path, b);
   }
   return counts;

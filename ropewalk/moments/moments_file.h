@@ -40,7 +40,7 @@ struct StreamSet {
 
 // What one capture measured: the contents of a moments file (docs/formats.md).
 struct CaptureMoments {
-  Json info;  // what was measured and how
+  Json info;                              // what was measured and how
   std::vector<DocumentRecord> documents;  // sorted by index
   BlockCounts counts;
   StreamSet queries;

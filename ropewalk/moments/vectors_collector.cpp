@@ -7,7 +7,8 @@
 namespace ropewalk {
 
 VectorsCollector::VectorsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads,
-                                   int64_t context, const TokenSampler& sampler, VectorsWriter& writer)
+                                   int64_t context, const TokenSampler& sampler,
+                                   VectorsWriter& writer)
     : sampler_(sampler), writer_(writer) {
   const auto group = static_cast<int32_t>(config.n_q_heads / config.n_kv_heads);
   for (const QueryHead& head : heads) {
@@ -30,7 +31,8 @@ void VectorsCollector::collect(const QueryKey& taken) {
   collect_kind(taken, StreamKind::key, heads);
 }
 
-void VectorsCollector::collect_kind(const QueryKey& taken, StreamKind kind, const LayerHeads& heads) {
+void VectorsCollector::collect_kind(const QueryKey& taken, StreamKind kind,
+                                    const LayerHeads& heads) {
   const bool queries = kind == StreamKind::query;
   const at::Tensor& vectors = queries ? taken.q : taken.k;  // [heads, T, d_head]
   const auto layer = static_cast<int32_t>(taken.layer);
@@ -47,9 +49,10 @@ void VectorsCollector::collect_kind(const QueryKey& taken, StreamKind kind, cons
     if (!every) rows = rows.index_select(0, places);
     rows = rows.to(at::kCPU, at::kFloat).contiguous();
     if (!rows.isfinite().all().item<bool>()) {
-      throw InputError("{} in layer {}, head {}, document {} are not all finite: the checkpoint is damaged "
-                       "or overflows this dtype",
-                       queries ? "queries" : "keys", layer, head, document.index);
+      throw InputError(
+          "{} in layer {}, head {}, document {} are not all finite: the checkpoint is damaged "
+          "or overflows this dtype",
+          queries ? "queries" : "keys", layer, head, document.index);
     }
     writer_.append({layer, head, kind},
                    {.example_id = document.example_id,

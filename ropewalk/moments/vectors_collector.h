@@ -10,8 +10,8 @@
 
 namespace ropewalk {
 
-// Writes the vectors of the chosen tokens of the chosen heads, and of the KV heads they read. Throws
-// InputError on a value that is not finite, naming layer, head and document.
+// Writes the vectors of the chosen tokens of the chosen heads, and of the KV heads they read.
+// Throws InputError on a value that is not finite, naming layer, head and document.
 class VectorsCollector : public Collector {
  public:
   VectorsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads, int64_t context,

@@ -29,7 +29,8 @@ fs::path moments_path(const fs::path& capture) {
   std::error_code ignored;
   if (fs::is_regular_file(capture, ignored)) return capture;
   if (!fs::exists(capture / kMomentsName, ignored)) {
-    throw InputError("{}: holds no {}; was it made by ropewalk capture?", capture.string(), kMomentsName);
+    throw InputError("{}: holds no {}; was it made by ropewalk capture?", capture.string(),
+                     kMomentsName);
   }
   return capture / kMomentsName;
 }
@@ -52,7 +53,8 @@ void analyze(const AnalyzeOptions& options) {
     throw_if_interrupted();
     CheckpointAnalysis analysis = analyze_one(folder, options);
     analysis.order = static_cast<int64_t>(checkpoints.size());
-    if (analysis.label.empty()) analysis.label = fs::absolute(folder).lexically_normal().filename().string();
+    if (analysis.label.empty())
+      analysis.label = fs::absolute(folder).lexically_normal().filename().string();
     if (!labels.insert(analysis.label).second) {
       throw InputError("{}: another capture is also labelled '{}'; capture with another --label",
                        folder.string(), analysis.label);
@@ -83,8 +85,8 @@ void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) 
   write_moments(folder.path() / kMomentsName, merged);
   write_file_atomically(folder.path() / "capture.json", merged.info.dump(2) + "\n");
   folder.commit();
-  log::info("{} documents, {} tokens in {}", merged.counts.total_documents(), merged.counts.total_tokens(),
-            out.string());
+  log::info("{} documents, {} tokens in {}", merged.counts.total_documents(),
+            merged.counts.total_tokens(), out.string());
 }
 
 }  // namespace ropewalk

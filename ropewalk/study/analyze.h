@@ -12,14 +12,15 @@ struct AnalyzeOptions {
   std::vector<std::filesystem::path> captures;  // folders, in the order of training
   std::filesystem::path out;                    // qk.csv; summary.json goes beside it
   int64_t components = 10;
-  std::string from = "auto";                    // moments, vectors, or auto: moments where there are any
-  std::optional<int64_t> kv_group;              // query heads a KV head serves, where a folder does not say
+  std::string from = "auto";        // moments, vectors, or auto: moments where there are any
+  std::optional<int64_t> kv_group;  // query heads a KV head serves, where a folder does not say
 };
 
 // Writes qk.csv and summary.json from captures.
 void analyze(const AnalyzeOptions& options);
 
 // Joins captures of one model on different documents into a new folder.
-void merge_captures(const std::vector<std::filesystem::path>& captures, const std::filesystem::path& out);
+void merge_captures(const std::vector<std::filesystem::path>& captures,
+                    const std::filesystem::path& out);
 
 }  // namespace ropewalk

@@ -61,20 +61,23 @@ DocumentSet read_documents(const CaptureOptions& options, const OpenModel& model
       set.total_tokens += static_cast<int64_t>(document.tokens.size());
     }
   }
-  log::info("{} documents, {} tokens; {} shorter ones skipped", set.documents.size(), set.total_tokens,
-            set.skipped_short);
+  log::info("{} documents, {} tokens; {} shorter ones skipped", set.documents.size(),
+            set.total_tokens, set.skipped_short);
   return set;
 }
 
 DocumentRecord record(const Document& document) {
   constexpr size_t kPrefix = 256;  // tokens
-  const auto number = [](const Document& d) { return std::stoull(document_digest(d), nullptr, 16); };
+  const auto number = [](const Document& d) {
+    return std::stoull(document_digest(d), nullptr, 16);
+  };
   Document prefix = document;
   prefix.tokens.resize(std::min(prefix.tokens.size(), kPrefix));
   return {document.index, number(document), number(prefix)};
 }
 
-Json describe_capture(const CaptureOptions& options, const OpenModel& model, const DocumentSet& documents) {
+Json describe_capture(const CaptureOptions& options, const OpenModel& model,
+                      const DocumentSet& documents) {
   Json heads = Json::array();
   for (const QueryHead& head : model.heads) heads.push_back({head.layer, head.q_head});
   Json json{{"format", kMomentsFormat},
@@ -101,7 +104,8 @@ class Collectors : public Collector {
  public:
   void add(Collector& collector) { collectors_.push_back(&collector); }
   bool wants(int64_t layer) const override {
-    return std::any_of(collectors_.begin(), collectors_.end(), [&](Collector* c) { return c->wants(layer); });
+    return std::any_of(collectors_.begin(), collectors_.end(),
+                       [&](Collector* c) { return c->wants(layer); });
   }
   void collect(const QueryKey& taken) override {
     for (Collector* collector : collectors_) {
@@ -119,7 +123,8 @@ bool misses_target(const MomentsCollector& collector, const Json& info, double t
       analyze_capture(gather_moments(collector, info, {}), 1, "this capture");
   const HeadlineError error = headline_error(analysis);
   const double worst = std::max(error.mean_r_q_se, error.mean_r_k_se);
-  log::info("standard error of mean r_q {:.4f}, of mean r_k {:.4f}", error.mean_r_q_se, error.mean_r_k_se);
+  log::info("standard error of mean r_q {:.4f}, of mean r_k {:.4f}", error.mean_r_q_se,
+            error.mean_r_k_se);
   return !(worst <= target);  // unknown counts as a miss
 }
 
@@ -164,8 +169,9 @@ void capture(const CaptureOptions& options) {
     writer.emplace(folder.path(), config.d_head, kVectorsBuffer);
     vectors.emplace(config, model.heads, model.context, sampler, *writer);
     collectors.add(*vectors);
-    info["vectors"] = {
-        {"sampling", *options.vectors}, {"rate", sampler.rate()}, {"bucket_size", sampler.bucket_size()}};
+    info["vectors"] = {{"sampling", *options.vectors},
+                       {"rate", sampler.rate()},
+                       {"bucket_size", sampler.bucket_size()}};
   }
 
   Progress progress("capture", "token-layers", documents.total_tokens * (model.last_layer + 1));
@@ -206,7 +212,8 @@ void capture(const CaptureOptions& options) {
   write_moments(folder.path() / kMomentsName, gather_moments(moments, info, std::move(records)));
   write_file_atomically(folder.path() / "capture.json", info.dump(2) + "\n");
   folder.commit();
-  log::info("{} heads, {} documents, {} tokens in {}", model.heads.size(), read, tokens, options.out.string());
+  log::info("{} heads, {} documents, {} tokens in {}", model.heads.size(), read, tokens,
+            options.out.string());
 }
 
 }  // namespace ropewalk

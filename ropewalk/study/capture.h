@@ -31,9 +31,9 @@ struct CaptureOptions {
   std::optional<double> target_se;                 // of mean r_q and mean r_k: stop there
   Shard shard;
   bool pre_rope = false;
-  std::optional<std::string> vectors;              // also write vectors: uniform, log-uniform or all
-  double rate = 1;                                 // expected tokens a bucket
-  int64_t bucket_size = 0;                         // tokens; 0: context / 16
+  std::optional<std::string> vectors;  // also write vectors: uniform, log-uniform or all
+  double rate = 1;                     // expected tokens a bucket
+  int64_t bucket_size = 0;             // tokens; 0: context / 16
 };
 
 // Runs the corpus through the model and writes `out`: moments.safetensors, capture.json and, where

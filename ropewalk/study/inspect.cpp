@@ -13,8 +13,8 @@
 namespace ropewalk {
 namespace {
 
-// The program's code, torch's and Arrow's libraries and their start-up state, measured on x86-64 Linux
-// (tests/golden/test_models.py compares), with the buffer of the vectors writer.
+// The program's code, torch's and Arrow's libraries and their start-up state, measured on x86-64
+// Linux (tests/golden/test_models.py compares), with the buffer of the vectors writer.
 constexpr int64_t kProgram = int64_t{400} << 20;
 
 Json describe_rope(const RopeSettings& rope) {
@@ -27,7 +27,8 @@ Json describe_rope(const RopeSettings& rope) {
   return json;
 }
 
-// Multiply-adds of one document, twice: projections and MLP by weights, attention by the causal half.
+// Multiply-adds of one document, twice: projections and MLP by weights, attention by the causal
+// half.
 double flops_per_document(const OpenModel& model) {
   const ModelConfig& c = model.text.config;
   const auto tokens = static_cast<double>(model.context);
@@ -39,7 +40,8 @@ double flops_per_document(const OpenModel& model) {
     const auto qk = static_cast<double>(c.q_width() + c.kv_width());
     flops += 2 * tokens * model_width * qk;
     if (i == model.last_layer) continue;
-    const double span = layer.window ? std::min(tokens, static_cast<double>(*layer.window)) : tokens;
+    const double span =
+        layer.window ? std::min(tokens, static_cast<double>(*layer.window)) : tokens;
     const auto width = static_cast<double>(c.q_width());
     const double gate = c.activation == Activation::xielu || c.norm == NormKind::layer ? 2 : 3;
     flops += 2 * tokens * model_width * (static_cast<double>(c.kv_width()) + width) +
@@ -105,18 +107,19 @@ Json inspect_model(const OpenModel& model) {
   json["heads"] = model.heads.size();
   json["last_layer"] = model.last_layer;
   json["sliding_layers"] = model.sliding_layers;
-  json["weights"] = {
-      {"files", model.checkpoint->shards().size()},
-      {"file_bytes", model.checkpoint->size()},
-      {"needed_bytes", std::accumulate(needs.layer_bytes.begin(), needs.layer_bytes.end(), int64_t{0})}};
+  json["weights"] = {{"files", model.checkpoint->shards().size()},
+                     {"file_bytes", model.checkpoint->size()},
+                     {"needed_bytes", std::accumulate(needs.layer_bytes.begin(),
+                                                      needs.layer_bytes.end(), int64_t{0})}};
   const MemoryPlan plan = plan_memory(needs, model.memory);
-  json["memory"] = {{"budget_bytes", model.memory},
-                    {"weights_bytes", plan.weights},
-                    {"weights_streamed", !plan.keep_weights},
-                    {"hidden_bytes_per_document", hidden},
-                    {"documents_per_group", std::max<int64_t>(1, plan.hidden_budget / hidden)},
-                    {"activations_bytes", layer_workspace(config, model.context, weights.element_size())},
-                    {"program_bytes", kProgram + kVectorsBuffer}};
+  json["memory"] = {
+      {"budget_bytes", model.memory},
+      {"weights_bytes", plan.weights},
+      {"weights_streamed", !plan.keep_weights},
+      {"hidden_bytes_per_document", hidden},
+      {"documents_per_group", std::max<int64_t>(1, plan.hidden_budget / hidden)},
+      {"activations_bytes", layer_workspace(config, model.context, weights.element_size())},
+      {"program_bytes", kProgram + kVectorsBuffer}};
   json["flops_per_document"] = flops_per_document(model);
   return json;
 }
@@ -127,15 +130,17 @@ std::string format_inspection(const Json& j) {
     text += fmt::format("{:<14}{}\n", name, value);
   };
   const auto bytes = [](const Json& value) { return format_bytes(value.get<int64_t>()); };
-  line("model", fmt::format("{} ({})", j["model"].get<std::string>(), j["architecture"].get<std::string>()));
+  line("model",
+       fmt::format("{} ({})", j["model"].get<std::string>(), j["architecture"].get<std::string>()));
   line("layers", fmt::format("{}, d_model {}, d_mlp {}", j["layers"].get<int64_t>(),
                              j["d_model"].get<int64_t>(), j["d_mlp"].get<int64_t>()));
   line("heads", fmt::format("{} query, {} key, {} dimensions each", j["n_q_heads"].get<int64_t>(),
                             j["n_kv_heads"].get<int64_t>(), j["head_dim"].get<int64_t>()));
   for (const Json& rope : j["rope"]) {
-    std::string value = fmt::format("{}, theta {}, {} dimensions{}", rope["type"].get<std::string>(),
-                                    rope["theta"].get<double>(), rope["rotary_dim"].get<int64_t>(),
-                                    rope["interleaved"].get<bool>() ? ", interleaved" : "");
+    std::string value =
+        fmt::format("{}, theta {}, {} dimensions{}", rope["type"].get<std::string>(),
+                    rope["theta"].get<double>(), rope["rotary_dim"].get<int64_t>(),
+                    rope["interleaved"].get<bool>() ? ", interleaved" : "");
     if (rope.contains("factor")) value += fmt::format(", factor {}", rope["factor"].get<double>());
     line("RoPE", value);
   }
@@ -152,17 +157,19 @@ std::string format_inspection(const Json& j) {
                               j["max_position_embeddings"].get<int64_t>()));
   line("measured", fmt::format("{} query heads, layers 0–{}", j["heads"].get<int64_t>(),
                                j["last_layer"].get<int64_t>()));
-  line("weights", fmt::format("{} in {} file(s); {} needed as {} on {}", bytes(j["weights"]["file_bytes"]),
-                              j["weights"]["files"].get<int64_t>(), bytes(j["weights"]["needed_bytes"]),
-                              j["dtype"].get<std::string>(), j["device"].get<std::string>()));
+  line("weights",
+       fmt::format("{} in {} file(s); {} needed as {} on {}", bytes(j["weights"]["file_bytes"]),
+                   j["weights"]["files"].get<int64_t>(), bytes(j["weights"]["needed_bytes"]),
+                   j["dtype"].get<std::string>(), j["device"].get<std::string>()));
   const Json& memory = j["memory"];
   line("memory", fmt::format("budget {}: {} of weights ({}), {} documents at a time",
                              bytes(memory["budget_bytes"]), bytes(memory["weights_bytes"]),
                              memory["weights_streamed"].get<bool>() ? "streamed" : "kept",
                              memory["documents_per_group"].get<int64_t>()));
-  line("", fmt::format("on top: {} for activations, {} for the program", bytes(memory["activations_bytes"]),
-                       bytes(memory["program_bytes"])));
-  line("cost", fmt::format("{:.3g} TFLOP a document", j["flops_per_document"].get<double>() / 1e12));
+  line("", fmt::format("on top: {} for activations, {} for the program",
+                       bytes(memory["activations_bytes"]), bytes(memory["program_bytes"])));
+  line("cost",
+       fmt::format("{:.3g} TFLOP a document", j["flops_per_document"].get<double>() / 1e12));
   return text;
 }
 

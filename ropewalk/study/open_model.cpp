@@ -33,13 +33,15 @@ OpenModel open_model(const ModelOptions& options) {
     if (!slides || options.sliding) layers.push_back(static_cast<int32_t>(i));
   }
   if (layers.empty()) {
-    throw UsageError("{}: every layer slides over less than the context of {} tokens; add --sliding to "
-                     "measure them, or take a shorter --context",
-                     options.model.string(), model.context);
+    throw UsageError(
+        "{}: every layer slides over less than the context of {} tokens; add --sliding to "
+        "measure them, or take a shorter --context",
+        options.model.string(), model.context);
   }
   const auto candidates = head_candidates(layers, static_cast<int32_t>(config.n_q_heads));
   model.heads =
-      sample_heads(candidates, options.heads.value_or(static_cast<int64_t>(candidates.size())), options.seed)
+      sample_heads(candidates, options.heads.value_or(static_cast<int64_t>(candidates.size())),
+                   options.seed)
           .drawn;
   for (const QueryHead& head : model.heads) {
     model.last_layer = std::max<int64_t>(model.last_layer, head.layer);

@@ -13,16 +13,18 @@
 
 namespace ropewalk {
 
-// Which part of a model is looked at, on which machine. Every verb that touches a model takes these.
+// Which part of a model is looked at, on which machine. Every verb that touches a model takes
+// these.
 struct ModelOptions {
   std::filesystem::path model;
-  std::optional<int64_t> context;  // tokens a document; default: the model's max_position_embeddings
-  std::optional<int64_t> heads;    // query heads to sample; default: all
-  int64_t seed = 0;                // of the head sample
-  bool sliding = false;            // sliding layers count too
+  std::optional<int64_t>
+      context;                   // tokens a document; default: the model's max_position_embeddings
+  std::optional<int64_t> heads;  // query heads to sample; default: all
+  int64_t seed = 0;              // of the head sample
+  bool sliding = false;          // sliding layers count too
   std::string device = "auto";
   std::string dtype = "auto";
-  std::optional<int64_t> memory;   // bytes; default: four fifths of what is free
+  std::optional<int64_t> memory;  // bytes; default: four fifths of what is free
 };
 
 // An opened checkpoint with everything settled that does not depend on the text.
@@ -30,12 +32,12 @@ struct OpenModel {
   std::unique_ptr<Checkpoint> checkpoint;
   TextModel text;
   int64_t context = 0;
-  std::vector<QueryHead> heads;       // in the order sampled
+  std::vector<QueryHead> heads;         // in the order sampled
   std::vector<int64_t> sliding_layers;  // whose window is shorter than the context
-  int64_t last_layer = 0;             // the highest with a sampled head; nothing after it is read
+  int64_t last_layer = 0;               // the highest with a sampled head; nothing after it is read
   at::Device device = at::kCPU;
   at::ScalarType dtype = at::kFloat;
-  int64_t memory = 0;                 // bytes
+  int64_t memory = 0;  // bytes
 };
 
 OpenModel open_model(const ModelOptions& options);

@@ -85,7 +85,8 @@ void JsonPart::refuse_value(std::string_view found, std::string_view supported) 
 
 void JsonPart::refuse(std::string_view what) const {
   constexpr size_t kLongest = 500;  // values from the file may be anything
-  throw InputError("{}: {}", printable_excerpt(where(), kLongest), printable_excerpt(what, kLongest));
+  throw InputError("{}: {}", printable_excerpt(where(), kLongest),
+                   printable_excerpt(what, kLongest));
 }
 
 }  // namespace ropewalk

@@ -209,11 +209,7 @@ std::vector<int32_t> Tokenizer::encode_ids(std::string_view text) const {
   return ids;
 }
 
-const std::string& Tokenizer::digest() const {
-  return impl_->digest;
-}
-int32_t Tokenizer::vocabulary_size() const {
-  return impl_->vocabulary_size;
-}
+const std::string& Tokenizer::digest() const { return impl_->digest; }
+int32_t Tokenizer::vocabulary_size() const { return impl_->vocabulary_size; }
 
 }  // namespace ropewalk

@@ -90,30 +90,16 @@ std::optional<CodePointSet> find_property(std::string_view name) {
   return std::nullopt;
 }
 
-CodePointSet whitespace_set() {
-  return CodePointSet(whitespace);
-}
-CodePointSet digit_set() {
-  return category_set("Nd");
-}
-CodePointSet word_set() {
-  return CodePointSet(word);
-}
-CodePointSet bracket_word_set() {
-  return word_set() ^ CodePointSet(bracket_word_difference);
-}
-CodePointSet rust_word_set() {
-  return word_set() ^ CodePointSet(rust_word_difference);
-}
+CodePointSet whitespace_set() { return CodePointSet(whitespace); }
+CodePointSet digit_set() { return category_set("Nd"); }
+CodePointSet word_set() { return CodePointSet(word); }
+CodePointSet bracket_word_set() { return word_set() ^ CodePointSet(bracket_word_difference); }
+CodePointSet rust_word_set() { return word_set() ^ CodePointSet(rust_word_difference); }
 CodePointSet rust_numeric_set() {
   return category_set("N") ^ CodePointSet(rust_numeric_difference);
 }
-CodePointSet rust_punctuation_set() {
-  return CodePointSet(rust_punctuation);
-}
-CodePointSet combining_mark_set() {
-  return CodePointSet(combining_marks);
-}
+CodePointSet rust_punctuation_set() { return CodePointSet(rust_punctuation); }
+CodePointSet combining_mark_set() { return CodePointSet(combining_marks); }
 
 std::optional<CodePointSet> ascii_case_variants(char32_t code_point) {
   if (code_point >= 0x80) return std::nullopt;

@@ -19,16 +19,10 @@ constexpr char32_t kSyllable = 0xAC00, kLeading = 0x1100, kVowel = 0x1161, kTrai
 constexpr char32_t kLeadings = 19, kVowels = 21, kTrailings = 28;
 constexpr char32_t kSyllables = kLeadings * kVowels * kTrailings;
 
-bool is_syllable(char32_t c) {
-  return c >= kSyllable && c < kSyllable + kSyllables;
-}
+bool is_syllable(char32_t c) { return c >= kSyllable && c < kSyllable + kSyllables; }
 
-bool composes(NormalForm form) {
-  return form == NormalForm::nfc || form == NormalForm::nfkc;
-}
-bool is_compatible(NormalForm form) {
-  return form == NormalForm::nfkc || form == NormalForm::nfkd;
-}
+bool composes(NormalForm form) { return form == NormalForm::nfc || form == NormalForm::nfkc; }
+bool is_compatible(NormalForm form) { return form == NormalForm::nfkc || form == NormalForm::nfkd; }
 
 class Data {
  public:

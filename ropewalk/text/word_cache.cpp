@@ -8,9 +8,7 @@ namespace {
 
 constexpr size_t kSlots = size_t{1} << 16;
 
-uint64_t hash_of(std::string_view word) {
-  return std::hash<std::string_view>()(word);
-}
+uint64_t hash_of(std::string_view word) { return std::hash<std::string_view>()(word); }
 
 }  // namespace
 

@@ -41,9 +41,7 @@ Json small_tokenizer() {
   })");
 }
 
-Tokenizer make(const Json& json) {
-  return Tokenizer::from_json(json.dump(), "t.json");
-}
+Tokenizer make(const Json& json) { return Tokenizer::from_json(json.dump(), "t.json"); }
 
 std::string refusal(const std::string& text) {
   try {

@@ -14,13 +14,13 @@ namespace ropewalk {
 struct CommonDefaults {
   double norm_eps = 1e-6;
   const char* norm_eps_key = "rms_norm_eps";
-  int64_t d_head = 0;                     // 0: hidden_size / num_attention_heads
+  int64_t d_head = 0;  // 0: hidden_size / num_attention_heads
   const char* activation_key = "hidden_act";
   const char* activation = "silu";
 };
 
-// Sizes, heads, activation, norm_eps; every layer full attention with RoPE; no biases; attention scale
-// 1/sqrt(d_head). Refuses sizes that do not fit together.
+// Sizes, heads, activation, norm_eps; every layer full attention with RoPE; no biases; attention
+// scale 1/sqrt(d_head). Refuses sizes that do not fit together.
 ModelConfig read_common(const ConfigFile& config, const CommonDefaults& defaults = {});
 
 RopeTraits rope_traits(const ModelConfig& config);

@@ -1,5 +1,5 @@
-// GLM and GLM-4: half of each head rotated in interleaved pairs, gate and up in one matrix. GLM-4 adds
-// norms on the outputs of attention and MLP.
+// GLM and GLM-4: half of each head rotated in interleaved pairs, gate and up in one matrix. GLM-4
+// adds norms on the outputs of attention and MLP.
 #include "ropewalk/model/architectures/common.h"
 
 namespace ropewalk {
@@ -27,9 +27,10 @@ std::vector<TensorSpec> glm_tensors(const ModelConfig& c) {
 }
 
 std::vector<TensorSpec> glm4_tensors(const ModelConfig& config) {
-  return join({glm_tensors(config),
-               {norm_tensor(config, "post_self_attn_layernorm", &LayerWeights::post_attn_norm, true),
-                norm_tensor(config, "post_mlp_layernorm", &LayerWeights::post_mlp_norm, true)}});
+  return join(
+      {glm_tensors(config),
+       {norm_tensor(config, "post_self_attn_layernorm", &LayerWeights::post_attn_norm, true),
+        norm_tensor(config, "post_mlp_layernorm", &LayerWeights::post_mlp_norm, true)}});
 }
 
 }  // namespace

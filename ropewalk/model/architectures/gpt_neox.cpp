@@ -28,7 +28,10 @@ std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
   std::vector<TensorSpec> specs{
       {"input_layernorm.weight", {c.d_model}, &LayerWeights::attn_norm},
       {"input_layernorm.bias", {c.d_model}, &LayerWeights::attn_norm_bias},
-      {"attention.query_key_value.weight", {3 * c.q_width(), c.d_model}, &LayerWeights::qkv, false,
+      {"attention.query_key_value.weight",
+       {3 * c.q_width(), c.d_model},
+       &LayerWeights::qkv,
+       false,
        c.n_q_heads},
       {"attention.dense.weight", {c.d_model, c.q_width()}, &LayerWeights::out, true},
       {"post_attention_layernorm.weight", {c.d_model}, &LayerWeights::mlp_norm, true},
@@ -38,7 +41,10 @@ std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
       {"mlp.dense_4h_to_h.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, true},
       {"mlp.dense_4h_to_h.bias", {c.d_model}, &LayerWeights::down_bias, true}};
   if (c.qkv_bias) {
-    specs.push_back({"attention.query_key_value.bias", {3 * c.q_width()}, &LayerWeights::qkv_bias, false,
+    specs.push_back({"attention.query_key_value.bias",
+                     {3 * c.q_width()},
+                     &LayerWeights::qkv_bias,
+                     false,
                      c.n_q_heads});
     specs.push_back({"attention.dense.bias", {c.d_model}, &LayerWeights::out_bias, true});
   }

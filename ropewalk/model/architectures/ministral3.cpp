@@ -14,8 +14,9 @@ ModelConfig configure(const ConfigFile& config) {
   const ConfigFile parameters =
       config.object(config.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
   if (parameters.has("llama_4_scaling_beta")) {
-    model.query_scaling = {parameters.number("llama_4_scaling_beta"),
-                           parameters.size("original_max_position_embeddings", model.max_positions)};
+    model.query_scaling = {
+        parameters.number("llama_4_scaling_beta"),
+        parameters.size("original_max_position_embeddings", model.max_positions)};
   }
   const std::optional<int64_t> window = config.optional_size("sliding_window");
   for (LayerConfig& layer : model.layers) layer.window = window;

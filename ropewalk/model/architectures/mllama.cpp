@@ -17,8 +17,8 @@ ModelConfig configure(const ConfigFile& config) {
   for (const int64_t layer : cross) {
     if (layer < 0 || layer >= model.n_layers) {
       if (!config.has("cross_attention_layers")) continue;
-      throw InputError("{}: key 'cross_attention_layers' names layer {} of {}", config.source(), layer,
-                       model.n_layers);
+      throw InputError("{}: key 'cross_attention_layers' names layer {} of {}", config.source(),
+                       layer, model.n_layers);
     }
     model.layers[static_cast<size_t>(layer)].self_attention = false;
   }

@@ -1,5 +1,5 @@
-// OLMo 2 and 3: norms on the outputs of attention and MLP, none before them; q and k normalised over
-// the whole projection. OLMo 3 adds sliding layers, with RoPE settings of their own.
+// OLMo 2 and 3: norms on the outputs of attention and MLP, none before them; q and k normalised
+// over the whole projection. OLMo 3 adds sliding layers, with RoPE settings of their own.
 #include "ropewalk/model/architectures/common.h"
 
 namespace ropewalk {
@@ -29,7 +29,8 @@ ModelConfig configure_olmo3(const ConfigFile& config) {
   if (config.has("rope_parameters")) {
     sliding = read_rope(config, rope_traits(model), "sliding_attention");
   } else {
-    sliding.type = RopeType::standard;  // in the old spelling, rope_scaling speaks of full layers only
+    sliding.type =
+        RopeType::standard;  // in the old spelling, rope_scaling speaks of full layers only
     sliding.factor = 1;
   }
   model.ropes = {full, sliding};
@@ -44,10 +45,11 @@ ModelConfig configure_olmo3(const ConfigFile& config) {
 }
 
 std::vector<TensorSpec> layer_tensors(const ModelConfig& config) {
-  return join({attention_tensors(config),
-               {norm_tensor(config, "post_attention_layernorm", &LayerWeights::post_attn_norm, true),
-                norm_tensor(config, "post_feedforward_layernorm", &LayerWeights::post_mlp_norm, true)},
-               gated_mlp_tensors(config)});
+  return join(
+      {attention_tensors(config),
+       {norm_tensor(config, "post_attention_layernorm", &LayerWeights::post_attn_norm, true),
+        norm_tensor(config, "post_feedforward_layernorm", &LayerWeights::post_mlp_norm, true)},
+       gated_mlp_tensors(config)});
 }
 
 }  // namespace
