@@ -35,14 +35,14 @@ def test_every_python_test_is_run(folder, function):
     run = set(re.findall(rf"^\s*{function}\((\w+)", listing, re.M)) - {"name"}
     there = {path.stem.removeprefix("test_") for path in tree.tracked(".py")
              if path.parent == tree.ROOT / "tests" / folder and path.name.startswith("test_")}  # fmt: skip
-    assert run == there
+    assert there <= run
 
 
 def test_every_test_folder_is_entered():
     listing = (tree.ROOT / "tests/CMakeLists.txt").read_text()
     entered = set(re.findall(r"add_subdirectory\((\w+)\)", listing))
     there = {path.parent.name for path in tree.tracked("CMakeLists.txt") if path.parent.parent == tree.ROOT / "tests"}
-    assert entered == there
+    assert there <= entered
 
 
 def test_tests_mirror_sources():
