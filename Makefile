@@ -27,7 +27,11 @@ sanitize: setup
 	@ctest --test-dir build/sanitize --output-on-failure --no-tests=error -j $(JOBS) -L '^unit$$'
 
 bench: build
-	@.venv/bin/python benchmarks/run.py
+	@tools/setup.sh real
+	@cmake --preset release -DROPEWALK_BENCHMARKS=ON
+	@cmake --build build --target coverage moments_cost
+	@.venv/bin/python tools/make_smollm2.py
+	@for script in run moments_cost sampling_noise coverage; do .venv/bin/python benchmarks/$$script.py || exit 1; done
 
 format: setup
 	@clang-format -i $(SOURCES)

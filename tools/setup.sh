@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 packages=(
   g++ cmake ninja-build ccache clang-format git make python3-venv
   libcli11-dev nlohmann-json3-dev libyaml-cpp-dev      # command line, JSON, YAML
-  libpcre2-dev libutf8proc-dev                         # Unicode regular expressions, normalisation
+  libpcre2-dev                                         # regular expressions
   libssl-dev libb2-dev zlib1g-dev                      # SHA-256, Blake2b, gzip
   libgtest-dev libbenchmark-dev                        # tests, benchmarks
 )

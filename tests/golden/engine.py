@@ -93,3 +93,7 @@ def read_streams(out: Path):
         layer, head, kind = re.fullmatch(r"l(\d+)h(\d+)([qk])", folder.name).groups()
         streams[int(layer), int(head), kind] = read_stream(out, int(layer), int(head), kind)
     return streams
+
+
+def repository() -> Path:
+    return Path(__file__).resolve().parents[2]

@@ -8,9 +8,11 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from tokenizers import Tokenizer
 
+import analysis_reference
 import engine
 import reference
 
@@ -72,3 +74,37 @@ def test_queries_and_keys(model, manuals, tmp_path):
         errors[stream] = np.abs(captured - truth).max() / scale
     worst = max(errors, key=errors.get)
     assert errors[worst] <= 1e-3, f"layer {worst[0]}, head {worst[1]}, {worst[2]}: {errors[worst]:.2e}"
+
+
+def test_table(model, tmp_path):
+    """qk.csv of 12 manuals of 4,096 tokens, all heads, against transformers and scikit-learn."""
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    texts = {}
+    for file in sorted(Path("/usr/share/perl").glob("*/pod/perl*.pod")):
+        ids = tokenizer.encode(file.read_bytes().decode("utf-8", "replace")).ids
+        if len(ids) >= CONTEXT and file.stem not in texts and len(texts) < 12:
+            texts[file.stem] = ids[:CONTEXT]
+    assert len(texts) == 12
+    documents = dict(enumerate(texts.values()))
+    corpus = tmp_path / "tokens.jsonl"
+    corpus.write_text("".join(json.dumps(dict(id=i, tokens=t)) + "\n" for i, t in documents.items()))
+    out = tmp_path / "out"
+    done = engine.run("capture", model, "--corpus", corpus, "--out", out, "--context", CONTEXT, "--dtype", "float32", "--quiet", timeout=900)
+    assert done.code == 0, done.stderr
+    done = engine.run("analyze", out, "--out", tmp_path / "qk.csv", "--quiet")
+    assert done.code == 0, done.stderr
+    table = pandas.read_csv(tmp_path / "qk.csv")
+    assert (table.pc == 0).sum() == LAYERS * HEADS == 270
+
+    streams = reference.capture(model, documents, CONTEXT, fresh=False)
+    position = np.tile(np.arange(CONTEXT), len(documents))
+    joined = lambda *stream: np.concatenate([streams[stream][i] for i in documents])
+    heads = {
+        (layer, head): analysis_reference.analyze_head(joined(layer, head, "q"), position, joined(layer, head // 3, "k"), position)
+        for layer in range(LAYERS) for head in range(HEADS)
+    }  # fmt: skip
+    near = analysis_reference.compare_table(table, heads)
+    print("near a decision:", near)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    pc0 = np.array([rows[0] for rows, _ in heads.values()])
+    assert next(iter(summary["mean_r_q"].values()))["value"] == pytest.approx(pc0[:, 1].mean(), abs=1e-4)

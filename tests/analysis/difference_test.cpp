@@ -1,0 +1,75 @@
+#include "ropewalk/analysis/difference.h"
+
+#include <gtest/gtest.h>
+
+#include "ropewalk/analysis/summary.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr size_t kBlocks = 10;
+
+// A head whose r_q leaves `noise[b]` out with block b.
+HeadAnalysis make_head(int64_t index, double r_q, const std::vector<double>& noise) {
+  HeadAnalysis head;
+  head.layer = index;
+  HeadComponents& c = head.components;
+  Estimate estimate{r_q, 0, {}};
+  for (size_t b = 0; b < kBlocks; ++b) {
+    estimate.replicates.push_back(r_q - noise[b]);
+    c.block_sizes.push_back(100);
+  }
+  c.r_q = {estimate};
+  c.r_k = {estimate};
+  c.explained_variance = {estimate};
+  c.flags = {""};
+  return head;
+}
+
+CheckpointAnalysis make_checkpoint(const std::string& label, double shift, bool same_documents) {
+  CheckpointAnalysis checkpoint;
+  checkpoint.label = label;
+  checkpoint.blocks = 16;
+  checkpoint.last_layer = 19;
+  for (int64_t i = 0; i < 20; ++i) {
+    std::vector<double> noise;
+    for (size_t b = 0; b < kBlocks; ++b) noise.push_back(b % 2 == 0 ? 0.01 : -0.01);
+    checkpoint.heads.push_back(make_head(i, 0.5 + (i == 3 ? shift : 0), noise));
+  }
+  for (int64_t i = 0; i < 10; ++i)
+    checkpoint.documents.emplace_back(same_documents ? i : i + 100, 7);
+  return checkpoint;
+}
+
+TEST(Difference, PairsTheSameDocuments) {
+  const Json paired =
+      compare_checkpoints(make_checkpoint("a", 0, true), make_checkpoint("b", 0.1, true));
+  EXPECT_EQ(paired["paired"], 1);
+  // Both checkpoints err alike in every block, so their difference does not err at all.
+  EXPECT_NEAR(paired["mean_r_q"]["se"].get<double>(), 0, 1e-12);
+  EXPECT_NEAR(paired["mean_r_q"]["value"].get<double>(), 0.1 / 20, 1e-12);
+  EXPECT_TRUE(paired["mean_r_q"]["real"].get<bool>());
+  ASSERT_EQ(paired["heads_r_q"].size(), 1u);
+  EXPECT_EQ(paired["heads_r_q"][0]["layer"], 3);
+
+  const Json apart =
+      compare_checkpoints(make_checkpoint("a", 0, false), make_checkpoint("b", 0.1, true));
+  EXPECT_EQ(apart["paired"], 0);
+  EXPECT_NEAR(apart["mean_r_q"]["se"].get<double>(), std::sqrt(2.0) * 0.03, 1e-9);
+  EXPECT_FALSE(apart["mean_r_q"]["real"].get<bool>());
+  EXPECT_TRUE(apart["heads_r_q"].empty());
+}
+
+TEST(Summary, LeavesOutUndefinedHeads) {
+  CheckpointAnalysis checkpoint = make_checkpoint("a", 0, true);
+  checkpoint.heads[0].components.r_q[0].value = std::nan("");
+  checkpoint.heads[1].components.r_q[0].value = 0.9;
+  const Json summary = summarize({checkpoint});
+  EXPECT_EQ(summary["heads"]["a"]["undefined"], 1);
+  EXPECT_EQ(summary["heads"]["a"]["measured"], 19);
+  EXPECT_NEAR(summary["mean_r_q"]["a"]["value"].get<double>(), (18 * 0.5 + 0.9) / 19, 1e-12);
+  EXPECT_TRUE(summary["nope"]["mean_r_q"]["a"]["value"].is_null());
+}
+
+}  // namespace
+}  // namespace ropewalk

@@ -1,0 +1,199 @@
+#include "ropewalk/analysis/head_pca.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ropewalk/analysis/analyze_capture.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/moments/moments_collector.h"
+#include "ropewalk/moments/moments_file.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr int64_t kDim = 8;
+constexpr int64_t kTokens = 700;  // more than a chunk, not a multiple of one
+
+ModelConfig one_head() {
+  ModelConfig config;
+  config.n_layers = config.n_q_heads = config.n_kv_heads = 1;
+  config.d_head = kDim;
+  config.layers.resize(1);
+  return config;
+}
+
+// Documents of queries and keys: [documents][tokens, d] float32.
+struct Streams {
+  std::vector<at::Tensor> q;
+  std::vector<at::Tensor> k;
+};
+
+Streams random_streams(int documents, double mean, double spread, uint64_t seed) {
+  at::manual_seed(seed);
+  Streams streams;
+  const at::Tensor direction = at::randn({kDim}, at::kDouble);
+  const at::Tensor t = at::arange(kTokens, at::kDouble).unsqueeze(1) / kTokens - 0.5;
+  const at::Tensor scales = at::pow(0.9, at::arange(kDim, at::kDouble));
+  for (int i = 0; i < documents; ++i) {
+    for (auto* list : {&streams.q, &streams.k}) {
+      const at::Tensor x = at::randn({kTokens, kDim}, at::kDouble) * scales + 2 * t * direction;
+      list->push_back((mean + spread * x).to(at::kFloat));
+    }
+  }
+  return streams;
+}
+
+// Through the collector and a file, as a capture goes.
+CheckpointAnalysis run(const Streams& streams, int64_t blocks, const std::string& name) {
+  MomentsCollector collector(one_head(), {{0, 0}}, blocks);
+  std::vector<DocumentRecord> records;
+  for (size_t i = 0; i < streams.q.size(); ++i) {
+    Document document;
+    document.index = static_cast<int64_t>(i);
+    collector.collect({0, &document, streams.q[i].unsqueeze(0), streams.k[i].unsqueeze(0)});
+    records.push_back({document.index, i, i});
+  }
+  const Json config{
+      {"n_q_heads", 1}, {"n_kv_heads", 1}, {"layers", 1}, {"nope_layers", Json::array()}};
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / (name + ".safetensors");
+  write_moments(path, gather_moments(collector, {{"format", 1}, {"config", config}}, records));
+  const CheckpointAnalysis analysis = analyze_capture(read_moments(path), kDim, "test");
+  std::filesystem::remove(path);
+  return analysis;
+}
+
+struct Row {
+  double explained, r_q, r_k;
+};
+
+// Two passes in float64 over all vectors.
+std::vector<Row> two_pass(const Streams& streams) {
+  const at::Tensor q = at::cat(streams.q).to(at::kDouble);
+  const at::Tensor k = at::cat(streams.k).to(at::kDouble);
+  const at::Tensor t =
+      at::arange(kTokens, at::kDouble).repeat({static_cast<int64_t>(streams.q.size())});
+  const at::Tensor all = at::cat({q, k});
+  const at::Tensor centred = all - all.mean(0);
+  const at::Tensor covariance = at::mm(centred.t(), centred) / static_cast<double>(all.size(0) - 1);
+  auto [values, vectors] = at::linalg_eigh(covariance);
+  const auto correlation = [&](const at::Tensor& x, const at::Tensor& v) {
+    const at::Tensor p = at::mv(x - x.mean(0), v);
+    const at::Tensor s = t - t.mean();
+    return (p.dot(s) / (p.dot(p) * s.dot(s)).sqrt()).item<double>();
+  };
+  std::vector<Row> rows;
+  for (int64_t c = kDim - 1; c >= 0; --c) {
+    const at::Tensor v = vectors.select(1, c);
+    Row row{(values[c] / values.sum()).item<double>(), correlation(q, v), correlation(k, v)};
+    const double decides = std::abs(row.r_q) >= kSignSwitch ? row.r_q : row.r_k;
+    if (decides < 0) {
+      row.r_q = -row.r_q;
+      row.r_k = -row.r_k;
+    }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+void expect_agreement(const Streams& streams, double tolerance, const std::string& name) {
+  const HeadComponents components = run(streams, 4, name).heads[0].components;
+  const std::vector<Row> expected = two_pass(streams);
+  for (size_t c = 0; c < expected.size(); ++c) {
+    EXPECT_NEAR(components.r_q[c].value, expected[c].r_q, tolerance) << name << " pc " << c;
+    EXPECT_NEAR(components.r_k[c].value, expected[c].r_k, tolerance) << name << " pc " << c;
+    EXPECT_NEAR(components.explained_variance[c].value / expected[c].explained, 1, tolerance)
+        << name << " pc " << c;
+    EXPECT_FALSE(std::isnan(components.r_q[c].se));
+  }
+}
+
+TEST(HostileStreams, MeansFarLargerThanTheSpread) {
+  expect_agreement(random_streams(8, 0, 1, 1), 1e-5, "plain");
+  expect_agreement(random_streams(8, 100, 1, 2), 1e-5, "mean 100");
+  expect_agreement(random_streams(8, 10000, 1, 3), 1e-5, "mean 10000");
+}
+
+TEST(HostileStreams, ValuesNearTheLimits) {
+  expect_agreement(random_streams(8, 0, 6000, 4), 1e-5, "near fp16's limit");
+  expect_agreement(random_streams(8, 0, 1e-15, 5), 1e-5, "tiny");
+  Streams streams = random_streams(8, 0, 1e37, 6);
+  try {
+    run(streams, 4, "overflow");
+    FAIL() << "squares of 1e37 do not fit float32";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("layer 0, head 0, document 0"), std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find("overflow"), std::string::npos);
+  }
+  streams = random_streams(2, 0, 1, 6);
+  streams.k[1][5][2] = NAN;
+  EXPECT_THROW(run(streams, 4, "nan"), InputError);
+}
+
+TEST(HostileStreams, ConstantDimensionsAndLowRank) {
+  Streams streams = random_streams(8, 0, 1, 7);
+  for (auto* list : {&streams.q, &streams.k}) {
+    for (at::Tensor& x : *list) x.slice(1, 3).fill_(2.5);  // three dimensions vary
+  }
+  const HeadComponents components = run(streams, 4, "constant").heads[0].components;
+  const std::vector<Row> expected = two_pass(streams);
+  for (size_t c = 0; c < 3; ++c) EXPECT_NEAR(components.r_q[c].value, expected[c].r_q, 1e-5);
+  for (size_t c = 3; c < kDim; ++c) {
+    EXPECT_TRUE(std::isnan(components.r_q[c].value));
+    EXPECT_NE(components.flags[c].find("rank"), std::string::npos) << components.flags[c];
+  }
+
+  // Rank 1: everything along one direction, growing with position.
+  const at::Tensor t = at::arange(kTokens, at::kFloat).unsqueeze(1);
+  for (auto* list : {&streams.q, &streams.k}) {
+    for (at::Tensor& x : *list) x = t * at::ones({1, kDim});
+  }
+  const HeadComponents line = run(streams, 4, "rank1").heads[0].components;
+  EXPECT_NEAR(line.r_q[0].value, 1, 1e-5);
+  EXPECT_NEAR(line.explained_variance[0].value, 1, 1e-5);
+  EXPECT_TRUE(std::isnan(line.r_q[1].value));
+}
+
+TEST(HostileStreams, NothingVaries) {
+  Streams streams = random_streams(3, 0, 1, 8);
+  for (auto* list : {&streams.q, &streams.k}) {
+    for (at::Tensor& x : *list) x.fill_(1.25);
+  }
+  const HeadComponents components = run(streams, 4, "still").heads[0].components;
+  for (size_t c = 0; c < kDim; ++c) {
+    EXPECT_TRUE(std::isnan(components.r_q[c].value));
+    EXPECT_NE(components.flags[c].find("no_variance"), std::string::npos);
+  }
+  // Only the keys stand still.
+  streams = random_streams(3, 0, 1, 9);
+  for (at::Tensor& x : streams.k) x.fill_(1.25);
+  const HeadComponents keys = run(streams, 4, "still keys").heads[0].components;
+  EXPECT_FALSE(std::isnan(keys.r_q[0].value));
+  EXPECT_TRUE(std::isnan(keys.r_k[0].value));
+  EXPECT_NE(keys.flags[0].find("constant_k"), std::string::npos);
+}
+
+TEST(HostileStreams, FewAndEqualDocuments) {
+  const Streams one = random_streams(1, 0, 1, 10);
+  const HeadComponents single = run(one, 4, "single").heads[0].components;
+  EXPECT_FALSE(std::isnan(single.r_q[0].value));
+  EXPECT_TRUE(std::isnan(single.r_q[0].se));
+  EXPECT_TRUE(std::isnan(single.pc0_stability));
+  EXPECT_EQ(single.flags[0], "no_se");
+
+  Streams copies;
+  for (int i = 0; i < 8; ++i) {
+    copies.q.push_back(one.q[0]);
+    copies.k.push_back(one.k[0]);
+  }
+  const HeadComponents equal = run(copies, 8, "copies").heads[0].components;
+  EXPECT_NEAR(equal.r_q[0].value, single.r_q[0].value, 1e-6);
+  EXPECT_NEAR(equal.r_q[0].se, 0, 1e-6);
+  EXPECT_EQ(equal.flags[0], "");
+  EXPECT_NEAR(equal.pc0_stability, 1, 1e-9);
+}
+
+}  // namespace
+}  // namespace ropewalk

@@ -1,0 +1,151 @@
+"""Shards and merging, early stopping, the documented reader of a moments file."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pandas
+import pytest
+from safetensors import safe_open
+
+import engine
+import tiny_models
+
+CONTEXT = 96
+
+
+class Study:
+    def __init__(self, root):
+        self.root = root
+        self.model = tiny_models.write(tiny_models.MODELS["llama_gqa"], root / "model")
+        vocabulary = json.loads((self.model / "config.json").read_text())["vocab_size"]
+        rng = np.random.default_rng(1)
+        texts = [rng.integers(0, vocabulary, rng.integers(40, CONTEXT + 1)).tolist() for _ in range(40)]
+        self.corpus = root / "tokens.jsonl"
+        self.corpus.write_text("".join(json.dumps({"tokens": t}) + "\n" for t in texts))
+        self.whole = self.capture("whole")
+        self.even = self.capture("even", "--shard", "0/2")
+        self.odd = self.capture("odd", "--shard", "1/2")
+
+    def run(self, out, *options, **changed):
+        """A capture; `changed` names options whose usual value is to be another."""
+        usual = dict(model=self.model, corpus=self.corpus, context=CONTEXT, label="tiny", dtype="float32") | changed
+        named = [word for name, value in usual.items() if name != "model" for word in (f"--{name}", value)]
+        return engine.run("capture", usual["model"], "--out", self.root / out, "--min-tokens", 1, *named, *options)
+
+    def capture(self, out, *options, **changed):
+        result = self.run(out, "--quiet", *options, **changed)
+        assert result.code == 0, result.stderr
+        return self.root / out
+
+    def table(self, *captures, name="qk.csv"):
+        path = self.root / "tables" / name
+        done = engine.run("analyze", *captures, "--out", path, "--quiet")
+        assert done.code == 0, done.stderr
+        return pandas.read_csv(path)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return Study(tmp_path_factory.mktemp("merge"))
+
+
+def merge(study, out, *captures):
+    done = engine.run("merge", *captures, "--out", study.root / out, "--quiet")
+    return done, study.root / out
+
+
+def test_two_halves_are_the_whole(study):
+    done, merged = merge(study, "merged", study.even, study.odd)
+    assert done.code == 0, done.stderr
+    one, two = study.table(study.whole, name="a.csv"), study.table(merged, name="b.csv")
+    keys = ["layer", "q_head", "pc", "class", "flag", "n_q", "n_k", "n_blocks"]
+    assert one[keys].equals(two[keys])
+    for column in ["explained_variance", "r_q", "r_k", "r_q_se", "r_k_se", "explained_variance_se", "pc0_stability"]:
+        assert np.abs(one[column] - two[column]).max() <= 1e-6, column
+    done, other = merge(study, "other_order", study.odd, study.even)
+    assert done.code == 0
+    assert (merged / "moments.safetensors").read_bytes() == (other / "moments.safetensors").read_bytes()
+
+
+def test_refusals(study, tmp_path):
+    def refused(pattern, *captures):
+        done, out = merge(study, "refused", *captures)
+        assert done.code == 3, done.stderr
+        assert re.fullmatch(r"error: .*\n", done.stderr) and re.search(pattern, done.stderr), done.stderr
+        assert not out.exists()
+
+    refused("both hold document 0", study.even, study.whole)
+    for field, options, changed in [
+        ("context", [], dict(context=64)),
+        ("blocks", ["--blocks", 4], {}),
+        ("heads", ["--heads", 2], {}),
+        ("dtype", [], dict(dtype="bfloat16")),
+        ("point", ["--pre-rope"], {}),
+        ("label", [], dict(label="x")),
+    ]:
+        other = study.capture(f"other_{field}", "--shard", "1/2", *options, **changed)
+        refused(f"'{field}'", study.even, other)
+    # Other weights of the same shape.
+    twin = tmp_path / "model"
+    shutil.copytree(study.model, twin)
+    data = bytearray((twin / "model.safetensors").read_bytes())
+    data[-1] ^= 1
+    (twin / "model.safetensors").write_bytes(data)
+    refused("'weights'", study.even, study.capture("twin", "--shard", "1/2", model=twin))
+    # The same text under another index: the corpus with its first document moved to the end.
+    lines = study.corpus.read_text().splitlines(keepends=True)
+    moved = tmp_path / "moved.jsonl"
+    moved.write_text("".join(lines[1:] + lines[:1]))
+    refused("digest", study.even, study.capture("moved", "--shard", "1/2", corpus=moved))
+
+
+def test_damaged_moments(study, tmp_path):
+    path = tmp_path / "moments.safetensors"
+    data = (study.even / "moments.safetensors").read_bytes()
+    for damaged in [data[:-8], data[:100], b"", data.replace(b'\\"format\\":1', b'\\"format\\":9'), data.replace(b"query.mean", b"query.mead")]:
+        assert damaged != data
+        path.write_bytes(damaged)
+        done = engine.run("analyze", path, "--out", tmp_path / "qk.csv", "--quiet")
+        assert done.code == 3 and re.fullmatch(r"error: .*moments.safetensors.*\n", done.stderr), done.stderr
+        assert not (tmp_path / "qk.csv").exists()
+
+
+def test_target_se(study):
+    sampled = study.run("loose", "--target-se", 0.5)
+    assert sampled.code == 0, sampled.stderr
+    assert "reached after 8 documents" in sampled.stderr
+    info = json.loads((study.root / "loose" / "capture.json").read_text())
+    assert info["documents"] == 8 and info["target_se"] == {"value": 0.5, "reached": True}
+    strict = study.run("strict", "--target-se", 1e-9)
+    assert strict.code == 0 and "not reached with 40 documents" in strict.stderr
+    # What was read is what a plain capture of as many documents holds.
+    plain = study.capture("eight", "--documents", 8)
+    one, two = study.table(study.root / "loose", name="c.csv"), study.table(plain, name="d.csv")
+    assert one.drop(columns="model").equals(two.drop(columns="model"))
+
+
+def test_documented_reader(study):
+    """The reader printed in docs/formats.md, on a real file."""
+    text = (engine.repository() / "docs" / "formats.md").read_text()
+    code = next(block for block in re.findall(r"```python\n(.*?)```", text, re.S) if "moments.safetensors" in block)
+    assert len(code.strip().splitlines()) <= 20
+    scope = {}
+    exec(code.replace("moments.safetensors", str(study.whole / "moments.safetensors")), scope)
+    table = study.table(study.whole, name="e.csv")
+    pc0 = table[table.pc == 0].set_index(["layer", "q_head"])
+    read = scope["table"].set_index(["layer", "q_head"])
+    for column in ("explained_variance", "r_q", "r_k"):
+        assert np.abs(read[column] - pc0[column]).max() < 1e-6
+
+
+def test_moments_are_exact(study):
+    """Counts, documents and totals of the file itself."""
+    with safe_open(study.whole / "moments.safetensors", "np") as file:
+        info = json.loads(file.metadata()["ropewalk"])
+        blocks = file.get_tensor("block.tokens")
+        assert info["tokens"] == blocks.sum() and info["documents"] == len(file.get_tensor("document.index")) == 40
+        lengths = [len(json.loads(line)["tokens"]) for line in study.corpus.read_text().splitlines()]
+        for b in range(info["blocks"]):
+            assert blocks[b] == sum(lengths[b :: info["blocks"]])
