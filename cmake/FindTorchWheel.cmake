@@ -3,8 +3,8 @@
 # The wheel's own TorchConfig.cmake insists on a CUDA toolkit when the wheel was built with CUDA; this
 # module links only what is asked for, so a CUDA wheel also builds the CPU program.
 #
-# Defines: TorchWheel::torch (imported), TorchWheel_VERSION, TorchWheel_CUDA_VERSION (empty on CPU
-# builds), TorchWheel_HAS_CUDA.
+# Defines: TorchWheel::torch (imported), TorchWheel::headers (its headers alone, fmt's among them),
+# TorchWheel_VERSION, TorchWheel_CUDA_VERSION (empty on CPU builds), TorchWheel_HAS_CUDA.
 execute_process(
   COMMAND ${Python3_EXECUTABLE} -c
     "import torch,os;print(';'.join([os.path.dirname(torch.__file__),torch.__version__,torch.version.cuda or '',str(int(torch._C._GLIBCXX_USE_CXX11_ABI))]))"
@@ -27,11 +27,12 @@ include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(TorchWheel REQUIRED_VARS TorchWheel_ROOT VERSION_VAR TorchWheel_VERSION)
 
 if(NOT TARGET TorchWheel::torch)
-  add_library(TorchWheel::torch INTERFACE IMPORTED)
-  target_include_directories(TorchWheel::torch SYSTEM INTERFACE
+  add_library(TorchWheel::headers INTERFACE IMPORTED)
+  target_include_directories(TorchWheel::headers SYSTEM INTERFACE
     ${TorchWheel_ROOT}/include ${TorchWheel_ROOT}/include/torch/csrc/api/include)
-  target_compile_definitions(TorchWheel::torch INTERFACE
-    _GLIBCXX_USE_CXX11_ABI=${_torch_cxx11} FMT_HEADER_ONLY=1)
+  target_compile_definitions(TorchWheel::headers INTERFACE _GLIBCXX_USE_CXX11_ABI=${_torch_cxx11})
+  add_library(TorchWheel::torch INTERFACE IMPORTED)
+  target_link_libraries(TorchWheel::torch INTERFACE TorchWheel::headers)
   target_link_directories(TorchWheel::torch INTERFACE ${_torch_lib})
   # libtorch.so itself holds nothing; torch_cpu and c10 are what a CPU program calls.
   target_link_libraries(TorchWheel::torch INTERFACE
