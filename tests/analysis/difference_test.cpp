@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/summary.h"
 
 namespace ropewalk {
@@ -19,6 +20,7 @@ HeadAnalysis make_head(int64_t index, double r_q, const std::vector<double>& noi
     estimate.replicates.push_back(r_q - noise[b]);
     c.block_sizes.push_back(100);
   }
+  estimate.se = jackknife_se(r_q, estimate.replicates, c.block_sizes);
   c.r_q = {estimate};
   c.r_k = {estimate};
   c.explained_variance = {estimate};
