@@ -15,7 +15,7 @@ namespace {
 
 // The program's code, torch's and Arrow's libraries and their start-up state, measured on x86-64
 // Linux (tests/golden/test_models.py compares), with the buffer of the vectors writer.
-constexpr int64_t kProgram = int64_t{400} << 20;
+constexpr int64_t kProgram = int64_t{150} << 20;
 
 Json describe_rope(const RopeSettings& rope) {
   Json json{{"type", rope_type_name(rope.type)},

@@ -8,7 +8,7 @@
 namespace ropewalk {
 
 // Bytes the vectors writer may hold before it writes.
-inline constexpr int64_t kVectorsBuffer = int64_t{64} << 20;
+inline constexpr int64_t kVectorsBuffer = int64_t{16} << 20;
 
 // Layers, heads, RoPE, NoPE and sliding layers, as JSON.
 Json describe_config(const ModelConfig& config);
