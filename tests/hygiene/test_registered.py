@@ -49,3 +49,11 @@ def test_tests_mirror_sources():
     """tests/base/hash_test.cpp tests something of ropewalk/base."""
     for path in tree.tracked("_test.cpp"):
         assert (tree.ROOT / "ropewalk" / path.parent.name).is_dir(), tree.name(path)
+
+
+def test_cases_stand_where_cmake_sees_them():
+    """tests/CMakeLists.txt finds cases by lines that start with TEST, TEST_F or TEST_P."""
+    for path in tree.tracked("_test.cpp"):
+        text = path.read_text()
+        assert re.search(r"^TEST", text, re.M), tree.name(path)
+        assert not re.search(r"^[ \t]+TEST(_F|_P)?\(|TYPED_TEST", text, re.M), tree.name(path)
