@@ -21,35 +21,51 @@ fs::path temporary_name(const fs::path& target) {
   throw SystemError("{}: cannot {}: {}", path.string(), action, std::strerror(error));
 }
 
-}  // namespace
+// A file under its temporary name, removed unless it got its own.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const fs::path& target)
+      : target_(target),
+        name_(temporary_name(target)),
+        file_(::open(name_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+    if (file_ < 0) fail(target, "create", errno);
+  }
+  ~TemporaryFile() {
+    ::close(file_);
+    ::unlink(name_.c_str());  // gone already once renamed
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-void write_file_atomically(const fs::path& path, std::string_view text) {
-  write_file_atomically(path, std::span(&text, 1));
-}
-
-void write_file_atomically(const fs::path& path, std::span<const std::string_view> parts) {
-  const fs::path temporary = temporary_name(path);
-  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) fail(path, "create", errno);
-  int error = 0;
-  const char* action = "write";
-  for (std::string_view part : parts) {
-    while (!part.empty() && error == 0) {
-      const ssize_t written = ::write(file, part.data(), part.size());
-      if (written < 0 && errno != EINTR) error = errno;
+  void write(std::string_view part) const {
+    while (!part.empty()) {
+      const ssize_t written = ::write(file_, part.data(), part.size());
+      if (written < 0 && errno != EINTR) fail(target_, "write", errno);
       if (written > 0) part.remove_prefix(static_cast<size_t>(written));
     }
   }
-  if (error == 0 && ::fsync(file) != 0) error = errno;
-  if (::close(file) != 0 && error == 0) error = errno;
-  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    error = errno;
-    action = "rename into place";
+  void commit() const {
+    if (::fsync(file_) != 0) fail(target_, "write", errno);
+    if (::rename(name_.c_str(), target_.c_str()) != 0) fail(target_, "rename into place", errno);
   }
-  if (error != 0) {
-    ::unlink(temporary.c_str());
-    fail(path, action, error);
-  }
+
+ private:
+  const fs::path& target_;
+  fs::path name_;
+  int file_;
+};
+
+}  // namespace
+
+void write_file_atomically(const fs::path& path, std::string_view text) {
+  write_file_atomically(path, [&](const ByteSink& write) { write(text); });
+}
+
+void write_file_atomically(const fs::path& path,
+                           const std::function<void(const ByteSink&)>& produce) {
+  const TemporaryFile file(path);
+  produce([&](std::string_view part) { file.write(part); });
+  file.commit();
 }
 
 AtomicFolder::AtomicFolder(fs::path target) : target_(std::move(target)) {

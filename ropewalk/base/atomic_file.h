@@ -1,7 +1,7 @@
 #pragma once
 
 #include <filesystem>
-#include <span>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -10,9 +10,10 @@ namespace ropewalk {
 // Writes `text` to `path` through a temporary name in the same folder, synced, then renamed:
 // readers see the old file or the new one, never half of it. Throws SystemError naming the path.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
-// The same for contents in several parts.
+// The same for contents that are handed over piece by piece.
+using ByteSink = std::function<void(std::string_view)>;
 void write_file_atomically(const std::filesystem::path& path,
-                           std::span<const std::string_view> parts);
+                           const std::function<void(const ByteSink&)>& produce);
 
 // A folder being filled under a temporary name beside `target`. `commit` renames it into place;
 // without commit the destructor removes it with all it holds. Throws SystemError when it cannot be

@@ -1,8 +1,10 @@
 #include "ropewalk/checkpoint/safetensors_writer.h"
 
-#include <cstring>
+#include <fmt/format.h>
 
-#include "ropewalk/base/atomic_file.h"
+#include <cstring>
+#include <stdexcept>
+
 #include "ropewalk/base/json.h"
 
 namespace ropewalk {
@@ -12,21 +14,33 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Tens
   constexpr size_t kAlignment = 8;
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
-  size_t offset = 0;
+  int64_t offset = 0;
   for (const TensorToWrite& tensor : tensors) {
     header[tensor.name] = {{"dtype", tensor.type_name},
                            {"shape", tensor.shape},
-                           {"data_offsets", {offset, offset + tensor.bytes.size()}}};
-    offset += tensor.bytes.size();
+                           {"data_offsets", {offset, offset + tensor.bytes}}};
+    offset += tensor.bytes;
   }
   std::string text = header.dump();
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
   const uint64_t size = text.size();
   std::string start(sizeof size, '\0');
   std::memcpy(start.data(), &size, sizeof size);
-  std::vector<std::string_view> parts{start, text};
-  for (const TensorToWrite& tensor : tensors) parts.push_back(tensor.bytes);
-  write_file_atomically(path, parts);
+  write_file_atomically(path, [&](const ByteSink& write) {
+    write(start);
+    write(text);
+    for (const TensorToWrite& tensor : tensors) {
+      int64_t handed_over = 0;
+      tensor.produce([&](std::string_view piece) {
+        handed_over += static_cast<int64_t>(piece.size());
+        write(piece);
+      });
+      if (handed_over != tensor.bytes) {
+        throw std::logic_error(fmt::format("{}: tensor '{}' came as {} bytes, {} were announced",
+                                           path.string(), tensor.name, handed_over, tensor.bytes));
+      }
+    }
+  });
 }
 
 }  // namespace ropewalk

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "ropewalk/base/atomic_file.h"
 
 namespace ropewalk {
 
@@ -13,7 +15,9 @@ struct TensorToWrite {
   std::string name;
   std::string type_name;  // "F64", "I64", …
   std::vector<int64_t> shape;
-  std::string_view bytes;  // little-endian, by rows
+  int64_t bytes = 0;
+  // Hands over the bytes (little-endian, by rows), in as many pieces as it likes.
+  std::function<void(const ByteSink&)> produce;
 };
 
 // Writes a .safetensors file atomically. Keys are sorted and tensors lie in the order given, so

@@ -46,10 +46,15 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
   const int64_t bytes_per_token = config.d_model * weights.element_size();
   size_t longest = 0;
   for (const Document& document : documents) longest = std::max(longest, document.tokens.size());
-  const MemoryPlan plan = plan_memory(
-      memory_needs(weights, last_layer, static_cast<int64_t>(longest) * bytes_per_token),
-      options.memory);
-  const auto groups = group_documents(documents, bytes_per_token, plan, options.group_documents);
+  MemoryNeeds needs =
+      memory_needs(weights, last_layer, static_cast<int64_t>(longest) * bytes_per_token);
+  needs.reserved = options.reserved;
+  const MemoryPlan plan = plan_memory(needs, options.memory);
+  // Weights that stay need no large groups, and small ones hold less and can be saved more often.
+  constexpr int64_t kKeptGroup = 8;
+  const int64_t most =
+      options.group_documents == 0 && plan.keep_weights ? kKeptGroup : options.group_documents;
+  const auto groups = group_documents(documents, bytes_per_token, plan, most);
   log::debug("{} documents in {} groups, weights {}", documents.size(), groups.size(),
              plan.keep_weights ? "kept" : "streamed");
 

@@ -38,8 +38,9 @@ class Collector {
 
 struct ForwardOptions {
   CapturePoint point = CapturePoint::post_rope;
-  int64_t memory = 0;           // bytes for weights and hidden states
-  int64_t group_documents = 0;  // at most this many a group; 0: as memory allows
+  int64_t memory = 0;           // bytes for weights, hidden states and what is reserved
+  int64_t reserved = 0;         // bytes of the budget that the collector takes
+  int64_t group_documents = 0;  // at most this many a group; 0: as suits the plan
   std::function<void(int64_t layer, int64_t tokens)> progress;  // tokens done in a layer
   std::function<bool(int64_t documents)> go_on;  // asked after each group; false stops
 };

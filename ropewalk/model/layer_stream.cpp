@@ -1,6 +1,20 @@
 #include "ropewalk/model/layer_stream.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace ropewalk {
+namespace {
+
+// Where memory is short, what the allocator keeps for later is given back once a layer.
+void give_back_free_memory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+}
+
+}  // namespace
 
 LayerStream::LayerStream(const WeightReader& reader, int64_t last_layer, const MemoryPlan& plan)
     : reader_(reader), last_layer_(last_layer), plan_(plan) {
@@ -27,7 +41,11 @@ std::shared_ptr<const LayerWeights> LayerStream::take(int64_t layer, bool more) 
     } else {
       weights = std::make_shared<const LayerWeights>(reader_.load(layer));
     }
-    if (plan_.keep_weights) kept_[place] = weights;
+    if (plan_.keep_weights) {
+      kept_[place] = weights;
+    } else {
+      give_back_free_memory();
+    }
   }
   if (plan_.layers_ahead > 0 && (layer < last_layer_ || more)) {
     prefetch(layer < last_layer_ ? layer + 1 : 0);

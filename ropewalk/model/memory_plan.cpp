@@ -22,23 +22,26 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget) {
   const int64_t all =
       std::accumulate(needs.layer_bytes.begin(), needs.layer_bytes.end(), int64_t{0});
   const int64_t one = *std::max_element(needs.layer_bytes.begin(), needs.layer_bytes.end());
+  const int64_t rest = needs.longest_hidden + needs.reserved;
   MemoryPlan plan;
-  if (all + needs.longest_hidden <= budget) {
+  if (all + rest <= budget) {
     plan.keep_weights = true;
     plan.layers_ahead = 1;
     plan.weights = all;
-  } else if (2 * one + needs.longest_hidden <= budget) {
+  } else if (2 * one + rest <= budget) {
     plan.layers_ahead = 1;
     plan.weights = 2 * one;
-  } else if (one + needs.longest_hidden <= budget) {
+  } else if (one + rest <= budget) {
     plan.weights = one;
   } else {
     throw UsageError(
-        "--memory {} is too small: one layer's weights ({}) and one document ({}) need {}",
-        format_bytes(budget), format_bytes(one), format_bytes(needs.longest_hidden),
-        format_bytes(one + needs.longest_hidden));
+        "--memory {} is too small: one layer's weights ({}), its moments ({}) and one document "
+        "({}) "
+        "need {}",
+        format_bytes(budget), format_bytes(one), format_bytes(needs.reserved),
+        format_bytes(needs.longest_hidden), format_bytes(one + rest));
   }
-  plan.hidden_budget = budget - plan.weights;
+  plan.hidden_budget = budget - plan.weights - needs.reserved;
   return plan;
 }
 

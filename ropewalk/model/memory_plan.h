@@ -11,9 +11,9 @@ namespace ropewalk {
 
 class WeightReader;
 
-// How a budget is spent. The budget covers weights and the hidden states of the documents in
-// flight; the workspace of one layer and the program itself come on top and are stated by
-// `inspect`.
+// How a budget is spent. The budget covers weights, moments and the hidden states of the
+// documents in flight; the workspace of one layer and the program itself come on top and are stated
+// by `inspect`.
 struct MemoryPlan {
   bool keep_weights = false;  // all layers stay; else each is read once a group
   int64_t layers_ahead = 0;   // layers read while another computes: 1, or 0 where two do not fit
@@ -24,6 +24,7 @@ struct MemoryPlan {
 struct MemoryNeeds {
   std::vector<int64_t> layer_bytes;  // of layers 0 … last
   int64_t longest_hidden = 0;        // bytes of the longest document's hidden state
+  int64_t reserved = 0;              // bytes of moments
 };
 
 // Throws UsageError naming the least budget that works.

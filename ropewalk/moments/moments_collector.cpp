@@ -1,5 +1,9 @@
 #include "ropewalk/moments/moments_collector.h"
 
+#include <algorithm>
+#include <cstring>
+#include <set>
+
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/scatter.h"
 
@@ -20,23 +24,84 @@ std::map<int64_t, LayerStreams> layer_streams(const std::vector<QueryHead>& head
   return streams;
 }
 
+namespace {
+
+int64_t numbers_per_stream(int64_t blocks, int64_t d) { return blocks * (2 * d + d * (d + 1) / 2); }
+
+int64_t layer_bytes(const LayerStreams& streams, int64_t blocks, int64_t d) {
+  const auto count = static_cast<int64_t>(streams.q_heads.size() + streams.kv_heads.size());
+  return count * numbers_per_stream(blocks, d) * static_cast<int64_t>(sizeof(double));
+}
+
+// Cuts streams off the front of `place`.
+StreamMoments take_streams(double*& place, size_t count, int64_t blocks, int64_t d) {
+  const auto streams = static_cast<int64_t>(count);
+  const auto take = [&](int64_t width) {
+    at::Tensor taken = at::from_blob(place, {streams, blocks, width}, at::kDouble);
+    place += taken.numel();
+    return taken;
+  };
+  StreamMoments moments;
+  moments.mean = take(d);
+  moments.position = take(d);
+  moments.products = take(d * (d + 1) / 2);
+  return moments;
+}
+
+int64_t query_group(const ModelConfig& config) { return config.n_q_heads / config.n_kv_heads; }
+
+}  // namespace
+
+MomentsBytes moments_bytes(const ModelConfig& config, const std::vector<QueryHead>& heads,
+                           int64_t blocks) {
+  MomentsBytes bytes;
+  for (const auto& [layer, streams] : layer_streams(heads, query_group(config))) {
+    const int64_t one = layer_bytes(streams, blocks, config.d_head);
+    bytes.all += one;
+    bytes.layer = std::max(bytes.layer, one);
+  }
+  return bytes;
+}
+
 MomentsCollector::MomentsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads,
-                                   int64_t blocks)
-    : blocks_(blocks), streams_(layer_streams(heads, config.n_q_heads / config.n_kv_heads)) {
-  for (const auto& [layer, streams] : streams_) {
-    layers_[layer] = {
-        StreamMoments(static_cast<int64_t>(streams.q_heads.size()), blocks, config.d_head),
-        StreamMoments(static_cast<int64_t>(streams.kv_heads.size()), blocks, config.d_head),
-        BlockCounts(blocks)};
+                                   int64_t blocks,
+                                   const std::optional<std::filesystem::path>& scratch)
+    : blocks_(blocks),
+      streams_(layer_streams(heads, query_group(config))),
+      scratch_(moments_bytes(config, heads, blocks).all, scratch) {
+  int64_t offset = 0;
+  for (const auto& [number, streams] : streams_) {
+    auto* place = reinterpret_cast<double*>(scratch_.data() + offset);
+    Layer& layer = layers_[number];
+    layer.queries = take_streams(place, streams.q_heads.size(), blocks, config.d_head);
+    layer.keys = take_streams(place, streams.kv_heads.size(), blocks, config.d_head);
+    layer.counts = BlockCounts(blocks);
+    layer.offset = offset;
+    layer.bytes = layer_bytes(streams, blocks, config.d_head);
+    offset += layer.bytes;
   }
 }
 
 void MomentsCollector::collect(const QueryKey& taken) {
   const LayerStreams& streams = streams_.at(taken.layer);
   Layer& layer = layers_.at(taken.layer);
+  if (latest_ != nullptr && latest_ != &layer) release(*latest_);
+  latest_ = &layer;
   add(taken.q, streams.q_heads, taken, "queries", layer.counts, layer.queries);
   add(taken.k, streams.kv_heads, taken, "keys", layer.counts, layer.keys);
   layer.counts.add_document(taken.document->index % blocks_, taken.q.size(1));
+}
+
+std::string_view MomentsCollector::bytes(const Layer& layer) const {
+  return {reinterpret_cast<const char*>(scratch_.data() + layer.offset),
+          static_cast<size_t>(layer.bytes)};
+}
+
+void MomentsCollector::restore(int64_t number, std::string_view bytes, const BlockCounts& counts) {
+  Layer& layer = layers_.at(number);
+  std::memcpy(scratch_.data() + layer.offset, bytes.data(), bytes.size());
+  layer.counts = counts;
+  release(layer);
 }
 
 void MomentsCollector::add(const at::Tensor& vectors, const std::vector<int64_t>& heads,

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
-#include <set>
+#include <optional>
+#include <string_view>
 #include <vector>
 
+#include "ropewalk/base/scratch.h"
 #include "ropewalk/model/forward.h"
 #include "ropewalk/moments/head_sampling.h"
 #include "ropewalk/moments/moments.h"
@@ -18,23 +21,45 @@ struct LayerStreams {
 };
 std::map<int64_t, LayerStreams> layer_streams(const std::vector<QueryHead>& heads, int64_t group);
 
+// Bytes of float64 moments: of all layers together, and of the largest layer.
+struct MomentsBytes {
+  int64_t all = 0;
+  int64_t layer = 0;
+
+  // What stays in memory of a budget: everything where that takes no more than a quarter, so that
+  // weights and documents keep the rest; else one layer.
+  int64_t held(int64_t budget) const { return all <= budget / 4 ? all : layer; }
+};
+MomentsBytes moments_bytes(const ModelConfig& config, const std::vector<QueryHead>& heads,
+                           int64_t blocks);
+
 // Accumulates the moments of every token of the chosen heads, in blocks of documents. Memory does
-// not depend on the number of tokens. Throws InputError on a value that is not finite, naming
+// not depend on the number of tokens; with a `scratch` folder all but the layer at hand are kept in
+// a file there. Throws InputError on a value that is not finite, naming
 // layer, head and document.
 class MomentsCollector : public Collector {
  public:
-  MomentsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads, int64_t blocks);
+  MomentsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads, int64_t blocks,
+                   const std::optional<std::filesystem::path>& scratch = std::nullopt);
 
   bool wants(int64_t layer) const override { return streams_.contains(layer); }
   void collect(const QueryKey& taken) override;
 
   struct Layer {
-    StreamMoments queries;  // streams in the order of LayerStreams
+    StreamMoments queries;  // streams in the order of LayerStreams; views of the scratch memory
     StreamMoments keys;
     BlockCounts counts;  // the same in every layer once a group is done
+    int64_t offset = 0;  // of its bytes in the scratch memory
+    int64_t bytes = 0;
   };
   const std::map<int64_t, Layer>& layers() const { return layers_; }
   const std::map<int64_t, LayerStreams>& streams() const { return streams_; }
+  int64_t blocks() const { return blocks_; }
+  // All of a layer's numbers, float64; and back, with the counts that go with them.
+  std::string_view bytes(const Layer& layer) const;
+  void restore(int64_t layer, std::string_view bytes, const BlockCounts& counts);
+  // Done with a layer for now: it may leave memory.
+  void release(const Layer& layer) const { scratch_.release(layer.offset, layer.bytes); }
 
  private:
   void add(const at::Tensor& vectors, const std::vector<int64_t>& heads, const QueryKey& taken,
@@ -42,7 +67,9 @@ class MomentsCollector : public Collector {
 
   int64_t blocks_;
   std::map<int64_t, LayerStreams> streams_;
+  Scratch scratch_;
   std::map<int64_t, Layer> layers_;
+  const Layer* latest_ = nullptr;
 };
 
 }  // namespace ropewalk

@@ -16,46 +16,117 @@ std::string_view bytes_of(const at::Tensor& tensor) {
   return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
 }
 
-const char* type_name(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kFloat  ? "F32"
-         : tensor.scalar_type() == at::kLong ? "I64"
-                                             : "F64";
+const char* type_name(at::ScalarType type) {
+  return type == at::kFloat ? "F32" : type == at::kLong ? "I64" : "F64";
 }
 
-// Keeps tensors alive while their bytes are written.
+// Tensors of a file, each kept or made when its turn comes.
 class Bundle {
  public:
-  void add(const std::string& name, const at::Tensor& tensor) {
-    kept_.push_back(tensor.contiguous());
-    const at::Tensor& kept = kept_.back();
-    entries_.push_back({name, type_name(kept), kept.sizes().vec(), bytes_of(kept)});
+  void add(const std::string& name, at::ScalarType type, std::vector<int64_t> shape,
+           std::function<void(const ByteSink&)> produce) {
+    const int64_t bytes =
+        c10::multiply_integers(shape) * static_cast<int64_t>(c10::elementSize(type));
+    entries_.push_back({name, type_name(type), std::move(shape), bytes, std::move(produce)});
   }
   template <typename T>
   void add(const std::string& name, const std::vector<T>& values) {
-    add(name, at::tensor(values, at::TensorOptions().dtype(c10::CppTypeToScalarType<T>::value)));
+    const auto type = c10::CppTypeToScalarType<T>::value;
+    at::Tensor kept = at::tensor(values, at::TensorOptions().dtype(type));
+    std::vector<int64_t> shape = kept.sizes().vec();
+    add(name, type, std::move(shape), [kept](const ByteSink& write) { write(bytes_of(kept)); });
   }
   const std::vector<TensorToWrite>& entries() const { return entries_; }
 
  private:
-  std::vector<at::Tensor> kept_;
   std::vector<TensorToWrite> entries_;
 };
 
-void add_streams(Bundle& bundle, const std::string& kind, const StreamSet& set) {
+// Consecutive streams of one kind: a layer of a capture under way, or everything that was merged.
+struct Piece {
+  const StreamMoments& blocks;
+  const MomentsView* total;       // null: the blocks added up
+  std::function<void()> release;  // called when its numbers are not needed for now
+};
+
+void add_streams(Bundle& bundle, const std::string& kind, const std::vector<StreamPlace>& places,
+                 const std::vector<Piece>& pieces, const BlockCounts& counts) {
   std::vector<int64_t> layers;
   std::vector<int64_t> heads;
-  for (const StreamPlace& place : set.places) {
+  for (const StreamPlace& place : places) {
     layers.push_back(place.layer);
     heads.push_back(place.head);
   }
   bundle.add(kind + ".layer", layers);
   bundle.add(kind + ".head", heads);
-  bundle.add(kind + ".mean", set.total.mean);
-  bundle.add(kind + ".position", set.total.position);
-  bundle.add(kind + ".products", set.total.products);
-  bundle.add(kind + ".block_mean", set.blocks.mean);
-  bundle.add(kind + ".block_position", set.blocks.position.to(at::kFloat));
-  bundle.add(kind + ".block_products", set.blocks.products.to(at::kFloat));
+  const auto streams = static_cast<int64_t>(places.size());
+  const int64_t d = pieces.front().blocks.d();
+  const int64_t packed = d * (d + 1) / 2;
+  // Piece by piece, so that no more than one is in memory at a time.
+  const auto add = [&](const std::string& name, at::ScalarType type, std::vector<int64_t> shape,
+                       std::function<at::Tensor(const Piece&)> take) {
+    bundle.add(kind + name, type, std::move(shape),
+               [&pieces, type, take = std::move(take)](const ByteSink& write) {
+                 for (const Piece& piece : pieces) {
+                   write(bytes_of(take(piece).to(type).contiguous()));
+                   piece.release();
+                 }
+               });
+  };
+  const auto total = [&counts](const Piece& piece) {
+    return piece.total != nullptr ? *piece.total : total_moments(piece.blocks, counts);
+  };
+  const int64_t blocks = counts.blocks();
+  add(".mean", at::kDouble, {streams, d}, [=](const Piece& p) { return total(p).mean; });
+  add(".position", at::kDouble, {streams, d}, [=](const Piece& p) { return total(p).position; });
+  add(".products", at::kDouble, {streams, packed},
+      [=](const Piece& p) { return total(p).products; });
+  add(".block_mean", at::kDouble, {streams, blocks, d},
+      [](const Piece& p) { return p.blocks.mean; });
+  add(".block_position", at::kFloat, {streams, blocks, d},
+      [](const Piece& p) { return p.blocks.position; });
+  add(".block_products", at::kFloat, {streams, blocks, packed},
+      [](const Piece& p) { return p.blocks.products; });
+}
+
+// What a moments file says beside its streams.
+struct FileHead {
+  const Json& info;
+  const std::vector<DocumentRecord>& documents;
+  const BlockCounts& counts;
+};
+
+struct KindToWrite {
+  std::vector<StreamPlace> places;
+  std::vector<Piece> pieces;
+};
+
+void write_moments(const std::filesystem::path& path, const FileHead& head,
+                   const KindToWrite& queries, const KindToWrite& keys) {
+  Bundle bundle;
+  std::vector<int64_t> index;
+  std::vector<int64_t> digest;
+  std::vector<int64_t> prefix;
+  for (const DocumentRecord& document : head.documents) {
+    index.push_back(document.index);
+    digest.push_back(static_cast<int64_t>(document.digest));
+    prefix.push_back(static_cast<int64_t>(document.prefix_digest));
+  }
+  bundle.add("document.index", index);
+  bundle.add("document.digest", digest);
+  bundle.add("document.prefix_digest", prefix);
+  bundle.add("block.documents", head.counts.documents);
+  bundle.add("block.tokens", head.counts.tokens);
+  bundle.add("block.position_mean", head.counts.position_mean);
+  bundle.add("block.position_scatter", head.counts.position_scatter);
+  add_streams(bundle, "query", queries.places, queries.pieces, head.counts);
+  add_streams(bundle, "key", keys.places, keys.pieces, head.counts);
+  write_safetensors(path, bundle.entries(), {{kInfoKey, head.info.dump()}});
+}
+
+void add_places(std::vector<StreamPlace>& places, int64_t layer,
+                const std::vector<int64_t>& heads) {
+  for (const int64_t head : heads) places.push_back({layer, head});
 }
 
 // Reads tensors of known shape out of a checked file.
@@ -175,54 +246,43 @@ MomentsView total_moments(const StreamMoments& blocks, const BlockCounts& counts
   return {total.mean.contiguous(), total.position.contiguous(), total.products.contiguous()};
 }
 
-CaptureMoments gather_moments(const MomentsCollector& collector, Json info,
-                              std::vector<DocumentRecord> documents) {
+CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer, Json info) {
+  const MomentsCollector::Layer& gathered = collector.layers().at(layer);
+  const LayerStreams& streams = collector.streams().at(layer);
   CaptureMoments moments;
   moments.info = std::move(info);
-  moments.documents = std::move(documents);
-  std::vector<at::Tensor> parts[2][3];
-  for (const auto& [layer, gathered] : collector.layers()) {
-    const LayerStreams& streams = collector.streams().at(layer);
-    moments.counts = gathered.counts;
-    for (const int64_t head : streams.q_heads) moments.queries.places.push_back({layer, head});
-    for (const int64_t head : streams.kv_heads) moments.keys.places.push_back({layer, head});
-    const StreamMoments* kinds[2] = {&gathered.queries, &gathered.keys};
-    for (int kind = 0; kind < 2; ++kind) {
-      parts[kind][0].push_back(kinds[kind]->mean);
-      parts[kind][1].push_back(kinds[kind]->position);
-      parts[kind][2].push_back(kinds[kind]->products);
-    }
-  }
-  StreamSet* sets[2] = {&moments.queries, &moments.keys};
-  for (int kind = 0; kind < 2; ++kind) {
-    sets[kind]->blocks.mean = at::cat(parts[kind][0]);
-    sets[kind]->blocks.position = at::cat(parts[kind][1]);
-    sets[kind]->blocks.products = at::cat(parts[kind][2]);
-    sets[kind]->total = total_moments(sets[kind]->blocks, moments.counts);
-  }
+  moments.counts = gathered.counts;
+  add_places(moments.queries.places, layer, streams.q_heads);
+  add_places(moments.keys.places, layer, streams.kv_heads);
+  moments.queries.blocks = gathered.queries;
+  moments.keys.blocks = gathered.keys;
+  moments.queries.total = total_moments(gathered.queries, gathered.counts);
+  moments.keys.total = total_moments(gathered.keys, gathered.counts);
   return moments;
 }
 
-void write_moments(const std::filesystem::path& path, const CaptureMoments& moments) {
-  Bundle bundle;
-  std::vector<int64_t> index;
-  std::vector<int64_t> digest;
-  std::vector<int64_t> prefix;
-  for (const DocumentRecord& document : moments.documents) {
-    index.push_back(document.index);
-    digest.push_back(static_cast<int64_t>(document.digest));
-    prefix.push_back(static_cast<int64_t>(document.prefix_digest));
+void write_moments(const std::filesystem::path& path, const MomentsCollector& collector,
+                   const Json& info, const std::vector<DocumentRecord>& documents) {
+  KindToWrite queries;
+  KindToWrite keys;
+  for (const auto& [number, layer] : collector.layers()) {
+    const LayerStreams& streams = collector.streams().at(number);
+    add_places(queries.places, number, streams.q_heads);
+    add_places(keys.places, number, streams.kv_heads);
+    const auto release = [&collector, &layer] { collector.release(layer); };
+    queries.pieces.push_back({layer.queries, nullptr, release});
+    keys.pieces.push_back({layer.keys, nullptr, release});
   }
-  bundle.add("document.index", index);
-  bundle.add("document.digest", digest);
-  bundle.add("document.prefix_digest", prefix);
-  bundle.add("block.documents", moments.counts.documents);
-  bundle.add("block.tokens", moments.counts.tokens);
-  bundle.add("block.position_mean", moments.counts.position_mean);
-  bundle.add("block.position_scatter", moments.counts.position_scatter);
-  add_streams(bundle, "query", moments.queries);
-  add_streams(bundle, "key", moments.keys);
-  write_safetensors(path, bundle.entries(), {{kInfoKey, moments.info.dump()}});
+  const BlockCounts& counts = collector.layers().begin()->second.counts;
+  write_moments(path, {info, documents, counts}, queries, keys);
+}
+
+void write_moments(const std::filesystem::path& path, const CaptureMoments& moments) {
+  const auto whole = [](const StreamSet& set) {
+    return KindToWrite{set.places, {{set.blocks, &set.total, [] {}}}};
+  };
+  write_moments(path, {moments.info, moments.documents, moments.counts}, whole(moments.queries),
+                whole(moments.keys));
 }
 
 CaptureMoments read_moments(const std::filesystem::path& path) {

@@ -52,14 +52,16 @@ struct CaptureMoments {
 inline constexpr int kMomentsFormat = 1;
 inline constexpr const char* kMomentsName = "moments.safetensors";
 
-// Joins what a collector gathered; totals are the float64 blocks added in order.
-CaptureMoments gather_moments(const MomentsCollector& collector, Json info,
-                              std::vector<DocumentRecord> documents);
+// One layer of what a collector gathered so far, without documents; blocks are views of it.
+CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer, Json info);
 
 // The moments of all blocks of each stream.
 MomentsView total_moments(const StreamMoments& blocks, const BlockCounts& counts);
 
-// Atomic. Sums of blocks are rounded to float32.
+// Atomic. Sums of blocks are rounded to float32; totals are the float64 blocks added in order. What
+// a collector holds is written layer by layer.
+void write_moments(const std::filesystem::path& path, const MomentsCollector& collector,
+                   const Json& info, const std::vector<DocumentRecord>& documents);
 void write_moments(const std::filesystem::path& path, const CaptureMoments& moments);
 
 // Checks everything it reads; throws InputError naming the file and the tensor or key.

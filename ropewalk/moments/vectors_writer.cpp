@@ -1,7 +1,13 @@
 #include "ropewalk/moments/vectors_writer.h"
 
 #include <arrow/api.h>
-#include <parquet/arrow/writer.h>
+#include <arrow/ipc/writer.h>
+#include <arrow/util/base64.h>
+#include <arrow/util/key_value_metadata.h>
+#include <parquet/arrow/schema.h>
+#include <parquet/column_writer.h>
+#include <parquet/exception.h>
+#include <parquet/file_writer.h>
 
 #include <algorithm>
 #include <utility>
@@ -13,10 +19,11 @@
 namespace ropewalk {
 namespace {
 
-// Memory that a waiting row takes.
+// Memory that a waiting row takes, in a buffer that doubles whenever it is full.
 int64_t row_bytes(int64_t head_dim) {
-  return head_dim * static_cast<int64_t>(sizeof(float)) +
-         static_cast<int64_t>(3 * sizeof(int32_t) + sizeof(std::optional<int32_t>));
+  constexpr int64_t kGrowth = 2;
+  return kGrowth * (head_dim * static_cast<int64_t>(sizeof(float)) +
+                    static_cast<int64_t>(3 * sizeof(int32_t) + sizeof(std::optional<int32_t>)));
 }
 
 std::shared_ptr<arrow::Schema> vectors_schema(int64_t head_dim) {
@@ -33,18 +40,76 @@ std::shared_ptr<arrow::Schema> vectors_schema(int64_t head_dim) {
 std::shared_ptr<parquet::WriterProperties> writer_properties() {
   const std::string vectors = "vector.list.element";
   return parquet::WriterProperties::Builder()
-      .compression(arrow::Compression::ZSTD)
+      .memory_pool(arrow::system_memory_pool())  // gives memory back, where others keep it
+      ->compression(arrow::Compression::ZSTD)
       ->compression_level(1)
       ->disable_dictionary(vectors)
+      ->disable_dictionary("sliding_window")
       ->encoding(vectors, parquet::Encoding::BYTE_STREAM_SPLIT)
       ->disable_statistics(vectors)
       ->build();
 }
 
-std::shared_ptr<arrow::Array> int32_array(const std::vector<int32_t>& values) {
-  return std::make_shared<arrow::Int32Array>(static_cast<int64_t>(values.size()),
-                                             arrow::Buffer::Wrap(values));
+// The file's writer, below Arrow's: that one keeps the levels of its last table for as long as the
+// file is open, which with thousands of files is more memory than the rows that wait.
+std::unique_ptr<parquet::ParquetFileWriter> open_writer(const std::shared_ptr<AppendFile>& file,
+                                                        int64_t head_dim) {
+  const auto schema = vectors_schema(head_dim);
+  const auto properties = writer_properties();
+  std::shared_ptr<parquet::SchemaDescriptor> columns;
+  PARQUET_THROW_NOT_OK(parquet::arrow::ToParquetSchema(schema.get(), *properties, &columns));
+  PARQUET_ASSIGN_OR_THROW(const auto serialized, arrow::ipc::SerializeSchema(*schema));
+  const auto root = std::static_pointer_cast<parquet::schema::GroupNode>(columns->schema_root());
+  const auto metadata = arrow::key_value_metadata(
+      {{"ARROW:schema", arrow::util::base64_encode(std::string_view(*serialized))}});
+  return parquet::ParquetFileWriter::Open(file, root, properties, metadata);
 }
+
+// Definition and repetition levels of a batch of rows, the same for every stream. Every value is
+// there: lists of `head_dim` numbers, none null.
+class Levels {
+ public:
+  explicit Levels(int64_t head_dim) : head_dim_(head_dim) {
+    const auto numbers = static_cast<size_t>(kRows * head_dim);
+    present_.assign(std::max<size_t>(numbers, kRows), 1);
+    elements_.assign(numbers, kElement);
+    repetition_.assign(numbers, 1);
+    for (size_t i = 0; i < numbers; i += static_cast<size_t>(head_dim)) repetition_[i] = 0;
+  }
+
+  void write(parquet::ColumnWriter* column, std::span<const int32_t> values) const {
+    auto* writer = static_cast<parquet::Int32Writer*>(column);
+    for (size_t i = 0; i < values.size(); i += kRows) {
+      const size_t n = std::min<size_t>(kRows, values.size() - i);
+      writer->WriteBatch(static_cast<int64_t>(n), present_.data(), nullptr, values.data() + i);
+    }
+  }
+  void write(parquet::ColumnWriter* column, std::span<const std::optional<int32_t>> values) const {
+    auto* writer = static_cast<parquet::Int32Writer*>(column);
+    std::vector<int16_t> levels;
+    std::vector<int32_t> there;
+    for (const auto& value : values) {
+      levels.push_back(value ? 1 : 0);
+      if (value) there.push_back(*value);
+    }
+    writer->WriteBatch(static_cast<int64_t>(levels.size()), levels.data(), nullptr, there.data());
+  }
+  void write(parquet::ColumnWriter* column, std::span<const float> numbers) const {
+    auto* writer = static_cast<parquet::FloatWriter*>(column);
+    const auto batch = static_cast<size_t>(kRows * head_dim_);
+    for (size_t i = 0; i < numbers.size(); i += batch) {
+      const size_t n = std::min(batch, numbers.size() - i);
+      writer->WriteBatch(static_cast<int64_t>(n), elements_.data(), repetition_.data(),
+                         numbers.data() + i);
+    }
+  }
+
+ private:
+  static constexpr int64_t kRows = 128;
+  static constexpr int16_t kElement = 3;  // optional list, its entries, optional element
+  int64_t head_dim_;
+  std::vector<int16_t> present_, elements_, repetition_;
+};
 
 }  // namespace
 
@@ -52,16 +117,11 @@ std::shared_ptr<arrow::Array> int32_array(const std::vector<int32_t>& values) {
 class VectorsWriter::Stream {
  public:
   Stream(std::filesystem::path path, int64_t head_dim)
-      : path_(std::move(path)),
-        schema_(vectors_schema(head_dim)),
-        file_(std::make_shared<AppendFile>(path_)) {
-    auto arrow_properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
-    auto opened =
-        parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(), file_,
-                                         writer_properties(), std::move(arrow_properties));
-    check(opened.status());
-    writer_ = std::move(opened).ValueUnsafe();
-    check(file_->release());
+      : path_(std::move(path)), file_(std::make_shared<AppendFile>(path_)) {
+    guard([&] {
+      writer_ = open_writer(file_, head_dim);
+      PARQUET_THROW_NOT_OK(file_->release());
+    });
   }
 
   // Parquet's writer completes its file when destroyed; a stream that did not finish must not.
@@ -82,23 +142,27 @@ class VectorsWriter::Stream {
   }
 
   // One row group of all that waits.
-  void write() {
+  void write(int64_t head_dim) {
     if (waiting_.positions.empty()) return;
-    const auto numbers = std::make_shared<arrow::FloatArray>(
-        static_cast<int64_t>(waiting_.vectors.size()), arrow::Buffer::Wrap(waiting_.vectors));
-    const auto vectors = std::make_shared<arrow::FixedSizeListArray>(schema_->field(3)->type(),
-                                                                     waiting_rows(), numbers);
-    const auto table = arrow::Table::Make(
-        schema_, {int32_array(waiting_.buckets), int32_array(waiting_.example_ids),
-                  int32_array(waiting_.positions), vectors, window_array()});
-    check(writer_->WriteTable(*table, waiting_rows()));
-    check(file_->release());
+    const Levels levels(head_dim);
+    guard([&] {
+      parquet::RowGroupWriter* group = writer_->AppendRowGroup();
+      levels.write(group->NextColumn(), std::span<const int32_t>(waiting_.buckets));
+      levels.write(group->NextColumn(), std::span<const int32_t>(waiting_.example_ids));
+      levels.write(group->NextColumn(), std::span<const int32_t>(waiting_.positions));
+      levels.write(group->NextColumn(), std::span<const float>(waiting_.vectors));
+      levels.write(group->NextColumn(), std::span<const std::optional<int32_t>>(waiting_.windows));
+      group->Close();
+      PARQUET_THROW_NOT_OK(file_->release());
+    });
     waiting_ = {};
   }
 
   void close() {
-    check(writer_->Close());
-    check(file_->Close());
+    guard([&] {
+      writer_->Close();
+      PARQUET_THROW_NOT_OK(file_->Close());
+    });
   }
 
  private:
@@ -113,31 +177,22 @@ class VectorsWriter::Stream {
     values.insert(values.end(), more.begin(), more.end());
   }
 
-  std::shared_ptr<arrow::Array> window_array() {
-    arrow::Int32Builder builder;
-    check(builder.Reserve(waiting_rows()));
-    for (const auto& window : waiting_.windows) {
-      if (window) {
-        builder.UnsafeAppend(*window);
-      } else {
-        builder.UnsafeAppendNull();
-      }
+  template <typename Action>
+  void guard(Action action) {
+    try {
+      action();
+    } catch (const parquet::ParquetStatusException& error) {
+      file_->abandon();
+      throw SystemError("{}: {}", path_.string(), error.status().message());
+    } catch (const parquet::ParquetException& error) {
+      file_->abandon();
+      throw SystemError("{}: {}", path_.string(), error.what());
     }
-    std::shared_ptr<arrow::Array> array;
-    check(builder.Finish(&array));
-    return array;
-  }
-
-  void check(const arrow::Status& status) {
-    if (status.ok()) return;
-    file_->abandon();
-    throw SystemError("{}: {}", path_.string(), status.message());
   }
 
   std::filesystem::path path_;
-  std::shared_ptr<arrow::Schema> schema_;
   std::shared_ptr<AppendFile> file_;
-  std::unique_ptr<parquet::arrow::FileWriter> writer_;
+  std::unique_ptr<parquet::ParquetFileWriter> writer_;
   Waiting waiting_;
 };
 
@@ -179,7 +234,7 @@ void VectorsWriter::append(const StreamKey& key, const VectorRows& rows) {
 
 void VectorsWriter::write_out(Stream& stream) {
   waiting_bytes_ -= stream.waiting_rows() * row_bytes(head_dim_);
-  stream.write();
+  stream.write(head_dim_);
 }
 
 // Few large row groups read faster than many small ones, so streams with little to write keep

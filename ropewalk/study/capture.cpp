@@ -1,6 +1,7 @@
 #include "ropewalk/study/capture.h"
 
 #include <charconv>
+#include <chrono>
 
 #include "ropewalk/analysis/analyze_capture.h"
 #include "ropewalk/analysis/summary.h"
@@ -14,6 +15,7 @@
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/forward.h"
 #include "ropewalk/moments/moments_file.h"
+#include "ropewalk/moments/moments_state.h"
 #include "ropewalk/moments/vectors_collector.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/text/tokenizer.h"
@@ -39,6 +41,12 @@ std::optional<Tokenizer> find_tokenizer(const CaptureOptions& options) {
   return std::nullopt;  // a corpus of tokens needs none; select_documents says so where it does
 }
 
+int64_t count_tokens(std::span<const Document> documents) {
+  int64_t tokens = 0;
+  for (const Document& document : documents) tokens += static_cast<int64_t>(document.tokens.size());
+  return tokens;
+}
+
 DocumentSet read_documents(const CaptureOptions& options, const OpenModel& model) {
   const auto corpus = open_corpus(options.corpus);
   const auto tokenizer = find_tokenizer(options);
@@ -56,10 +64,7 @@ DocumentSet read_documents(const CaptureOptions& options, const OpenModel& model
       throw InputError("{}: no document is left for shard {}/{}", options.corpus.string(),
                        options.shard.index, options.shard.count);
     }
-    set.total_tokens = 0;
-    for (const Document& document : set.documents) {
-      set.total_tokens += static_cast<int64_t>(document.tokens.size());
-    }
+    set.total_tokens = count_tokens(set.documents);
   }
   log::info("{} documents, {} tokens; {} shorter ones skipped", set.documents.size(),
             set.total_tokens, set.skipped_short);
@@ -74,6 +79,15 @@ DocumentRecord record(const Document& document) {
   Document prefix = document;
   prefix.tokens.resize(std::min(prefix.tokens.size(), kPrefix));
   return {document.index, number(document), number(prefix)};
+}
+
+// One digest of which documents are to be read.
+std::string documents_digest(const std::vector<DocumentRecord>& records) {
+  Sha256 hash;
+  for (const DocumentRecord& document : records) {
+    hash.update(fmt::format("{}:{:016x}\n", document.index, document.digest));
+  }
+  return hash.hex();
 }
 
 Json describe_capture(const CaptureOptions& options, const OpenModel& model,
@@ -119,14 +133,41 @@ class Collectors : public Collector {
 
 // Whether the standard errors of the headline numbers still exceed the target.
 bool misses_target(const MomentsCollector& collector, const Json& info, double target) {
-  const CheckpointAnalysis analysis =
-      analyze_capture(gather_moments(collector, info, {}), 1, "this capture");
+  CheckpointAnalysis analysis;
+  for (const auto& [layer, moments] : collector.layers()) {
+    CheckpointAnalysis part =
+        analyze_capture(layer_moments(collector, layer, info), 1, "this capture");
+    collector.release(moments);
+    if (analysis.heads.empty()) {
+      analysis = std::move(part);
+    } else {
+      std::move(part.heads.begin(), part.heads.end(), std::back_inserter(analysis.heads));
+    }
+  }
   const HeadlineError error = headline_error(analysis);
   const double worst = std::max(error.mean_r_q_se, error.mean_r_k_se);
   log::info("standard error of mean r_q {:.4f}, of mean r_k {:.4f}", error.mean_r_q_se,
             error.mean_r_k_se);
   return !(worst <= target);  // unknown counts as a miss
 }
+
+// When to save: as often as costs no more than a twentieth of the time.
+class SavePacing {
+ public:
+  bool due() const { return Clock::now() - saved_ >= 20 * cost_; }
+  template <typename Save>
+  void time(Save save) {
+    const auto start = Clock::now();
+    save();
+    saved_ = Clock::now();
+    cost_ = saved_ - start;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point saved_ = Clock::now();
+  Clock::duration cost_{0};
+};
 
 }  // namespace
 
@@ -161,7 +202,10 @@ void capture(const CaptureOptions& options) {
 
   AtomicFolder folder(options.out);
   Collectors collectors;
-  MomentsCollector moments(config, model.heads, options.blocks);
+  const MomentsBytes bytes = moments_bytes(config, model.heads, options.blocks);
+  const int64_t held = bytes.held(model.memory);
+  MomentsCollector moments(config, model.heads, options.blocks,
+                           held < bytes.all ? std::optional(folder.path()) : std::nullopt);
   collectors.add(moments);
   std::optional<VectorsWriter> writer;
   std::optional<VectorsCollector> vectors;
@@ -174,24 +218,38 @@ void capture(const CaptureOptions& options) {
                        {"bucket_size", sampler.bucket_size()}};
   }
 
-  Progress progress("capture", "token-layers", documents.total_tokens * (model.last_layer + 1));
+  std::vector<DocumentRecord> records;
+  for (const Document& document : documents.documents) records.push_back(record(document));
+  Json identity = info;
+  identity["corpus"] = documents_digest(records);
+  const auto state = options.vectors ? std::nullopt : options.state;
+  const int64_t before = state ? restore_state(*state, moments, identity) : 0;
+  const std::span<const Document> unread =
+      std::span(documents.documents).subspan(static_cast<size_t>(before));
+  if (before > 0) log::info("{}: going on after {} documents", options.label, before);
+
+  Progress progress("capture", "token-layers", count_tokens(unread) * (model.last_layer + 1));
   ForwardOptions forward;
   forward.point = options.pre_rope ? CapturePoint::pre_rope : CapturePoint::post_rope;
   forward.memory = model.memory;
+  forward.reserved = held;
   forward.progress = [&](int64_t layer, int64_t tokens) {
     progress.note(fmt::format("layer {}/{}", layer + 1, model.last_layer + 1));
     progress.advance(tokens);
   };
+  if (options.target_se) forward.group_documents = kTargetGroup;
   bool reached = false;
-  if (options.target_se) {
-    forward.group_documents = kTargetGroup;
-    forward.go_on = [&](int64_t) {
-      reached = !misses_target(moments, info, *options.target_se);
-      return !reached;
-    };
-  }
+  SavePacing pacing;
+  forward.go_on = [&](int64_t done) {
+    if (options.target_se) reached = !misses_target(moments, info, *options.target_se);
+    const bool last = before + done == static_cast<int64_t>(documents.documents.size());
+    if (state && !reached && !last && pacing.due()) {
+      pacing.time([&] { save_state(*state, moments, identity, before + done); });
+    }
+    return !reached;
+  };
   const int64_t read =
-      run_forward(config, weights, model.last_layer, documents.documents, collectors, forward);
+      before + run_forward(config, weights, model.last_layer, unread, collectors, forward);
   progress.finish();
   if (options.target_se) {
     const std::string verdict = reached ? "reached after" : "not reached with";
@@ -200,16 +258,12 @@ void capture(const CaptureOptions& options) {
   }
 
   documents.documents.resize(static_cast<size_t>(read));
-  std::vector<DocumentRecord> records;
-  int64_t tokens = 0;
-  for (const Document& document : documents.documents) {
-    records.push_back(record(document));
-    tokens += static_cast<int64_t>(document.tokens.size());
-  }
+  records.resize(static_cast<size_t>(read));
+  const int64_t tokens = count_tokens(documents.documents);
   info["documents"] = read;
   info["tokens"] = tokens;
   if (writer) writer->finish();
-  write_moments(folder.path() / kMomentsName, gather_moments(moments, info, std::move(records)));
+  write_moments(folder.path() / kMomentsName, moments, info, records);
   write_file_atomically(folder.path() / "capture.json", info.dump(2) + "\n");
   folder.commit();
   log::info("{} heads, {} documents, {} tokens in {}", model.heads.size(), read, tokens,

@@ -34,6 +34,9 @@ struct CaptureOptions {
   std::optional<std::string> vectors;  // also write vectors: uniform, log-uniform or all
   double rate = 1;                     // expected tokens a bucket
   int64_t bucket_size = 0;             // tokens; 0: context / 16
+  // Where to save what was gathered so far, now and then, and to go on from where it is there.
+  // Vectors cannot go on: with them a capture starts anew.
+  std::optional<std::filesystem::path> state;
 };
 
 // Runs the corpus through the model and writes `out`: moments.safetensors, capture.json and, where

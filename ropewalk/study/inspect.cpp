@@ -9,6 +9,8 @@
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/layer.h"
 #include "ropewalk/model/memory_plan.h"
+#include "ropewalk/moments/moments_collector.h"
+#include "ropewalk/study/capture.h"
 
 namespace ropewalk {
 namespace {
@@ -98,7 +100,9 @@ Json inspect_model(const OpenModel& model) {
   const WeightReader weights(*model.checkpoint, *model.text.architecture, config, model.last_layer,
                              model.dtype, model.device);
   const int64_t hidden = model.context * config.d_model * weights.element_size();
-  const MemoryNeeds needs = memory_needs(weights, model.last_layer, hidden);
+  MemoryNeeds needs = memory_needs(weights, model.last_layer, hidden);
+  const MomentsBytes moments = moments_bytes(config, model.heads, kDefaultBlocks);
+  needs.reserved = moments.held(model.memory);
   Json json = describe_config(config);
   json["model"] = model.checkpoint->folder().string();
   json["context"] = model.context;
@@ -116,6 +120,8 @@ Json inspect_model(const OpenModel& model) {
       {"budget_bytes", model.memory},
       {"weights_bytes", plan.weights},
       {"weights_streamed", !plan.keep_weights},
+      {"moments_bytes", needs.reserved},
+      {"moments_spooled_bytes", moments.all - needs.reserved},
       {"hidden_bytes_per_document", hidden},
       {"documents_per_group", std::max<int64_t>(1, plan.hidden_budget / hidden)},
       {"activations_bytes", layer_workspace(config, model.context, weights.element_size())},
@@ -162,10 +168,15 @@ std::string format_inspection(const Json& j) {
                    j["weights"]["files"].get<int64_t>(), bytes(j["weights"]["needed_bytes"]),
                    j["dtype"].get<std::string>(), j["device"].get<std::string>()));
   const Json& memory = j["memory"];
-  line("memory", fmt::format("budget {}: {} of weights ({}), {} documents at a time",
-                             bytes(memory["budget_bytes"]), bytes(memory["weights_bytes"]),
-                             memory["weights_streamed"].get<bool>() ? "streamed" : "kept",
-                             memory["documents_per_group"].get<int64_t>()));
+  line("memory",
+       fmt::format("budget {}: {} of weights ({}), {} of moments{}, {} documents at a time",
+                   bytes(memory["budget_bytes"]), bytes(memory["weights_bytes"]),
+                   memory["weights_streamed"].get<bool>() ? "streamed" : "kept",
+                   bytes(memory["moments_bytes"]),
+                   memory["moments_spooled_bytes"] == 0
+                       ? ""
+                       : fmt::format(" (and {} on disk)", bytes(memory["moments_spooled_bytes"])),
+                   memory["documents_per_group"].get<int64_t>()));
   line("", fmt::format("on top: {} for activations, {} for the program",
                        bytes(memory["activations_bytes"]), bytes(memory["program_bytes"])));
   line("cost",

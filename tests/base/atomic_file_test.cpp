@@ -48,9 +48,22 @@ TEST(WriteFileAtomically, WritesAndReplaces) {
   const TemporaryFolder folder;
   write_file_atomically(folder.path() / "a", "one");
   EXPECT_EQ(listing(folder.path()), (Listing{{"a", "one"}}));
-  const std::string_view parts[] = {"t", "", "wo"};
-  write_file_atomically(folder.path() / "a", parts);
+  write_file_atomically(folder.path() / "a", [](const ByteSink& write) {
+    for (const char* part : {"t", "", "wo"}) write(part);
+  });
   EXPECT_EQ(listing(folder.path()), (Listing{{"a", "two"}}));
+}
+
+TEST(WriteFileAtomically, AProducerThatFailsLeavesTheOldFile) {
+  const TemporaryFolder folder;
+  folder.write("a", "old");
+  EXPECT_THROW(write_file_atomically(folder.path() / "a",
+                                     [](const ByteSink& write) {
+                                       write("half");
+                                       throw SystemError("no more");
+                                     }),
+               SystemError);
+  EXPECT_EQ(listing(folder.path()), (Listing{{"a", "old"}}));
 }
 
 TEST(WriteFileAtomically, FullDiskLeavesTheOldFile) {

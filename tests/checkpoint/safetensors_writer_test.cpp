@@ -10,11 +10,21 @@
 namespace ropewalk {
 namespace {
 
+TensorToWrite tensor(const char* name, const char* type, std::vector<int64_t> shape,
+                     const std::string& bytes) {
+  return {name, type, std::move(shape), static_cast<int64_t>(bytes.size()),
+          [bytes](const ByteSink& write) {
+            write(std::string_view(bytes).substr(0, 3));
+            write(std::string_view(bytes).substr(3));
+          }};
+}
+
 TEST(SafetensorsWriter, WritesWhatTheReaderReads) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "a.safetensors";
-  write_safetensors(path, {{"b", "F64", {2}, "0123456789abcdef"}, {"a", "F32", {1, 1}, "WXYZ"}},
-                    {{"version", "1"}, {"note", "\"quoted\"\n"}});
+  write_safetensors(
+      path, {tensor("b", "F64", {2}, "0123456789abcdef"), tensor("a", "F32", {1, 1}, "WXYZ")},
+      {{"version", "1"}, {"note", "\"quoted\"\n"}});
   const SafetensorsFile file(path);
   const auto bytes_of = [&](const char* name) {
     const StoredTensor& tensor = file.tensors().at(name);
@@ -33,9 +43,17 @@ TEST(SafetensorsWriter, EqualInputGivesEqualBytes) {
   const TemporaryFolder folder;
   const std::map<std::string, std::string> metadata{{"z", "1"}, {"a", "2"}};
   for (const char* name : {"1", "2"}) {
-    write_safetensors(folder.path() / name, {{"w", "F32", {1}, "1234"}}, metadata);
+    write_safetensors(folder.path() / name, {tensor("w", "F32", {1}, "1234")}, metadata);
   }
   EXPECT_EQ(read_text_file(folder.path() / "1", 1000), read_text_file(folder.path() / "2", 1000));
+}
+
+TEST(SafetensorsWriter, RefusesATensorOfAnotherSize) {
+  const TemporaryFolder folder;
+  TensorToWrite short_one = tensor("w", "F32", {1}, "1234");
+  short_one.bytes = 8;
+  EXPECT_THROW(write_safetensors(folder.path() / "a", {short_one}, {}), std::logic_error);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(SafetensorsWriter, NothingAtAll) {

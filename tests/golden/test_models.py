@@ -177,10 +177,11 @@ def test_metadata_and_columns(bench):
     config = MODELS[name].config
     out = bench.capture(bench.folder(name), SLIDING)
     metadata = json.loads((out / "capture.json").read_text())
-    assert metadata["layers"] == config["num_hidden_layers"]
-    assert metadata["n_q_heads"] == config["num_attention_heads"]
-    assert metadata["n_kv_heads"] == config["num_key_value_heads"]
-    assert metadata["head_dim"] == config["head_dim"]
+    shape = metadata["config"]
+    assert shape["layers"] == config["num_hidden_layers"]
+    assert shape["n_q_heads"] == config["num_attention_heads"]
+    assert shape["n_kv_heads"] == config["num_key_value_heads"]
+    assert shape["head_dim"] == config["head_dim"]
     assert metadata["context"] == CONTEXT
     assert metadata["dtype"] == "float32"
     for layer, kind in enumerate(config["layer_types"]):
@@ -289,7 +290,6 @@ def test_header_without_padding(bench, tmp_path):
     assert error <= 1e-4, stream
 
 
-@pytest.mark.xfail(reason="writing every vector holds more than is announced: 377 MB against 245 MB", strict=False)
 def test_memory_budget(bench, tmp_path):
     """A budget far below the weights: the same bits, within the budget and what `inspect` announces."""
     folder = tiny_models.write(tiny_models.big_llama(), tmp_path / "model")

@@ -44,9 +44,11 @@ TEST(MemoryPlan, NamesTheLeastThatWorks) {
     plan_memory(kNeeds, 349);
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(),
-                 "--memory 349 B is too small: one layer's weights (300 B) and one document (50 B) "
-                 "need 350 B");
+    EXPECT_STREQ(
+        error.what(),
+        "--memory 349 B is too small: one layer's weights (300 B), its moments (0 B) and one "
+        "document (50 B) "
+        "need 350 B");
   }
 }
 

@@ -41,14 +41,12 @@ TinyCheckpoint::TinyCheckpoint()
 
 TinyCheckpoint::Opened TinyCheckpoint::open() {
   std::vector<TensorToWrite> stored;
-  std::vector<at::Tensor> kept;
   for (const auto& [name, tensor] : tensors) {
-    kept.push_back(tensor.contiguous());
-    stored.push_back(
-        {name,
-         std::string(stored_name(tensor.scalar_type())),
-         tensor.sizes().vec(),
-         {static_cast<const char*>(kept.back().const_data_ptr()), kept.back().nbytes()}});
+    const at::Tensor kept = tensor.contiguous();
+    const std::string bytes(static_cast<const char*>(kept.const_data_ptr()), kept.nbytes());
+    stored.push_back({name, std::string(stored_name(tensor.scalar_type())), tensor.sizes().vec(),
+                      static_cast<int64_t>(bytes.size()),
+                      [bytes](const ByteSink& write) { write(bytes); }});
   }
   write_safetensors(folder_.path() / "model.safetensors", stored, {});
   folder_.write("config.json", config.dump());

@@ -1,0 +1,35 @@
+#include "ropewalk/base/scratch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ropewalk/base/error.h"
+#include "tests/temporary_folder.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr int64_t kSize = 1 << 20;
+
+TEST(Scratch, KeepsWhatLeftMemory) {
+  const TemporaryFolder folder;
+  for (const bool file : {false, true}) {
+    const Scratch scratch(kSize, file ? std::optional(folder.path()) : std::nullopt);
+    std::byte* data = scratch.data();
+    EXPECT_TRUE(std::all_of(data, data + kSize, [](std::byte b) { return b == std::byte{0}; }));
+    std::fill(data, data + kSize, std::byte{7});
+    scratch.release(100, kSize - 100);
+    EXPECT_TRUE(std::all_of(data, data + kSize, [](std::byte b) { return b == std::byte{7}; }));
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "the file has no name";
+  }
+}
+
+TEST(Scratch, RefusesWhatTheDiskCannotHold) {
+  const TemporaryFolder folder;
+  EXPECT_THROW(Scratch(int64_t{1} << 60, folder.path()), SystemError);
+  EXPECT_THROW(Scratch(kSize, folder.path() / "absent"), SystemError);
+}
+
+}  // namespace
+}  // namespace ropewalk
