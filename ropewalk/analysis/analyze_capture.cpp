@@ -67,6 +67,7 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   CheckpointAnalysis analysis;
   analysis.model = moments.info.value("model", "");
   analysis.label = moments.info.value("label", "");
+  analysis.random = moments.info.contains("random");
   analysis.last_layer = facts.n_layers - 1;
   analysis.blocks = moments.blocks();
   for (const DocumentRecord& document : moments.documents) {

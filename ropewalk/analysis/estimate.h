@@ -41,6 +41,7 @@ struct CheckpointAnalysis {
   std::string label;
   std::string phase;
   int64_t order = 0;
+  bool random = false;              // fresh weights: a baseline beside the run
   int64_t last_layer = 0;           // the model's highest layer index
   std::vector<HeadAnalysis> heads;  // by layer, then head
   // Which documents were read and in which of how many blocks each lies: two checkpoints are paired

@@ -23,6 +23,12 @@ std::string field(const std::string& text) {
   return quoted + '"';
 }
 
+// Names joined by ';'.
+std::string flags(const CheckpointAnalysis& checkpoint, const std::string& own) {
+  if (!checkpoint.random) return own;
+  return own.empty() ? kRandomWeights : own + ';' + kRandomWeights;
+}
+
 }  // namespace
 
 std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints) {
@@ -44,7 +50,7 @@ std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints) 
                        pc, number(c.explained_variance[pc].value), number(c.r_q[pc].value),
                        number(c.r_k[pc].value), number(c.r_q[pc].se), number(c.r_k[pc].se),
                        number(c.explained_variance[pc].se), head_class, number(c.pc0_stability),
-                       head.n_q, head.n_k, c.block_sizes.size(), c.flags[pc]);
+                       head.n_q, head.n_k, c.block_sizes.size(), flags(checkpoint, c.flags[pc]));
       }
     }
   }

@@ -64,10 +64,10 @@ void add_depth(Json& into, const CheckpointAnalysis& checkpoint) {
 
 Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
   const auto blocks = static_cast<double>(all.block_sizes.size());
-  Json json{{"label", checkpoint.label},        {"phase", checkpoint.phase},
-            {"order", checkpoint.order},        {"documents", checkpoint.documents.size()},
-            {"heads", checkpoint.heads.size()}, {"blocks", all.block_sizes.size()},
-            {"few_blocks", blocks < kFewBlocks}};
+  Json json{{"label", checkpoint.label},         {"phase", checkpoint.phase},
+            {"order", checkpoint.order},         {"documents", checkpoint.documents.size()},
+            {"heads", checkpoint.heads.size()},  {"blocks", all.block_sizes.size()},
+            {"few_blocks", blocks < kFewBlocks}, {"random", checkpoint.random}};
   json["t95"] = blocks >= 2 ? Json(student_t_95(blocks - 1)) : Json();
   return json;
 }
@@ -91,8 +91,11 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints) {
               make_group(checkpoint, [](const HeadAnalysis& h) { return !h.rope; }));
     add_depth(json, checkpoint);
   }
-  for (size_t i = 1; i < checkpoints.size(); ++i) {
-    json["differences"].push_back(compare_checkpoints(checkpoints[i - 1], checkpoints[i]));
+  const CheckpointAnalysis* before = nullptr;
+  for (const CheckpointAnalysis& checkpoint : checkpoints) {
+    if (checkpoint.random) continue;  // not a step of the run
+    if (before != nullptr) json["differences"].push_back(compare_checkpoints(*before, checkpoint));
+    before = &checkpoint;
   }
   return json;
 }

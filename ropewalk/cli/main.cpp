@@ -41,6 +41,8 @@ int run(int argc, char** argv) {
     ropewalk::log::set_level(quiet ? ropewalk::log::Level::error
                                    : ropewalk::log::parse_level(level));
   });
+  ropewalk::cli::add_run(app);
+  ropewalk::cli::add_demo(app);
   ropewalk::cli::add_inspect(app);
   ropewalk::cli::add_capture(app);
   ropewalk::cli::add_analyze(app);

@@ -37,9 +37,13 @@ ModelOptions ModelArguments::settle() const {
   }
   ModelOptions settled = options;
   if (!memory.empty()) settled.memory = parse_bytes(memory, "--memory");
+  set_up_torch(threads);
+  return settled;
+}
+
+void set_up_torch(int threads) {
   if (threads > 0) at::set_num_threads(threads);
   use_exact_float32();
-  return settled;
 }
 
 }  // namespace ropewalk::cli

@@ -20,6 +20,9 @@ struct ModelArguments {
   ModelOptions settle() const;
 };
 
+// Threads (0: all cores) and exact float32, before anything is computed.
+void set_up_torch(int threads);
+
 void add_model_arguments(CLI::App& verb, ModelArguments& arguments);
 
 }  // namespace ropewalk::cli

@@ -49,6 +49,7 @@ struct ModelConfig {
   bool parallel_residual = false;  // attention and MLP both read the layer's input
   double attention_scale = 0;
   double embedding_scale = 1;
+  double initializer_range = 0.02;  // of fresh weights
 
   // Queries times 1 + beta * log(1 + floor(t / original_context)), after RoPE (ministral3).
   struct QueryScaling {

@@ -55,13 +55,14 @@ at::Tensor split_fused(const at::Tensor& source, int64_t heads, bool only_qk) {
 
 WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& architecture,
                            const ModelConfig& config, int64_t last_layer, at::ScalarType dtype,
-                           at::Device device)
+                           at::Device device, const std::optional<RandomWeights>& random)
     : checkpoint_(checkpoint),
       architecture_(architecture),
       config_(config),
       last_layer_(last_layer),
       dtype_(dtype),
-      device_(device) {
+      device_(device),
+      random_(random) {
   // Where a library puts the language model inside a larger one, and whether it was saved with a
   // head.
   static constexpr std::array<const char*, 5> kPrefixes{
@@ -134,8 +135,9 @@ LayerWeights WeightReader::load(int64_t layer) const {
     int64_t row = 0;
     for (const TensorSpec& part : needed) {
       if (part.destination != spec.destination) continue;
-      const TensorView view = checkpoint_.tensor(layer_prefix(layer) + part.name);
-      at::Tensor source = view_of(view);
+      const std::string name = layer_prefix(layer) + part.name;
+      const TensorView view = checkpoint_.tensor(name);
+      at::Tensor source = random_ ? random_->tensor(name, part.shape) : view_of(view);
       if (part.fused_heads > 0) source = split_fused(source, part.fused_heads, only_qk);
       const int64_t count = rows_of(part, only_qk);
       (shape.empty() ? whole : whole.slice(0, row, row + count)).copy_(source);
@@ -149,6 +151,21 @@ LayerWeights WeightReader::load(int64_t layer) const {
 }
 
 at::Tensor WeightReader::embed(std::span<const int32_t> tokens) const {
+  for (const int32_t token : tokens) {
+    if (token < 0 || token >= config_.embedding_rows) {
+      throw InputError("token id {} is outside the model's vocabulary of {}", token,
+                       config_.embedding_rows);
+    }
+  }
+  at::Tensor hidden = (random_ ? random_->embedding(tokens) : stored_rows(tokens)).to(dtype_);
+  if (config_.embedding_scale != 1) {
+    // The scale itself is rounded to the model's dtype, as in training.
+    hidden = hidden * at::full({}, config_.embedding_scale, hidden.options());
+  }
+  return hidden.to(device_);
+}
+
+at::Tensor WeightReader::stored_rows(std::span<const int32_t> tokens) const {
   const TensorView view = checkpoint_.tensor(prefix_ + std::string(architecture_.embedding));
   const at::Tensor table = view_of(view);
   const auto row_bytes = static_cast<size_t>(view.info->bytes / view.info->shape[0]);
@@ -156,20 +173,11 @@ at::Tensor WeightReader::embed(std::span<const int32_t> tokens) const {
       at::empty({static_cast<int64_t>(tokens.size()), config_.d_model}, table.options());
   auto* destination = static_cast<std::byte*>(rows.data_ptr());
   for (const int32_t token : tokens) {
-    if (token < 0 || token >= config_.embedding_rows) {
-      throw InputError("token id {} is outside the model's vocabulary of {}", token,
-                       config_.embedding_rows);
-    }
     std::memcpy(destination, view.data() + static_cast<size_t>(token) * row_bytes, row_bytes);
     destination += row_bytes;
   }
   view.shard->file().release(view.info->offset, view.info->bytes);
-  at::Tensor hidden = rows.to(dtype_);
-  if (config_.embedding_scale != 1) {
-    // The scale itself is rounded to the model's dtype, as in training.
-    hidden = hidden * at::full({}, config_.embedding_scale, hidden.options());
-  }
-  return hidden.to(device_);
+  return rows;
 }
 
 }  // namespace ropewalk

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "ropewalk/checkpoint/checkpoint.h"
 #include "ropewalk/kernels/torch.h"
 #include "ropewalk/model/config.h"
+#include "ropewalk/model/random_weights.h"
 
 namespace ropewalk {
 
@@ -54,10 +56,11 @@ struct Architecture;
 class WeightReader {
  public:
   // Checks that every tensor the layers 0 … last_layer need is there with the right shape; of
-  // last_layer only what queries and keys need.
+  // last_layer only what queries and keys need. With `random`, the checkpoint says which tensors
+  // there are, and their values are fresh.
   WeightReader(const Checkpoint& checkpoint, const Architecture& architecture,
                const ModelConfig& config, int64_t last_layer, at::ScalarType dtype,
-               at::Device device);
+               at::Device device, const std::optional<RandomWeights>& random = std::nullopt);
 
   // Rows of the embedding table, scaled: [tokens, d_model].
   at::Tensor embed(std::span<const int32_t> tokens) const;
@@ -75,6 +78,7 @@ class WeightReader {
  private:
   std::string layer_prefix(int64_t layer) const;
   std::vector<TensorSpec> specs(int64_t layer) const;
+  at::Tensor stored_rows(std::span<const int32_t> tokens) const;
   void check_shape(const std::string& name, const std::vector<int64_t>& shape) const;
 
   const Checkpoint& checkpoint_;
@@ -83,6 +87,7 @@ class WeightReader {
   int64_t last_layer_;
   at::ScalarType dtype_;
   at::Device device_;
+  std::optional<RandomWeights> random_;
   std::string prefix_;  // of all names, e.g. "model."
 };
 

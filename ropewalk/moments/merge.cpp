@@ -10,7 +10,7 @@ namespace {
 
 // Fields of info that must agree.
 constexpr const char* kAgreeing[] = {"format",  "model", "weights", "config", "tokenizer",
-                                     "context", "dtype", "point",   "label"};
+                                     "context", "dtype", "point",   "label",  "random"};
 
 std::string shorten(std::string text) {
   constexpr size_t kLimit = 60;
@@ -126,6 +126,7 @@ CaptureMoments merge_moments(std::vector<NamedMoments> inputs) {
             [](const DocumentRecord& a, const DocumentRecord& b) { return a.index < b.index; });
   merged.info["documents"] = merged.counts.total_documents();
   merged.info["tokens"] = merged.counts.total_tokens();
+  merged.info["corpus"] = documents_digest(merged.documents);
   merged.info.erase("shard");
   return merged;
 }

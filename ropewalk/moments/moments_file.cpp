@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/hash.h"
 #include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/checkpoint/safetensors_writer.h"
 
@@ -226,6 +227,14 @@ BlockCounts read_counts(const Unbundle& file, const std::string& path) {
 }
 
 }  // namespace
+
+std::string documents_digest(const std::vector<DocumentRecord>& documents) {
+  Sha256 hash;
+  for (const DocumentRecord& document : documents) {
+    hash.update(fmt::format("{}:{:016x}\n", document.index, document.digest));
+  }
+  return hash.hex();
+}
 
 int64_t StreamSet::find(const StreamPlace& place) const {
   const auto found = std::lower_bound(places.begin(), places.end(), place);

@@ -20,6 +20,9 @@ struct DocumentRecord {
   bool operator==(const DocumentRecord&) const = default;
 };
 
+// One digest of which documents were read.
+std::string documents_digest(const std::vector<DocumentRecord>& documents);
+
 // A stream's place in the model.
 struct StreamPlace {
   int64_t layer = 0;

@@ -35,7 +35,9 @@ fs::path moments_path(const fs::path& capture) {
   return capture / kMomentsName;
 }
 
-CheckpointAnalysis analyze_one(const fs::path& folder, const AnalyzeOptions& options) {
+}  // namespace
+
+CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& options) {
   if (!use_moments(folder, options.from)) {
     return analyze_vectors(folder, options.components, options.kv_group);
   }
@@ -43,7 +45,11 @@ CheckpointAnalysis analyze_one(const fs::path& folder, const AnalyzeOptions& opt
   return analyze_capture(read_moments(path), options.components, path.string());
 }
 
-}  // namespace
+void write_tables(const fs::path& table, const std::vector<CheckpointAnalysis>& checkpoints) {
+  write_file_atomically(table, format_qk_table(checkpoints));
+  write_file_atomically(table.parent_path() / "summary.json",
+                        summarize(checkpoints).dump(2) + "\n");
+}
 
 void analyze(const AnalyzeOptions& options) {
   std::vector<CheckpointAnalysis> checkpoints;
@@ -51,7 +57,7 @@ void analyze(const AnalyzeOptions& options) {
   Progress progress("analyze", "captures", static_cast<int64_t>(options.captures.size()));
   for (const fs::path& folder : options.captures) {
     throw_if_interrupted();
-    CheckpointAnalysis analysis = analyze_one(folder, options);
+    CheckpointAnalysis analysis = analyze_folder(folder, options);
     analysis.order = static_cast<int64_t>(checkpoints.size());
     if (analysis.label.empty())
       analysis.label = fs::absolute(folder).lexically_normal().filename().string();
@@ -66,8 +72,7 @@ void analyze(const AnalyzeOptions& options) {
   const fs::path out = fs::absolute(options.out);
   std::error_code error;
   fs::create_directories(out.parent_path(), error);
-  write_file_atomically(out, format_qk_table(checkpoints));
-  write_file_atomically(out.parent_path() / "summary.json", summarize(checkpoints).dump(2) + "\n");
+  write_tables(out, checkpoints);
   log::info("{} and summary.json: {} checkpoints", options.out.string(), checkpoints.size());
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ropewalk/analysis/estimate.h"
+
 namespace ropewalk {
 
 struct AnalyzeOptions {
@@ -18,6 +20,13 @@ struct AnalyzeOptions {
 
 // Writes qk.csv and summary.json from captures.
 void analyze(const AnalyzeOptions& options);
+
+// Its two halves: the analysis of one capture, and the tables of several. summary.json goes beside
+// `table`.
+CheckpointAnalysis analyze_folder(const std::filesystem::path& capture,
+                                  const AnalyzeOptions& options);
+void write_tables(const std::filesystem::path& table,
+                  const std::vector<CheckpointAnalysis>& checkpoints);
 
 // Joins captures of one model on different documents into a new folder.
 void merge_captures(const std::vector<std::filesystem::path>& captures,

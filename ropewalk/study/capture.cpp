@@ -81,13 +81,19 @@ DocumentRecord record(const Document& document) {
   return {document.index, number(document), number(prefix)};
 }
 
-// One digest of which documents are to be read.
-std::string documents_digest(const std::vector<DocumentRecord>& records) {
-  Sha256 hash;
-  for (const DocumentRecord& document : records) {
-    hash.update(fmt::format("{}:{:016x}\n", document.index, document.digest));
-  }
-  return hash.hex();
+TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model) {
+  TokenSamplerOptions sampling;
+  sampling.mode = parse_token_sampling(options.vectors.value_or("uniform"));
+  sampling.rate = options.rate;
+  sampling.context = model.context;
+  sampling.bucket_size = options.bucket_size;
+  return TokenSampler(sampling);
+}
+
+std::vector<DocumentRecord> make_records(const std::vector<Document>& documents) {
+  std::vector<DocumentRecord> records;
+  for (const Document& document : documents) records.push_back(record(document));
+  return records;
 }
 
 Json describe_capture(const CaptureOptions& options, const OpenModel& model,
@@ -98,7 +104,7 @@ Json describe_capture(const CaptureOptions& options, const OpenModel& model,
             {"ropewalk", version()},
             {"model", fs::absolute(options.model.model).lexically_normal().filename().string()},
             {"label", options.label},
-            {"weights", model.checkpoint->fingerprint()},
+            {"weights", model.fingerprint()},
             {"config", describe_config(model.text.config)},
             {"dtype", dtype_name(model.dtype)},
             {"device", model.device.is_cuda() ? "cuda" : "cpu"},
@@ -109,7 +115,14 @@ Json describe_capture(const CaptureOptions& options, const OpenModel& model,
             {"skipped_short", documents.skipped_short},
             {"tokenizer", documents.tokenizer_digest},
             {"blocks", options.blocks}};
+  if (model.random) json["random"] = model.random->seed();
   if (options.shard.count > 1) json["shard"] = {options.shard.index, options.shard.count};
+  if (options.vectors) {
+    const TokenSampler sampler = make_sampler(options, model);
+    json["vectors"] = {{"sampling", *options.vectors},
+                       {"rate", sampler.rate()},
+                       {"bucket_size", sampler.bucket_size()}};
+  }
   return json;
 }
 
@@ -183,21 +196,28 @@ Shard parse_shard(const std::string& text) {
   throw UsageError("--shard '{}' is not i/n with i from 0 to n - 1, for example 0/4", text);
 }
 
+Json capture_identity(const CaptureOptions& options, const OpenModel& model,
+                      const DocumentSet& documents) {
+  Json identity = describe_capture(options, model, documents);
+  for (const char* key : {"ropewalk", "model", "skipped_short"}) identity.erase(key);
+  identity["corpus"] = documents_digest(make_records(documents.documents));
+  return identity;
+}
+
 void capture(const CaptureOptions& options) {
-  // With a target, how many documents are read before asking again; as many as give a usable error.
-  constexpr int64_t kTargetGroup = 8;
   refuse_used_folder(options.out);
   const OpenModel model = open_model(options.model);
+  make_sampler(options, model);  // refuses wrong options before the corpus is read
+  capture_documents(options, model, read_documents(options, model));
+}
+
+void capture_documents(const CaptureOptions& options, const OpenModel& model,
+                       const DocumentSet& documents) {
+  // With a target, how many documents are read before asking again; as many as give a usable error.
+  constexpr int64_t kTargetGroup = 8;
   const ModelConfig& config = model.text.config;
-  TokenSamplerOptions sampling;
-  sampling.mode = parse_token_sampling(options.vectors.value_or("uniform"));
-  sampling.rate = options.rate;
-  sampling.context = model.context;
-  sampling.bucket_size = options.bucket_size;
-  const TokenSampler sampler(sampling);
-  const WeightReader weights(*model.checkpoint, *model.text.architecture, config, model.last_layer,
-                             model.dtype, model.device);
-  DocumentSet documents = read_documents(options, model);
+  const WeightReader weights = model.weights();
+  const TokenSampler sampler = make_sampler(options, model);
   Json info = describe_capture(options, model, documents);
 
   AtomicFolder folder(options.out);
@@ -213,22 +233,16 @@ void capture(const CaptureOptions& options) {
     writer.emplace(folder.path(), config.d_head, kVectorsBuffer);
     vectors.emplace(config, model.heads, model.context, sampler, *writer);
     collectors.add(*vectors);
-    info["vectors"] = {{"sampling", *options.vectors},
-                       {"rate", sampler.rate()},
-                       {"bucket_size", sampler.bucket_size()}};
   }
 
-  std::vector<DocumentRecord> records;
-  for (const Document& document : documents.documents) records.push_back(record(document));
-  Json identity = info;
-  identity["corpus"] = documents_digest(records);
   const auto state = options.vectors ? std::nullopt : options.state;
+  const Json identity = state ? capture_identity(options, model, documents) : Json();
   const int64_t before = state ? restore_state(*state, moments, identity) : 0;
   const std::span<const Document> unread =
       std::span(documents.documents).subspan(static_cast<size_t>(before));
   if (before > 0) log::info("{}: going on after {} documents", options.label, before);
 
-  Progress progress("capture", "token-layers", count_tokens(unread) * (model.last_layer + 1));
+  Progress progress(options.title, "token-layers", count_tokens(unread) * (model.last_layer + 1));
   ForwardOptions forward;
   forward.point = options.pre_rope ? CapturePoint::pre_rope : CapturePoint::post_rope;
   forward.memory = model.memory;
@@ -257,15 +271,18 @@ void capture(const CaptureOptions& options) {
     info["target_se"] = {{"value", *options.target_se}, {"reached", reached}};
   }
 
-  documents.documents.resize(static_cast<size_t>(read));
-  records.resize(static_cast<size_t>(read));
-  const int64_t tokens = count_tokens(documents.documents);
+  const std::vector<Document> done(documents.documents.begin(), documents.documents.begin() + read);
+  const std::vector<DocumentRecord> records = make_records(done);
+  const int64_t tokens = count_tokens(done);
   info["documents"] = read;
   info["tokens"] = tokens;
+  info["corpus"] = documents_digest(records);
   if (writer) writer->finish();
   write_moments(folder.path() / kMomentsName, moments, info, records);
   write_file_atomically(folder.path() / "capture.json", info.dump(2) + "\n");
   folder.commit();
+  std::error_code ignored;
+  if (state) fs::remove(*state, ignored);
   log::info("{} heads, {} documents, {} tokens in {}", model.heads.size(), read, tokens,
             options.out.string());
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ropewalk/study/open_model.h"
+#include "ropewalk/text/documents.h"
 
 namespace ropewalk {
 
@@ -34,6 +35,7 @@ struct CaptureOptions {
   std::optional<std::string> vectors;  // also write vectors: uniform, log-uniform or all
   double rate = 1;                     // expected tokens a bucket
   int64_t bucket_size = 0;             // tokens; 0: context / 16
+  std::string title = "capture";       // of the progress bar
   // Where to save what was gathered so far, now and then, and to go on from where it is there.
   // Vectors cannot go on: with them a capture starts anew.
   std::optional<std::filesystem::path> state;
@@ -42,5 +44,14 @@ struct CaptureOptions {
 // Runs the corpus through the model and writes `out`: moments.safetensors, capture.json and, where
 // asked for, vectors/. `out` appears only when everything is in it.
 void capture(const CaptureOptions& options);
+
+// The part of `capture` that follows opening and reading, for a study whose checkpoints share
+// documents. `out` must not exist.
+void capture_documents(const CaptureOptions& options, const OpenModel& model,
+                       const DocumentSet& documents);
+
+// What capture.json must say for a finished capture to be the one these arguments ask for.
+Json capture_identity(const CaptureOptions& options, const OpenModel& model,
+                      const DocumentSet& documents);
 
 }  // namespace ropewalk

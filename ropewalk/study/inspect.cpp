@@ -97,8 +97,7 @@ Json describe_config(const ModelConfig& config) {
 
 Json inspect_model(const OpenModel& model) {
   const ModelConfig& config = model.text.config;
-  const WeightReader weights(*model.checkpoint, *model.text.architecture, config, model.last_layer,
-                             model.dtype, model.device);
+  const WeightReader weights = model.weights();
   const int64_t hidden = model.context * config.d_model * weights.element_size();
   MemoryNeeds needs = memory_needs(weights, model.last_layer, hidden);
   const MomentsBytes moments = moments_bytes(config, model.heads, kDefaultBlocks);

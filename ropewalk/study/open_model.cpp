@@ -4,6 +4,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/checkpoint/config_overrides.h"
 #include "ropewalk/model/device.h"
 
 namespace ropewalk {
@@ -11,7 +12,7 @@ namespace ropewalk {
 OpenModel open_model(const ModelOptions& options) {
   OpenModel model;
   model.checkpoint = std::make_unique<Checkpoint>(options.model);
-  model.text = read_text_model(model.checkpoint->config());
+  model.text = read_text_model(override_config(model.checkpoint->config(), options.config));
   const ModelConfig& config = model.text.config;
 
   model.device = parse_device(options.device);
@@ -46,7 +47,16 @@ OpenModel open_model(const ModelOptions& options) {
   for (const QueryHead& head : model.heads) {
     model.last_layer = std::max<int64_t>(model.last_layer, head.layer);
   }
+  if (options.random) model.random.emplace(*options.random, config);
   return model;
+}
+
+WeightReader OpenModel::weights() const {
+  return {*checkpoint, *text.architecture, text.config, last_layer, dtype, device, random};
+}
+
+std::string OpenModel::fingerprint() const {
+  return random ? fmt::format("random:{}", random->seed()) : checkpoint->fingerprint();
 }
 
 }  // namespace ropewalk

@@ -25,6 +25,8 @@ struct ModelOptions {
   std::string device = "auto";
   std::string dtype = "auto";
   std::optional<int64_t> memory;  // bytes; default: four fifths of what is free
+  Json config = Json::object();   // overrides of config.json
+  std::optional<int64_t> random;  // seed: fresh weights instead of the checkpoint's
 };
 
 // An opened checkpoint with everything settled that does not depend on the text.
@@ -38,6 +40,12 @@ struct OpenModel {
   at::Device device = at::kCPU;
   at::ScalarType dtype = at::kFloat;
   int64_t memory = 0;  // bytes
+  std::optional<RandomWeights> random;
+
+  // Reads what the measured heads need. The model must outlive it.
+  WeightReader weights() const;
+  // Identifies the weights.
+  std::string fingerprint() const;
 };
 
 OpenModel open_model(const ModelOptions& options);

@@ -80,6 +80,8 @@ ModelConfig read_common(const ConfigFile& config, const CommonDefaults& defaults
                      defaults.norm_eps_key, model.norm_eps);
   }
   model.activation = parse_activation(config, defaults);
+  if (config.has("initializer_range"))
+    model.initializer_range = config.positive("initializer_range");
   model.attention_scale = 1 / std::sqrt(static_cast<double>(model.d_head));
   model.layers.resize(static_cast<size_t>(model.n_layers));
   return model;

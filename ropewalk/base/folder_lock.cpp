@@ -1,0 +1,58 @@
+#include "ropewalk/base/folder_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <string>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
+
+namespace ropewalk {
+namespace {
+
+std::string describe_self() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  std::array<char, 64> when{};
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  std::strftime(when.data(), when.size(), "%Y-%m-%d %H:%M:%S UTC", ::gmtime_r(&now, &utc));
+  return fmt::format("process {} on {}, since {}", ::getpid(), host.data(), when.data());
+}
+
+}  // namespace
+
+FolderLock::FolderLock(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw SystemError("{}: cannot create folder: {}", folder.string(), error.message());
+  const std::filesystem::path path = folder / ".lock";
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file_ < 0) throw SystemError("{}: cannot create: {}", path.string(), std::strerror(errno));
+  if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    const int why = errno;
+    std::array<char, 400> holder{};
+    const ssize_t size = ::pread(file_, holder.data(), holder.size() - 1, 0);
+    ::close(file_);
+    if (why != EWOULDBLOCK) {
+      throw SystemError("{}: cannot lock: {}", path.string(), std::strerror(why));
+    }
+    throw UsageError("{}: is in use by {}; wait for it, or name another folder", folder.string(),
+                     size > 0 ? printable(holder.data()) : std::string("another process"));
+  }
+  const std::string self = describe_self();
+  // Only for the message above: a failure to write it changes nothing.
+  if (::ftruncate(file_, 0) == 0) {
+    [[maybe_unused]] const ssize_t written = ::pwrite(file_, self.data(), self.size(), 0);
+  }
+}
+
+FolderLock::~FolderLock() { ::close(file_); }
+
+}  // namespace ropewalk

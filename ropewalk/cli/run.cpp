@@ -1,0 +1,58 @@
+#include "ropewalk/study/run.h"
+
+#include <fmt/format.h>
+
+#include "ropewalk/cli/options.h"
+#include "ropewalk/cli/verbs.h"
+
+namespace ropewalk::cli {
+namespace {
+
+struct Arguments {
+  RunOptions run;
+  bool dry_run = false;
+  int threads = 0;
+};
+
+void add_run_options(CLI::App& verb, Arguments& arguments) {
+  verb.add_option("--out", arguments.run.out, "Results folder [default: out/NAME]");
+  verb.add_option("--format", arguments.run.formats,
+                  "Of the figures: png, svg, pdf, several with commas; json: only specifications")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"png", "svg", "pdf", "json"}))
+      ->capture_default_str();
+  verb.add_option("--threads", arguments.threads, "CPU threads [default: all cores]")
+      ->check(CLI::PositiveNumber);
+}
+
+void execute(const Arguments& arguments) {
+  RunOptions run = arguments.run;
+  std::erase(run.formats, "json");  // specifications are always written
+  set_up_torch(arguments.threads);
+  fmt::print("{}", arguments.dry_run ? describe_run(run) : run_study(run));
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = app.add_subcommand(
+      "run", "Measure a training run: checkpoints in, tables and figures out; resumable");
+  verb->add_option("experiment", arguments->run.experiment, "Experiment file (YAML)")->required();
+  verb->add_option("--only", arguments->run.only, "Measure only the checkpoint of this label")
+      ->type_name("LABEL");
+  verb->add_flag("--dry-run", arguments->dry_run, "Say what would be read and computed");
+  add_run_options(*verb, *arguments);
+  verb->callback([arguments] { execute(*arguments); });
+}
+
+void add_demo(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  arguments->run.experiment = ROPEWALK_DEMO;
+  CLI::App* verb = app.add_subcommand(
+      "demo", "Measure the embedded training run: `run` on experiments/demo.yaml");
+  add_run_options(*verb, *arguments);
+  verb->callback([arguments] { execute(*arguments); });
+}
+
+}  // namespace ropewalk::cli

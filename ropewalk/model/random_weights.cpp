@@ -1,0 +1,55 @@
+#include "ropewalk/model/random_weights.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <cmath>
+#include <string_view>
+
+#include "ropewalk/base/hash.h"
+
+namespace ropewalk {
+namespace {
+
+at::Tensor normal(const std::vector<int64_t>& shape, double range, const std::string& key) {
+  const auto seed = static_cast<uint64_t>(blake2b_int64(key));
+  at::Generator generator = at::detail::createCPUGenerator(seed);
+  return at::empty(shape, at::kFloat).normal_(0, range, generator);
+}
+
+}  // namespace
+
+RandomWeights::RandomWeights(int64_t seed, const ModelConfig& config)
+    : seed_(seed),
+      range_(config.initializer_range),
+      d_model_(config.d_model),
+      norms_add_one_(config.norm == NormKind::rms_plus_one) {}
+
+at::Tensor RandomWeights::tensor(const std::string& name, const std::vector<int64_t>& shape) const {
+  const std::string_view view = name;
+  // xIELU's slopes of 0.8 on both sides, as Apertus starts: stored before softplus, the negative
+  // one less beta.
+  constexpr double kSlope = 0.8;
+  constexpr double kBeta = 0.5;
+  if (view.ends_with(".alpha_p")) return at::full(shape, std::log(std::expm1(kSlope)), at::kFloat);
+  if (view.ends_with(".alpha_n")) {
+    return at::full(shape, std::log(std::expm1(kSlope - kBeta)), at::kFloat);
+  }
+  if (view.ends_with("act_fn.beta")) return at::full(shape, kBeta, at::kFloat);
+  if (view.ends_with("act_fn.eps")) return at::full(shape, -1e-6, at::kFloat);
+  if (view.ends_with(".bias")) return at::zeros(shape, at::kFloat);
+  if (view.find("norm") != std::string_view::npos) {
+    return norms_add_one_ ? at::zeros(shape, at::kFloat) : at::ones(shape, at::kFloat);
+  }
+  return normal(shape, range_, fmt::format("{} {}", seed_, name));
+}
+
+at::Tensor RandomWeights::embedding(std::span<const int32_t> tokens) const {
+  at::Tensor rows = at::empty({static_cast<int64_t>(tokens.size()), d_model_}, at::kFloat);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    rows.select(0, static_cast<int64_t>(i))
+        .copy_(normal({d_model_}, range_, fmt::format("{} embedding {}", seed_, tokens[i])));
+  }
+  return rows;
+}
+
+}  // namespace ropewalk

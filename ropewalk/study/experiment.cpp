@@ -1,0 +1,221 @@
+#include "ropewalk/study/experiment.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/units.h"
+#include "ropewalk/study/yaml_map.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int64_t kMostTokens = INT32_MAX;
+
+// Labels name folders.
+std::string read_label(const YamlValue& value) {
+  const std::string label = value.text();
+  const bool allowed = std::all_of(label.begin(), label.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '+' ||
+           c == '-';
+  });
+  constexpr size_t kLongest = 200;  // file systems take 255 bytes
+  if (!allowed || label.starts_with('.') || label.size() > kLongest) {
+    value.fail(
+        fmt::format("'{}' cannot be a label; use letters, digits, '.', '_', '+' and '-', "
+                    "not starting with a dot",
+                    label));
+  }
+  return label;
+}
+
+void read_corpus(const YamlValue& value, Experiment& experiment) {
+  Experiment::Corpus& corpus = experiment.corpus;
+  corpus.line = value.line();
+  if (!value.is_map()) {
+    value.fail("found a single value; write corpus: {path: FILE}");
+  }
+  value.map(
+      {{"path",
+        [&](const YamlValue& v) {
+          corpus.path = v.text();
+          corpus.line = v.line();
+        },
+        true},
+       {"documents", [&](const YamlValue& v) { corpus.documents = v.integer(1, INT64_MAX); }},
+       {"min_tokens", [&](const YamlValue& v) { corpus.min_tokens = v.integer(1, kMostTokens); }},
+       {"field", [&](const YamlValue& v) { corpus.field = v.text(); }},
+       {"id", [&](const YamlValue& v) { corpus.id = v.text(); }}});
+}
+
+void read_heads(const YamlValue& value, Experiment& experiment) {
+  value.map(
+      {{"count", [&](const YamlValue& v) { experiment.head_count = v.integer(1, INT64_MAX); },
+        true},
+       {"seed", [&](const YamlValue& v) { experiment.head_seed = v.integer(0, INT64_MAX); }}});
+}
+
+Json read_config(const YamlValue& value) {
+  const auto keep = [](Json& config, const char* key) {
+    return [&config, key](const YamlValue& v) { config[key] = v.json(); };
+  };
+  Json config = Json::object();
+  value.map(
+      {{"rope_theta", [&](const YamlValue& v) { config["rope_theta"] = v.positive(); }},
+       {"rope_scaling", keep(config, "rope_scaling")},
+       {"max_position_embeddings",
+        [&](const YamlValue& v) { config["max_position_embeddings"] = v.integer(1, kMostTokens); }},
+       {"sliding_window", [&](const YamlValue& v) {
+          config["sliding_window"] = v.is_null() ? Json() : Json(v.integer(1, kMostTokens));
+        }}});
+  if (config.contains("rope_scaling") && !config["rope_scaling"].is_object() &&
+      !config["rope_scaling"].is_null()) {
+    value.fail("rope_scaling: expected a map such as {rope_type: linear, factor: 2}, or null");
+  }
+  return config;
+}
+
+CheckpointEntry read_checkpoint(const YamlValue& value) {
+  CheckpointEntry entry;
+  entry.line = value.line();
+  value.map({{"label", [&](const YamlValue& v) { entry.label = read_label(v); }, true},
+             {"path", [&](const YamlValue& v) { entry.path = v.text(); }},
+             {"revision", [&](const YamlValue& v) { entry.revision = v.text(); }},
+             {"random", [&](const YamlValue& v) { entry.random = v.integer(0, INT64_MAX); }}});
+  if (entry.path.has_value() + entry.revision.has_value() + entry.random.has_value() != 1) {
+    value.fail(fmt::format(
+        "'{}' needs exactly one of path: FOLDER, revision: NAME and random: SEED", entry.label));
+  }
+  return entry;
+}
+
+Phase read_phase(const YamlValue& value) {
+  Phase phase;
+  phase.line = value.line();
+  value.map({{"name", [&](const YamlValue& v) { phase.name = v.text(); }, true},
+             {"context",
+              [&](const YamlValue& v) {
+                phase.context = v.integer(2, kMostTokens);
+                phase.context_line = v.line();
+              }},
+             {"config", [&](const YamlValue& v) { phase.config = read_config(v); }},
+             {"revisions", [&](const YamlValue& v) { phase.revisions = v.text(); }},
+             {"checkpoints", [&](const YamlValue& v) {
+                for (const YamlValue& one : v.list())
+                  phase.checkpoints.push_back(read_checkpoint(one));
+              }}});
+  if (phase.revisions.has_value() == !phase.checkpoints.empty()) {
+    value.fail(
+        fmt::format("'{}' needs either checkpoints: [{{label: …, path: …}}, …] or revisions: "
+                    "\"pattern\"",
+                    phase.name));
+  }
+  return phase;
+}
+
+void read_phases(const YamlValue& value, Experiment& experiment) {
+  std::map<std::string, int> phases;
+  std::map<std::string, int> labels;
+  for (const YamlValue& one : value.list()) {
+    Phase phase = read_phase(one);
+    const auto [same, fresh] = phases.try_emplace(phase.name, phase.line);
+    if (!fresh) {
+      one.fail(fmt::format("a phase named '{}' is already in line {}; name this one differently",
+                           phase.name, same->second));
+    }
+    for (const CheckpointEntry& entry : phase.checkpoints) {
+      const auto [earlier, is_new] = labels.try_emplace(entry.label, entry.line);
+      if (!is_new) {
+        throw InputError("{}: label '{}' is already in line {}; give this one another",
+                         experiment.at(entry.line), entry.label, earlier->second);
+      }
+    }
+    experiment.phases.push_back(std::move(phase));
+  }
+  if (experiment.phases.empty()) value.fail("expected at least one phase");
+}
+
+void read_portraits(const YamlValue& value, Experiment& experiment,
+                    std::map<std::string, int>& lines) {
+  for (const YamlValue& one : value.list()) {
+    experiment.portraits.push_back(one.text());
+    lines.try_emplace(one.text(), one.line());
+  }
+}
+
+void check_portraits(const Experiment& experiment, const std::map<std::string, int>& lines) {
+  std::vector<std::string_view> labels;
+  for (const Phase& phase : experiment.phases) {
+    if (phase.revisions) return;  // labels are known once the revisions are
+    for (const CheckpointEntry& entry : phase.checkpoints) labels.push_back(entry.label);
+  }
+  for (const std::string& label : experiment.portraits) {
+    if (std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
+    const std::string near = nearest(label, labels);
+    throw InputError("{}: portraits: no checkpoint is labelled '{}'{}",
+                     experiment.at(lines.at(label)), label,
+                     near.empty() ? "; write one of the labels under phases"
+                                  : fmt::format("; did you mean '{}'?", near));
+  }
+}
+
+}  // namespace
+
+std::string Experiment::at(int line) const { return fmt::format("{}:{}", file.string(), line); }
+
+fs::path Experiment::resolve(const fs::path& path) const {
+  if (path.is_absolute()) return path;
+  return (fs::absolute(file).parent_path() / path).lexically_normal();
+}
+
+Experiment read_experiment(const fs::path& file) {
+  Experiment experiment;
+  experiment.file = file;
+  std::map<std::string, int> portrait_lines;
+  const YamlValue top = read_yaml(file);
+  top.map(
+      {{"name", [&](const YamlValue& v) { experiment.name = v.text(); }, true},
+       {"model",
+        [&](const YamlValue& v) {
+          experiment.model = v.text();
+          experiment.model_line = v.line();
+        }},
+       {"tokenizer",
+        [&](const YamlValue& v) {
+          experiment.tokenizer = v.text();
+          experiment.tokenizer_line = v.line();
+        }},
+       {"corpus", [&](const YamlValue& v) { read_corpus(v, experiment); }, true},
+       {"heads", [&](const YamlValue& v) { read_heads(v, experiment); }},
+       {"precision",
+        [&](const YamlValue& v) {
+          v.map({{"target_se", [&](const YamlValue& se) { experiment.target_se = se.positive(); },
+                  true}});
+        }},
+       {"portraits", [&](const YamlValue& v) { read_portraits(v, experiment, portrait_lines); }},
+       {"dtype",
+        [&](const YamlValue& v) {
+          experiment.dtype = v.word({"auto", "float32", "bfloat16"});
+        }},
+       {"device",
+        [&](const YamlValue& v) {
+          experiment.device = v.word({"auto", "cpu", "cuda"});
+        }},
+       {"memory",
+        [&](const YamlValue& v) {
+          experiment.memory = parse_bytes(v.text(), v.where() + ": memory");
+        }},
+       {"blocks", [&](const YamlValue& v) { experiment.blocks = v.integer(1, 4096); }},
+       {"sliding", [&](const YamlValue& v) { experiment.sliding = v.flag(); }},
+       {"vectors",
+        [&](const YamlValue& v) {
+          experiment.vectors = v.word({"uniform", "log-uniform", "all"});
+        }},
+       {"components", [&](const YamlValue& v) { experiment.components = v.integer(1, 1024); }},
+       {"phases", [&](const YamlValue& v) { read_phases(v, experiment); }, true}});
+  check_portraits(experiment, portrait_lines);
+  return experiment;
+}
+
+}  // namespace ropewalk

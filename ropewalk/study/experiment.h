@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ropewalk/base/json.h"
+
+namespace ropewalk {
+
+// A training run to be measured, as an experiment file describes it (docs/experiments.md). Paths
+// are absolute or relative to the file. Lines are the file's, for messages.
+
+struct CheckpointEntry {
+  std::string label;
+  std::optional<std::filesystem::path> path;  // its folder
+  std::optional<std::string> revision;        // of the experiment's Hub model
+  std::optional<int64_t> random;              // seed: fresh weights instead of trained ones
+  int line = 0;
+};
+
+struct Phase {
+  std::string name;
+  std::optional<int64_t> context;        // tokens a document; default: the checkpoint's own
+  Json config = Json::object();          // overrides of config.json
+  std::optional<std::string> revisions;  // a pattern of the Hub model's revisions
+  std::vector<CheckpointEntry> checkpoints;
+  int line = 0;
+  int context_line = 0;
+};
+
+struct Experiment {
+  std::filesystem::path file;
+  std::string name;
+  std::optional<std::string> model;      // Hub id or folder
+  std::optional<std::string> tokenizer;  // Hub id, folder or tokenizer.json
+  struct Corpus {
+    std::filesystem::path path;
+    std::optional<int64_t> documents;
+    std::optional<int64_t> min_tokens;
+    std::string field;
+    std::string id;
+    int line = 0;
+  } corpus;
+  std::optional<int64_t> head_count;
+  int64_t head_seed = 0;
+  std::optional<double> target_se;
+  std::vector<std::string> portraits;
+  std::string dtype = "auto";
+  std::string device = "auto";
+  std::optional<int64_t> memory;
+  int64_t blocks = 16;
+  bool sliding = false;
+  std::optional<std::string> vectors;
+  int64_t components = 10;
+  std::vector<Phase> phases;
+  int model_line = 0;
+  int tokenizer_line = 0;
+
+  // "demo.yaml:12", for messages.
+  std::string at(int line) const;
+  // A path of the file, made absolute.
+  std::filesystem::path resolve(const std::filesystem::path& path) const;
+};
+
+// Throws InputError with file, line, what was found and what to write instead.
+Experiment read_experiment(const std::filesystem::path& file);
+
+}  // namespace ropewalk

@@ -1,0 +1,201 @@
+#include "ropewalk/study/plan.h"
+
+#include <algorithm>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/text/tokenizer.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+// The folder of a checkpoint that has weights of its own.
+fs::path checkpoint_folder(const Experiment& experiment, const CheckpointEntry& entry) {
+  if (entry.path) {
+    const fs::path folder = experiment.resolve(*entry.path);
+    if (is_folder(folder)) return folder;
+    throw InputError("{}: '{}': path {} is not a folder; paths are relative to the experiment file",
+                     experiment.at(entry.line), entry.label, folder.string());
+  }
+  if (!experiment.model) {
+    throw InputError("{}: '{}' names a revision, but the file has no model; write model: FOLDER",
+                     experiment.at(entry.line), entry.label);
+  }
+  const fs::path model = experiment.resolve(*experiment.model);
+  if (!is_folder(model)) {
+    throw InputError(
+        "{}: model '{}' is not a folder; download its checkpoints, one folder a revision, and "
+        "write the path of the folder that holds them",
+        experiment.at(experiment.model_line), *experiment.model);
+  }
+  const fs::path folder = model / *entry.revision;
+  if (is_folder(folder)) return folder;
+  throw InputError("{}: '{}': the model has no folder {}", experiment.at(entry.line), entry.label,
+                   folder.string());
+}
+
+// Whose config a random checkpoint takes: the nearest one in its phase that has weights, the next
+// before the previous.
+fs::path config_folder(const Experiment& experiment, const Phase& phase, size_t place) {
+  const auto usable = [&](size_t i) { return !phase.checkpoints[i].random; };
+  for (size_t i = place + 1; i < phase.checkpoints.size(); ++i) {
+    if (usable(i)) return checkpoint_folder(experiment, phase.checkpoints[i]);
+  }
+  for (size_t i = place; i-- > 0;) {
+    if (usable(i)) return checkpoint_folder(experiment, phase.checkpoints[i]);
+  }
+  if (experiment.model && is_folder(experiment.resolve(*experiment.model))) {
+    return experiment.resolve(*experiment.model);
+  }
+  const CheckpointEntry& entry = phase.checkpoints[place];
+  throw InputError(
+      "{}: '{}' has random weights, and its phase no other checkpoint whose config it could take; "
+      "move it into one that has",
+      experiment.at(entry.line), entry.label);
+}
+
+void check_context(const Experiment& experiment, const Phase& phase, const OpenModel& model,
+                   const std::string& label) {
+  const int64_t most = model.text.config.max_positions;
+  if (!phase.context || *phase.context <= most) return;
+  throw InputError(
+      "{}: context {} is beyond the max_position_embeddings {} of '{}'; write context: {}, or "
+      "config: {{max_position_embeddings: {}}}",
+      experiment.at(phase.context_line), *phase.context, most, label, most, *phase.context);
+}
+
+void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
+                 const ModelConfig& config, const std::string& first_label,
+                 const ModelConfig& first) {
+  const auto check = [&](const char* what, const auto& mine, const auto& theirs) {
+    if (mine == theirs) return;
+    throw InputError("{}: '{}' is another model than '{}': its {} is {}, not {}",
+                     experiment.at(planned.line), planned.capture.label, first_label, what, mine,
+                     theirs);
+  };
+  check("architecture", config.architecture, first.architecture);
+  check("number of layers", config.n_layers, first.n_layers);
+  check("number of query heads", config.n_q_heads, first.n_q_heads);
+  check("number of key heads", config.n_kv_heads, first.n_kv_heads);
+  check("head dimension", config.d_head, first.d_head);
+  check("vocabulary", config.vocabulary_size, first.vocabulary_size);
+}
+
+CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
+                               const CheckpointEntry& entry, const fs::path& out) {
+  CaptureOptions options;
+  options.model.context = phase.context;
+  options.model.heads = experiment.head_count;
+  options.model.seed = experiment.head_seed;
+  options.model.sliding = experiment.sliding;
+  options.model.device = experiment.device;
+  options.model.dtype = experiment.dtype;
+  options.model.memory = experiment.memory;
+  options.model.config = phase.config;
+  options.model.random = entry.random;
+  options.label = entry.label;
+  options.blocks = experiment.blocks;
+  options.vectors = experiment.vectors;
+  options.title = entry.label;
+  options.out = out / "checkpoints" / entry.label;
+  options.state = out / "checkpoints" / ("." + entry.label + ".state");
+  return options;
+}
+
+fs::path find_tokenizer(const Experiment& experiment, const StudyPlan& plan) {
+  if (experiment.tokenizer) {
+    const fs::path path = experiment.resolve(*experiment.tokenizer);
+    std::error_code ignored;
+    if (fs::exists(path, ignored)) return path;
+    throw InputError(
+        "{}: tokenizer '{}' is not there (looked for {}); write a folder or the path "
+        "of a tokenizer.json",
+        experiment.at(experiment.tokenizer_line), *experiment.tokenizer, path.string());
+  }
+  for (const PlannedCheckpoint& planned : plan.checkpoints) {
+    std::error_code ignored;
+    if (fs::exists(planned.capture.model.model / "tokenizer.json", ignored)) {
+      return planned.capture.model.model;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+StudyPlan plan_study(const Experiment& experiment, const fs::path& out) {
+  StudyPlan plan;
+  std::string first_label;
+  ModelConfig first;
+  for (const Phase& phase : experiment.phases) {
+    if (phase.revisions) {
+      throw InputError(
+          "{}: revisions \"{}\" are those of a Hub model, which must be downloaded "
+          "first; write checkpoints: [{{label: …, path: …}}, …]",
+          experiment.at(phase.line), *phase.revisions);
+    }
+    for (size_t i = 0; i < phase.checkpoints.size(); ++i) {
+      const CheckpointEntry& entry = phase.checkpoints[i];
+      PlannedCheckpoint planned;
+      planned.phase = phase.name;
+      planned.order = static_cast<int64_t>(plan.checkpoints.size());
+      planned.line = entry.line;
+      planned.capture = capture_options(experiment, phase, entry, out);
+      planned.capture.model.model =
+          entry.random ? config_folder(experiment, phase, i) : checkpoint_folder(experiment, entry);
+      const OpenModel model = open_model(planned.capture.model);
+      check_context(experiment, phase, model, entry.label);
+      if (plan.checkpoints.empty()) {
+        first = model.text.config;
+        first_label = entry.label;
+        plan.vocabulary = model.text.config.embedding_rows;
+      }
+      check_alike(experiment, planned, model.text.config, first_label, first);
+      model.weights();  // every tensor is there and has its shape
+      plan.longest_context = std::max(plan.longest_context, model.context);
+      plan.vocabulary = std::min(plan.vocabulary, model.text.config.embedding_rows);
+      plan.checkpoints.push_back(std::move(planned));
+    }
+  }
+  return plan;
+}
+
+DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan) {
+  const fs::path path = experiment.resolve(experiment.corpus.path);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    throw InputError("{}: corpus: there is no {}; paths are relative to the experiment file",
+                     experiment.at(experiment.corpus.line), path.string());
+  }
+  const auto corpus = open_corpus(path, {experiment.corpus.field, experiment.corpus.id});
+  const fs::path found = find_tokenizer(experiment, plan);
+  std::optional<Tokenizer> tokenizer;
+  if (!found.empty()) tokenizer = Tokenizer::from_file(found);
+  DocumentOptions wanted;
+  wanted.context = plan.longest_context;
+  wanted.min_tokens = experiment.corpus.min_tokens;
+  wanted.documents = experiment.corpus.documents;
+  wanted.vocabulary_size = static_cast<int32_t>(plan.vocabulary);
+  return select_documents(*corpus, tokenizer ? &*tokenizer : nullptr, wanted);
+}
+
+DocumentSet cut_documents(const DocumentSet& documents, int64_t context, int64_t count) {
+  DocumentSet cut = documents;
+  if (count >= 0 && count < static_cast<int64_t>(cut.documents.size())) {
+    cut.documents.resize(static_cast<size_t>(count));
+  }
+  cut.total_tokens = 0;
+  for (Document& document : cut.documents) {
+    const auto size = std::min<size_t>(document.tokens.size(), static_cast<size_t>(context));
+    document.tokens.resize(size);
+    cut.total_tokens += static_cast<int64_t>(size);
+  }
+  return cut;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ropewalk/study/capture.h"
+#include "ropewalk/study/experiment.h"
+
+namespace ropewalk {
+
+// One checkpoint of an experiment, settled: where it is and how it will be measured.
+struct PlannedCheckpoint {
+  std::string phase;
+  int64_t order = 0;       // in the run, from 0
+  CaptureOptions capture;  // without documents
+  int line = 0;            // in the experiment file
+};
+
+struct StudyPlan {
+  std::vector<PlannedCheckpoint> checkpoints;
+  int64_t longest_context = 0;
+  int64_t vocabulary = 0;
+};
+
+// Finds and opens every checkpoint (headers only) and checks that they belong together. Throws
+// InputError with the line of the experiment file and what to write instead. Captures go to
+// `out`/checkpoints/LABEL.
+StudyPlan plan_study(const Experiment& experiment, const std::filesystem::path& out);
+
+// The experiment's documents, chosen once for its longest context.
+DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan);
+
+// The first `count` documents (all: -1), cut to a context.
+DocumentSet cut_documents(const DocumentSet& documents, int64_t context, int64_t count);
+
+}  // namespace ropewalk

@@ -1,0 +1,396 @@
+#include "ropewalk/study/run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "ropewalk/analysis/summary.h"
+#include "ropewalk/base/atomic_file.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/folder_lock.h"
+#include "ropewalk/base/hash.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/units.h"
+#include "ropewalk/base/version.h"
+#include "ropewalk/moments/moments_file.h"
+#include "ropewalk/study/analyze.h"
+#include "ropewalk/study/figures.h"
+#include "ropewalk/study/inspect.h"
+#include "ropewalk/study/plan.h"
+#include "ropewalk/study/yaml_map.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kManifest = "manifest.json";
+constexpr const char* kTable = "qk.csv";
+constexpr const char* kSummary = "summary.json";
+constexpr int64_t kLargestJson = int64_t{1} << 30;
+
+std::string sha256(std::string_view text) {
+  Sha256 hash;
+  hash.update(text);
+  return hash.hex();
+}
+
+std::string file_digest(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored) ? sha256(MappedFile(path).text()) : std::string();
+}
+
+// A file's JSON; null where it is missing or broken: then its maker runs again.
+Json read_if_there(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return {};
+  try {
+    return parse_json(read_text_file(path, kLargestJson), path.string());
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
+// An experiment on its way to a results folder.
+class Study {
+ public:
+  explicit Study(const RunOptions& options)
+      : options_(options),
+        experiment_(read_experiment(options.experiment)),
+        out_(options.out.value_or(fs::path("out") / options.experiment.stem())),
+        plan_(plan_study(experiment_, out_)),
+        documents_(study_documents(experiment_, plan_)) {
+    check_only();
+    log::info("{}: {} checkpoints, {} documents of up to {} tokens; {} shorter ones skipped",
+              experiment_.name, plan_.checkpoints.size(), documents_.documents.size(),
+              plan_.longest_context, documents_.skipped_short);
+  }
+
+  std::string run();
+  std::string describe();
+
+ private:
+  void check_only() const;
+  bool wanted(const PlannedCheckpoint& planned) const;
+  DocumentSet documents_for(int64_t context) const;
+  // Whether a finished capture is there that measured just this; `info` gets its description.
+  bool finished(const PlannedCheckpoint& planned, const OpenModel& model, Json* info) const;
+  void settle_documents();
+  void measure(const PlannedCheckpoint& planned);
+  void write_all_tables();
+  void draw();
+  void write_manifest(const Json& tables, const Json& figures);
+  std::string result_text() const;
+
+  RunOptions options_;
+  Experiment experiment_;
+  fs::path out_;
+  StudyPlan plan_;
+  DocumentSet documents_;
+  int64_t settled_ = -1;  // documents to read; -1: all
+  Json captures_;         // of the checkpoints that are finished, in order
+  Json manifest_;         // of the former run, then of this one
+};
+
+void Study::check_only() const {
+  std::vector<std::string_view> labels;
+  for (const PlannedCheckpoint& planned : plan_.checkpoints)
+    labels.push_back(planned.capture.label);
+  for (const std::string& label : options_.only) {
+    if (std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
+    const std::string near = nearest(label, labels);
+    throw UsageError("--only {}: {} has no such checkpoint{}", label, options_.experiment.string(),
+                     near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  }
+}
+
+bool Study::wanted(const PlannedCheckpoint& planned) const {
+  return options_.only.empty() || std::find(options_.only.begin(), options_.only.end(),
+                                            planned.capture.label) != options_.only.end();
+}
+
+DocumentSet Study::documents_for(int64_t context) const {
+  return cut_documents(documents_, context, settled_);
+}
+
+bool Study::finished(const PlannedCheckpoint& planned, const OpenModel& model, Json* info) const {
+  const fs::path folder = planned.capture.out;
+  std::error_code ignored;
+  if (!fs::exists(folder / kMomentsName, ignored)) return false;
+  *info = read_if_there(folder / "capture.json");
+  if (!info->is_object()) return false;
+  const Json identity = capture_identity(planned.capture, model, documents_for(model.context));
+  for (const auto& [key, value] : identity.items()) {
+    if (info->value(key, Json()) != value) {
+      log::debug("{}: '{}' changed", planned.capture.label, key);
+      return false;
+    }
+  }
+  for (const char* key : {"random", "vectors"}) {
+    if (info->contains(key) != identity.contains(key)) return false;
+  }
+  return true;
+}
+
+// With a target, the first trained checkpoint decides how many documents all of them read.
+void Study::settle_documents() {
+  if (!experiment_.target_se) return;
+  const auto first =
+      std::find_if(plan_.checkpoints.begin(), plan_.checkpoints.end(),
+                   [](const PlannedCheckpoint& planned) { return !planned.capture.model.random; });
+  if (first == plan_.checkpoints.end()) return;
+  const Json info = read_if_there(first->capture.out / "capture.json");
+  const Json target = info.is_object() ? info.value("target_se", Json()) : Json();
+  if (target.is_object() && target.value("value", 0.0) == *experiment_.target_se) {
+    settled_ = info.value("documents", int64_t{-1});
+    const OpenModel model = open_model(first->capture.model);
+    Json ignored;
+    if (finished(*first, model, &ignored)) return;
+    settled_ = -1;
+  }
+  PlannedCheckpoint planned = *first;
+  planned.capture.target_se = experiment_.target_se;
+  measure(planned);
+  const Json measured = read_if_there(first->capture.out / "capture.json");
+  settled_ = measured.value("documents", int64_t{-1});
+}
+
+void Study::measure(const PlannedCheckpoint& planned) {
+  const CaptureOptions& capture = planned.capture;
+  std::error_code error;
+  fs::remove_all(capture.out, error);  // of other settings
+  if (error) throw SystemError("{}: cannot remove: {}", capture.out.string(), error.message());
+  const OpenModel model = open_model(capture.model);
+  capture_documents(capture, model, documents_for(model.context));
+}
+
+void Study::write_all_tables() {
+  // Everything the tables depend on.
+  Json inputs{{"components", experiment_.components}, {"captures", Json::array()}};
+  std::vector<const PlannedCheckpoint*> present;
+  captures_ = Json::array();
+  for (const PlannedCheckpoint& planned : plan_.checkpoints) {
+    const OpenModel model = open_model(planned.capture.model);
+    Json info;
+    if (!finished(planned, model, &info)) continue;
+    present.push_back(&planned);
+    inputs["captures"].push_back({planned.phase, planned.order, info});
+    info["phase"] = planned.phase;
+    captures_.push_back(info);
+  }
+  if (present.empty()) throw UsageError("{}: nothing was measured", out_.string());
+  const std::string digest = sha256(inputs.dump());
+  const Json former = manifest_.is_object() ? manifest_.value("tables", Json()) : Json();
+  if (former.is_object() && former.value("inputs", "") == digest &&
+      former.value(kTable, "") == file_digest(out_ / kTable) &&
+      former.value(kSummary, "") == file_digest(out_ / kSummary)) {
+    log::info("tables: up to date");
+    return;
+  }
+  AnalyzeOptions analysis;
+  analysis.components = experiment_.components;
+  analysis.from = "moments";
+  std::vector<CheckpointAnalysis> checkpoints;
+  for (const PlannedCheckpoint* planned : present) {
+    throw_if_interrupted();
+    CheckpointAnalysis checkpoint = analyze_folder(planned->capture.out, analysis);
+    checkpoint.phase = planned->phase;
+    checkpoint.order = planned->order;
+    checkpoint.model = experiment_.name;
+    if (experiment_.target_se && !checkpoint.random) {
+      const HeadlineError error = headline_error(checkpoint);
+      const double worst = std::max(error.mean_r_q_se, error.mean_r_k_se);
+      if (!(worst <= *experiment_.target_se)) {
+        log::warning("{}: standard error {:.4f}, above the target {}", checkpoint.label, worst,
+                     *experiment_.target_se);
+      }
+    }
+    checkpoints.push_back(std::move(checkpoint));
+  }
+  write_tables(out_ / kTable, checkpoints);
+  write_manifest({{"inputs", digest},
+                  {kTable, file_digest(out_ / kTable)},
+                  {kSummary, file_digest(out_ / kSummary)}},
+                 Json());
+}
+
+void Study::draw() {
+  DrawOptions drawing;
+  drawing.table = out_ / kTable;
+  drawing.summary = out_ / kSummary;
+  drawing.out = out_ / "figures";
+  drawing.formats = options_.formats;
+  drawing.figures.title = experiment_.name;
+  std::set<std::string> present;
+  for (const Json& capture : captures_) present.insert(capture.value("label", ""));
+  for (const std::string& label : experiment_.portraits) {
+    if (present.contains(label)) drawing.figures.portraits.push_back(label);
+  }
+  const Json tables = manifest_.at("tables");
+  const std::string digest =
+      sha256(Json{tables, drawing.figures.portraits, drawing.formats, version()}.dump());
+  const Json former = manifest_.value("figures", Json());
+  if (former.is_object() && former.value("inputs", "") == digest) {
+    const Json files = former.value("files", Json::object());
+    const bool there = std::all_of(
+        files.items().begin(), files.items().end(),
+        [&](const auto& file) { return file_digest(drawing.out / file.key()) == file.value(); });
+    if (there && !files.empty()) {
+      log::info("figures: up to date");
+      return;
+    }
+  }
+  draw_figures(drawing);
+  Json files = Json::object();
+  for (const auto& entry : fs::directory_iterator(drawing.out)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_regular_file() && !name.starts_with('.')) files[name] = file_digest(entry.path());
+  }
+  write_manifest(tables, {{"inputs", digest}, {"files", files}});
+}
+
+void Study::write_manifest(const Json& tables, const Json& figures) {
+  const DocumentSet read = documents_for(plan_.longest_context);
+  manifest_ = {{"format", 1},
+               {"ropewalk", version_details()},
+               {"name", experiment_.name},
+               {"experiment",
+                {{"file", experiment_.file.filename().string()},
+                 {"sha256", file_digest(experiment_.file)},
+                 {"text", read_text_file(experiment_.file, kLargestJson)}}},
+               {"corpus",
+                {{"path", experiment_.corpus.path.string()},
+                 {"documents", read.documents.size()},
+                 {"tokens", read.total_tokens},
+                 {"skipped_short", documents_.skipped_short},
+                 {"tokenizer", documents_.tokenizer_digest}}},
+               {"settings",
+                {{"blocks", experiment_.blocks},
+                 {"components", experiment_.components},
+                 {"heads", experiment_.head_count ? Json(*experiment_.head_count) : Json("all")},
+                 {"heads_seed", experiment_.head_seed},
+                 {"sliding", experiment_.sliding},
+                 {"target_se", experiment_.target_se ? Json(*experiment_.target_se) : Json()},
+                 {"vectors", experiment_.vectors ? Json(*experiment_.vectors) : Json()}}},
+               {"checkpoints", captures_},
+               {"tables", tables},
+               {"figures", figures}};
+  write_file_atomically(out_ / kManifest, manifest_.dump(2) + "\n");
+}
+
+std::string Study::run() {
+  const FolderLock lock(out_);
+  manifest_ = read_if_there(out_ / kManifest);
+  settle_documents();
+  size_t number = 0;
+  for (const PlannedCheckpoint& planned : plan_.checkpoints) {
+    ++number;
+    throw_if_interrupted();
+    if (!wanted(planned)) continue;
+    const OpenModel model = open_model(planned.capture.model);
+    Json info;
+    if (finished(planned, model, &info)) {
+      log::info("{} of {}, {}: measured already", number, plan_.checkpoints.size(),
+                planned.capture.label);
+      continue;
+    }
+    measure(planned);
+  }
+  write_all_tables();
+  draw();
+  return result_text();
+}
+
+std::string Study::result_text() const {
+  const Json summary = read_if_there(out_ / kSummary);
+  const auto number = [](const Json& leaf) {
+    if (leaf["value"].is_null()) return std::string("–");
+    const std::string value = fmt::format("{:.3f}", leaf["value"].get<double>());
+    return leaf["se"].is_null() ? value
+                                : fmt::format("{} ± {:.3f}", value, leaf["se"].get<double>());
+  };
+  size_t label_width = 10;
+  size_t phase_width = 5;
+  for (const Json& checkpoint : summary["checkpoints"]) {
+    label_width = std::max(label_width, checkpoint["label"].get<std::string>().size());
+    phase_width = std::max(phase_width, checkpoint["phase"].get<std::string>().size());
+  }
+  std::string text =
+      fmt::format("{:<{}}  {:<{}}  {:<14}  {:<14}  {:<18}\n", "checkpoint", label_width, "phase",
+                  phase_width, "mean r_q", "mean r_k", "position-dominated");
+  for (const Json& checkpoint : summary["checkpoints"]) {
+    const auto label = checkpoint["label"].get<std::string>();
+    const std::string phase = checkpoint["random"] == true ? std::string("baseline")
+                                                           : checkpoint["phase"].get<std::string>();
+    text += fmt::format("{:<{}}  {:<{}}  {:<14}  {:<14}  {:<18}\n", label, label_width, phase,
+                        phase_width, number(summary["mean_r_q"][label]),
+                        number(summary["mean_r_k"][label]),
+                        number(summary["taxonomy"][label]["position-dominated"]));
+  }
+  text += fmt::format("\ntables   {} and {}\nfigures  {}\n", (out_ / kTable).string(), kSummary,
+                      (out_ / "figures").string());
+  return text;
+}
+
+// Floating-point operations a second of a large matrix product, the machine's usual bottleneck.
+double measure_rate(const OpenModel& model) {
+  constexpr int64_t kSize = 1024;
+  const at::Tensor a =
+      at::ones({kSize, kSize}, at::TensorOptions().dtype(model.dtype).device(model.device));
+  at::mm(a, a);
+  const auto start = std::chrono::steady_clock::now();
+  int64_t products = 0;
+  double seconds = 0;
+  while (seconds < 0.2) {
+    at::mm(a, a).select(0, 0).select(0, 0).item<float>();
+    ++products;
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  return 2.0 * kSize * kSize * kSize * static_cast<double>(products) / seconds;
+}
+
+std::string Study::describe() {
+  std::string text =
+      fmt::format("{}: {} checkpoints, {} documents, into {}\n\n", experiment_.name,
+                  plan_.checkpoints.size(), documents_.documents.size(), out_.string());
+  text += fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9}  {}\n", "checkpoint", "phase",
+                      "context", "tokens", "weights", "TFLOP", "to do");
+  double total = 0;
+  double rate = 0;
+  for (const PlannedCheckpoint& planned : plan_.checkpoints) {
+    const OpenModel model = open_model(planned.capture.model);
+    const DocumentSet documents = documents_for(model.context);
+    const Json inspection = inspect_model(model);
+    const double flops = inspection["flops_per_document"].get<double>() *
+                         static_cast<double>(documents.documents.size());
+    Json info;
+    const bool done = finished(planned, model, &info);
+    const bool measured = !done && wanted(planned);
+    if (measured) total += flops;
+    if (rate == 0) rate = measure_rate(model);
+    text += fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9.3g}  {}\n",
+                        planned.capture.label, planned.phase, model.context,
+                        format_count(static_cast<double>(documents.total_tokens)),
+                        planned.capture.model.random
+                            ? "random"
+                            : format_bytes(inspection["weights"]["needed_bytes"].get<int64_t>()),
+                        flops / 1e12,
+                        done       ? "measured already"
+                        : measured ? "measure"
+                                   : "not asked for");
+  }
+  // Attention and what is not a matrix product run below the rate of a large product.
+  constexpr double kEfficiency = 0.5;
+  text += fmt::format("\nabout {} of computing on this machine\n",
+                      format_duration(total / (rate * kEfficiency)));
+  return text;
+}
+
+}  // namespace
+
+std::string run_study(const RunOptions& options) { return Study(options).run(); }
+
+std::string describe_run(const RunOptions& options) { return Study(options).describe(); }
+
+}  // namespace ropewalk

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ropewalk {
+
+struct RunOptions {
+  std::filesystem::path experiment;
+  std::optional<std::filesystem::path> out;  // default: out/ and the experiment file's name
+  std::vector<std::string> only;             // labels to measure; empty: all
+  std::vector<std::string> formats = {"png", "svg", "pdf"};
+};
+
+// Measures every checkpoint of an experiment and writes qk.csv, summary.json, figures/ and
+// manifest.json. What a former run finished is kept where nothing it depends on changed. Returns
+// the result in words: a short table and where to look.
+std::string run_study(const RunOptions& options);
+
+// What run_study would do, in words: what is there, what would be read and computed, how long that
+// takes about. Writes nothing.
+std::string describe_run(const RunOptions& options);
+
+}  // namespace ropewalk

@@ -1,0 +1,192 @@
+#include "ropewalk/study/yaml_map.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/printable.h"
+
+namespace ropewalk {
+namespace {
+
+// Insertions, deletions and replacements that turn one word into the other.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+// Plain scalars only: "12" in quotes is a text.
+bool is_plain(const YAML::Node& node) { return node.IsScalar() && node.Tag() != "!"; }
+
+template <typename T>
+bool parse_whole(const std::string& text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  return result.ec == std::errc() && result.ptr == end && !text.empty();
+}
+
+}  // namespace
+
+std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
+  std::string best;
+  size_t least = std::max<size_t>(2, word.size() / 3) + 1;
+  for (const std::string_view candidate : candidates) {
+    const size_t distance = edit_distance(word, candidate);
+    if (distance < least) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+YamlValue::YamlValue(YAML::Node node, std::string file, std::string name)
+    : node_(std::move(node)), file_(std::move(file)), name_(std::move(name)) {}
+
+int YamlValue::line() const { return node_.Mark().line + 1; }
+
+std::string YamlValue::where() const { return fmt::format("{}:{}", file_, line()); }
+
+void YamlValue::fail(const std::string& text) const {
+  const std::string name = name_.empty() ? "" : name_ + ": ";
+  throw InputError("{}: {}{}", where(), name, text);
+}
+
+std::string YamlValue::found() const {
+  if (node_.IsMap()) return "a map";
+  if (node_.IsSequence()) return "a list";
+  if (node_.IsNull()) return "nothing";
+  return fmt::format("'{}'", printable(node_.Scalar()));
+}
+
+void YamlValue::expected(const std::string& what) const {
+  fail(fmt::format("found {}, expected {}", found(), what));
+}
+
+std::string YamlValue::text() const {
+  if (!node_.IsScalar() || node_.Scalar().empty()) expected("a text");
+  return node_.Scalar();
+}
+
+int64_t YamlValue::integer(int64_t least, int64_t most) const {
+  int64_t value = 0;
+  if (!is_plain(node_) || !parse_whole(node_.Scalar(), value) || value < least || value > most) {
+    expected(most == INT64_MAX ? fmt::format("a whole number of at least {}", least)
+                               : fmt::format("a whole number from {} to {}", least, most));
+  }
+  return value;
+}
+
+double YamlValue::positive() const {
+  double value = 0;
+  if (!is_plain(node_) || !parse_whole(node_.Scalar(), value) || !(value > 0) ||
+      !std::isfinite(value)) {
+    expected("a number above 0");
+  }
+  return value;
+}
+
+bool YamlValue::flag() const {
+  if (is_plain(node_) && node_.Scalar() == "true") return true;
+  if (is_plain(node_) && node_.Scalar() == "false") return false;
+  expected("true or false");
+}
+
+std::string YamlValue::word(const std::vector<std::string_view>& words) const {
+  const std::string given = node_.IsScalar() ? node_.Scalar() : "";
+  if (std::find(words.begin(), words.end(), given) != words.end()) return given;
+  expected(fmt::format("{}", fmt::join(words, ", ")));
+}
+
+std::vector<YamlValue> YamlValue::list() const {
+  if (!node_.IsSequence()) expected("a list");
+  std::vector<YamlValue> values;
+  for (const YAML::Node& node : node_) values.emplace_back(node, file_, name_);
+  return values;
+}
+
+Json YamlValue::json() const {
+  if (node_.IsNull()) return {};
+  if (node_.IsMap()) {
+    Json object = Json::object();
+    for (const auto& pair : node_) {
+      const std::string key = pair.first.Scalar();
+      object[key] = YamlValue(pair.second, file_, name_ + "." + key).json();
+    }
+    return object;
+  }
+  if (node_.IsSequence()) {
+    Json array = Json::array();
+    for (const YamlValue& value : list()) array.push_back(value.json());
+    return array;
+  }
+  const std::string& scalar = node_.Scalar();
+  int64_t whole = 0;
+  double number = 0;
+  if (!is_plain(node_)) return scalar;
+  if (scalar == "true" || scalar == "false") return scalar == "true";
+  if (parse_whole(scalar, whole)) return whole;
+  if (parse_whole(scalar, number) && std::isfinite(number)) return number;
+  return scalar;
+}
+
+void YamlValue::map(const std::vector<Key>& keys) const {
+  std::vector<std::string_view> names;
+  for (const Key& key : keys) names.push_back(key.name);
+  if (!node_.IsMap()) expected(fmt::format("a map of {}", fmt::join(names, ", ")));
+  std::set<std::string> seen;
+  for (const auto& pair : node_) {
+    const YamlValue at_key(pair.first, file_, name_);
+    const std::string name = pair.first.IsScalar() ? pair.first.Scalar() : "";
+    const auto key =
+        std::find_if(keys.begin(), keys.end(), [&](const Key& k) { return k.name == name; });
+    if (key == keys.end()) {
+      const std::string near = nearest(name, names);
+      at_key.fail(fmt::format("key '{}' is unknown; {}", printable(name),
+                              near.empty() ? fmt::format("known are {}", fmt::join(names, ", "))
+                                           : fmt::format("did you mean '{}'?", near)));
+    }
+    if (!seen.insert(name).second)
+      at_key.fail(fmt::format("key '{}' is here twice; remove one", name));
+    key->read(YamlValue(pair.second, file_, name_.empty() ? name : name_ + "." + name));
+  }
+  for (const Key& key : keys) {
+    if (key.required && !seen.contains(std::string(key.name))) {
+      fail(fmt::format("key '{}' is missing", key.name));
+    }
+  }
+}
+
+YamlValue read_yaml(const std::filesystem::path& file) {
+  constexpr int64_t kLimit = int64_t{4} << 20;
+  const std::string text = read_text_file(file, kLimit);
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) {
+      throw InputError("{}: holds {} YAML documents, expected one; remove the '---' between them",
+                       file.string(), documents.size());
+    }
+    if (documents.empty()) throw InputError("{}: is empty", file.string());
+    return {documents.front(), file.string(), ""};
+  } catch (const YAML::Exception& error) {
+    throw InputError("{}:{}: is not YAML: {}", file.string(), error.mark.line + 1, error.msg);
+  }
+}
+
+}  // namespace ropewalk

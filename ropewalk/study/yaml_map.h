@@ -1,0 +1,66 @@
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ropewalk/base/json.h"
+
+namespace ropewalk {
+
+// Strict reading of YAML: everything that is not expected is an InputError with file, line, what
+// was found and what to write instead.
+class YamlValue {
+ public:
+  YamlValue(YAML::Node node, std::string file, std::string name);
+
+  int line() const;  // from 1
+  const std::string& name() const { return name_; }
+  std::string where() const;  // "run.yaml:12"
+  bool is_map() const { return node_.IsMap(); }
+  bool is_null() const { return node_.IsNull(); }
+
+  std::string text() const;
+  // Whole numbers may carry underscores or spaces nowhere: as YAML writes them.
+  int64_t integer(int64_t least, int64_t most) const;
+  double positive() const;
+  bool flag() const;
+  // One of the words, with the nearest one suggested.
+  std::string word(const std::vector<std::string_view>& words) const;
+  std::vector<YamlValue> list() const;
+  // Numbers, texts, flags, maps and lists as JSON.
+  Json json() const;
+
+  struct Key {
+    std::string_view name;
+    std::function<void(const YamlValue&)> read;
+    bool required = false;
+  };
+  // Reads a map. Unknown and repeated keys are errors, the former with a suggestion.
+  void map(const std::vector<Key>& keys) const;
+
+  // "run.yaml:12: heads.count: <text>"
+  [[noreturn]] void fail(const std::string& text) const;
+
+ private:
+  [[noreturn]] void expected(const std::string& what) const;
+  std::string found() const;
+
+  YAML::Node node_;
+  std::string file_;
+  std::string name_;
+};
+
+// The top of a file. Throws InputError on a file that is not YAML, SystemError where it cannot be
+// read.
+YamlValue read_yaml(const std::filesystem::path& file);
+
+// The candidate nearest to `word`, or empty where none is near.
+std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates);
+
+}  // namespace ropewalk
