@@ -8,6 +8,8 @@ namespace ropewalk::cli {
 // throwing one of the errors of base/error.h.
 void add_analyze(CLI::App& app);
 void add_capture(CLI::App& app);
+void add_compare(CLI::App& app);
+void add_figures(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_merge(CLI::App& app);
 
