@@ -68,7 +68,8 @@ Json CheckpointAxis::params() const {
 }
 
 Json CheckpointAxis::x_scale() const {
-  return {{"domain", {from_, to_}}, {"nice", false}, {"zero", false}};
+  // Without the padding that bars would get: panels above each other must line up.
+  return {{"domain", {from_, to_}}, {"nice", false}, {"zero", false}, {"padding", 0}};
 }
 
 Json CheckpointAxis::x_channel(double width) const {
@@ -133,10 +134,10 @@ double CheckpointAxis::header_height(double width) const {
 }
 
 void CheckpointAxis::add_phase_layers(Json& layers, Json& datasets, double width) const {
-  const Json scale_only{{"type", "quantitative"}, {"scale", x_scale()}, {"axis", nullptr}};
+  // The same axis in every layer: they share it.
+  Json x = x_channel(width);
   if (!separators_.empty()) {
     datasets["separators"] = separator_rows();
-    Json x = scale_only;
     x["field"] = "position";
     layers.push_back({{"name", "separators"},
                       {"data", {{"name", "separators"}}},
@@ -149,20 +150,18 @@ void CheckpointAxis::add_phase_layers(Json& layers, Json& datasets, double width
   }
   if (!spans_.empty()) {
     datasets["phases"] = phase_rows(width);
-    Json x = scale_only;
     x["field"] = "x";
-    layers.push_back(
-        {{"name", "phases"},
-         {"data", {{"name", "phases"}}},
-         {"mark",
-          {{"type", "text"},
-           {"baseline", "bottom"},
-           {"fontSize", theme::kPhaseSize},
-           {"color", theme::kMutedInk}}},
-         {"encoding",
-          {{"x", x},
-           {"y", {{"field", "y"}, {"type", "quantitative"}, {"scale", nullptr}, {"axis", nullptr}}},
-           {"text", {{"field", "text"}, {"type", "nominal"}}}}}});
+    layers.push_back({{"name", "phases"},
+                      {"data", {{"name", "phases"}}},
+                      {"mark",
+                       {{"type", "text"},
+                        {"baseline", "bottom"},
+                        {"fontSize", theme::kPhaseSize},
+                        {"color", theme::kMutedInk}}},
+                      {"encoding",
+                       {{"x", x},
+                        {"y", {{"field", "y"}, {"type", "quantitative"}, {"scale", nullptr}}},
+                        {"text", {{"field", "text"}, {"type", "nominal"}}}}}});
   }
 }
 

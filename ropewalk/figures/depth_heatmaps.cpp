@@ -233,12 +233,11 @@ Json heatmap(const RunNumbers& run, const FigureOptions& options, const HeatmapK
         {{"name", "separators"},
          {"data", {{"name", "separators"}}},
          {"mark",
-          {{"type", "rule"},
-           {"strokeDash", {5, 4}},
-           {"strokeWidth", 1.4},
-           {"color", theme::kInk},
-           {"x2", width + phase_width + 10}}},
-         {"encoding", {{"x", {{"value", 0}}}, {"y", place("position", y_scale, y_axis)}}}});
+          {{"type", "rule"}, {"strokeDash", {5, 4}}, {"strokeWidth", 1.4}, {"color", theme::kInk}}},
+         {"encoding",
+          {{"x", {{"value", 0}}},
+           {"x2", {{"value", width + phase_width + 10}}},
+           {"y", place("position", y_scale, y_axis)}}}});
   }
   if (!phases.empty()) {
     datasets["phases"] = phases;

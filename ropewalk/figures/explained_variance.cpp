@@ -19,13 +19,14 @@ constexpr double kBarShare = 0.8;  // of the step between checkpoints
 constexpr double kLabelledStep = 34;
 constexpr double kLabelledShare = 0.07;
 
-// From dark to light: PC0, then the others, ever lighter.
+// PC0 as in the line above, then the others, ever lighter.
 std::string component_color(size_t pc, size_t components) {
   static const theme::ColorRamp kPurples{"#fcfbfd", "#efedf5", "#dadaeb", "#bcbddc", "#9e9ac8",
                                          "#807dba", "#6a51a3", "#54278f", "#3f007d"};
+  if (pc == 0) return std::string(theme::kVariance);
   const double part =
-      components > 1 ? static_cast<double>(pc) / static_cast<double>(components - 1) : 0;
-  return theme::ramp_color(kPurples, 0.84 - 0.7 * std::sqrt(part));
+      components > 2 ? static_cast<double>(pc - 1) / static_cast<double>(components - 2) : 0;
+  return theme::ramp_color(kPurples, 0.6 - 0.4 * part);
 }
 
 size_t most_components(const CheckpointAxis& axis) {
@@ -192,6 +193,7 @@ Json explained_variance(const RunNumbers& run, const FigureOptions& options) {
   if (most_components(axis) > 1) views.push_back(spectrum_view(axis, datasets));
   spec["vconcat"] = views;
   spec["spacing"] = 22;
+  spec["resolve"] = {{"scale", {{"color", "independent"}}}};
   return spec;
 }
 

@@ -88,13 +88,20 @@ class LayerBuilder {
               {"ticks", false}}}};
   }
 
+  // A channel by series. Layers share its legend, so each has to give the same one.
   Json by_series(const Json& range) const {
     Json names = Json::array();
     for (const MeanSeries& one : series_) names.push_back(one.name);
+    Json legend;
+    if (plot_.legend) {
+      legend = {{"orient", "top"},          {"title", nullptr},
+                {"symbolStrokeWidth", 1.8}, {"symbolSize", 85},
+                {"symbolOpacity", 1},       {"offset", axis_.header_height(plot_.width) + 8}};
+    }
     return {{"field", "series"},
             {"type", "nominal"},
             {"scale", {{"domain", names}, {"range", range}}},
-            {"legend", nullptr}};
+            {"legend", legend}};
   }
 
   Json color() const {
@@ -142,7 +149,11 @@ class LayerBuilder {
         {{"y", y("se_low")}, {"y2", {{"field", "se_high"}}}, {"color", color()}});
     for (const char* end : {"se_low", "se_high"}) {
       add(std::string("caps ") + end, there,
-          {{"type", "tick"}, {"orient", "horizontal"}, {"size", kCapWidth}, {"thickness", 1.6}},
+          {{"type", "tick"},
+           {"orient", "horizontal"},
+           {"size", kCapWidth},
+           {"thickness", 1.6},
+           {"opacity", 1}},
           {{"y", y(end)}, {"color", color()}});
     }
   }
@@ -151,17 +162,8 @@ class LayerBuilder {
   void add_markers() {
     Json shapes = Json::array();
     for (const MeanSeries& one : series_) shapes.push_back(one.shape);
-    Json shape = by_series(shapes);
-    Json ink = color();
-    if (plot_.legend) {
-      const Json legend{{"orient", "top"},
-                        {"title", nullptr},
-                        {"symbolStrokeWidth", 2.4},
-                        {"offset", axis_.header_height(plot_.width) + 8}};
-      ink["legend"] = legend;
-      shape["legend"] = legend;
-    }
-    const Json encoding{{"y", y("mean")}, {"color", ink}, {"shape", shape}, {"tooltip", tooltip()}};
+    const Json encoding{
+        {"y", y("mean")}, {"color", color()}, {"shape", by_series(shapes)}, {"tooltip", tooltip()}};
     if (axis_.slots().front().baseline) {
       add("baseline markers", "datum.full && datum.baseline",
           {{"type", "point"},

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kPortraits = 6;
 constexpr size_t kColumns = 3;
-constexpr double kPanel = 222;  // pixels, both ways
+constexpr double kPanel = 206;  // pixels, both ways
 constexpr double kGap = 22;
 constexpr double kLowR_q = -0.05, kHighR_q = 1.05, kLimitR_k = 1.05;
 constexpr double kPointSize = 30;
@@ -87,12 +87,15 @@ class PortraitPanels {
     const CheckpointNumbers& numbers = *chosen_[index];
     const size_t columns = std::min(kColumns, chosen_.size());
     const bool left = index % columns == 0, bottom = index + columns >= chosen_.size();
-    const Json x{{"type", "quantitative"},
-                 {"scale", {{"domain", {kLowR_q, kHighR_q}}, {"nice", false}, {"zero", false}}},
-                 {"axis", axis("r_q (queries)", bottom, {0, 0.5, 1})}};
+    const Json x{
+        {"type", "quantitative"},
+        {"scale", {{"domain", {kLowR_q, kHighR_q}}, {"nice", false}, {"zero", false}}},
+        {"axis", axis("r_q (queries)", bottom, {0, kLowCorrelation, kHighCorrelation, 1})}};
     const Json y{{"type", "quantitative"},
                  {"scale", {{"domain", {-kLimitR_k, kLimitR_k}}, {"nice", false}, {"zero", false}}},
-                 {"axis", axis("r_k (keys)", left, {-1, -0.5, 0, 0.5, 1})}};
+                 {"axis", axis("r_k (keys)", left,
+                               {-kHighCorrelation, -kLowCorrelation, 0, kLowCorrelation,
+                                kHighCorrelation})}};
     return {{"name", fmt::format("panel_{}", index)},
             {"title",
              {{"text", fit_text(printable(numbers.label), 15 * 1.08, kPanel)},
@@ -142,7 +145,8 @@ class PortraitPanels {
       tooltip.push_back({{"field", field}});
     }
     const Json color_scale{{"domain", names}, {"range", colors}};
-    const Json legend{{"orient", "top"}, {"title", nullptr}};
+    const Json legend{
+        {"orient", "top"}, {"title", nullptr}, {"labelFontSize", 13}, {"columnPadding", 10}};
     Json class_legend = legend;
     class_legend["symbolType"] = "circle";
     class_legend["symbolOpacity"] = 1;
@@ -155,12 +159,17 @@ class PortraitPanels {
                     {"legend", class_legend}}},
                   {"tooltip", tooltip}};
     if (nope_) {
+      Json shape_legend = legend;
+      shape_legend["symbolFillColor"]["expr"] =
+          fmt::format("datum.value === 'NoPE' ? '{}' : '{}'", theme::kWhite, theme::kInk);
+      shape_legend["symbolStrokeColor"] = theme::kInk;
+      shape_legend["symbolStrokeWidth"] = 1.7;
       // NoPE heads are hollow diamonds: told apart by shape and by fill.
       encoding["shape"] = {
           {"field", "position"},
           {"type", "nominal"},
           {"scale", {{"domain", {"RoPE", "NoPE"}}, {"range", {"circle", "diamond"}}}},
-          {"legend", legend}};
+          {"legend", shape_legend}};
       encoding["fillOpacity"] = {
           {"condition", {{"test", "datum.position === 'NoPE'"}, {"value", 0}}}, {"value", 0.6}};
       encoding["size"] = {{"condition", {{"test", "datum.position === 'NoPE'"}, {"value", 46}}},
@@ -177,7 +186,8 @@ class PortraitPanels {
               {"size", kPointSize},
               {"fillOpacity", 0.6},
               {"strokeWidth", 0.5},
-              {"opacity", 0.9},
+              {"opacity", 1},
+              {"strokeOpacity", 0.9},
               {"clip", true}}},
             {"encoding", encoding}};
   }

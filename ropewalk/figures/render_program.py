@@ -6,7 +6,10 @@
 import sys
 
 sys.path = [folder for folder in sys.path if folder]  # never import from the working folder
+import concurrent.futures
 import json
+import struct
+import zlib
 
 try:
     import vl_convert
@@ -23,22 +26,42 @@ def newest(major):
     return ".".join(map(str, max(fitting)))
 
 
-# Every format comes from one conversion, which takes longer than all the rest.
+def compressed(png):
+    """The same picture in about a third of the bytes: vl-convert compresses in haste."""
+    chunks, place = [], 8
+    while place < len(png):
+        (size,) = struct.unpack(">I", png[place : place + 4])
+        chunks.append((png[place + 4 : place + 8], png[place + 8 : place + 8 + size]))
+        place += size + 12
+    pixels = zlib.decompress(b"".join(data for kind, data in chunks if kind == b"IDAT"))
+    written = png[:8]
+    for kind, data in [*(c for c in chunks if c[0] not in (b"IDAT", b"IEND")), (b"IDAT", zlib.compress(pixels, 6)), (b"IEND", b"")]:
+        written += struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return written
+
+
+# Every format comes from one conversion to SVG, which takes longer than all the rest.
 CONVERT = {
     "svg": lambda svg: svg.encode(),
-    "png": lambda svg: vl_convert.svg_to_png(svg, scale=2, ppi=72),
+    "png": lambda svg: compressed(vl_convert.svg_to_png(svg, scale=2, ppi=72)),
     "pdf": lambda svg: vl_convert.svg_to_pdf(svg),
 }
 
 job = json.loads(sys.stdin.buffer.read())
 version = newest(job["vega_lite"])
-for name, spec in job["figures"].items():
+files = []
+with concurrent.futures.ThreadPoolExecutor() as threads:
+    for name, spec in job["figures"].items():
+        try:
+            svg = vl_convert.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[])
+        except Exception as error:
+            sys.exit(f"{name}: {error}")
+        files += [(name, form, threads.submit(CONVERT[form], svg)) for form in job["formats"]]
+for name, form, made in files:
     try:
-        svg = vl_convert.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[])
-        files = {form: CONVERT[form](svg) for form in job["formats"]}
+        data = made.result()
     except Exception as error:
-        sys.exit(f"{name}: {error}")
-    for form, data in files.items():
-        header = json.dumps({"figure": name, "format": form, "bytes": len(data)})
-        sys.stdout.buffer.write(header.encode() + b"\n" + data)
+        sys.exit(f"{name}.{form}: {error}")
+    header = json.dumps({"figure": name, "format": form, "bytes": len(data)})
+    sys.stdout.buffer.write(header.encode() + b"\n" + data)
 sys.stdout.buffer.flush()

@@ -1,5 +1,6 @@
 // Fractions of heads in each class over a training run.
 
+#include <algorithm>
 #include <cmath>
 
 #include "ropewalk/figures/checkpoint_axis.h"
@@ -12,7 +13,8 @@ namespace {
 constexpr double kHeight = 340;
 constexpr double kBarShare = 0.8;         // of the step between checkpoints
 constexpr double kLabelledShare = 0.045;  // smaller segments have no room for a number
-constexpr double kLabelledStep = 34;      // pixels a number needs between checkpoints
+constexpr double kLabelledStep = 40;      // pixels a number needs between checkpoints
+constexpr double kErrorPlace = 0.25;      // of standard-error bars, right of the middle
 constexpr size_t kPositionDominated = static_cast<size_t>(HeadClass::position_dominated);
 
 // A row a (checkpoint, class), stacked from the bottom in the order of kHeadClasses.
@@ -57,17 +59,19 @@ Json label_rows(const Json& segments) {
   return rows;
 }
 
-// Standard errors of the lowest class, whose top edge is its share.
+// Standard errors of the lowest class, whose top edge is its share. They stand right of the middle,
+// where the numbers are.
 Json error_rows(const CheckpointAxis& axis) {
   Json rows = Json::array();
   for (const Slot& slot : axis.slots()) {
     const ClassShare& share = slot.numbers->classes[kPositionDominated];
-    if (std::isnan(share.se) || std::isnan(share.share)) continue;
+    if (std::isnan(share.se) || share.heads == 0) continue;
     rows.push_back({{"checkpoint", slot.numbers->label},
-                    {"x", slot.position},
+                    {"x", slot.position + kErrorPlace},
+                    {"fraction", share.share},
                     {"se", share.se},
-                    {"se_low", share.share - share.se},
-                    {"se_high", share.share + share.se}});
+                    {"se_low", std::max(0.0, share.share - share.se)},
+                    {"se_high", std::min(1.0, share.share + share.se)}});
   }
   return rows;
 }
@@ -101,6 +105,28 @@ Json class_color_channel(double legend_offset) {
             {"symbolType", "square"},
             {"symbolStrokeWidth", 0},
             {"offset", legend_offset}}}};
+}
+
+void add_error_bars(Json& layers, const Json& x, double step, std::string_view color, double halo) {
+  const std::string suffix = halo > 0 ? " halo" : "";
+  const double thickness = 1.6 + halo;
+  layers.push_back(
+      {{"name", "bars" + suffix},
+       {"data", {{"name", "bars"}}},
+       {"mark", {{"type", "rule"}, {"strokeWidth", thickness}, {"color", color}}},
+       {"encoding", {{"x", x}, {"y", y_channel("se_low")}, {"y2", {{"field", "se_high"}}}}}});
+  for (const char* end : {"se_low", "se_high"}) {
+    layers.push_back({{"name", std::string("caps ") + end + suffix},
+                      {"data", {{"name", "bars"}}},
+                      {"mark",
+                       {{"type", "tick"},
+                        {"orient", "horizontal"},
+                        {"size", std::min(11.0, step / 5) + halo},
+                        {"thickness", thickness},
+                        {"opacity", 1},
+                        {"color", color}}},
+                      {"encoding", {{"x", x}, {"y", y_channel(end)}}}});
+  }
 }
 
 }  // namespace
@@ -158,22 +184,9 @@ Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
   }
   if (!errors.empty()) {
     datasets["bars"] = errors;
-    layers.push_back(
-        {{"name", "bars"},
-         {"data", {{"name", "bars"}}},
-         {"mark", {{"type", "rule"}, {"strokeWidth", 1.6}, {"color", theme::kInk}}},
-         {"encoding", {{"x", x}, {"y", y_channel("se_low")}, {"y2", {{"field", "se_high"}}}}}});
-    for (const char* end : {"se_low", "se_high"}) {
-      layers.push_back({{"name", std::string("caps ") + end},
-                        {"data", {{"name", "bars"}}},
-                        {"mark",
-                         {{"type", "tick"},
-                          {"orient", "horizontal"},
-                          {"size", std::min(14.0, step / 2)},
-                          {"thickness", 1.6},
-                          {"color", theme::kInk}}},
-                        {"encoding", {{"x", x}, {"y", y_channel(end)}}}});
-    }
+    // In white first, wider: the bars lie on dark colours and on light ones.
+    add_error_bars(layers, x, step, theme::kWhite, 2.2);
+    add_error_bars(layers, x, step, theme::kInk, 0);
   }
   axis.add_phase_layers(layers, datasets, width);
   spec["layer"] = layers;

@@ -76,7 +76,8 @@ Json config() {
         {"titleFontWeight", "normal"},
         {"titleColor", kInk},
         {"symbolSize", 110},
-        {"columnPadding", 16}}},
+        {"columnPadding", 16},
+        {"layout", {{"top", {{"anchor", "start"}, {"margin", 24}}}}}}},
       {"text", {{"fontSize", kLabelSize}, {"color", kInk}}},
   };
 }

@@ -49,20 +49,25 @@ def smollm3_like() -> pandas.DataFrame:
     heads = seed_0_heads()
     rng = np.random.default_rng(1)
     # What makes a head: drawn once, so that heads keep their character over the run.
-    warmth, coupling = rng.normal(size=len(heads)), rng.random(len(heads))
+    warmth, coupling, turn = (rng.random(len(heads)) for _ in range(3))
     bins = np.array([depth_bin(layer, 35) for layer, _ in heads])
+    shares = [0.42, 0.62, 0.63, 0.62, 0.63, 0.64, 0.74, 0.75, 0.76, 0.76]
     rows = []
     for order, checkpoint in enumerate(REFERENCE["checkpoints"]):
         label = checkpoint["label"]
-        early = max(0.0, 1 - order / 1.5)
-        r_q = 0.10 * warmth + 0.12 * early * warmth + rng.normal(0, 0.05 + 0.12 * early, len(heads))
-        high = coupling < 0.62 + 0.03 * order
-        r_k = np.where(high, 0.85 - 0.3 * early * rng.random(len(heads)), rng.normal(0.0, 0.4, len(heads)))
-        r_k += rng.normal(0, 0.06, len(heads))
+        jitter = lambda scale: rng.normal(0, scale, len(heads))
+        r_q = 1 - (0.4 if order == 0 else 0.16) * rng.gamma(1.5, 0.6, len(heads)) * (0.4 + warmth)
+        coupled = coupling < shares[order]
+        r_k = np.where(coupled, 0.86 - 0.12 * (coupling / shares[order]) ** 3, 0.68 * warmth * coupling) + jitter(0.04)
         for b in range(10):
-            inside = bins == b
+            inside = np.flatnonzero(bins == b)
             r_q[inside] = centred(r_q[inside], REFERENCE["depth_r_q"][label][b], -0.04, 0.985)
-            r_k[inside] = centred(r_k[inside], REFERENCE["depth_r_k"][label][b], -0.95, 0.97)
+            # Heads turn negative, always the same ones first, until the mean is about the published one.
+            for i in inside[np.argsort(turn[inside])]:
+                if r_k[inside].mean() - 2 * max(r_k[i], 0) / len(inside) < REFERENCE["depth_r_k"][label][b]:
+                    continue
+                r_k[i] = -r_k[i]
+            r_k[inside] = centred(r_k[inside], REFERENCE["depth_r_k"][label][b], -0.97, 0.975)
         first = np.clip(0.19 + 0.15 * math.sqrt(order / 9) + rng.normal(0, 0.09, len(heads)), 0.06, 0.8)
         rows += table_rows("SmolLM3-3B", checkpoint, order, heads, r_q, r_k, first, rng, every_nope=4, group=4)
     return pandas.DataFrame(rows, columns=COLUMNS)
