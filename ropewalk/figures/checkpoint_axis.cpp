@@ -14,12 +14,16 @@ namespace {
 
 constexpr double kBaselineGap = 0.5;   // between baselines and the run
 constexpr double kEdge = 0.5;          // before the first and after the last
-constexpr double kSlantedLimit = 130;  // longest label, in pixels, where labels are slanted
-constexpr double kSlantedPitch = 15;   // pixels from one slanted label to the next, at least
+constexpr double kLongestLabel = 140;  // pixels
+constexpr double kSlantedPitch = 22;   // pixels from one slanted label to the next, at least
 constexpr double kLineHeight = theme::kPhaseSize + 3;
 constexpr double kHeaderGap = 8;  // between the plot and the phases' names
 
 }  // namespace
+
+std::string checkpoint_label(const CheckpointNumbers& numbers) {
+  return fit_middle(printable(numbers.label), theme::kLabelSize, kLongestLabel);
+}
 
 CheckpointAxis::CheckpointAxis(const RunNumbers& run) {
   const auto baselines = static_cast<double>(run.baselines.size());
@@ -61,7 +65,7 @@ Json CheckpointAxis::params() const {
   Json positions = Json::array(), labels = Json::array();
   for (const Slot& slot : slots_) {
     positions.push_back(slot.position);
-    labels.push_back(printable(slot.numbers->label));
+    labels.push_back(checkpoint_label(*slot.numbers));
   }
   return Json::array({Json{{"name", "places"}, {"value", positions}},
                       Json{{"name", "labels"}, {"value", labels}}});
@@ -76,7 +80,7 @@ Json CheckpointAxis::x_channel(double width) const {
   const double step = width / length();
   double widest = 0;
   for (const Slot& slot : slots_) {
-    widest = std::max(widest, text_width(printable(slot.numbers->label), theme::kLabelSize));
+    widest = std::max(widest, text_width(checkpoint_label(*slot.numbers), theme::kLabelSize));
   }
   const bool slanted = widest > step - 8;
   const auto every =
@@ -95,10 +99,8 @@ Json CheckpointAxis::x_channel(double width) const {
     axis["labelAngle"] = -40;
     axis["labelAlign"] = "right";
     axis["labelBaseline"] = "middle";
-    axis["labelLimit"] = kSlantedLimit;
   } else {
     axis["labelAngle"] = 0;
-    axis["labelLimit"] = step;
   }
   return {{"field", "x"}, {"type", "quantitative"}, {"scale", x_scale()}, {"axis", axis}};
 }
@@ -175,7 +177,7 @@ std::string heads_text(const RunNumbers& run) {
   }
   std::string text = least == most ? fmt::format("{} {}", most, most == 1 ? "head" : "heads")
                                    : fmt::format("{}–{} heads", least, most);
-  if (undefined > 0) text += fmt::format(" ({} undefined left out)", undefined);
+  if (undefined > 0) text += fmt::format(" ({} without values left out)", undefined);
   return text;
 }
 

@@ -58,6 +58,9 @@ class CheckpointAxis {
   double to_ = 0;
 };
 
+// A checkpoint's label as figures show it: printable, and not longer than there is room for.
+std::string checkpoint_label(const CheckpointNumbers& numbers);
+
 // The heads behind a figure, in words: "300 heads", "295–300 heads", with those left out.
 std::string heads_text(const RunNumbers& run);
 

@@ -19,7 +19,6 @@ constexpr double kCellText = 14.5;
 constexpr double kMostHeight = 620;  // where many rows have to share it
 constexpr double kRowHeight = 34;
 constexpr double kLeastTextRow = 15;  // lower rows have no room for numbers
-constexpr double kRowLabelLimit = 150;
 constexpr double kPhaseLimit = 110;
 
 struct HeatmapKind {
@@ -111,13 +110,9 @@ Json heatmap(const RunNumbers& run, const FigureOptions& options, const HeatmapK
   const double height = row * axis.length();
   const Json cells = cell_rows(axis, kind);
 
-  double label_width = 0, phase_width = 0;
+  double phase_width = 0;
   Json rows = Json::array();
-  for (const Slot& slot : axis.slots()) {
-    const double wide = text_width(printable(slot.numbers->label), theme::kLabelSize);
-    label_width = std::max(label_width, std::min(wide, kRowLabelLimit));
-    rows.push_back(slot.position);
-  }
+  for (const Slot& slot : axis.slots()) rows.push_back(slot.position);
   Json phases = Json::array();
   for (const PhaseSpan& span : axis.spans()) {
     const std::string text = fit_text(printable(span.name), theme::kPhaseSize, kPhaseLimit);
@@ -126,7 +121,7 @@ Json heatmap(const RunNumbers& run, const FigureOptions& options, const HeatmapK
   }
 
   std::string subtitle = fmt::format(
-      "Mean {} over the heads in each tenth of the depth ({} in all).", kind.name, heads_text(run));
+      "Mean {} over the heads in each tenth of the depth, {} in all.", kind.name, heads_text(run));
   subtitle += error_text(axis, kind);
   Json spec = theme::begin_figure(options.title, kind.title, subtitle, width + phase_width + 10);
   spec["title"]["offset"] = 18;
@@ -152,14 +147,10 @@ Json heatmap(const RunNumbers& run, const FigureOptions& options, const HeatmapK
                     {"labelFontSize", 13},
                     {"labelLineHeight", 17},
                     {"labelExpr", "columns[floor(datum.value)]"}};
-  const Json y_axis{{"title", nullptr},
-                    {"values", rows},
-                    {"grid", false},
-                    {"domain", false},
-                    {"ticks", false},
-                    {"labelOverlap", row < kLeastTextRow},
-                    {"labelLimit", kRowLabelLimit},
-                    {"labelExpr", "labels[indexof(places, datum.value)]"}};
+  const Json y_axis{{"title", nullptr}, {"values", rows},
+                    {"grid", false},    {"domain", false},
+                    {"ticks", false},   {"labelOverlap", row < kLeastTextRow},
+                    {"labelLimit", 0},  {"labelExpr", "labels[indexof(places, datum.value)]"}};
   const auto place = [](const char* field, const Json& scale, const Json& with_axis) {
     return Json{{"field", field}, {"type", "quantitative"}, {"scale", scale}, {"axis", with_axis}};
   };

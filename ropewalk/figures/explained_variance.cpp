@@ -16,6 +16,7 @@ namespace {
 constexpr double kHeight = 250;
 constexpr double kSpectrumHeight = 190;
 constexpr double kBarShare = 0.8;  // of the step between checkpoints
+constexpr double kWidestBar = 90;  // pixels
 constexpr double kLabelledStep = 34;
 constexpr double kLabelledShare = 0.07;
 
@@ -107,7 +108,7 @@ Json spectrum_view(const CheckpointAxis& axis, Json& datasets) {
        {"mark",
         {{"type", "bar"},
          {"orient", "vertical"},
-         {"size", kBarShare * step},
+         {"size", std::min(kWidestBar, kBarShare * step)},
          {"stroke", theme::kWhite},
          {"strokeWidth", 0.6}}},
        {"encoding",
@@ -146,8 +147,8 @@ Json spectrum_view(const CheckpointAxis& axis, Json& datasets) {
     if (layer["name"] == "separators") layers.push_back(layer);
   }
   return {{"title",
-           {{"text", fmt::format("Components PC0 to PC{}, stacked (per cent: PC0, and all)",
-                                 components - 1)},
+           {{"text", fmt::format("Components PC0 to PC{}, stacked{}", components - 1,
+                                 step >= kLabelledStep ? " (per cent: PC0, and all)" : "")},
             {"fontSize", 15},
             {"offset", 6}}},
           {"width", width},

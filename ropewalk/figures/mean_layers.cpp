@@ -125,7 +125,7 @@ class LayerBuilder {
       mark = {{"type", "bar"}, {"opacity", 0.16}, {"size", kLoneBandWidth}, {"orient", "vertical"}};
       low["stack"] = nullptr;
     }
-    add("bands", "datum.full && !datum.baseline && datum.sd !== null", mark,
+    add("bands", "datum.full && !datum.baseline", mark,
         {{"y", low}, {"y2", {{"field", "sd_high"}}}, {"color", color()}});
   }
 
@@ -137,8 +137,15 @@ class LayerBuilder {
   }
 
   void add_line(const MeanSeries& one) {
-    add("line " + one.name, "!datum.baseline && datum.series === '" + one.name + "'",
-        {{"type", "line"}, {"strokeWidth", one.line_width}, {"strokeJoin", "round"}},
+    Json mark{{"type", "line"}, {"strokeWidth", one.line_width}, {"strokeJoin", "round"}};
+    if (run_length_ == 1 && !one.full) {
+      mark = {{"type", "tick"},
+              {"orient", "horizontal"},
+              {"size", kLoneBandWidth},
+              {"thickness", one.line_width},
+              {"opacity", 1}};
+    }
+    add("line " + one.name, "!datum.baseline && datum.series === '" + one.name + "'", mark,
         {{"y", y("mean")}, {"color", color()}, {"tooltip", tooltip()}});
   }
 

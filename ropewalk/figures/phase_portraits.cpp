@@ -116,7 +116,7 @@ class PortraitPanels {
     std::string text = numbers.phase.empty() ? "" : printable(numbers.phase) + ", ";
     text += fmt::format("n = {}", numbers.heads.size());
     const auto unseen = std::count_if(numbers.heads.begin(), numbers.heads.end(), outside);
-    if (unseen > 0) text += fmt::format(" ({} left of the frame)", unseen);
+    if (unseen > 0) text += fmt::format(", {} outside", unseen);
     return text;
   }
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kHeight = 340;
 constexpr double kBarShare = 0.8;         // of the step between checkpoints
+constexpr double kWidestBar = 90;         // pixels
 constexpr double kLabelledShare = 0.045;  // smaller segments have no room for a number
 constexpr double kLabelledStep = 40;      // pixels a number needs between checkpoints
 constexpr double kErrorPlace = 0.25;      // of standard-error bars, right of the middle
@@ -162,7 +163,7 @@ Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
                     {"mark",
                      {{"type", "bar"},
                       {"orient", "vertical"},
-                      {"size", kBarShare * step},
+                      {"size", std::min(kWidestBar, kBarShare * step)},
                       {"stroke", theme::kWhite},
                       {"strokeWidth", step > 12 ? 1 : 0.3}}},
                     {"encoding",

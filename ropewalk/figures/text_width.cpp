@@ -38,6 +38,19 @@ int character_width(char32_t code) {
   return code >= kFirstWide && !symbol ? kWideWidth : kOtherWidth;
 }
 
+// As much of the text's beginning as fits.
+std::string_view leading(std::string_view text, double size, double width) {
+  double used = 0;
+  size_t kept = 0;
+  while (kept < text.size()) {
+    const auto [bytes, code] = first_character(text.substr(kept));
+    used += character_width(code) * size / 1000;
+    if (used > width) break;
+    kept += bytes;
+  }
+  return text.substr(0, kept);
+}
+
 }  // namespace
 
 double text_width(std::string_view text, double size) {
@@ -52,17 +65,17 @@ double text_width(std::string_view text, double size) {
 
 std::string fit_text(std::string_view text, double size, double width) {
   if (text_width(text, size) <= width) return std::string(text);
-  const double room = width - text_width(kEllipsis, size);
-  double used = 0;
-  size_t kept = 0;
-  while (kept < text.size()) {
-    const auto [bytes, code] = first_character(text.substr(kept));
-    used += character_width(code) * size / 1000;
-    if (used > room) break;
-    kept += bytes;
-  }
-  while (kept > 0 && text[kept - 1] == ' ') --kept;
-  return std::string(text.substr(0, kept)) + std::string(kEllipsis);
+  std::string_view kept = leading(text, size, width - text_width(kEllipsis, size));
+  while (kept.ends_with(' ')) kept.remove_suffix(1);
+  return std::string(kept) + std::string(kEllipsis);
+}
+
+std::string fit_middle(std::string_view text, double size, double width) {
+  if (text_width(text, size) <= width) return std::string(text);
+  const double half = (width - text_width(kEllipsis, size)) / 2;
+  std::string_view tail = text;
+  while (text_width(tail, size) > half) tail.remove_prefix(first_character(tail).first);
+  return std::string(leading(text, size, half)) + std::string(kEllipsis) + std::string(tail);
 }
 
 std::vector<std::string> wrap_text(std::string_view text, double size, double width,

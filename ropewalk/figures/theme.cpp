@@ -93,7 +93,7 @@ std::string_view class_color(HeadClass head_class) {
     case HeadClass::k_positional:
       return "#f29bc1";  // pink
     case HeadClass::content_focused:
-      return "#2a8a57";  // green
+      return "#3fa36c";  // green
     case HeadClass::mixed:
       return "#c9ced4";  // grey
   }

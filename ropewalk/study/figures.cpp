@@ -45,8 +45,8 @@ void draw_figures(const DrawOptions& options) {
     log::info("{}: no explained_variance, so no figure of it", run.source);
   }
   write_figures(figures, options.out, options.formats);
-  log::info("{}: {} figures of {} checkpoints", options.out.string(), figures.size(),
-            run.checkpoints.size());
+  log::info("{}: {} figures of {} checkpoint{}", options.out.string(), figures.size(),
+            run.checkpoints.size(), run.checkpoints.size() == 1 ? "" : "s");
 }
 
 }  // namespace ropewalk

@@ -66,7 +66,7 @@ TEST(CheckpointAxis, SaysHowManyHeads) {
   EXPECT_EQ(heads_text(run), "3 heads");
   run.checkpoints[1].heads.resize(1);
   run.checkpoints[1].undefined = 2;
-  EXPECT_EQ(heads_text(run), "1–3 heads (2 undefined left out)");
+  EXPECT_EQ(heads_text(run), "1–3 heads (2 without values left out)");
 }
 
 }  // namespace

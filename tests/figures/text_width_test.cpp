@@ -20,6 +20,13 @@ TEST(TextWidth, CutsWhatDoesNotFit) {
   EXPECT_EQ(fit_text("ééééé", 10, 24), "éé…");
 }
 
+TEST(TextWidth, CutsTheMiddle) {
+  EXPECT_EQ(fit_middle("short", 10, 100), "short");
+  const std::string cut = fit_middle("checkpoint-of-a-long-run-000123", 10, 80);
+  EXPECT_TRUE(cut.starts_with("check") && cut.ends_with("00123")) << cut;
+  EXPECT_LE(text_width(cut, 10), 80);
+}
+
 TEST(TextWidth, BreaksLinesAtSpaces) {
   EXPECT_EQ(wrap_text("one two three", 10, 40, 3), (std::vector<std::string>{"one two", "three"}));
   EXPECT_EQ(wrap_text("one two three", 10, 1000, 3), (std::vector<std::string>{"one two three"}));

@@ -362,7 +362,7 @@ def test_odd_tables(tmp_path, name):
         check_texts(svg)
         assert svg.width < 900 and svg.height < 900
     if name == "hostile_labels":
-        assert "<script>alert(1)</script>" in drawings["taxonomy"].texts("role-axis-label")
+        assert drawings["taxonomy"].texts("role-axis-label")[0].startswith("<script>alert")
         assert b"<script" not in (tmp_path / "out" / "taxonomy.svg").read_bytes()
     if name == "holes":
         assert "checkpoint 's3000' has 0 heads" in result.stderr
