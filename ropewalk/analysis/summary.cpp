@@ -68,6 +68,7 @@ Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
             {"order", checkpoint.order},         {"documents", checkpoint.documents.size()},
             {"heads", checkpoint.heads.size()},  {"blocks", all.block_sizes.size()},
             {"few_blocks", blocks < kFewBlocks}, {"random", checkpoint.random}};
+  json["last_layer"] = checkpoint.last_layer;
   json["t95"] = blocks >= 2 ? Json(student_t_95(blocks - 1)) : Json();
   return json;
 }

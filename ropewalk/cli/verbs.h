@@ -10,6 +10,8 @@ void add_analyze(CLI::App& app);
 void add_capture(CLI::App& app);
 void add_run(CLI::App& app);
 void add_demo(CLI::App& app);
+void add_compare(CLI::App& app);
+void add_figures(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_merge(CLI::App& app);
 

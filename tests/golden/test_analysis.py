@@ -97,6 +97,18 @@ def test_summary(study, source):
         assert mean == (None if inside.empty else pytest.approx(inside.r_q.mean(), abs=1e-8))
 
 
+def test_figures_accept_the_summary(study):
+    """The summary is the table's own: `figures` would refuse another's."""
+    table, summary = read(study, "moments")
+    assert summary["checkpoints"][0]["last_layer"] >= table.layer.max()
+    done = engine.run("figures", study / "moments" / "qk.csv", "--summary", study / "moments" / "summary.json",
+                      "--out", study / "figures", "--format", "json", "--quiet")  # fmt: skip
+    assert done.code == 0, done.stderr
+    rows = json.loads((study / "figures" / "position_signal.vl.json").read_text())["datasets"]["means"]
+    label = summary["checkpoints"][0]["label"]
+    assert [row["se"] for row in rows] == [summary[key][label]["se"] for key in ("mean_r_q", "mean_r_k", "mean_abs_r_k")]
+
+
 def test_jackknife(study):
     """Standard errors from leaving out blocks of documents, recomputed from the vectors themselves."""
     table, _ = read(study, "moments")

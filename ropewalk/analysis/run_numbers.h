@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ropewalk/analysis/depth.h"
+#include "ropewalk/analysis/qk_reader.h"
+#include "ropewalk/analysis/taxonomy.h"
+#include "ropewalk/base/json.h"
+
+namespace ropewalk {
+
+// What figures and comparisons show of a run: numbers over heads, of PC0, computed from any qk.csv.
+// NaN: undefined or unknown. A head counts where its r_q and r_k are both there.
+
+// Mean over heads, spread across them (n - 1), and standard error over documents.
+struct HeadMean {
+  double mean = 0;
+  double sd = 0;
+  double se = 0;
+};
+
+struct ClassShare {
+  int64_t heads = 0;
+  double share = 0;
+  double se = 0;
+};
+
+struct DepthCell {
+  int64_t heads = 0;
+  double r_q = 0;
+  double r_k = 0;
+  double r_q_se = 0;
+  double r_k_se = 0;
+};
+
+struct HeadPoint {
+  int64_t layer = 0;
+  int64_t q_head = 0;
+  double r_q = 0;
+  double r_k = 0;
+  std::optional<bool> rope;
+  HeadClass head_class = HeadClass::mixed;
+};
+
+struct CheckpointNumbers {
+  std::string label;
+  std::string phase;
+  int64_t undefined = 0;         // heads left out because a value is missing
+  std::vector<HeadPoint> heads;  // by layer, then head
+  int64_t last_layer = 0;        // the model's highest layer index
+  HeadMean r_q;
+  HeadMean r_k;
+  HeadMean abs_r_k;
+  HeadMean explained_variance;   // of PC0
+  std::vector<double> spectrum;  // mean explained variance by component; empty: unknown
+  std::array<ClassShare, kHeadClasses.size()> classes;  // in the order of kHeadClasses
+  std::array<DepthCell, kDepthBins> depth;
+};
+
+struct RunNumbers {
+  std::string source;                          // the table, for messages
+  std::string model;                           // its name, where all checkpoints share one
+  std::vector<CheckpointNumbers> checkpoints;  // in the order of training
+  std::vector<CheckpointNumbers> baselines;    // freshly initialised weights
+  bool standard_errors = false;                // whether a summary gave any
+};
+
+// `summary` (null: none) adds standard errors, and the model's last layer where the heads measured
+// do not reach it. Throws InputError naming `summary_source` where it disagrees with the table: it
+// then belongs to another one.
+RunNumbers run_numbers(const QkTable& table, const Json& summary = {},
+                       const std::string& summary_source = {});
+
+}  // namespace ropewalk

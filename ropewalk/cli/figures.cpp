@@ -1,0 +1,58 @@
+#include "ropewalk/study/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "ropewalk/cli/verbs.h"
+#include "ropewalk/study/compare.h"
+
+namespace ropewalk::cli {
+
+void add_figures(CLI::App& app) {
+  auto options = std::make_shared<DrawOptions>();
+  CLI::App* verb = app.add_subcommand("figures", "Draw a table of heads: six figures");
+  verb->add_option("table", options->table, "qk.csv, of analyze or anyone's")->required();
+  verb->add_option("--out", options->out, "Folder to write NAME.vl.json and NAME.FORMAT to")
+      ->required();
+  verb->add_option("--summary", options->summary,
+                   "Standard errors [default: summary.json beside the table]");
+  verb->add_option("--format", options->formats,
+                   "png, svg, pdf, several with commas; json: only the specifications")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"png", "svg", "pdf", "json"}))
+      ->capture_default_str();
+  verb->add_option("--portraits", options->figures.portraits,
+                   "Checkpoints of the phase portraits, with commas [default: six over the run]")
+      ->delimiter(',');
+  verb->add_option("--title", options->figures.title,
+                   "Name of the run in titles [default: the model's]");
+  verb->callback([options] {
+    DrawOptions settled = *options;
+    std::erase(settled.formats, "json");  // specifications are always written
+    draw_figures(settled);
+  });
+}
+
+void add_compare(CLI::App& app) {
+  struct Arguments {
+    std::filesystem::path table;
+    std::filesystem::path reference;
+    std::optional<std::filesystem::path> summary;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* verb = app.add_subcommand("compare", "Print a run's numbers beside a reference's");
+  verb->add_option("table", arguments->table, "qk.csv")->required();
+  verb->add_option("--reference", arguments->reference, "JSON with the keys of summary.json")
+      ->required();
+  verb->add_option("--summary", arguments->summary,
+                   "Standard errors [default: summary.json beside the table]");
+  verb->callback([arguments] {
+    const RunNumbers run = read_run(arguments->table, arguments->summary);
+    const Json reference = read_json_file(arguments->reference);
+    fmt::print("{}", compare_with_reference(run, reference, arguments->reference.string()));
+  });
+}
+
+}  // namespace ropewalk::cli

@@ -1,0 +1,184 @@
+#include "ropewalk/figures/checkpoint_axis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ropewalk/base/printable.h"
+#include "ropewalk/figures/text_width.h"
+#include "ropewalk/figures/theme.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr double kBaselineGap = 0.5;   // between baselines and the run
+constexpr double kEdge = 0.5;          // before the first and after the last
+constexpr double kLongestLabel = 140;  // pixels
+constexpr double kSlantedPitch = 22;   // pixels from one slanted label to the next, at least
+constexpr double kLineHeight = theme::kPhaseSize + 3;
+constexpr double kHeaderGap = 8;  // between the plot and the phases' names
+
+}  // namespace
+
+std::string checkpoint_label(const CheckpointNumbers& numbers) {
+  return fit_middle(printable(numbers.label), theme::kLabelSize, kLongestLabel);
+}
+
+CheckpointAxis::CheckpointAxis(const RunNumbers& run) {
+  const auto baselines = static_cast<double>(run.baselines.size());
+  double position = -baselines - kBaselineGap;
+  for (const CheckpointNumbers& numbers : run.baselines) {
+    slots_.push_back({&numbers, position, true});
+    position += 1;
+  }
+  position = 0;
+  for (const CheckpointNumbers& numbers : run.checkpoints) {
+    slots_.push_back({&numbers, position, false});
+    position += 1;
+  }
+  from_ = slots_.front().position - kEdge;
+  to_ = slots_.back().position + kEdge;
+
+  if (!run.baselines.empty()) {
+    const double end = -kEdge - kBaselineGap;
+    spans_.push_back({"baseline", from_, end});
+    separators_.push_back(end + kBaselineGap / 2);
+  }
+  const bool phases = std::any_of(run.checkpoints.begin(), run.checkpoints.end(),
+                                  [](const CheckpointNumbers& c) { return !c.phase.empty(); });
+  if (!phases) return;
+  for (const Slot& slot : slots_) {
+    if (slot.baseline) continue;
+    const double left = slot.position - kEdge;
+    const bool first = slot.position == 0;
+    if (!first && spans_.back().name == slot.numbers->phase) {
+      spans_.back().to += 1;
+      continue;
+    }
+    if (!first) separators_.push_back(left);
+    spans_.push_back({slot.numbers->phase, left, left + 1});
+  }
+}
+
+Json CheckpointAxis::params() const {
+  Json positions = Json::array(), labels = Json::array();
+  for (const Slot& slot : slots_) {
+    positions.push_back(slot.position);
+    labels.push_back(checkpoint_label(*slot.numbers));
+  }
+  return Json::array({Json{{"name", "places"}, {"value", positions}},
+                      Json{{"name", "labels"}, {"value", labels}}});
+}
+
+Json CheckpointAxis::x_scale() const {
+  // Without the padding that bars would get: panels above each other must line up.
+  return {{"domain", {from_, to_}}, {"nice", false}, {"zero", false}, {"padding", 0}};
+}
+
+Json CheckpointAxis::x_channel(double width) const {
+  const double step = width / length();
+  double widest = 0;
+  for (const Slot& slot : slots_) {
+    widest = std::max(widest, text_width(checkpoint_label(*slot.numbers), theme::kLabelSize));
+  }
+  const bool slanted = widest > step - 8;
+  const auto every =
+      slanted ? static_cast<size_t>(std::max(1.0, std::ceil(kSlantedPitch / step))) : size_t{1};
+  // Counted from the last, which is the one people look for.
+  Json ticks = Json::array();
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].baseline || (slots_.size() - 1 - i) % every == 0) {
+      ticks.push_back(slots_[i].position);
+    }
+  }
+  Json axis{{"title", nullptr},      {"values", ticks},
+            {"grid", false},         {"labelExpr", "labels[indexof(places, datum.value)]"},
+            {"labelOverlap", false}, {"labelFlush", false}};
+  if (slanted) {
+    axis["labelAngle"] = -40;
+    axis["labelAlign"] = "right";
+    axis["labelBaseline"] = "middle";
+  } else {
+    axis["labelAngle"] = 0;
+  }
+  return {{"field", "x"}, {"type", "quantitative"}, {"scale", x_scale()}, {"axis", axis}};
+}
+
+Json CheckpointAxis::separator_rows() const {
+  Json rows = Json::array();
+  for (const double position : separators_) rows.push_back({{"position", position}});
+  return rows;
+}
+
+Json CheckpointAxis::phase_rows(double width) const {
+  Json rows = Json::array();
+  for (const PhaseSpan& span : spans_) {
+    const double room = (span.to - span.from) * width / length() - 6;
+    const auto lines = wrap_text(printable(span.name), theme::kPhaseSize, room, 2);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const auto above = static_cast<double>(lines.size() - 1 - i);
+      rows.push_back({{"phase", span.name},
+                      {"text", lines[i]},
+                      {"x", (span.from + span.to) / 2},
+                      {"y", -kHeaderGap - above * kLineHeight}});
+    }
+  }
+  return rows;
+}
+
+double CheckpointAxis::header_height(double width) const {
+  double height = 0;
+  for (const Json& row : phase_rows(width)) {
+    height = std::max(height, kLineHeight - row["y"].get<double>());
+  }
+  return height;
+}
+
+void CheckpointAxis::add_phase_layers(Json& layers, Json& datasets, double width) const {
+  // The same axis in every layer: they share it.
+  Json x = x_channel(width);
+  if (!separators_.empty()) {
+    datasets["separators"] = separator_rows();
+    x["field"] = "position";
+    layers.push_back({{"name", "separators"},
+                      {"data", {{"name", "separators"}}},
+                      {"mark",
+                       {{"type", "rule"},
+                        {"strokeDash", {5, 4}},
+                        {"strokeWidth", 1.2},
+                        {"color", theme::kSeparator}}},
+                      {"encoding", {{"x", x}}}});
+  }
+  if (!spans_.empty()) {
+    datasets["phases"] = phase_rows(width);
+    x["field"] = "x";
+    layers.push_back({{"name", "phases"},
+                      {"data", {{"name", "phases"}}},
+                      {"mark",
+                       {{"type", "text"},
+                        {"baseline", "bottom"},
+                        {"fontSize", theme::kPhaseSize},
+                        {"color", theme::kMutedInk}}},
+                      {"encoding",
+                       {{"x", x},
+                        {"y", {{"field", "y"}, {"type", "quantitative"}, {"scale", nullptr}}},
+                        {"text", {{"field", "text"}, {"type", "nominal"}}}}}});
+  }
+}
+
+std::string heads_text(const RunNumbers& run) {
+  size_t least = run.checkpoints.front().heads.size(), most = least;
+  int64_t undefined = 0;
+  for (const CheckpointNumbers& numbers : run.checkpoints) {
+    least = std::min(least, numbers.heads.size());
+    most = std::max(most, numbers.heads.size());
+    undefined += numbers.undefined;
+  }
+  std::string text = least == most ? fmt::format("{} {}", most, most == 1 ? "head" : "heads")
+                                   : fmt::format("{}–{} heads", least, most);
+  if (undefined > 0) text += fmt::format(" ({} without values left out)", undefined);
+  return text;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,202 @@
+#include "ropewalk/figures/mean_layers.h"
+
+#include <cmath>
+
+#include "ropewalk/figures/theme.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr double kMarkerSize = 62;     // square pixels
+constexpr double kCapWidth = 13;       // of standard-error bars
+constexpr double kLoneBandWidth = 26;  // a run of one checkpoint has no line to put a band around
+
+Json mean_row(const Slot& slot, const MeanSeries& series, double end) {
+  const HeadMean number = series.number(*slot.numbers);
+  Json json{{"checkpoint", slot.numbers->label},
+            {"phase", slot.numbers->phase},
+            {"x", slot.position},
+            {"series", series.name},
+            {"mean", theme::number(number.mean)},
+            {"sd", theme::number(number.sd)},
+            {"se", theme::number(number.se)},
+            {"heads", slot.numbers->heads.size()},
+            {"baseline", slot.baseline},
+            {"full", series.full}};
+  if (series.full) {
+    json["sd_low"] = theme::number(number.mean - number.sd);
+    json["sd_high"] = theme::number(number.mean + number.sd);
+    json["se_low"] = theme::number(number.mean - number.se);
+    json["se_high"] = theme::number(number.mean + number.se);
+  }
+  if (slot.baseline) json["x_end"] = end;
+  return json;
+}
+
+class LayerBuilder {
+ public:
+  LayerBuilder(const CheckpointAxis& axis, const std::vector<MeanSeries>& series,
+               const MeanPlot& plot)
+      : axis_(axis), series_(series), plot_(plot), rows_(Json::array()), layers_(Json::array()) {
+    for (const MeanSeries& one : series_) {
+      for (const Slot& slot : axis_.slots()) {
+        rows_.push_back(mean_row(slot, one, axis_.to()));
+        run_length_ += slot.baseline ? 0 : 1;
+      }
+    }
+    run_length_ /= series_.size();
+  }
+
+  void build(Json& view, Json& datasets) {
+    add_bands();
+    if (axis_.slots().front().baseline) add_baseline_lines();
+    for (const MeanSeries& one : series_) add_line(one);
+    add_bars();
+    add_markers();
+    axis_.add_phase_layers(layers_, datasets, plot_.width);
+    datasets["means"] = std::move(rows_);
+    view["layer"] = std::move(layers_);
+  }
+
+ private:
+  void add(const std::string& name, const std::string& filter, const Json& mark, Json encoding) {
+    encoding["x"] = axis_.x_channel(plot_.width);
+    layers_.push_back({{"name", name},
+                       {"data", {{"name", "means"}}},
+                       {"transform", Json::array({Json{{"filter", filter}}})},
+                       {"mark", mark},
+                       {"encoding", std::move(encoding)}});
+  }
+
+  Json y(const char* field) const {
+    // Ticks stop at 1 even where a band reaches beyond: no correlation or share does.
+    Json ticks = Json::array();
+    for (int i = -10; i <= 10; ++i) {
+      const double tick = i * plot_.tick;
+      if (tick >= plot_.low - 1e-9 && tick <= std::min(1.0, plot_.high) + 1e-9) {
+        ticks.push_back(std::round(tick * 100) / 100);
+      }
+    }
+    return {{"field", field},
+            {"type", "quantitative"},
+            {"scale", {{"domain", {plot_.low, plot_.high}}, {"nice", false}, {"zero", false}}},
+            {"axis",
+             {{"title", plot_.y_title},
+              {"values", ticks},
+              {"format", plot_.tick < 0.1 ? ".2f" : ".1f"},
+              {"domain", false},
+              {"ticks", false}}}};
+  }
+
+  // A channel by series. Layers share its legend, so each has to give the same one.
+  Json by_series(const Json& range) const {
+    Json names = Json::array();
+    for (const MeanSeries& one : series_) names.push_back(one.name);
+    Json legend;
+    if (plot_.legend) {
+      legend = {{"orient", "top"},          {"title", nullptr},
+                {"symbolStrokeWidth", 1.8}, {"symbolSize", 85},
+                {"symbolOpacity", 1},       {"offset", axis_.header_height(plot_.width) + 8}};
+    }
+    return {{"field", "series"},
+            {"type", "nominal"},
+            {"scale", {{"domain", names}, {"range", range}}},
+            {"legend", legend}};
+  }
+
+  Json color() const {
+    Json colors = Json::array();
+    for (const MeanSeries& one : series_) colors.push_back(one.color);
+    return by_series(colors);
+  }
+
+  Json tooltip() const {
+    Json fields = Json::array();
+    for (const char* field : {"checkpoint", "phase", "series", "mean", "sd", "se", "heads"}) {
+      fields.push_back({{"field", field}});
+    }
+    return fields;
+  }
+
+  void add_bands() {
+    Json mark{{"type", "area"}, {"opacity", 0.16}};
+    Json low = y("sd_low");
+    if (run_length_ == 1) {
+      mark = {{"type", "bar"}, {"opacity", 0.16}, {"size", kLoneBandWidth}, {"orient", "vertical"}};
+      low["stack"] = nullptr;
+    }
+    add("bands", "datum.full && !datum.baseline", mark,
+        {{"y", low}, {"y2", {{"field", "sd_high"}}}, {"color", color()}});
+  }
+
+  // A dotted line from the baseline's place across the run.
+  void add_baseline_lines() {
+    add("baseline lines", "datum.full && datum.baseline",
+        {{"type", "rule"}, {"strokeDash", {1.5, 4}}, {"strokeCap", "round"}, {"strokeWidth", 2}},
+        {{"x2", {{"field", "x_end"}}}, {"y", y("mean")}, {"color", color()}});
+  }
+
+  void add_line(const MeanSeries& one) {
+    Json mark{{"type", "line"}, {"strokeWidth", one.line_width}, {"strokeJoin", "round"}};
+    if (run_length_ == 1 && !one.full) {
+      mark = {{"type", "tick"},
+              {"orient", "horizontal"},
+              {"size", kLoneBandWidth},
+              {"thickness", one.line_width},
+              {"opacity", 1}};
+    }
+    add("line " + one.name, "!datum.baseline && datum.series === '" + one.name + "'", mark,
+        {{"y", y("mean")}, {"color", color()}, {"tooltip", tooltip()}});
+  }
+
+  // Caps are wider than the markers, which would hide short bars.
+  void add_bars() {
+    const std::string there = "datum.full && datum.se !== null";
+    add("bars", there, {{"type", "rule"}, {"strokeWidth", 1.6}},
+        {{"y", y("se_low")}, {"y2", {{"field", "se_high"}}}, {"color", color()}});
+    for (const char* end : {"se_low", "se_high"}) {
+      add(std::string("caps ") + end, there,
+          {{"type", "tick"},
+           {"orient", "horizontal"},
+           {"size", kCapWidth},
+           {"thickness", 1.6},
+           {"opacity", 1}},
+          {{"y", y(end)}, {"color", color()}});
+    }
+  }
+
+  // Filled in the run, hollow in baselines.
+  void add_markers() {
+    Json shapes = Json::array();
+    for (const MeanSeries& one : series_) shapes.push_back(one.shape);
+    const Json encoding{
+        {"y", y("mean")}, {"color", color()}, {"shape", by_series(shapes)}, {"tooltip", tooltip()}};
+    if (axis_.slots().front().baseline) {
+      add("baseline markers", "datum.full && datum.baseline",
+          {{"type", "point"},
+           {"size", kMarkerSize},
+           {"opacity", 1},
+           {"fill", theme::kWhite},
+           {"strokeWidth", 2}},
+          encoding);
+    }
+    add("markers", "datum.full && !datum.baseline",
+        {{"type", "point"}, {"size", kMarkerSize}, {"opacity", 1}, {"filled", true}}, encoding);
+  }
+
+  const CheckpointAxis& axis_;
+  const std::vector<MeanSeries>& series_;
+  const MeanPlot& plot_;
+  Json rows_;
+  Json layers_;
+  size_t run_length_ = 0;
+};
+
+}  // namespace
+
+void add_mean_layers(Json& view, Json& datasets, const CheckpointAxis& axis,
+                     const std::vector<MeanSeries>& series, const MeanPlot& plot) {
+  LayerBuilder(axis, series, plot).build(view, datasets);
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "ropewalk/analysis/taxonomy.h"
+#include "ropewalk/base/json.h"
+
+namespace ropewalk::theme {
+
+// What all figures share. Sizes are pixels at scale 1: a figure fills a page's width, and still
+// reads at half that, one column.
+inline constexpr std::string_view kSchema = "https://vega.github.io/schema/vega-lite/v6.json";
+inline constexpr double kPlotWidth = 660;
+inline constexpr double kTitleSize = 19;
+inline constexpr double kSubtitleSize = 14;
+inline constexpr double kLabelSize = 14;
+inline constexpr double kPhaseSize = 13.5;
+
+inline constexpr std::string_view kInk = "#1b1f24";
+inline constexpr std::string_view kMutedInk = "#57606a";
+inline constexpr std::string_view kSeparator = "#8b949e";
+inline constexpr std::string_view kGrid = "#e4e7eb";
+inline constexpr std::string_view kEmptyCell = "#eceef0";
+inline constexpr std::string_view kWhite = "#ffffff";
+
+// Queries blue, keys red: also told apart by lightness, so that print in grey and colour-blind
+// readers keep them apart. The same holds for the classes of heads.
+inline constexpr std::string_view kQueries = "#17498f";
+inline constexpr std::string_view kKeys = "#e0503f";
+inline constexpr std::string_view kVariance = "#5b3f91";
+
+std::string_view class_color(HeadClass head_class);
+
+// ColorBrewer's Blues and Reds, from 0 to 1.
+using ColorRamp = std::array<std::string_view, 9>;
+extern const ColorRamp kBlues;
+extern const ColorRamp kReds;
+
+// The colour at `value` (clamped to 0–1), interpolated as the renderer does; "#rrggbb".
+std::string ramp_color(const ColorRamp& ramp, double value);
+
+// Black or white, whichever contrasts more with the background "#rrggbb" (WCAG 2 contrast ratio).
+std::string_view ink_on(std::string_view background);
+
+// A specification with schema, theme, title and subtitle; the rest is to be filled in. `width` is
+// that of the drawing, to which texts are fitted.
+Json begin_figure(const std::string& run_title, std::string_view title, const std::string& subtitle,
+                  double width);
+
+// A number for a specification: null where it is NaN.
+Json number(double value);
+
+// "±", "–" and friends as d3 writes them are avoided: numbers in texts are made here.
+std::string decimals(double value, int digits);
+
+}  // namespace ropewalk::theme

@@ -1,0 +1,256 @@
+#include "ropewalk/study/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr size_t kLongestLabel = 40;
+
+struct Value {
+  double value = kMissing;
+  double se = kMissing;
+};
+
+// One line of the comparison.
+struct Line {
+  std::string label;
+  std::string part;  // class; empty where there is one number a label
+  Value run;
+  Value reference;
+
+  double difference() const { return run.value - reference.value; }
+  // Of the difference; the reference's own counts where it is known.
+  double error() const {
+    return std::isnan(reference.se) ? run.se : std::hypot(run.se, reference.se);
+  }
+};
+
+std::string cell(double number, const char* format, int width) {
+  const std::string text = std::isnan(number) ? "–" : fmt::format(fmt::runtime(format), number);
+  // Columns are padded by what is seen: a dash has three bytes.
+  const int seen = std::isnan(number) ? 1 : static_cast<int>(text.size());
+  return std::string(static_cast<size_t>(std::max(0, width - seen)), ' ') + text;
+}
+
+class Comparison {
+ public:
+  Comparison(const RunNumbers& run, const Json& reference, const std::string& source)
+      : reference_(reference), source_(source) {
+    for (const auto* group : {&run.baselines, &run.checkpoints}) {
+      for (const CheckpointNumbers& numbers : *group) checkpoints_.push_back(&numbers);
+    }
+    for (const CheckpointNumbers* numbers : checkpoints_) {
+      label_width_ = std::max(label_width_, shown(numbers->label).size());
+    }
+  }
+
+  std::string text() {
+    means("mean_r_q", [](const CheckpointNumbers& c) { return Value{c.r_q.mean, c.r_q.se}; });
+    means("mean_r_k", [](const CheckpointNumbers& c) { return Value{c.r_k.mean, c.r_k.se}; });
+    means("mean_abs_r_k", [](const CheckpointNumbers& c) {
+      return Value{c.abs_r_k.mean, c.abs_r_k.se};
+    });
+    means("pc0_explained_variance", [](const CheckpointNumbers& c) {
+      return Value{c.explained_variance.mean, c.explained_variance.se};
+    });
+    taxonomy();
+    grid("depth_r_q", &DepthCell::r_q, &DepthCell::r_q_se);
+    grid("depth_r_k", &DepthCell::r_k, &DepthCell::r_k_se);
+    missing();
+    if (compared_ == 0) {
+      text_ += "nothing to compare: the run and the reference share no label\n";
+    }
+    return std::move(text_);
+  }
+
+ private:
+  static std::string shown(const std::string& label) {
+    return printable_excerpt(label, kLongestLabel);
+  }
+
+  // The reference's object under a key, or nothing.
+  const Json* group(const char* key) {
+    const auto found = reference_.find(key);
+    if (found == reference_.end()) return nullptr;
+    if (!found->is_object()) {
+      throw InputError("{}: {} is a {}; expected an object by label", source_, key,
+                       found->type_name());
+    }
+    for (const auto& [label, unused] : found->items()) reference_labels_.insert(label);
+    return &*found;
+  }
+
+  // A leaf: a number, {value, se}, or null.
+  Value leaf(const Json& json, const std::string& where) const {
+    if (json.is_number()) return {json.get<double>(), kMissing};
+    if (json.is_null()) return {};
+    if (json.is_object() && json.contains("value")) {
+      const Json se = json.value("se", Json());
+      return {leaf(json["value"], where).value, se.is_number() ? se.get<double>() : kMissing};
+    }
+    throw InputError("{}: {} is a {}; expected a number or {{\"value\": …, \"se\": …}}", source_,
+                     where, json.type_name());
+  }
+
+  void heading(const std::string& title, bool parts) {
+    text_ += fmt::format("{}\n  {:<{}}", title, "checkpoint", label_width_);
+    if (parts) text_ += fmt::format("  {:<18}", "class");
+    text_ += fmt::format("{:>10}{:>9}{:>11}{:>12}{:>8}\n", "run", "SE", "reference", "difference",
+                         "in SE");
+  }
+
+  void add(const Line& line, bool parts) {
+    text_ += fmt::format("  {:<{}}", shown(line.label), label_width_);
+    if (parts) text_ += fmt::format("  {:<18}", line.part);
+    text_ += cell(line.run.value, "{:.3f}", 10) + cell(line.run.se, "{:.3f}", 9) +
+             cell(line.reference.value, "{:.3f}", 11) + cell(line.difference(), "{:+.3f}", 12) +
+             cell(line.difference() / line.error(), "{:+.1f}", 8) + "\n";
+    ++compared_;
+  }
+
+  void means(const char* key, const std::function<Value(const CheckpointNumbers&)>& number) {
+    const Json* values = group(key);
+    if (values == nullptr) return;
+    bool begun = false;
+    for (const CheckpointNumbers* numbers : checkpoints_) {
+      const auto found = values->find(numbers->label);
+      if (found == values->end()) continue;
+      if (!begun) heading(key, false);
+      begun = true;
+      add({numbers->label, "", number(*numbers),
+           leaf(*found, fmt::format("{} of '{}'", key, printable(numbers->label)))},
+          false);
+    }
+    if (begun) text_ += "\n";
+  }
+
+  void taxonomy() {
+    const Json* values = group("taxonomy");
+    if (values == nullptr) return;
+    bool begun = false;
+    for (const CheckpointNumbers* numbers : checkpoints_) {
+      const auto found = values->find(numbers->label);
+      if (found == values->end()) continue;
+      for (size_t i = 0; i < kHeadClasses.size(); ++i) {
+        const std::string name(class_name(kHeadClasses[i]));
+        if (!found->is_object() || !found->contains(name)) continue;
+        if (!begun) heading("taxonomy (fraction of heads)", true);
+        begun = true;
+        add({numbers->label,
+             name,
+             {numbers->classes[i].share, numbers->classes[i].se},
+             leaf((*found)[name],
+                  fmt::format("taxonomy of '{}', {}", printable(numbers->label), name))},
+            true);
+      }
+    }
+    if (begun) text_ += "\n";
+  }
+
+  void grid(const char* key, double DepthCell::*value, double DepthCell::*se) {
+    const Json* values = group(key);
+    if (values == nullptr) return;
+    bool begun = false;
+    double largest = 0, squares = 0;
+    int cells = 0;
+    for (const CheckpointNumbers* numbers : checkpoints_) {
+      const auto found = values->find(numbers->label);
+      if (found == values->end()) continue;
+      if (!found->is_array() || found->size() != kDepthBins) {
+        throw InputError("{}: {} of '{}' is not a list of {} cells", source_, key,
+                         printable(numbers->label), kDepthBins);
+      }
+      if (!begun) {
+        text_ += fmt::format("{}\n  {:<{}}  {:<10}", key, "checkpoint", label_width_, "depth");
+        for (int bin = 0; bin < kDepthBins; ++bin) {
+          text_ += fmt::format("{:>7}", fmt::format("–{:.1f}", (bin + 1) / 10.0));
+        }
+        text_ += "\n";
+      }
+      begun = true;
+      std::vector<double> run, errors, reference, difference;
+      for (size_t bin = 0; bin < kDepthBins; ++bin) {
+        run.push_back(numbers->depth[bin].*value);
+        errors.push_back(numbers->depth[bin].*se);
+        reference.push_back(
+            leaf((*found)[bin], fmt::format("{} of '{}'", key, printable(numbers->label))).value);
+        difference.push_back(run.back() - reference.back());
+        if (std::isnan(difference.back())) continue;
+        largest = std::max(largest, std::abs(difference.back()));
+        squares += difference.back() * difference.back();
+        ++cells;
+      }
+      grid_row(shown(numbers->label), "run", run, "{:.2f}");
+      if (std::any_of(errors.begin(), errors.end(), [](double e) { return !std::isnan(e); })) {
+        grid_row("", "SE", errors, "{:.3f}");
+      }
+      grid_row("", "reference", reference, "{:.2f}");
+      grid_row("", "difference", difference, "{:+.2f}");
+      ++compared_;
+    }
+    if (!begun) return;
+    if (cells > 0) {
+      text_ += fmt::format("  over {} cells: root mean square difference {:.3f}, largest {:.3f}\n",
+                           cells, std::sqrt(squares / cells), largest);
+    }
+    text_ += "\n";
+  }
+
+  void grid_row(const std::string& label, const char* what, const std::vector<double>& cells,
+                const char* format) {
+    text_ += fmt::format("  {:<{}}  {:<10}", label, label_width_, what);
+    for (const double number : cells) text_ += cell(number, format, 7);
+    text_ += "\n";
+  }
+
+  void missing() {
+    std::set<std::string> run_labels;
+    for (const CheckpointNumbers* numbers : checkpoints_) run_labels.insert(numbers->label);
+    const auto list = [&](const std::set<std::string>& from, const std::set<std::string>& lacking) {
+      std::string text;
+      for (const std::string& label : from) {
+        if (!lacking.contains(label)) text += (text.empty() ? "" : ", ") + shown(label);
+      }
+      return text;
+    };
+    const std::string only_reference = list(reference_labels_, run_labels);
+    const std::string only_run = list(run_labels, reference_labels_);
+    if (!only_reference.empty()) {
+      text_ += fmt::format("only in the reference: {}\n", only_reference);
+    }
+    if (!only_run.empty()) text_ += fmt::format("only in the run: {}\n", only_run);
+  }
+
+  const Json& reference_;
+  const std::string& source_;
+  std::vector<const CheckpointNumbers*> checkpoints_;
+  std::set<std::string> reference_labels_;
+  size_t label_width_ = std::string_view("checkpoint").size();
+  std::string text_;
+  int compared_ = 0;
+};
+
+}  // namespace
+
+std::string compare_with_reference(const RunNumbers& run, const Json& reference,
+                                   const std::string& source) {
+  if (!reference.is_object()) {
+    throw InputError("{}: expected a JSON object with keys such as mean_r_q", source);
+  }
+  return Comparison(run, reference, source).text();
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "ropewalk/analysis/run_numbers.h"
+#include "ropewalk/base/json.h"
+
+namespace ropewalk {
+
+// A run's numbers beside a reference's, as text: value, standard error, reference, difference, and
+// the difference in standard errors, for every label that both have; and which labels and numbers
+// only one has. A reference has the keys of summary.json (mean_r_q, mean_r_k,
+// pc0_explained_variance, taxonomy, depth_r_q, depth_r_k) with plain numbers or {value, se} as
+// leaves, so another run's summary serves too. Throws InputError naming `source` and the key where
+// it is not so.
+std::string compare_with_reference(const RunNumbers& run, const Json& reference,
+                                   const std::string& source);
+
+}  // namespace ropewalk

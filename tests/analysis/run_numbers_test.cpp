@@ -1,0 +1,121 @@
+#include "ropewalk/analysis/run_numbers.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ropewalk/base/error.h"
+
+namespace ropewalk {
+namespace {
+
+// Two checkpoints of three heads in three layers, and a baseline.
+const std::string kTable =
+    "checkpoint,phase,layer,q_head,pc,explained_variance,r_q,r_k,flag\n"
+    "init,,0,0,0,0.1,0.2,0.1,random_weights\n"
+    "a,P,0,0,0,0.4,0.8,0.9,\na,P,0,0,1,0.2,0.1,0.1,\n"
+    "a,P,10,0,0,0.2,0.9,-0.1,\na,P,10,0,1,0.1,0.1,0.1,\n"
+    "a,P,20,0,0,0.3,0.1,0.2,\na,P,20,0,1,0.3,0.1,0.1,\n"
+    "b,P,0,0,0,0.4,0.8,0.9,\nb,P,10,0,0,,,0.5,\nb,P,20,0,0,0.2,0.6,0.5,\n";
+
+RunNumbers numbers(const Json& summary = {}) {
+  return run_numbers(parse_qk_table(kTable, "qk.csv"), summary, "summary.json");
+}
+
+TEST(RunNumbers, AggregatesOverHeads) {
+  const RunNumbers run = numbers();
+  ASSERT_EQ(run.checkpoints.size(), 2u);
+  const CheckpointNumbers& a = run.checkpoints[0];
+  EXPECT_NEAR(a.r_q.mean, 0.6, 1e-12);
+  EXPECT_NEAR(a.r_q.sd, std::sqrt((0.04 + 0.09 + 0.25) / 2), 1e-12);
+  EXPECT_NEAR(a.r_k.mean, 1.0 / 3, 1e-12);
+  EXPECT_NEAR(a.abs_r_k.mean, 0.4, 1e-12);
+  EXPECT_NEAR(a.explained_variance.mean, 0.3, 1e-12);
+  ASSERT_EQ(a.spectrum.size(), 2u);
+  EXPECT_NEAR(a.spectrum[1], 0.2, 1e-12);
+  EXPECT_TRUE(std::isnan(a.r_q.se));
+  EXPECT_FALSE(run.standard_errors);
+}
+
+TEST(RunNumbers, ClassifiesHeads) {
+  const CheckpointNumbers a = numbers().checkpoints[0];
+  const auto heads = [&](HeadClass which) { return a.classes[static_cast<size_t>(which)].heads; };
+  EXPECT_EQ(heads(HeadClass::position_dominated), 1);
+  EXPECT_EQ(heads(HeadClass::q_positional), 1);
+  EXPECT_EQ(heads(HeadClass::content_focused), 1);
+  EXPECT_NEAR(a.classes[0].share, 1.0 / 3, 1e-12);
+}
+
+TEST(RunNumbers, BinsByDepth) {
+  const CheckpointNumbers a = numbers().checkpoints[0];
+  EXPECT_EQ(a.last_layer, 20);
+  EXPECT_NEAR(a.depth[0].r_q, 0.8, 1e-12);
+  EXPECT_NEAR(a.depth[4].r_k, -0.1, 1e-12);  // 10 of 20 is the end of the fifth tenth
+  EXPECT_NEAR(a.depth[9].r_q, 0.1, 1e-12);
+  EXPECT_EQ(a.depth[1].heads, 0);
+  EXPECT_TRUE(std::isnan(a.depth[1].r_q));
+}
+
+TEST(RunNumbers, LeavesOutAndCountsMissingValues) {
+  const CheckpointNumbers b = numbers().checkpoints[1];
+  EXPECT_EQ(b.undefined, 1);
+  EXPECT_EQ(b.heads.size(), 2u);
+  EXPECT_NEAR(b.r_k.mean, 0.7, 1e-12);
+}
+
+TEST(RunNumbers, KeepsBaselinesApart) {
+  const RunNumbers run = numbers();
+  ASSERT_EQ(run.baselines.size(), 1u);
+  EXPECT_EQ(run.baselines[0].label, "init");
+  EXPECT_TRUE(std::isnan(run.baselines[0].r_q.sd));  // one head
+  const RunNumbers alone = run_numbers(parse_qk_table(
+      "checkpoint,layer,q_head,pc,r_q,r_k,flag\ninit,0,0,0,0,0,random_weights\n", "qk.csv"));
+  EXPECT_EQ(alone.checkpoints.size(), 1u);
+  EXPECT_TRUE(alone.baselines.empty());
+}
+
+TEST(RunNumbers, TakesStandardErrorsAndLastLayerFromTheSummary) {
+  const Json summary = parse_json(
+      R"({"checkpoints": [{"label": "a", "last_layer": 40}],
+          "mean_r_q": {"a": {"value": 0.6, "se": 0.01}},
+          "taxonomy": {"a": {"mixed": {"value": 0, "se": 0.02}}},
+          "depth_r_q": {"a": [{"value": 0.8, "se": 0.03}, null, {"value": 0.9, "se": null}, null,
+                              {"value": 0.1, "se": 0.04}, null, null, null, null, null]}})",
+      "summary.json");
+  const RunNumbers run = numbers(summary);
+  EXPECT_TRUE(run.standard_errors);
+  const CheckpointNumbers& a = run.checkpoints[0];
+  EXPECT_EQ(a.last_layer, 40);
+  EXPECT_DOUBLE_EQ(a.r_q.se, 0.01);
+  EXPECT_TRUE(std::isnan(a.r_k.se));
+  EXPECT_DOUBLE_EQ(a.classes[static_cast<size_t>(HeadClass::mixed)].se, 0.02);
+  EXPECT_DOUBLE_EQ(a.depth[0].r_q_se, 0.03);
+  EXPECT_TRUE(std::isnan(a.depth[2].r_q_se));
+  EXPECT_DOUBLE_EQ(a.depth[4].r_q_se, 0.04);
+}
+
+TEST(RunNumbers, RefusesTheSummaryOfAnotherTable) {
+  const Json summary =
+      parse_json(R"({"mean_r_q": {"a": {"value": 0.5, "se": 0.01}}})", "summary.json");
+  try {
+    numbers(summary);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "summary.json: mean_r_q of 'a' is 0.500000, but the table gives 0.600000; the "
+                 "summary belongs to another table");
+  }
+  EXPECT_THROW(numbers(Json::array()), InputError);
+}
+
+TEST(RunNumbers, NamesTheModelThatAllShare) {
+  const std::string header = "model,checkpoint,layer,q_head,pc,r_q,r_k\n";
+  const auto model = [&](const std::string& rows) {
+    return run_numbers(parse_qk_table(header + rows, "qk.csv")).model;
+  };
+  EXPECT_EQ(model("m,a,0,0,0,0,0\nm,b,0,0,0,0,0\n"), "m");
+  EXPECT_EQ(model("m,a,0,0,0,0,0\nn,b,0,0,0,0,0\n"), "");
+}
+
+}  // namespace
+}  // namespace ropewalk
