@@ -14,6 +14,7 @@ namespace {
 
 constexpr auto kRedraw = std::chrono::milliseconds(200);
 constexpr auto kPlainLine = std::chrono::seconds(30);
+constexpr auto kPlainPause = std::chrono::seconds(2);
 constexpr int kBarWidth = 24;
 
 }  // namespace
@@ -76,7 +77,7 @@ void Progress::draw(bool last) {
     return;
   }
   const int64_t tenth = 10 * std::min(done_, total_) / total_;
-  if (!last && tenth == last_tenth_ && now - drawn_ < kPlainLine) return;
+  if (!last && now - drawn_ < (tenth == last_tenth_ ? kPlainLine : kPlainPause)) return;
   if (last && tenth == last_tenth_ && tenth == 10) return;  // already said
   last_tenth_ = tenth;
   drawn_ = now;

@@ -7,8 +7,9 @@
 namespace ropewalk {
 
 // A progress bar on stderr with rate and time left. On a terminal it is one line redrawn a few
-// times a second; elsewhere a plain line every ten per cent and at least every 30 seconds. Silent
-// when the log level is above info. Not thread-safe: one thread reports.
+// times a second; elsewhere a plain line every ten per cent (but not within two seconds of the
+// last one), at least every 30 seconds, and at the end. Silent when the log level is above info.
+// Not thread-safe: one thread reports.
 class Progress {
  public:
   // `unit` names what `total` counts, e.g. "tokens".

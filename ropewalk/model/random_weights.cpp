@@ -1,6 +1,7 @@
 #include "ropewalk/model/random_weights.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <string_view>

@@ -310,21 +310,23 @@ std::string Study::result_text() const {
     return leaf["se"].is_null() ? value
                                 : fmt::format("{} ± {:.3f}", value, leaf["se"].get<double>());
   };
+  const auto phase_of = [](const Json& checkpoint) {
+    return checkpoint["random"] == true ? std::string("baseline")
+                                        : checkpoint["phase"].get<std::string>();
+  };
   size_t label_width = 10;
   size_t phase_width = 5;
   for (const Json& checkpoint : summary["checkpoints"]) {
     label_width = std::max(label_width, checkpoint["label"].get<std::string>().size());
-    phase_width = std::max(phase_width, checkpoint["phase"].get<std::string>().size());
+    phase_width = std::max(phase_width, phase_of(checkpoint).size());
   }
   std::string text =
       fmt::format("{:<{}}  {:<{}}  {:<14}  {:<14}  {:<18}\n", "checkpoint", label_width, "phase",
                   phase_width, "mean r_q", "mean r_k", "position-dominated");
   for (const Json& checkpoint : summary["checkpoints"]) {
     const auto label = checkpoint["label"].get<std::string>();
-    const std::string phase = checkpoint["random"] == true ? std::string("baseline")
-                                                           : checkpoint["phase"].get<std::string>();
-    text += fmt::format("{:<{}}  {:<{}}  {:<14}  {:<14}  {:<18}\n", label, label_width, phase,
-                        phase_width, number(summary["mean_r_q"][label]),
+    text += fmt::format("{:<{}}  {:<{}}  {:<14}  {:<14}  {:<18}\n", label, label_width,
+                        phase_of(checkpoint), phase_width, number(summary["mean_r_q"][label]),
                         number(summary["mean_r_k"][label]),
                         number(summary["taxonomy"][label]["position-dominated"]));
   }

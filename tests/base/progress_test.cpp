@@ -17,7 +17,7 @@ class ProgressTest : public testing::Test {
 
 int64_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
-TEST_F(ProgressTest, SaysEachTenthOnce) {
+TEST_F(ProgressTest, AQuickJobTakesOneLine) {
   testing::internal::CaptureStderr();
   {
     Progress progress("capture", "tokens", 1000);
@@ -25,11 +25,9 @@ TEST_F(ProgressTest, SaysEachTenthOnce) {
     progress.finish();
   }
   const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(lines(text), 10) << text;
-  EXPECT_TRUE(text.starts_with("capture  10 %")) << text;
+  EXPECT_EQ(lines(text), 1) << text;
+  EXPECT_TRUE(text.starts_with("capture 100 %")) << text;
   EXPECT_NE(text.find("tokens/s"), std::string::npos);
-  EXPECT_NE(text.find(" left"), std::string::npos);
-  EXPECT_NE(text.find("\ncapture 100 %"), std::string::npos);
   EXPECT_EQ(text.find('\r'), std::string::npos) << "no terminal, no redrawing";
 }
 

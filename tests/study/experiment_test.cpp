@@ -1,0 +1,142 @@
+#include "ropewalk/study/experiment.h"
+
+#include <gtest/gtest.h>
+
+#include "ropewalk/base/error.h"
+#include "tests/temporary_folder.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr const char* kWhole = R"(name: Demo
+model: models/base
+tokenizer: models/tokenizer.json
+corpus: {path: text.jsonl, documents: 48, min_tokens: 100, field: body, id: key}
+heads: {count: 300, seed: 7}
+precision: {target_se: 0.01}
+portraits: [A, B]
+dtype: float32
+device: cpu
+memory: 2GiB
+blocks: 8
+sliding: true
+vectors: uniform
+components: 5
+phases:
+  - name: Stage 1
+    context: 512
+    config: {rope_theta: 5e4, rope_scaling: {rope_type: linear, factor: 2}}
+    checkpoints:
+      - {label: init, random: 0}
+      - {label: A, revision: step-1}
+  - name: Stage 2
+    checkpoints:
+      - label: B
+        path: models/b
+)";
+
+Experiment read(const std::string& text) {
+  const TemporaryFolder folder;
+  folder.write("e.yaml", text);
+  return read_experiment(folder.path() / "e.yaml");
+}
+
+// What is said of a file, without the folder.
+std::string message(const std::string& text) {
+  try {
+    read(text);
+  } catch (const InputError& error) {
+    const std::string what = error.what();
+    return what.substr(what.find("e.yaml"));
+  } catch (const UsageError& error) {
+    const std::string what = error.what();
+    return what.substr(what.find("e.yaml"));
+  }
+  return "";
+}
+
+std::string changed(const std::string& from, const std::string& to) {
+  std::string text = kWhole;
+  const size_t place = text.find(from);
+  EXPECT_NE(place, std::string::npos) << from;
+  return text.replace(place, from.size(), to);
+}
+
+TEST(Experiment, ReadsEverything) {
+  const Experiment e = read(kWhole);
+  EXPECT_EQ(e.name, "Demo");
+  EXPECT_EQ(e.model, "models/base");
+  EXPECT_EQ(e.corpus.documents, 48);
+  EXPECT_EQ(e.corpus.min_tokens, 100);
+  EXPECT_EQ(e.corpus.field, "body");
+  EXPECT_EQ(e.corpus.id, "key");
+  EXPECT_EQ(e.head_count, 300);
+  EXPECT_EQ(e.head_seed, 7);
+  EXPECT_EQ(e.target_se, 0.01);
+  EXPECT_EQ(e.memory, int64_t{2} << 30);
+  EXPECT_EQ(e.blocks, 8);
+  EXPECT_TRUE(e.sliding);
+  EXPECT_EQ(e.components, 5);
+  ASSERT_EQ(e.phases.size(), 2);
+  EXPECT_EQ(e.phases[0].context, 512);
+  EXPECT_EQ(e.phases[0].config["rope_theta"], 50000.0);
+  EXPECT_EQ(e.phases[0].config["rope_scaling"]["factor"], 2);
+  EXPECT_EQ(e.phases[0].checkpoints[0].random, 0);
+  EXPECT_EQ(e.phases[0].checkpoints[1].revision, "step-1");
+  EXPECT_EQ(e.phases[1].checkpoints[0].path, "models/b");
+  EXPECT_EQ(e.phases[1].checkpoints[0].line, 24);
+  EXPECT_FALSE(e.phases[1].context);
+}
+
+TEST(Experiment, SaysWhereAndWhatToWriteInstead) {
+  EXPECT_EQ(message(changed("blocks: 8", "bloks: 8")),
+            "e.yaml:11: key 'bloks' is unknown; did you mean 'blocks'?");
+  EXPECT_EQ(message(changed("blocks: 8", "name: Other")),
+            "e.yaml:11: key 'name' is here twice; remove one");
+  EXPECT_EQ(message(changed("blocks: 8", "blocks: many")),
+            "e.yaml:11: blocks: found 'many', expected a whole number from 1 to 4096");
+  EXPECT_EQ(message(changed("blocks: 8", "blocks: 8.5")),
+            "e.yaml:11: blocks: found '8.5', expected a whole number from 1 to 4096");
+  EXPECT_EQ(message(changed("sliding: true", "sliding: maybe")),
+            "e.yaml:12: sliding: found 'maybe', expected true or false");
+  EXPECT_EQ(message(changed("count: 300", "cuont: 300")),
+            "e.yaml:5: heads: key 'cuont' is unknown; did you mean 'count'?");
+  EXPECT_EQ(message(changed("dtype: float32", "dtype: float23")),
+            "e.yaml:8: dtype: found 'float23', expected auto, float32, bfloat16");
+  EXPECT_EQ(message(changed("memory: 2GiB", "memory: lots")).substr(0, 17), "e.yaml:10: memory");
+  EXPECT_EQ(message(changed("label: B", "label: A")),
+            "e.yaml:24: label 'A' is already in line 21; give this one another");
+  EXPECT_EQ(message(changed("portraits: [A, B]", "portraits: [A, b]")),
+            "e.yaml:7: portraits: no checkpoint is labelled 'b'; did you mean 'A'?");
+  EXPECT_EQ(message(changed("name: Demo\n", "")), "e.yaml:1: key 'name' is missing");
+  EXPECT_EQ(message(changed("name: Stage 2", "name: Stage 1")),
+            "e.yaml:22: phases: a phase named 'Stage 1' is already in line 16; name this one "
+            "differently");
+  EXPECT_NE(message(changed("label: A", "label: ../A")).find("cannot be a label"),
+            std::string::npos);
+  EXPECT_NE(message(changed("label: A", "label: .A")).find("not starting with a dot"),
+            std::string::npos);
+  EXPECT_NE(message(changed("revision: step-1", "revision: step-1, random: 3"))
+                .find("needs exactly one of path"),
+            std::string::npos);
+  EXPECT_NE(message(changed("corpus: {path: text.jsonl, documents: 48, min_tokens: 100, field: "
+                            "body, id: key}",
+                            "corpus: text.jsonl"))
+                .find("write corpus: {path: FILE}"),
+            std::string::npos);
+  EXPECT_NE(message(changed("rope_scaling: {rope_type: linear, factor: 2}", "rope_scaling: 2"))
+                .find("expected a map such as"),
+            std::string::npos);
+}
+
+TEST(Experiment, FilesThatAreNotExperiments) {
+  EXPECT_EQ(message("name: [1\n").substr(0, 8), "e.yaml:2");
+  EXPECT_NE(message("").find("empty"), std::string::npos);
+  EXPECT_NE(message("- a\n- b\n").find("found a list, expected a map of name"), std::string::npos);
+  EXPECT_NE(message("name: a\n---\nname: b\n").find("2 YAML documents"), std::string::npos);
+  EXPECT_NE(message("name: x\ncorpus: {path: a}\nphases: []\n").find("at least one phase"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace ropewalk
