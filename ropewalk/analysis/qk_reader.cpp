@@ -9,6 +9,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/base/csv.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/mapped_file.h"
@@ -207,7 +208,7 @@ class TableBuilder {
       record.fail(*columns_.order,
                   fmt::format("the same as in the rows of {} before", printable(label)));
     }
-    if (columns_.flag && holds_flag(record.text(*columns_.flag), kRandomWeightsFlag)) {
+    if (columns_.flag && holds_flag(record.text(*columns_.flag), kRandomWeights)) {
       checkpoint.baseline = true;
     }
     add_row(record, place);

@@ -9,9 +9,6 @@
 
 namespace ropewalk {
 
-// Rows of checkpoints with freshly initialised weights carry this name in their flag column.
-inline constexpr std::string_view kRandomWeightsFlag = "random_weights";
-
 // One component of one query head. NaN: missing.
 struct QkRow {
   int64_t layer = 0;
@@ -27,7 +24,7 @@ struct QkCheckpoint {
   std::string label;
   std::string model;      // empty where the table does not say
   std::string phase;      // empty where the table does not say
-  bool baseline = false;  // freshly initialised weights: not part of the run
+  bool baseline = false;  // flagged kRandomWeights: not part of the run
   std::vector<QkRow> rows;
 };
 

@@ -178,7 +178,6 @@ class PortraitPanels {
           {"condition", {{"test", "datum.position === 'NoPE'"}, {"value", 1.7}}}, {"value", 0.5}};
     }
     encoding["fill"] = encoding["color"];
-    encoding["fill"]["legend"] = nullptr;
     return {{"name", fmt::format("heads_{}", index)},
             {"data", {{"name", fmt::format("heads {}", index)}}},
             {"mark",

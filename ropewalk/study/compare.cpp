@@ -7,8 +7,6 @@
 #include <functional>
 #include <iterator>
 #include <limits>
-#include <map>
-#include <set>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
@@ -39,7 +37,11 @@ struct Line {
 };
 
 std::string cell(double number, const char* format, int width) {
-  const std::string text = std::isnan(number) ? "–" : fmt::format(fmt::runtime(format), number);
+  std::string text = std::isnan(number) ? "–" : fmt::format(fmt::runtime(format), number);
+  // A difference that rounds to nothing has no sign.
+  if (text.find_first_not_of("+-0.") == std::string::npos && !text.ends_with("–")) {
+    text.erase(0, text.find_first_not_of("+-"));
+  }
   // Columns are padded by what is seen: a dash has three bytes.
   const int seen = std::isnan(number) ? 1 : static_cast<int>(text.size());
   return std::string(static_cast<size_t>(std::max(0, width - seen)), ' ') + text;
@@ -69,7 +71,6 @@ class Comparison {
     taxonomy();
     grid("depth_r_q", &DepthCell::r_q, &DepthCell::r_q_se);
     grid("depth_r_k", &DepthCell::r_k, &DepthCell::r_k_se);
-    missing();
     if (compared_ == 0) {
       text_ += "nothing to compare: the run and the reference share no label\n";
     }
@@ -89,7 +90,6 @@ class Comparison {
       throw InputError("{}: {} is a {}; expected an object by label", source_, key,
                        found->type_name());
     }
-    for (const auto& [label, unused] : found->items()) reference_labels_.insert(label);
     return &*found;
   }
 
@@ -134,7 +134,7 @@ class Comparison {
            leaf(*found, fmt::format("{} of '{}'", key, printable(numbers->label)))},
           false);
     }
-    if (begun) text_ += "\n";
+    if (begun) missing(*values);
   }
 
   void taxonomy() {
@@ -157,7 +157,7 @@ class Comparison {
             true);
       }
     }
-    if (begun) text_ += "\n";
+    if (begun) missing(*values);
   }
 
   void grid(const char* key, double DepthCell::*value, double DepthCell::*se) {
@@ -174,9 +174,9 @@ class Comparison {
                          printable(numbers->label), kDepthBins);
       }
       if (!begun) {
-        text_ += fmt::format("{}\n  {:<{}}  {:<10}", key, "checkpoint", label_width_, "depth");
+        text_ += fmt::format("{}\n  {:<{}}  {:<10}", key, "checkpoint", label_width_, "depth to");
         for (int bin = 0; bin < kDepthBins; ++bin) {
-          text_ += fmt::format("{:>7}", fmt::format("–{:.1f}", (bin + 1) / 10.0));
+          text_ += fmt::format("{:>7.1f}", (bin + 1) / 10.0);
         }
         text_ += "\n";
       }
@@ -206,7 +206,7 @@ class Comparison {
       text_ += fmt::format("  over {} cells: root mean square difference {:.3f}, largest {:.3f}\n",
                            cells, std::sqrt(squares / cells), largest);
     }
-    text_ += "\n";
+    missing(*values);
   }
 
   void grid_row(const std::string& label, const char* what, const std::vector<double>& cells,
@@ -216,28 +216,28 @@ class Comparison {
     text_ += "\n";
   }
 
-  void missing() {
-    std::set<std::string> run_labels;
-    for (const CheckpointNumbers* numbers : checkpoints_) run_labels.insert(numbers->label);
-    const auto list = [&](const std::set<std::string>& from, const std::set<std::string>& lacking) {
-      std::string text;
+  // Ends a section with the labels that only one side has.
+  void missing(const Json& values) {
+    std::vector<std::string> run_labels, reference_labels;
+    for (const CheckpointNumbers* numbers : checkpoints_) run_labels.push_back(numbers->label);
+    for (const auto& [label, unused] : values.items()) reference_labels.push_back(label);
+    const auto add_missing = [&](const char* where, const std::vector<std::string>& from,
+                                 const std::vector<std::string>& lacking) {
+      std::string list;
       for (const std::string& label : from) {
-        if (!lacking.contains(label)) text += (text.empty() ? "" : ", ") + shown(label);
+        if (std::find(lacking.begin(), lacking.end(), label) != lacking.end()) continue;
+        list += (list.empty() ? "" : ", ") + shown(label);
       }
-      return text;
+      if (!list.empty()) text_ += fmt::format("  only in the {}: {}\n", where, list);
     };
-    const std::string only_reference = list(reference_labels_, run_labels);
-    const std::string only_run = list(run_labels, reference_labels_);
-    if (!only_reference.empty()) {
-      text_ += fmt::format("only in the reference: {}\n", only_reference);
-    }
-    if (!only_run.empty()) text_ += fmt::format("only in the run: {}\n", only_run);
+    add_missing("run", run_labels, reference_labels);
+    add_missing("reference", reference_labels, run_labels);
+    text_ += "\n";
   }
 
   const Json& reference_;
   const std::string& source_;
   std::vector<const CheckpointNumbers*> checkpoints_;
-  std::set<std::string> reference_labels_;
   size_t label_width_ = std::string_view("checkpoint").size();
   std::string text_;
   int compared_ = 0;

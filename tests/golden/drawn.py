@@ -4,8 +4,6 @@ import re
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
-SVG = "{http://www.w3.org/2000/svg}"
-
 
 class Drawing:
     def __init__(self, path: Path):
@@ -15,16 +13,16 @@ class Drawing:
 
     def groups(self, name: str) -> list:
         """Groups with a class such as `role-axis-label` or `markers_marks`, in the order drawn."""
-        return [g for g in self.root.iter(f"{SVG}g") if name in (g.get("class") or "").split()]
+        return [g for g in elements(self.root, "g") if name in (g.get("class") or "").split()]
 
     def marks(self, layer: str) -> list:
         return [mark for group in self.groups(f"{layer}_marks") for mark in group]
 
     def texts(self, role: str) -> list[str]:
-        return [shown(text) for group in self.groups(role) for text in group.iter(f"{SVG}text")]
+        return [shown(text) for group in self.groups(role) for text in elements(group, "text")]
 
     def all_texts(self) -> list:
-        return [text for text in self.root.iter(f"{SVG}text") if shown(text)]
+        return [text for text in elements(self.root, "text") if shown(text)]
 
     def place(self, element) -> tuple[float, float]:
         """Where an element's origin lies in the picture."""
@@ -34,6 +32,11 @@ class Drawing:
             x, y = x + dx, y + dy
             element = self.parents.get(element)
         return x, y
+
+
+def elements(root, tag: str) -> list:
+    """All of a kind below an element, whatever their namespace."""
+    return [element for element in root.iter() if element.tag.rpartition("}")[2] == tag]
 
 
 def shown(text) -> str:
