@@ -76,6 +76,7 @@ class Study {
   DocumentSet documents_for(int64_t context) const;
   // Whether a finished capture is there that measured just this; `info` gets its description.
   bool finished(const PlannedCheckpoint& planned, const OpenModel& model, Json* info) const;
+  void remove_leftovers() const;
   void settle_documents();
   void measure(const PlannedCheckpoint& planned);
   void write_all_tables();
@@ -131,6 +132,19 @@ bool Study::finished(const PlannedCheckpoint& planned, const OpenModel& model, J
     if (info->contains(key) != identity.contains(key)) return false;
   }
   return true;
+}
+
+// What a killed run left under temporary names; the lock says that nobody is writing them.
+void Study::remove_leftovers() const {
+  for (const fs::path& folder : {out_, out_ / "checkpoints", out_ / "figures"}) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with('.') && name.find(".tmp-") != std::string::npos) {
+        fs::remove_all(entry.path(), ignored);
+      }
+    }
+  }
 }
 
 // With a target, the first trained checkpoint decides how many documents all of them read.
@@ -281,6 +295,7 @@ void Study::write_manifest(const Json& tables, const Json& figures) {
 
 std::string Study::run() {
   const FolderLock lock(out_);
+  remove_leftovers();
   manifest_ = read_if_there(out_ / kManifest);
   settle_documents();
   size_t number = 0;
@@ -293,6 +308,8 @@ std::string Study::run() {
     if (finished(planned, model, &info)) {
       log::info("{} of {}, {}: measured already", number, plan_.checkpoints.size(),
                 planned.capture.label);
+      std::error_code ignored;
+      fs::remove(*planned.capture.state, ignored);
       continue;
     }
     measure(planned);

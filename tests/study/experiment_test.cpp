@@ -107,7 +107,7 @@ TEST(Experiment, SaysWhereAndWhatToWriteInstead) {
   EXPECT_EQ(message(changed("label: B", "label: A")),
             "e.yaml:24: label 'A' is already in line 21; give this one another");
   EXPECT_EQ(message(changed("portraits: [A, B]", "portraits: [A, b]")),
-            "e.yaml:7: portraits: no checkpoint is labelled 'b'; did you mean 'A'?");
+            "e.yaml:7: portraits: no checkpoint is labelled 'b'; did you mean 'B'?");
   EXPECT_EQ(message(changed("name: Demo\n", "")), "e.yaml:1: key 'name' is missing");
   EXPECT_EQ(message(changed("name: Stage 2", "name: Stage 1")),
             "e.yaml:22: phases: a phase named 'Stage 1' is already in line 16; name this one "
