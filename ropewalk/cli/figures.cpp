@@ -18,6 +18,8 @@ void add_figures(CLI::App& app) {
       ->required();
   verb->add_option("--summary", options->summary,
                    "Standard errors [default: summary.json beside the table]");
+  verb->add_option("--experiment", options->experiment,
+                   "Experiment file: title, portraits and phases");
   verb->add_option("--format", options->formats,
                    "png, svg, pdf, several with commas; json: only the specifications")
       ->delimiter(',')

@@ -1,8 +1,10 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
@@ -27,6 +29,16 @@ int fail(int code, std::string_view message) {
 
 // torch adds a stack trace to its messages.
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+
+// OpenMP's threads wait for each other in a busy loop. Where other programs want the cores too, that
+// loop takes the time its own partner needs, and everything runs ten times slower. The library reads
+// its settings while it is loaded, so a short loop takes a fresh start of this program.
+void wait_politely(char** argv) {
+  constexpr const char* kSetting = "GOMP_SPINCOUNT";
+  if (std::getenv(kSetting) != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  ::setenv(kSetting, "1000", 1);
+  ::execv("/proc/self/exe", argv);  // returns only where it fails; then things are merely slower
+}
 
 int run(int argc, char** argv) {
   CLI::App app("Ropewalk watches attention heads learn position.", "ropewalk");
@@ -68,6 +80,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  wait_politely(argv);
   ropewalk::install_interrupt_handlers();
   try {
     return run(argc, argv);

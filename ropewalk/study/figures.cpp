@@ -1,8 +1,12 @@
 #include "ropewalk/study/figures.h"
 
+#include <map>
+#include <set>
+
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/figures/render.h"
+#include "ropewalk/study/experiment.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -38,9 +42,34 @@ RunNumbers read_run(const fs::path& table_path, const std::optional<fs::path>& s
   return run;
 }
 
+namespace {
+
+void apply_experiment(const fs::path& file, RunNumbers& run, FigureOptions& figures) {
+  const Experiment experiment = read_experiment(file);
+  if (figures.title.empty()) figures.title = experiment.name;
+  std::map<std::string, std::string> phases;
+  for (const Phase& phase : experiment.phases) {
+    for (const CheckpointEntry& entry : phase.checkpoints) phases[entry.label] = phase.name;
+  }
+  std::set<std::string> present;
+  for (CheckpointNumbers& numbers : run.checkpoints) {
+    present.insert(numbers.label);
+    const auto phase = phases.find(numbers.label);
+    if (numbers.phase.empty() && phase != phases.end()) numbers.phase = phase->second;
+  }
+  if (!figures.portraits.empty()) return;
+  for (const std::string& label : experiment.portraits) {
+    if (present.contains(label)) figures.portraits.push_back(label);
+  }
+}
+
+}  // namespace
+
 void draw_figures(const DrawOptions& options) {
-  const RunNumbers run = read_run(options.table, options.summary);
-  const std::vector<Figure> figures = make_figures(run, options.figures);
+  RunNumbers run = read_run(options.table, options.summary);
+  FigureOptions wanted = options.figures;
+  if (options.experiment) apply_experiment(*options.experiment, run, wanted);
+  const std::vector<Figure> figures = make_figures(run, wanted);
   if (figures.size() < kFigureCount) {
     log::info("{}: no explained_variance, so no figure of it", run.source);
   }

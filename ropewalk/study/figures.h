@@ -22,6 +22,8 @@ struct DrawOptions {
   std::filesystem::path out;                     // folder
   std::vector<std::string> formats{"png", "svg", "pdf"};
   FigureOptions figures;
+  // Gives title, portraits and, where the table has none, phases.
+  std::optional<std::filesystem::path> experiment;
 };
 
 // Writes all figures of a table: NAME.vl.json and NAME in each format.
