@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -430,3 +431,34 @@ def test_missing_experiment(study):
 def test_no_document_is_long_enough(study):
     text = mistake(study, GOOD.replace("context: 60", "context: 128").replace("corpus.jsonl}", "corpus.jsonl, documents: 3}"))
     assert "corpus.jsonl" in text and "117" in text
+
+
+# What comes with the project
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("name", ["smollm3", "pythia-160m", "olmo2-1b"])
+def test_ready_made_experiments_read(name, tmp_path):
+    """Everything in the file is understood; what is missing is the download."""
+    result = engine.run("run", ROOT / "experiments" / f"{name}.yaml", "--out", tmp_path / "out", "--dry-run")
+    assert result.code == 3
+    assert re.search(rf"{name}.yaml:\d+: model '\S+/\S+' is not a folder", result.stderr), result.stderr
+
+
+def test_demo_shows_what_training_said(tmp_path):
+    """The first and the last checkpoint of stage 3, on a third of the texts."""
+    training = {row["label"]: row for row in json.loads((ROOT / "data/demo/training.json").read_text())["checkpoints"]}
+    labels = [label for label in training if label.startswith(("S1", "S3"))]
+    chosen = [labels[0], labels[-1]]
+    text = (ROOT / "experiments/demo.yaml").read_text().replace("../data", str(ROOT / "data"))
+    (tmp_path / "demo.yaml").write_text(text.replace("documents: 32", "documents: 16"))
+    result = engine.run("run", tmp_path / "demo.yaml", "--out", tmp_path / "out", "--format", "json", "--quiet", "--threads", 1,
+                        *(word for label in chosen for word in ("--only", label)))  # fmt: skip
+    assert result.code == 0, result.stderr
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    for label in chosen:
+        assert summary["mean_r_q"][label]["value"] == pytest.approx(training[label]["mean_r_q"], abs=0.03)
+    change = summary["differences"][0]
+    assert change["mean_r_q"]["value"] > 0.2 and change["mean_r_q"]["real"]
+    assert change["taxonomy"]["position-dominated"]["value"] > 0.1 and change["taxonomy"]["position-dominated"]["real"]
