@@ -131,7 +131,7 @@ def make_corpus(s: Settings, phases, out: Path, cache: Path):
             count = s.documents * s.context // phase.context
             np.save(cache / f"{phase.prefix}.npy", token_rows(tokenizer, i * 10**7, count, phase.context, phase.mix))
         tokenizer.save(str(cache / "tokenizer.json"))
-    (out / "tokenizer.json").write_bytes((cache / "tokenizer.json").read_bytes())
+    (out / "tokenizer.json").write_bytes((cache / "tokenizer.json").read_bytes() + b"\n")
     longest = phases[-1].context
     with (out / "eval.jsonl").open("w", encoding="utf-8") as file:
         for i in range(s.evaluation_documents):

@@ -30,9 +30,9 @@ int fail(int code, std::string_view message) {
 // torch adds a stack trace to its messages.
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-// OpenMP's threads wait for each other in a busy loop. Where other programs want the cores too, that
-// loop takes the time its own partner needs, and everything runs ten times slower. The library reads
-// its settings while it is loaded, so a short loop takes a fresh start of this program.
+// OpenMP's threads wait for each other in a busy loop. Where other programs want the cores too,
+// that loop takes the time its own partner needs, and everything runs ten times slower. The library
+// reads its settings while it is loaded, so a short loop takes a fresh start of this program.
 void wait_politely(char** argv) {
   constexpr const char* kSetting = "GOMP_SPINCOUNT";
   if (std::getenv(kSetting) != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
