@@ -106,5 +106,18 @@ def test_table(model, tmp_path):
     near = analysis_reference.compare_table(table, heads)
     print("near a decision:", near)
     summary = json.loads((tmp_path / "summary.json").read_text())
-    pc0 = np.array([rows[0] for rows, _ in heads.values()])
-    assert next(iter(summary["mean_r_q"].values()))["value"] == pytest.approx(pc0[:, 1].mean(), abs=1e-4)
+    (label,) = summary["mean_r_q"]
+    pc0 = {head: rows[0] for head, (rows, _) in heads.items()}
+    _, r_q, r_k = np.array(list(pc0.values())).T
+    for name, value in {"mean_r_q": r_q.mean(), "mean_r_k": r_k.mean(), "mean_abs_r_k": np.abs(r_k).mean(),
+                        "sd_r_q": r_q.std(ddof=1), "sd_r_k": r_k.std(ddof=1)}.items():  # fmt: skip
+        assert summary[name][label]["value"] == pytest.approx(value, abs=1e-4), name
+    # Heads near a decision may fall on either side.
+    undecided = sum(1 for layer, head, pc in near if pc == 0)
+    classes = [analysis_reference.classify(q, k) for _, q, k in pc0.values()]
+    for name in analysis_reference.CLASSES:
+        share = summary["taxonomy"][label][name]["value"]
+        assert abs(share * len(classes) - classes.count(name)) <= undecided + 1e-6, name
+    bins = {head: analysis_reference.depth_bin(head[0], LAYERS - 1) for head in pc0}
+    for place, cell in enumerate(summary["depth_r_q"][label]):
+        assert cell["value"] == pytest.approx(np.mean([pc0[h][1] for h in pc0 if bins[h] == place]), abs=1e-4)
