@@ -37,7 +37,8 @@ def peer(model: Path, corpus: Path, table: Path):
     rows = []
     for layer, head, kind in sorted(joined):
         if kind == "q":
-            numbers, _ = analysis_reference.analyze_head(joined[layer, head, "q"], position, joined[layer, head // group, "k"], position)
+            numbers, _ = analysis_reference.analyze_head(joined[layer, head, "q"], position, joined[layer, head // group, "k"], position,
+                                                         solver="covariance_eigh")
             rows += [(layer, head, pc, *row) for pc, row in enumerate(numbers)]
     pandas.DataFrame(rows, columns=["layer", "q_head", "pc", "explained_variance", "r_q", "r_k"]).to_csv(table, index=False)
 

@@ -100,7 +100,8 @@ def test_table(model, tmp_path):
     position = np.tile(np.arange(CONTEXT), len(documents))
     joined = lambda *stream: np.concatenate([streams[stream][i] for i in documents])
     heads = {
-        (layer, head): analysis_reference.analyze_head(joined(layer, head, "q"), position, joined(layer, head // 3, "k"), position)
+        (layer, head): analysis_reference.analyze_head(joined(layer, head, "q"), position, joined(layer, head // 3, "k"), position,
+                                                       solver="covariance_eigh")
         for layer in range(LAYERS) for head in range(HEADS)
     }  # fmt: skip
     near = analysis_reference.compare_table(table, heads)
