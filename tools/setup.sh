@@ -51,7 +51,8 @@ install_python_packages() { # requirements file
     sed -i '/^torch==/d' "$wanted"
   elif grep -q '^torch==' "$wanted"; then
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-      ${ROPEWALK_TORCH_INDEX:+--index-url "$ROPEWALK_TORCH_INDEX"} "$(grep '^torch==' "$wanted")"
+      ${ROPEWALK_TORCH_INDEX:+--index-url "$ROPEWALK_TORCH_INDEX"} "$(grep '^torch==' "$wanted")" \
+      2> >(grep -v "is ignored" >&2)
   fi
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$wanted" 2> >(grep -v "is ignored" >&2)
   rm -f "$wanted"
