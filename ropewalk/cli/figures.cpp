@@ -12,14 +12,14 @@ namespace ropewalk::cli {
 
 void add_figures(CLI::App& app) {
   auto options = std::make_shared<DrawOptions>();
+  auto experiment = std::make_shared<std::string>();
   CLI::App* verb = app.add_subcommand("figures", "Draw a table of heads: six figures");
   verb->add_option("table", options->table, "qk.csv, of analyze or anyone's")->required();
   verb->add_option("--out", options->out, "Folder to write NAME.vl.json and NAME.FORMAT to")
       ->required();
   verb->add_option("--summary", options->summary,
                    "Standard errors [default: summary.json beside the table]");
-  verb->add_option("--experiment", options->experiment,
-                   "Experiment file: title, portraits and phases");
+  verb->add_option("--experiment", *experiment, "Experiment file: title, portraits and phases");
   verb->add_option("--format", options->formats,
                    "png, svg, pdf, several with commas; json: only the specifications")
       ->delimiter(',')
@@ -30,8 +30,9 @@ void add_figures(CLI::App& app) {
       ->delimiter(',');
   verb->add_option("--title", options->figures.title,
                    "Name of the run in titles [default: the model's]");
-  verb->callback([options] {
+  verb->callback([options, experiment] {
     DrawOptions settled = *options;
+    if (!experiment->empty()) settled.experiment = read_experiment(*experiment);
     std::erase(settled.formats, "json");  // specifications are always written
     draw_figures(settled);
   });

@@ -32,8 +32,13 @@ std::string_view first_line(std::string_view text) { return text.substr(0, text.
 
 // OpenMP's threads wait for each other in a busy loop. Where other programs want the cores too,
 // that loop takes the time its own partner needs, and everything runs ten times slower. The library
-// reads its settings while it is loaded, so a short loop takes a fresh start of this program.
-void wait_politely(char** argv) {
+// reads its settings while it is loaded, so a short loop takes a fresh start of this program, which
+// only verbs that compute on many cores are worth.
+void wait_politely(int argc, char** argv) {
+  const bool computes = std::any_of(argv, argv + argc, [](std::string_view word) {
+    return word == "run" || word == "demo" || word == "capture" || word == "analyze";
+  });
+  if (!computes) return;
   constexpr const char* kSetting = "GOMP_SPINCOUNT";
   if (std::getenv(kSetting) != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   ::setenv(kSetting, "1000", 1);
@@ -80,7 +85,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  wait_politely(argv);
+  wait_politely(argc, argv);
   ropewalk::install_interrupt_handlers();
   try {
     return run(argc, argv);

@@ -140,7 +140,7 @@ class Unbundle {
   at::Tensor tensor(const std::string& name, at::ScalarType type,
                     const std::vector<int64_t>& shape) const {
     const StoredTensor& stored = find(name);
-    const char* expected = type == at::kFloat ? "F32" : type == at::kLong ? "I64" : "F64";
+    const char* expected = type_name(type);
     if (stored.type_name != expected || stored.shape != shape) {
       throw InputError("{}: tensor '{}' is {} {}, expected {} {}", file_.path().string(), name,
                        stored.type_name, format_shape(stored.shape), expected, format_shape(shape));

@@ -65,13 +65,15 @@ std::unique_ptr<parquet::ParquetFileWriter> open_writer(const std::shared_ptr<Ap
   return parquet::ParquetFileWriter::Open(file, root, properties, metadata);
 }
 
+}  // namespace
+
 // Definition and repetition levels of a batch of rows, the same for every stream. Every value is
 // there: lists of `head_dim` numbers, none null.
-class Levels {
+class VectorsWriter::Levels {
  public:
   explicit Levels(int64_t head_dim) : head_dim_(head_dim) {
     const auto numbers = static_cast<size_t>(kRows * head_dim);
-    present_.assign(std::max<size_t>(numbers, kRows), 1);
+    present_.assign(kRows, 1);
     elements_.assign(numbers, kElement);
     repetition_.assign(numbers, 1);
     for (size_t i = 0; i < numbers; i += static_cast<size_t>(head_dim)) repetition_[i] = 0;
@@ -111,8 +113,6 @@ class Levels {
   std::vector<int16_t> present_, elements_, repetition_;
 };
 
-}  // namespace
-
 // One stream's file, and the rows that wait for it.
 class VectorsWriter::Stream {
  public:
@@ -142,9 +142,8 @@ class VectorsWriter::Stream {
   }
 
   // One row group of all that waits.
-  void write(int64_t head_dim) {
+  void write(const Levels& levels) {
     if (waiting_.positions.empty()) return;
-    const Levels levels(head_dim);
     guard([&] {
       parquet::RowGroupWriter* group = writer_->AppendRowGroup();
       levels.write(group->NextColumn(), std::span<const int32_t>(waiting_.buckets));
@@ -202,6 +201,7 @@ VectorsWriter::VectorsWriter(std::filesystem::path folder, int64_t head_dim, int
   if (head_dim < 1 || head_dim > kMost) {
     throw UsageError("vectors: head dimension is {}; expected 1 to {}", head_dim, kMost);
   }
+  levels_ = std::make_unique<const Levels>(head_dim);
 }
 
 VectorsWriter::~VectorsWriter() = default;
@@ -234,7 +234,7 @@ void VectorsWriter::append(const StreamKey& key, const VectorRows& rows) {
 
 void VectorsWriter::write_out(Stream& stream) {
   waiting_bytes_ -= stream.waiting_rows() * row_bytes(head_dim_);
-  stream.write(head_dim_);
+  stream.write(*levels_);
 }
 
 // Few large row groups read faster than many small ones, so streams with little to write keep

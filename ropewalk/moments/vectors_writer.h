@@ -46,6 +46,7 @@ class VectorsWriter {
 
  private:
   class Stream;
+  class Levels;
   Stream& stream(const StreamKey& key);
   void write_out(Stream& stream);
   void make_room();
@@ -53,6 +54,7 @@ class VectorsWriter {
   std::filesystem::path folder_;
   int64_t head_dim_;
   int64_t memory_;
+  std::unique_ptr<const Levels> levels_;
   std::map<StreamKey, std::unique_ptr<Stream>> streams_;
   int64_t waiting_bytes_ = 0;
   int64_t rows_ = 0;

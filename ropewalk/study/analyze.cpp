@@ -12,6 +12,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/progress.h"
 #include "ropewalk/moments/merge.h"
+#include "ropewalk/study/capture.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -88,7 +89,7 @@ void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) 
   const CaptureMoments merged = merge_moments(std::move(inputs));
   AtomicFolder folder(out);
   write_moments(folder.path() / kMomentsName, merged);
-  write_file_atomically(folder.path() / "capture.json", merged.info.dump(2) + "\n");
+  write_file_atomically(folder.path() / kCaptureName, merged.info.dump(2) + "\n");
   folder.commit();
   log::info("{} documents, {} tokens in {}", merged.counts.total_documents(),
             merged.counts.total_tokens(), out.string());

@@ -90,7 +90,7 @@ TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model)
   return TokenSampler(sampling);
 }
 
-std::vector<DocumentRecord> make_records(const std::vector<Document>& documents) {
+std::vector<DocumentRecord> make_records(std::span<const Document> documents) {
   std::vector<DocumentRecord> records;
   for (const Document& document : documents) records.push_back(record(document));
   return records;
@@ -271,7 +271,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
     info["target_se"] = {{"value", *options.target_se}, {"reached", reached}};
   }
 
-  const std::vector<Document> done(documents.documents.begin(), documents.documents.begin() + read);
+  const auto done = std::span(documents.documents).first(static_cast<size_t>(read));
   const std::vector<DocumentRecord> records = make_records(done);
   const int64_t tokens = count_tokens(done);
   info["documents"] = read;
@@ -279,7 +279,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   info["corpus"] = documents_digest(records);
   if (writer) writer->finish();
   write_moments(folder.path() / kMomentsName, moments, info, records);
-  write_file_atomically(folder.path() / "capture.json", info.dump(2) + "\n");
+  write_file_atomically(folder.path() / kCaptureName, info.dump(2) + "\n");
   folder.commit();
   std::error_code ignored;
   if (state) fs::remove(*state, ignored);

@@ -11,6 +11,7 @@
 namespace ropewalk {
 
 inline constexpr int64_t kDefaultBlocks = 16;
+inline constexpr const char* kCaptureName = "capture.json";
 
 // Every n-th document, starting with the i-th, i from 0: one job of an array.
 struct Shard {

@@ -6,7 +6,6 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/figures/render.h"
-#include "ropewalk/study/experiment.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -44,8 +43,7 @@ RunNumbers read_run(const fs::path& table_path, const std::optional<fs::path>& s
 
 namespace {
 
-void apply_experiment(const fs::path& file, RunNumbers& run, FigureOptions& figures) {
-  const Experiment experiment = read_experiment(file);
+void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptions& figures) {
   if (figures.title.empty()) figures.title = experiment.name;
   std::map<std::string, std::string> phases;
   for (const Phase& phase : experiment.phases) {

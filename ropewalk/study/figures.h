@@ -7,6 +7,7 @@
 
 #include "ropewalk/analysis/run_numbers.h"
 #include "ropewalk/figures/figure.h"
+#include "ropewalk/study/experiment.h"
 
 namespace ropewalk {
 
@@ -23,7 +24,7 @@ struct DrawOptions {
   std::vector<std::string> formats{"png", "svg", "pdf"};
   FigureOptions figures;
   // Gives title, portraits and, where the table has none, phases.
-  std::optional<std::filesystem::path> experiment;
+  std::optional<Experiment> experiment;
 };
 
 // Writes all figures of a table: NAME.vl.json and NAME in each format.

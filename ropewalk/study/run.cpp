@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 
 #include "ropewalk/analysis/summary.h"
 #include "ropewalk/base/atomic_file.h"
@@ -28,17 +27,11 @@ namespace {
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kTable = "qk.csv";
 constexpr const char* kSummary = "summary.json";
-constexpr int64_t kLargestJson = int64_t{1} << 30;
 
-std::string sha256(std::string_view text) {
-  Sha256 hash;
-  hash.update(text);
-  return hash.hex();
-}
-
+// Empty where there is no such file.
 std::string file_digest(const fs::path& path) {
   std::error_code ignored;
-  return fs::exists(path, ignored) ? sha256(MappedFile(path).text()) : std::string();
+  return fs::exists(path, ignored) ? sha256_file(path) : std::string();
 }
 
 // A file's JSON; null where it is missing or broken: then its maker runs again.
@@ -46,7 +39,7 @@ Json read_if_there(const fs::path& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return {};
   try {
-    return parse_json(read_text_file(path, kLargestJson), path.string());
+    return read_json_file(path);
   } catch (const InputError&) {
     return {};
   }
@@ -90,8 +83,9 @@ class Study {
   StudyPlan plan_;
   DocumentSet documents_;
   int64_t settled_ = -1;  // documents to read; -1: all
-  Json captures_;         // of the checkpoints that are finished, in order
-  Json manifest_;         // of the former run, then of this one
+  // Checkpoints that are finished, in order, with their capture.json.
+  std::vector<std::pair<const PlannedCheckpoint*, Json>> present_;
+  Json manifest_;  // of the former run, then of this one
 };
 
 void Study::check_only() const {
@@ -119,7 +113,7 @@ bool Study::finished(const PlannedCheckpoint& planned, const OpenModel& model, J
   const fs::path folder = planned.capture.out;
   std::error_code ignored;
   if (!fs::exists(folder / kMomentsName, ignored)) return false;
-  *info = read_if_there(folder / "capture.json");
+  *info = read_if_there(folder / kCaptureName);
   if (!info->is_object()) return false;
   const Json identity = capture_identity(planned.capture, model, documents_for(model.context));
   for (const auto& [key, value] : identity.items()) {
@@ -154,7 +148,7 @@ void Study::settle_documents() {
       std::find_if(plan_.checkpoints.begin(), plan_.checkpoints.end(),
                    [](const PlannedCheckpoint& planned) { return !planned.capture.model.random; });
   if (first == plan_.checkpoints.end()) return;
-  const Json info = read_if_there(first->capture.out / "capture.json");
+  const Json info = read_if_there(first->capture.out / kCaptureName);
   const Json target = info.is_object() ? info.value("target_se", Json()) : Json();
   if (target.is_object() && target.value("value", 0.0) == *experiment_.target_se) {
     settled_ = info.value("documents", int64_t{-1});
@@ -166,7 +160,7 @@ void Study::settle_documents() {
   PlannedCheckpoint planned = *first;
   planned.capture.target_se = experiment_.target_se;
   measure(planned);
-  const Json measured = read_if_there(first->capture.out / "capture.json");
+  const Json measured = read_if_there(first->capture.out / kCaptureName);
   settled_ = measured.value("documents", int64_t{-1});
 }
 
@@ -180,21 +174,13 @@ void Study::measure(const PlannedCheckpoint& planned) {
 }
 
 void Study::write_all_tables() {
+  if (present_.empty()) throw UsageError("{}: nothing was measured", out_.string());
   // Everything the tables depend on.
   Json inputs{{"components", experiment_.components}, {"captures", Json::array()}};
-  std::vector<const PlannedCheckpoint*> present;
-  captures_ = Json::array();
-  for (const PlannedCheckpoint& planned : plan_.checkpoints) {
-    const OpenModel model = open_model(planned.capture.model);
-    Json info;
-    if (!finished(planned, model, &info)) continue;
-    present.push_back(&planned);
-    inputs["captures"].push_back({planned.phase, planned.order, info});
-    info["phase"] = planned.phase;
-    captures_.push_back(info);
+  for (const auto& [planned, info] : present_) {
+    inputs["captures"].push_back({planned->phase, planned->order, info});
   }
-  if (present.empty()) throw UsageError("{}: nothing was measured", out_.string());
-  const std::string digest = sha256(inputs.dump());
+  const std::string digest = sha256_hex(inputs.dump());
   const Json former = manifest_.is_object() ? manifest_.value("tables", Json()) : Json();
   if (former.is_object() && former.value("inputs", "") == digest &&
       former.value(kTable, "") == file_digest(out_ / kTable) &&
@@ -206,7 +192,7 @@ void Study::write_all_tables() {
   analysis.components = experiment_.components;
   analysis.from = "moments";
   std::vector<CheckpointAnalysis> checkpoints;
-  for (const PlannedCheckpoint* planned : present) {
+  for (const auto& [planned, info] : present_) {
     throw_if_interrupted();
     CheckpointAnalysis checkpoint = analyze_folder(planned->capture.out, analysis);
     checkpoint.phase = planned->phase;
@@ -235,15 +221,10 @@ void Study::draw() {
   drawing.summary = out_ / kSummary;
   drawing.out = out_ / "figures";
   drawing.formats = options_.formats;
-  drawing.figures.title = experiment_.name;
-  std::set<std::string> present;
-  for (const Json& capture : captures_) present.insert(capture.value("label", ""));
-  for (const std::string& label : experiment_.portraits) {
-    if (present.contains(label)) drawing.figures.portraits.push_back(label);
-  }
+  drawing.experiment = experiment_;
   const Json tables = manifest_.at("tables");
   const std::string digest =
-      sha256(Json{tables, drawing.figures.portraits, drawing.formats, version()}.dump());
+      sha256_hex(Json{tables, experiment_.portraits, drawing.formats, version()}.dump());
   const Json former = manifest_.value("figures", Json());
   if (former.is_object() && former.value("inputs", "") == digest) {
     const Json files = former.value("files", Json::object());
@@ -266,13 +247,18 @@ void Study::draw() {
 
 void Study::write_manifest(const Json& tables, const Json& figures) {
   const DocumentSet read = documents_for(plan_.longest_context);
+  Json captures = Json::array();
+  for (const auto& [planned, info] : present_) {
+    captures.push_back(info);
+    captures.back()["phase"] = planned->phase;
+  }
   manifest_ = {{"format", 1},
                {"ropewalk", version_details()},
                {"name", experiment_.name},
                {"experiment",
                 {{"file", experiment_.file.filename().string()},
                  {"sha256", file_digest(experiment_.file)},
-                 {"text", read_text_file(experiment_.file, kLargestJson)}}},
+                 {"text", MappedFile(experiment_.file).text()}}},
                {"corpus",
                 {{"path", experiment_.corpus.path.string()},
                  {"documents", read.documents.size()},
@@ -287,7 +273,7 @@ void Study::write_manifest(const Json& tables, const Json& figures) {
                  {"sliding", experiment_.sliding},
                  {"target_se", experiment_.target_se ? Json(*experiment_.target_se) : Json()},
                  {"vectors", experiment_.vectors ? Json(*experiment_.vectors) : Json()}}},
-               {"checkpoints", captures_},
+               {"checkpoints", captures},
                {"tables", tables},
                {"figures", figures}};
   write_file_atomically(out_ / kManifest, manifest_.dump(2) + "\n");
@@ -298,21 +284,23 @@ std::string Study::run() {
   remove_leftovers();
   manifest_ = read_if_there(out_ / kManifest);
   settle_documents();
-  size_t number = 0;
   for (const PlannedCheckpoint& planned : plan_.checkpoints) {
-    ++number;
     throw_if_interrupted();
-    if (!wanted(planned)) continue;
-    const OpenModel model = open_model(planned.capture.model);
     Json info;
-    if (finished(planned, model, &info)) {
-      log::info("{} of {}, {}: measured already", number, plan_.checkpoints.size(),
-                planned.capture.label);
+    if (finished(planned, open_model(planned.capture.model), &info)) {
+      if (wanted(planned)) {
+        log::info("{} of {}, {}: measured already", planned.order + 1, plan_.checkpoints.size(),
+                  planned.capture.label);
+      }
       std::error_code ignored;
       fs::remove(*planned.capture.state, ignored);
+    } else if (wanted(planned)) {
+      measure(planned);
+      info = read_json_file(planned.capture.out / kCaptureName);
+    } else {
       continue;
     }
-    measure(planned);
+    present_.emplace_back(&planned, std::move(info));
   }
   write_all_tables();
   draw();
