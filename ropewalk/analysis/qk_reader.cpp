@@ -22,6 +22,8 @@ namespace {
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr double kRounding = 1e-6;  // how far past its limits a rounded number may lie
 constexpr double kLargestIndex = 1e6;
+constexpr double kLargestCount = 9e15;  // whole numbers that a double holds exactly
+constexpr double kUnlimited = std::numeric_limits<double>::max();
 constexpr size_t kExcerpt = 60;
 
 std::string joined(const std::vector<std::string>& words) {
@@ -114,6 +116,15 @@ class Record {
     return std::clamp(*number, low, high);
   }
 
+  std::optional<int64_t> count(size_t column) const {
+    if (missing(column)) return std::nullopt;
+    const auto number = parse(column);
+    if (!number || *number != std::floor(*number) || *number < 0 || *number > kLargestCount) {
+      fail(column, "a whole number, or nothing");
+    }
+    return static_cast<int64_t>(*number);
+  }
+
   std::optional<double> order(size_t column) const {
     if (missing(column)) return std::nullopt;
     const auto number = parse(column);
@@ -182,10 +193,19 @@ struct Columns {
         order(header.find("order")),
         rope(header.find("rope")),
         explained_variance(header.find("explained_variance")),
-        flag(header.find("flag")) {}
+        flag(header.find("flag")),
+        kv_head(header.find("kv_head")),
+        r_q_se(header.find("r_q_se")),
+        r_k_se(header.find("r_k_se")),
+        explained_variance_se(header.find("explained_variance_se")),
+        pc0_stability(header.find("pc0_stability")),
+        n_q(header.find("n_q")),
+        n_k(header.find("n_k")),
+        n_blocks(header.find("n_blocks")) {}
 
   size_t checkpoint, layer, q_head, pc, r_q, r_k;
-  std::optional<size_t> model, phase, order, rope, explained_variance, flag;
+  std::optional<size_t> model, phase, order, rope, explained_variance, flag, kv_head, r_q_se,
+      r_k_se, explained_variance_se, pc0_stability, n_q, n_k, n_blocks;
 };
 
 // A table being read: what a checkpoint's rows must agree on, and where each row stands.
@@ -246,9 +266,23 @@ class TableBuilder {
     row.pc = record.index(columns_.pc);
     row.r_q = record.number(columns_.r_q, -1, 1);
     row.r_k = record.number(columns_.r_k, -1, 1);
-    row.explained_variance =
-        columns_.explained_variance ? record.number(*columns_.explained_variance, 0, 1) : kMissing;
+    const auto number = [&](const std::optional<size_t>& column, double high) {
+      return column ? record.number(*column, 0, high) : kMissing;
+    };
+    const auto count = [&](const std::optional<size_t>& column) {
+      return column ? record.count(*column) : std::nullopt;
+    };
+    row.explained_variance = number(columns_.explained_variance, 1);
     if (columns_.rope) row.rope = record.yes_or_no(*columns_.rope);
+    row.kv_head = count(columns_.kv_head);
+    row.r_q_se = number(columns_.r_q_se, kUnlimited);
+    row.r_k_se = number(columns_.r_k_se, kUnlimited);
+    row.explained_variance_se = number(columns_.explained_variance_se, kUnlimited);
+    row.pc0_stability = number(columns_.pc0_stability, 1);
+    row.n_q = count(columns_.n_q);
+    row.n_k = count(columns_.n_k);
+    row.n_blocks = count(columns_.n_blocks);
+    if (columns_.flag) row.flag = record.text(*columns_.flag);
     const auto [other, added] =
         lines_.emplace(std::tuple(place, row.layer, row.q_head, row.pc), record.line());
     if (!added) {

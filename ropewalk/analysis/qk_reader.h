@@ -18,6 +18,15 @@ struct QkRow {
   double r_k = 0;
   double explained_variance = 0;
   std::optional<bool> rope;  // unknown where the table does not say
+  std::optional<int64_t> kv_head;
+  double r_q_se = 0;
+  double r_k_se = 0;
+  double explained_variance_se = 0;
+  double pc0_stability = 0;
+  std::optional<int64_t> n_q;
+  std::optional<int64_t> n_k;
+  std::optional<int64_t> n_blocks;
+  std::string flag;
 };
 
 struct QkCheckpoint {
@@ -34,10 +43,10 @@ struct QkTable {
   std::vector<QkCheckpoint> checkpoints;
 };
 
-// Needs the columns checkpoint (or model), layer, q_head (or head), pc, r_q and r_k; takes order,
-// phase, rope, explained_variance and flag where they are there, and ignores others. Checkpoints
-// are ordered by `order`, else by first appearance. Throws InputError naming file, line, column,
-// what was found and what was expected.
+// Needs the columns checkpoint (or model), layer, q_head (or head), pc, r_q and r_k; takes the
+// others of qk.csv where they are there (but `class`, which follows from r_q and r_k), and ignores
+// the rest. Checkpoints are ordered by `order`, else by first appearance. Throws InputError naming
+// file, line, column, what was found and what was expected.
 QkTable read_qk_table(const std::filesystem::path& path);
 
 // The same from the file's text.

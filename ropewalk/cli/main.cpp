@@ -65,6 +65,7 @@ int run(int argc, char** argv) {
   ropewalk::cli::add_analyze(app);
   ropewalk::cli::add_merge(app);
   ropewalk::cli::add_figures(app);
+  ropewalk::cli::add_report(app);
   ropewalk::cli::add_compare(app);
   app.footer(
       "Exit codes: 0 done, 1 internal error, 2 wrong command line, 3 bad input file,\n"

@@ -14,5 +14,6 @@ void add_compare(CLI::App& app);
 void add_figures(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_merge(CLI::App& app);
+void add_report(CLI::App& app);
 
 }  // namespace ropewalk::cli

@@ -18,6 +18,7 @@
 #include "ropewalk/study/figures.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/plan.h"
+#include "ropewalk/study/report.h"
 #include "ropewalk/study/yaml_map.h"
 
 namespace ropewalk {
@@ -27,6 +28,7 @@ namespace {
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kTable = "qk.csv";
 constexpr const char* kSummary = "summary.json";
+constexpr const char* kReport = "report.html";
 
 // Empty where there is no such file.
 std::string file_digest(const fs::path& path) {
@@ -74,6 +76,7 @@ class Study {
   void measure(const PlannedCheckpoint& planned);
   void write_all_tables();
   void draw();
+  void report();
   void write_manifest(const Json& tables, const Json& figures);
   std::string result_text() const;
 
@@ -245,6 +248,26 @@ void Study::draw() {
   write_manifest(tables, {{"inputs", digest}, {"files", files}});
 }
 
+void Study::report() {
+  if (!can_write_report()) {
+    log::info("no report: this program was built without it");
+    return;
+  }
+  // The page holds the manifest, all but this entry.
+  Json inputs = manifest_;
+  inputs.erase("report");
+  const std::string digest = sha256_hex(inputs.dump() + report_template_digest());
+  const Json former = manifest_.value("report", Json());
+  if (former.is_object() && former.value("inputs", "") == digest &&
+      former.value(kReport, "") == file_digest(out_ / kReport)) {
+    log::info("report: up to date");
+    return;
+  }
+  write_report({out_, out_ / kReport});
+  manifest_["report"] = {{"inputs", digest}, {kReport, file_digest(out_ / kReport)}};
+  write_file_atomically(out_ / kManifest, manifest_.dump(2) + "\n");
+}
+
 void Study::write_manifest(const Json& tables, const Json& figures) {
   const DocumentSet read = documents_for(plan_.longest_context);
   Json captures = Json::array();
@@ -270,6 +293,7 @@ void Study::write_manifest(const Json& tables, const Json& figures) {
                  {"components", experiment_.components},
                  {"heads", experiment_.head_count ? Json(*experiment_.head_count) : Json("all")},
                  {"heads_seed", experiment_.head_seed},
+                 {"portraits", experiment_.portraits},
                  {"sliding", experiment_.sliding},
                  {"target_se", experiment_.target_se ? Json(*experiment_.target_se) : Json()},
                  {"vectors", experiment_.vectors ? Json(*experiment_.vectors) : Json()}}},
@@ -304,6 +328,7 @@ std::string Study::run() {
   }
   write_all_tables();
   draw();
+  report();
   return result_text();
 }
 
@@ -337,6 +362,7 @@ std::string Study::result_text() const {
   }
   text += fmt::format("\ntables   {} and {}\nfigures  {}\n", (out_ / kTable).string(), kSummary,
                       (out_ / "figures").string());
+  if (can_write_report()) text += fmt::format("report   {}\n", (out_ / kReport).string());
   return text;
 }
 

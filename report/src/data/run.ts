@@ -1,0 +1,147 @@
+import type { Blob, CheckpointEntry } from "./blob";
+import { classify } from "./classes";
+import { present, unpack } from "./numbers";
+
+export interface Head {
+  index: number;
+  layer: number;
+  q_head: number;
+  kv_head: number | null;
+  rope: boolean | null;
+  /** "L12 H5" */
+  name: string;
+}
+
+export interface Checkpoint extends CheckpointEntry {
+  index: number;
+  /** Place among the checkpoints of the run; −1 for a baseline. */
+  step: number;
+}
+
+export type ColumnName = "r_q" | "r_k" | "explained_variance" | "r_q_se" | "r_k_se" | "explained_variance_se";
+
+/** The table of heads as a cube (checkpoint, head, component); columns are decoded when first asked for. */
+export class Run {
+  readonly checkpoints: Checkpoint[];
+  /** Checkpoints of the run itself, in order of training. */
+  readonly steps: Checkpoint[];
+  readonly baselines: Checkpoint[];
+  readonly heads: Head[];
+  readonly components: number[];
+  readonly lastLayer: number;
+  readonly high: number;
+  readonly low: number;
+  private readonly columns = new Map<string, Float64Array>();
+  private readonly byName = new Map<string, Head>();
+  private readonly pc0: number;
+  private there: Uint8Array | undefined;
+  private classCache: Int8Array | undefined;
+  private flagCodes: Uint16Array | undefined;
+
+  constructor(readonly blob: Blob) {
+    const { table } = blob;
+    let step = 0;
+    const onlyBaselines = table.checkpoints.every((entry) => entry.baseline);
+    this.checkpoints = table.checkpoints.map((entry, index) => {
+      // A table of baselines alone is a run of its own.
+      const baseline = entry.baseline && !onlyBaselines;
+      return { ...entry, baseline, index, step: baseline ? -1 : step++ };
+    });
+    this.steps = this.checkpoints.filter((c) => !c.baseline);
+    this.baselines = this.checkpoints.filter((c) => c.baseline);
+    this.heads = table.heads.layer.map((layer, index) => {
+      const q_head = table.heads.q_head[index];
+      const rope = table.heads.rope[index];
+      return {
+        index,
+        layer,
+        q_head,
+        kv_head: table.heads.kv_head[index],
+        rope: rope === null ? null : rope === 1,
+        name: `L${layer} H${q_head}`,
+      };
+    });
+    for (const head of this.heads) this.byName.set(`${head.layer}.${head.q_head}`, head);
+    this.components = table.components;
+    this.pc0 = this.components.indexOf(0);
+    this.lastLayer = Math.max(...table.heads.layer);
+    this.high = blob.summary?.thresholds?.high ?? 0.7;
+    this.low = blob.summary?.thresholds?.low ?? 0.3;
+  }
+
+  head(layer: number, q_head: number): Head | undefined {
+    return this.byName.get(`${layer}.${q_head}`);
+  }
+
+  has(name: ColumnName): boolean {
+    return name in this.blob.table.columns;
+  }
+
+  private column(name: string): Float64Array | undefined {
+    let found = this.columns.get(name);
+    if (!found) {
+      const packed = this.blob.table.columns[name] ?? this.blob.table.head_columns[name];
+      if (!packed) return undefined;
+      found = unpack(packed);
+      this.columns.set(name, found);
+    }
+    return found;
+  }
+
+  private cell(checkpoint: number, head: number, component: number): number {
+    return (checkpoint * this.heads.length + head) * this.components.length + component;
+  }
+
+  /** NaN: missing. `component` is a place in `components`; without it, PC0. */
+  value(name: ColumnName, checkpoint: number, head: number, component = this.pc0): number {
+    const column = this.column(name);
+    return column && component >= 0 ? column[this.cell(checkpoint, head, component)] : NaN;
+  }
+
+  headValue(name: string, checkpoint: number, head: number): number {
+    return this.column(name)?.[checkpoint * this.heads.length + head] ?? NaN;
+  }
+
+  count(name: string, checkpoint: number, head: number): number | null {
+    return this.blob.table.counts[name]?.[checkpoint * this.heads.length + head] ?? null;
+  }
+
+  /** Whether the table has a row of this head at this checkpoint. */
+  measured(checkpoint: number, head: number, component = this.pc0): boolean {
+    this.there ??= present(this.blob.table.columns["r_q"]);
+    return component >= 0 && this.there[this.cell(checkpoint, head, component)] === 1;
+  }
+
+  /** Place in CLASSES; −1: none. */
+  classOf(checkpoint: number, head: number): number {
+    if (!this.classCache) {
+      const cache = new Int8Array(this.checkpoints.length * this.heads.length);
+      let place = 0;
+      for (let c = 0; c < this.checkpoints.length; ++c)
+        for (let h = 0; h < this.heads.length; ++h)
+          cache[place++] = classify(this.value("r_q", c, h), this.value("r_k", c, h), this.high, this.low);
+      this.classCache = cache;
+    }
+    return this.classCache[checkpoint * this.heads.length + head];
+  }
+
+  flag(checkpoint: number, head: number, component = this.pc0): string {
+    const { names, runs } = this.blob.table.flags;
+    if (!this.flagCodes) {
+      const codes = new Uint16Array(this.checkpoints.length * this.heads.length * this.components.length);
+      let place = 0;
+      for (let i = 0; i < runs.length; i += 2) {
+        codes.fill(runs[i], place, place + runs[i + 1]);
+        place += runs[i + 1];
+      }
+      this.flagCodes = codes;
+    }
+    return component < 0 ? "" : names[this.flagCodes[this.cell(checkpoint, head, component)]] ?? "";
+  }
+
+  /** Query heads that read the same KV head, this one among them; empty where the table does not say. */
+  siblings(head: Head): Head[] {
+    if (head.kv_head === null) return [];
+    return this.heads.filter((other) => other.layer === head.layer && other.kv_head === head.kv_head);
+  }
+}

@@ -1,0 +1,43 @@
+/** How numbers are written: a true minus sign, and a dash for what is missing. */
+export const DASH = "–";
+
+export function decimals(value: number | null | undefined, digits = 3): string {
+  if (value === null || value === undefined || Number.isNaN(value)) return DASH;
+  const text = value.toFixed(digits);
+  if (!text.startsWith("-")) return text;
+  return /^-0(\.0*)?$/.test(text) ? text.slice(1) : `−${text.slice(1)}`;
+}
+
+/** "0.812 ± 0.004"; the error is left out where it is not known. */
+export function withError(value: number | null | undefined, se: number | null | undefined, digits = 3): string {
+  const text = decimals(value, digits);
+  return text === DASH || se === null || se === undefined || Number.isNaN(se) ? text : `${text} ± ${decimals(se, digits)}`;
+}
+
+/** "+0.031", "−0.002" */
+export function signed(value: number | null | undefined, digits = 3): string {
+  const text = decimals(value, digits);
+  return text === DASH || text.startsWith("−") || Number(text) === 0 ? text : `+${text}`;
+}
+
+export function percent(value: number | null | undefined, digits = 1): string {
+  return value === null || value === undefined || Number.isNaN(value) ? DASH : `${decimals(100 * value, digits)} %`;
+}
+
+export function count(value: number, one: string, many = `${one}s`): string {
+  return `${value.toLocaleString("en")} ${value === 1 ? one : many}`;
+}
+
+/** As qk.csv has it (C's %.9g): nine significant digits, nothing where missing. */
+export function csvNumber(value: number): string {
+  if (Number.isNaN(value)) return "";
+  if (value === 0) return "0";
+  const [mantissa, exponent] = value.toExponential(8).split("e");
+  const power = Number(exponent);
+  if (power >= -4 && power < 9) return trimmed(value.toFixed(8 - power));
+  return `${trimmed(mantissa)}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+}
+
+function trimmed(text: string): string {
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}

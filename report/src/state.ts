@@ -1,0 +1,104 @@
+import { CLASSES } from "./data/classes";
+import type { Run } from "./data/run";
+
+export const VIEWS = ["overview", "explore", "flow", "table", "provenance"] as const;
+export type View = (typeof VIEWS)[number];
+export type Trails = "none" | "selected" | "all";
+export type RopeFilter = "all" | "rope" | "nope";
+
+/** Everything that a link to a finding must carry. Checkpoints, heads and components are places in the run. */
+export interface State {
+  view: View;
+  at: number;
+  since: number;
+  quantity: string;
+  trails: Trails;
+  focus: number | null;
+  selected: ReadonlySet<number>;
+  layers: [number, number];
+  classes: ReadonlySet<number>;
+  rope: RopeFilter;
+  flowFrom: number;
+  flowTo: number;
+  flowCell: [number, number] | null;
+  sort: string;
+  descending: boolean;
+  search: string;
+  component: number;
+  everyCheckpoint: boolean;
+}
+
+export type Listener = (state: State, changed: ReadonlySet<keyof State>) => void;
+
+export function initialState(run: Run): State {
+  const last = run.steps[run.steps.length - 1].index;
+  const previous = run.steps[Math.max(run.steps.length - 2, 0)].index;
+  return {
+    view: "overview",
+    at: last,
+    since: run.steps[0].index,
+    quantity: "class",
+    trails: "selected",
+    focus: null,
+    selected: new Set(),
+    layers: [0, run.lastLayer],
+    classes: new Set(CLASSES.keys()),
+    rope: "all",
+    flowFrom: previous,
+    flowTo: last,
+    flowCell: null,
+    sort: "layer",
+    descending: false,
+    search: "",
+    component: Math.max(run.components.indexOf(0), 0),
+    everyCheckpoint: false,
+  };
+}
+
+/** Holds the state; tells listeners once a frame what changed. */
+export class Store {
+  private readonly listeners: Listener[] = [];
+  private pending = new Set<keyof State>();
+  private scheduled = false;
+  /** Whether the run is playing: then heads glide from checkpoint to checkpoint. */
+  playing = false;
+
+  constructor(public state: State) {}
+
+  listen(listener: Listener): void {
+    this.listeners.push(listener);
+  }
+
+  update(patch: Partial<State>): void {
+    for (const key of Object.keys(patch) as (keyof State)[]) {
+      if (this.state[key] !== patch[key]) this.pending.add(key);
+    }
+    if (this.pending.size === 0) return;
+    this.state = { ...this.state, ...patch };
+    if (this.scheduled) return;
+    this.scheduled = true;
+    requestAnimationFrame(() => this.flush());
+  }
+
+  flush(): void {
+    this.scheduled = false;
+    const changed = this.pending;
+    this.pending = new Set();
+    for (const listener of this.listeners) listener(this.state, changed);
+  }
+}
+
+/** Whether a head passes the filters at the checkpoint in view. */
+export function passes(run: Run, state: State, head: number, checkpoint = state.at): boolean {
+  const { layer, rope } = run.heads[head];
+  if (layer < state.layers[0] || layer > state.layers[1]) return false;
+  if (state.rope !== "all" && rope !== (state.rope === "rope")) return false;
+  if (state.classes.size === CLASSES.length) return true;
+  return state.classes.has(run.classOf(checkpoint, head));
+}
+
+/** Heads to talk about: those that pass the filters, and of these the selected ones where any are. */
+export function chosen(run: Run, state: State): number[] {
+  const passing = run.heads.map((head) => head.index).filter((head) => passes(run, state, head));
+  return state.selected.size === 0 ? passing : passing.filter((head) => state.selected.has(head));
+}

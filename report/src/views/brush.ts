@@ -1,0 +1,108 @@
+import type { Context } from "../context";
+import { h, px, s } from "../dom";
+import { passes } from "../state";
+import { button } from "../widgets";
+
+const CLICK = 4; // pixels that a click may move
+const REACH = 12; // pixels from a point that a click may be off
+
+/** Drag a rectangle to select heads (Shift adds), click a point to open it. */
+export function brush(context: Context, plot: SVGSVGElement, places: { x: number; y: number }[]): void {
+  const { run, store } = context;
+  const box = s("rect", { class: "brush", visibility: "hidden" });
+  plot.append(box);
+  let from: { x: number; y: number } | null = null;
+  let before: ReadonlySet<number> = new Set();
+
+  const at = (event: PointerEvent) => {
+    const area = plot.getBoundingClientRect();
+    const scale = plot.viewBox.baseVal.width / area.width;
+    return { x: (event.clientX - area.left) * scale, y: (event.clientY - area.top) * scale };
+  };
+  const inside = (a: { x: number; y: number }, b: { x: number; y: number }) => {
+    const found = new Set(before);
+    places.forEach(({ x, y }, head) => {
+      const within = x >= Math.min(a.x, b.x) && x <= Math.max(a.x, b.x) && y >= Math.min(a.y, b.y) && y <= Math.max(a.y, b.y);
+      if (within && passes(run, store.state, head)) found.add(head);
+    });
+    return found;
+  };
+  const nearest = (point: { x: number; y: number }) => {
+    let best: number | null = null;
+    let reach = REACH;
+    places.forEach(({ x, y }, head) => {
+      const distance = Math.hypot(x - point.x, y - point.y);
+      if (distance < reach && passes(run, store.state, head)) [best, reach] = [head, distance];
+    });
+    return best;
+  };
+
+  plot.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    from = at(event);
+    before = event.shiftKey ? store.state.selected : new Set();
+    plot.setPointerCapture(event.pointerId);
+  });
+  plot.addEventListener("pointermove", (event) => {
+    if (!from) return;
+    const to = at(event);
+    if (Math.hypot(to.x - from.x, to.y - from.y) < CLICK) return;
+    box.setAttribute("visibility", "visible");
+    box.setAttribute("x", px(Math.min(from.x, to.x)));
+    box.setAttribute("y", px(Math.min(from.y, to.y)));
+    box.setAttribute("width", px(Math.abs(to.x - from.x)));
+    box.setAttribute("height", px(Math.abs(to.y - from.y)));
+    store.update({ selected: inside(from, to) });
+  });
+  plot.addEventListener("pointerup", (event) => {
+    if (!from) return;
+    const to = at(event);
+    if (Math.hypot(to.x - from.x, to.y - from.y) < CLICK) click(nearest(to), event.shiftKey);
+    from = null;
+    box.setAttribute("visibility", "hidden");
+  });
+  plot.addEventListener("pointercancel", () => {
+    from = null;
+    box.setAttribute("visibility", "hidden");
+  });
+
+  function click(head: number | null, add: boolean): void {
+    if (head === null) {
+      store.update({ selected: new Set(), focus: null });
+    } else if (add) {
+      const selected = new Set(store.state.selected);
+      if (!selected.delete(head)) selected.add(head);
+      store.update({ selected });
+    } else {
+      store.update({ focus: head });
+    }
+  }
+}
+
+/** The same selection by numbers, for the keyboard and for exact limits. */
+export function rangeForm({ run, store }: Context): HTMLElement {
+  const field = (label: string, value: string) =>
+    h("input", { type: "number", min: -1, max: 1, step: "any", value, "aria-label": label });
+  const qLow = field("r_q from", "0.7");
+  const qHigh = field("r_q to", "1");
+  const kLow = field("r_k from", "-1");
+  const kHigh = field("r_k to", "1");
+  const choose = () => {
+    const { at } = store.state;
+    const found = run.heads.filter(({ index }) => {
+      const q = run.value("r_q", at, index);
+      const k = run.value("r_k", at, index);
+      return q >= Number(qLow.value) && q <= Number(qHigh.value) && k >= Number(kLow.value) && k <= Number(kHigh.value);
+    });
+    store.update({ selected: new Set(found.map((head) => head.index).filter((head) => passes(run, store.state, head))) });
+  };
+  return h(
+    "details",
+    { class: "range-form" },
+    h("summary", {}, "Select by numbers"),
+    h("div", { class: "toolbar" },
+      h("span", { class: "field inline" }, "r_q", qLow, "–", qHigh),
+      h("span", { class: "field inline" }, "r_k", kLow, "–", kHigh),
+      button("Select", choose)),
+  );
+}

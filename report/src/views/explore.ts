@@ -1,0 +1,14 @@
+import type { Context, Part } from "../context";
+import { h } from "../dom";
+import { grid } from "./grid";
+import { headDetail } from "./head";
+import { portrait } from "./portrait";
+import { trajectories } from "./trajectories";
+
+/** Portrait, grid and what is selected in them. */
+export function explore(context: Context): Part {
+  const parts = [portrait(context), grid(context), headDetail(context), trajectories(context)];
+  const [left, right, detail, selected] = parts.map((part) => part.element);
+  const element = h("div", { class: "explore" }, h("div", { class: "side-by-side" }, left, right), selected, detail);
+  return { element, render: () => parts.forEach((part) => part.render()) };
+}

@@ -1,0 +1,80 @@
+import type { Context, Part } from "../context";
+import { CLASSES } from "../data/classes";
+import { h } from "../dom";
+import { count } from "../format";
+import { chosen, initialState, passes, type RopeFilter } from "../state";
+import { button } from "../widgets";
+
+/** Which heads: layers, classes, RoPE or NoPE; and what is selected. */
+export function filters({ run, store }: Context): Part {
+  const number = (label: string, place: 0 | 1) => {
+    const input = h("input", {
+      type: "number",
+      min: 0,
+      max: run.lastLayer,
+      "aria-label": label,
+      onchange: () => {
+        const value = Math.min(Math.max(Math.round(Number(input.value)) || 0, 0), run.lastLayer);
+        const [low, high] = store.state.layers;
+        store.update({ layers: place === 0 ? [value, Math.max(value, high)] : [Math.min(low, value), value] });
+      },
+    });
+    return input;
+  };
+  const low = number("First layer", 0);
+  const high = number("Last layer", 1);
+  const classes = CLASSES.map((name, i) => {
+    const chip = button("", () => {
+      const wanted = new Set(store.state.classes);
+      if (!wanted.delete(i)) wanted.add(i);
+      store.update({ classes: wanted });
+    }, { class: "chip" });
+    chip.append(h("i", { class: "swatch", style: `background:var(--class-${i})` }), name, h("span", { class: "number" }));
+    return chip;
+  });
+  const known = run.heads.some((head) => head.rope === false);
+  const rope = (["all", "rope", "nope"] as RopeFilter[]).map((key) =>
+    button({ all: "all layers", rope: "RoPE", nope: "NoPE" }[key], () => store.update({ rope: key }), { class: "chip" }),
+  );
+  const status = h("span", { class: "muted", role: "status" });
+  const clear = button("Clear selection", () => store.update({ selected: new Set(), focus: null }));
+  const reset = button("Reset filters", () => {
+    const { layers, classes: every, rope: any } = initialState(run);
+    store.update({ layers, classes: every, rope: any });
+  });
+  const element = h(
+    "div",
+    { class: "filters", role: "group", "aria-label": "Filters" },
+    h("span", { class: "field inline" }, h("span", {}, "layers"), low, "–", high),
+    h("span", { class: "chips", role: "group", "aria-label": "Classes" }, ...classes),
+    known ? h("span", { class: "chips", role: "group", "aria-label": "RoPE" }, ...rope) : null,
+    h("span", { class: "spring" }),
+    status,
+    reset,
+    clear,
+  );
+  return {
+    element,
+    render() {
+      const { state } = store;
+      low.value = String(state.layers[0]);
+      high.value = String(state.layers[1]);
+      const counts = CLASSES.map(() => 0);
+      let passing = 0;
+      for (const head of run.heads) {
+        const place = run.classOf(state.at, head.index);
+        if (place >= 0) ++counts[place];
+        if (passes(run, state, head.index)) ++passing;
+      }
+      classes.forEach((chip, i) => {
+        chip.setAttribute("aria-pressed", String(state.classes.has(i)));
+        chip.lastElementChild!.textContent = String(counts[i]);
+      });
+      rope.forEach((chip, i) => chip.setAttribute("aria-pressed", String(["all", "rope", "nope"][i] === state.rope)));
+      const selected = state.selected.size ? `, ${chosen(run, state).length} selected` : "";
+      status.textContent = `${count(passing, "head")} of ${run.heads.length}${selected}`;
+      clear.disabled = state.selected.size === 0 && state.focus === null;
+      reset.disabled = passing === run.heads.length;
+    },
+  };
+}

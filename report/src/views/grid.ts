@@ -1,0 +1,174 @@
+import type { Context, Part } from "../context";
+import { CLASSES } from "../data/classes";
+import { colorOptions, coloring, isChange } from "../data/quantities";
+import type { Head } from "../data/run";
+import { describeHead } from "../describe";
+import { h } from "../dom";
+import { decimals } from "../format";
+import { passes } from "../state";
+import { tooltip } from "../tooltip";
+import { card, checkpointOptions, select } from "../widgets";
+
+/** Every head of the model, a row a layer, coloured by any quantity. */
+export function grid(context: Context): Part {
+  const { run, store } = context;
+  const layers = [...new Set(run.heads.map((head) => head.layer))].sort((a, b) => a - b);
+  const width = Math.max(...run.heads.map((head) => head.q_head)) + 1;
+  const cells = new Map<number, HTMLElement>();
+  let current = run.heads[0].index;
+
+  const rows = layers.map((layer) => {
+    const heads = run.heads.filter((head) => head.layer === layer);
+    const nope = heads.some((head) => head.rope === false);
+    const byPlace = new Map(heads.map((head) => [head.q_head, head]));
+    const row = h("div", { role: "row", class: "grid-row" }, rowName(layer, nope));
+    for (let q = 0; q < width; ++q) row.append(cell(byPlace.get(q), byPlace.get(q - 1)));
+    return row;
+  });
+
+  function cell(head: Head | undefined, left: Head | undefined): HTMLElement {
+    // A gap where the next KV head's group begins.
+    const starts = head !== undefined && left !== undefined && head.kv_head !== left.kv_head;
+    const look = `cell${starts ? " group-start" : ""}`;
+    if (!head) return h("span", { role: "gridcell", class: `${look} absent`, "aria-label": "not measured" });
+    const made = h("span", { role: "gridcell", class: look, tabindex: head.index === current ? 0 : -1, "data-head": head.index });
+    cells.set(head.index, made);
+    return made;
+  }
+
+  const body = h("div", { class: "heads-grid", role: "grid", "aria-label": "Heads, a row a layer", "aria-multiselectable": "true", style: `--columns:${width}` }, ...rows);
+  body.addEventListener("click", (event) => {
+    const head = headOf(event.target);
+    if (head !== null) open(head, event.shiftKey || event.ctrlKey || event.metaKey);
+  });
+  body.addEventListener("pointermove", (event) => {
+    const head = headOf(event.target);
+    if (head === null) tooltip.hide();
+    else tooltip.show(describeHead(run, store.state.at, head), event.clientX, event.clientY);
+  });
+  body.addEventListener("pointerleave", () => tooltip.hide());
+  body.addEventListener("focusout", () => tooltip.hide());
+  body.addEventListener("keydown", (event) => {
+    const head = headOf(event.target);
+    if (head === null) return;
+    const moves: Record<string, [number, number]> = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    const move = moves[event.key];
+    if (move) {
+      const next = neighbour(run.heads[head], move);
+      if (next) goTo(next.index);
+    } else if (event.key === "Enter") {
+      open(head, event.shiftKey);
+    } else if (event.key === " ") {
+      open(head, true);
+    } else {
+      return;
+    }
+    event.preventDefault();
+  });
+
+  function headOf(target: EventTarget | null): number | null {
+    const found = (target as Element | null)?.getAttribute?.("data-head");
+    return found === null || found === undefined ? null : Number(found);
+  }
+
+  function neighbour(head: Head, [rowStep, columnStep]: [number, number]): Head | undefined {
+    let layer = layers.indexOf(head.layer);
+    let q = head.q_head;
+    do {
+      layer += rowStep;
+      q += columnStep;
+      const found = run.head(layers[layer], q);
+      if (found) return found;
+    } while (layer >= 0 && layer < layers.length && q >= 0 && q < width);
+    return undefined;
+  }
+
+  function goTo(head: number): void {
+    cells.get(current)?.setAttribute("tabindex", "-1");
+    current = head;
+    const target = cells.get(head)!;
+    target.setAttribute("tabindex", "0");
+    target.focus();
+    const area = target.getBoundingClientRect();
+    tooltip.show(describeHead(run, store.state.at, head), area.right, area.bottom);
+  }
+
+  function open(head: number, toggle: boolean): void {
+    if (!toggle) return store.update({ focus: head });
+    const selected = new Set(store.state.selected);
+    if (!selected.delete(head)) selected.add(head);
+    store.update({ selected });
+  }
+
+  const quantity = select("colour", colorOptions().map(({ key, name }) => ({ value: key, text: name })), (value) => store.update({ quantity: value }));
+  const since = select("since", checkpointOptions(run.checkpoints), (value) => store.update({ since: Number(value) }));
+  const legend = h("div", { class: "ramp-legend" });
+  const groups = new Set(run.heads.map((head) => head.kv_head)).size > 1;
+  const marks = [
+    run.heads.some((head) => head.rope === false) ? "◇ layer without RoPE" : "",
+    groups ? "gaps: groups that share a KV head" : "",
+    run.heads.length < layers.length * width ? "empty: not measured" : "",
+  ].filter((text) => text);
+  const element = card(
+    "Heads",
+    "A row a layer, a column a query head. Click or Enter opens a head, Shift-click or Space selects it.",
+    h("div", { class: "toolbar" }, quantity.element, since.element),
+    h("div", { class: "grid-scroll" }, body),
+    legend,
+    h("p", { class: "note" }, marks.join(" · ")),
+  );
+
+  function showLegend(): void {
+    const colours = coloring(run, store.state);
+    if (colours.isClass) {
+      legend.replaceChildren(...CLASSES.map((name, i) => h("span", {}, h("i", { class: "swatch", style: `background:var(--class-${i})` }), name)));
+      return;
+    }
+    const [low, high] = colours.domain;
+    const digits = high - low < 0.5 ? 2 : 1;
+    const edge = colours.isChange || colours.name.startsWith("standard") ? ["≤ ", "≥ "] : ["", ""];
+    legend.replaceChildren(
+      h("span", {}, (low < 0 ? edge[0] : "") + decimals(low, digits)),
+      h("i", { class: "ramp", style: `background:linear-gradient(90deg,${colours.ramp.join(",")})` }),
+      h("span", {}, edge[1] + decimals(high, digits)),
+      h("span", { class: "muted" }, colours.name),
+    );
+  }
+
+  return {
+    element,
+    render() {
+      const { state } = store;
+      quantity.input.value = state.quantity;
+      if (quantity.input.selectedIndex < 0) quantity.input.value = "class";
+      since.input.value = String(state.since);
+      since.element.hidden = !isChange(state.quantity);
+      const colours = coloring(run, state);
+      for (const [head, made] of cells) {
+        const measured = run.measured(state.at, head);
+        const colour = measured ? colours.colour(head) : null;
+        const selected = state.selected.has(head);
+        const look = [
+          "cell",
+          made.classList.contains("group-start") ? "group-start" : "",
+          !measured ? "absent" : colour === null ? "missing" : "",
+          passes(run, state, head) ? "" : "out",
+          selected ? "selected" : "",
+          state.focus === head ? "focused" : "",
+        ].filter((name) => name).join(" ");
+        if (made.className !== look) made.className = look;
+        const background = colour ?? "";
+        if (made.style.getPropertyValue("--c") !== background) made.style.setProperty("--c", background);
+        made.setAttribute("aria-selected", String(selected));
+        const value = colours.value(head);
+        const text = !measured ? "not measured" : colour === null ? "missing" : colours.isClass ? (CLASSES[value] ?? "no class") : `${colours.name} ${decimals(value)}`;
+        made.setAttribute("aria-label", `Layer ${run.heads[head].layer}, head ${run.heads[head].q_head}: ${text}`);
+      }
+      showLegend();
+    },
+  };
+}
+
+function rowName(layer: number, nope: boolean): HTMLElement {
+  return h("span", { role: "rowheader", class: "row-name", "aria-label": nope ? `Layer ${layer}, without RoPE` : `Layer ${layer}` }, nope ? h("i", { class: "nope-mark" }, "◇") : null, String(layer));
+}

@@ -1,0 +1,41 @@
+import { CLASSES } from "./data/classes";
+import type { Checkpoint } from "./data/run";
+import { h } from "./dom";
+
+export function button(text: string, onclick: (event: MouseEvent) => void, attributes: Record<string, unknown> = {}): HTMLButtonElement {
+  return h("button", { type: "button", class: "button", onclick, ...attributes }, text);
+}
+
+/** A label and a select; `read` gets the place of the chosen option. */
+export function select(
+  label: string,
+  options: { value: string; text: string }[],
+  onchange: (value: string) => void,
+): { element: HTMLLabelElement; input: HTMLSelectElement } {
+  const input = h(
+    "select",
+    { onchange: () => onchange(input.value) },
+    ...options.map(({ value, text }) => h("option", { value }, text)),
+  );
+  return { element: h("label", { class: "field" }, h("span", {}, label), input), input };
+}
+
+export function checkpointOptions(checkpoints: Checkpoint[]): { value: string; text: string }[] {
+  return checkpoints.map((c) => ({ value: String(c.index), text: c.baseline ? `${c.label} (baseline)` : c.label }));
+}
+
+/** A coloured mark and the class's name. */
+export function classTag(place: number): HTMLElement {
+  if (place < 0) return h("span", { class: "class-tag none" }, "no class");
+  return h("span", { class: "class-tag" }, h("i", { class: "swatch", style: `background:var(--class-${place})` }), CLASSES[place]);
+}
+
+export function card(title: string, note: string | null, ...children: (Node | null)[]): HTMLElement {
+  const heading = h("div", { class: "card-heading" }, h("h2", {}, title), note ? h("p", { class: "note" }, note) : null);
+  return h("section", { class: "card", "aria-label": title }, heading, ...children);
+}
+
+/** A table that may be wider than the page: it scrolls by itself, with the keyboard too. */
+export function scroller(label: string, ...children: Node[]): HTMLElement {
+  return h("div", { class: "scroller", role: "region", "aria-label": label, tabindex: "0" }, ...children);
+}

@@ -1,0 +1,119 @@
+#include "ropewalk/study/report.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "ropewalk/analysis/run_numbers.h"
+#include "ropewalk/base/atomic_file.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/hash.h"
+#include "ropewalk/base/json.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/units.h"
+#include "ropewalk/base/version.h"
+#include "ropewalk/figures/figure.h"
+#include "ropewalk/study/report_table.h"
+#include "ropewalk/study/report_template.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+Json read_beside(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored) ? read_json_file(path) : Json();
+}
+
+// What the manifest says about the figures, so that the page shows the same ones.
+FigureOptions figure_options(const Json& manifest, const QkTable& table) {
+  FigureOptions options;
+  if (!manifest.is_object()) return options;
+  if (const auto name = manifest.find("name"); name != manifest.end() && name->is_string()) {
+    options.title = name->get<std::string>();
+  }
+  const Json settings = manifest.value("settings", Json());
+  const Json portraits = settings.is_object() ? settings.value("portraits", Json()) : Json();
+  for (const Json& portrait : portraits) {
+    const auto there =
+        std::any_of(table.checkpoints.begin(), table.checkpoints.end(),
+                    [&](const QkCheckpoint& checkpoint) { return portrait == checkpoint.label; });
+    if (there) options.portraits.push_back(portrait.get<std::string>());
+  }
+  return options;
+}
+
+std::string page(const Json& data) {
+  const std::string_view frame = report_template();
+  const size_t place = frame.find(kReportPlaceholder);
+  if (place == std::string_view::npos)
+    throw std::logic_error("the report's page has no place for data");
+  std::string text(frame.substr(0, place));
+  text += script_text(data.dump());
+  text += frame.substr(place + kReportPlaceholder.size());
+  return text;
+}
+
+}  // namespace
+
+std::string script_text(std::string_view json) {
+  std::string text;
+  text.reserve(json.size());
+  for (size_t i = 0; i < json.size(); ++i) {
+    const std::string_view here = json.substr(i, 3);
+    if (json[i] == '<') {
+      text += "\\u003c";
+    } else if (here == "\u2028" || here == "\u2029") {
+      text += here == "\u2028" ? "\\u2028" : "\\u2029";
+      i += 2;
+    } else {
+      text += json[i];
+    }
+  }
+  return text;
+}
+
+bool can_write_report() { return !report_template().empty(); }
+
+std::string report_template_digest() {
+  Sha256 hash;
+  hash.update(report_template());
+  return hash.hex();
+}
+
+fs::path write_report(const ReportOptions& options) {
+  if (!can_write_report()) {
+    throw SystemError(
+        "this program was built without the report; install Node 20.19 or later, run "
+        "tools/setup.sh, "
+        "then build again with -DROPEWALK_REPORT=ON");
+  }
+  const QkTable table = read_qk_table(options.folder / "qk.csv");
+  const fs::path summary_path = options.folder / "summary.json";
+  Json summary = read_beside(summary_path);
+  RunNumbers run;
+  try {
+    run = run_numbers(table, summary, summary_path.string());
+  } catch (const InputError& error) {
+    log::warning("{}; going on without standard errors", error.what());
+    summary = Json();
+    run = run_numbers(table);
+  }
+  Json manifest = read_beside(options.folder / "manifest.json");
+  const FigureOptions drawing = figure_options(manifest, table);
+  if (manifest.is_object()) manifest.erase("report");  // of a former one
+  Json figures = Json::object();
+  for (Figure& figure : make_figures(run, drawing)) figures[figure.name] = std::move(figure.spec);
+  const std::string text = page({{"format", 1},
+                                 {"title", drawing.title.empty() ? run.model : drawing.title},
+                                 {"ropewalk", version_details()},
+                                 {"manifest", manifest.is_object() ? manifest : Json()},
+                                 {"summary", summary.is_object() ? summary : Json()},
+                                 {"table", report_table(table)},
+                                 {"figures", figures}});
+  const fs::path out = options.out.value_or(options.folder / "report.html");
+  write_file_atomically(out, text);
+  log::info("{}: {}", out.string(), format_bytes(static_cast<int64_t>(text.size())));
+  return out;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,218 @@
+#include "ropewalk/study/report_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "ropewalk/base/base64.h"
+#include "ropewalk/base/error.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoRow = std::numeric_limits<double>::infinity();  // tables hold finite numbers
+constexpr size_t kMostCells = size_t{1} << 24;
+
+struct Decimal {
+  int32_t digits = kMissingDigits;
+  int8_t places = 0;
+};
+
+Decimal decimal(double value) {
+  if (std::isinf(value)) return {kNoRowDigits, 0};
+  if (std::isnan(value)) return {};
+  // "-d.dddddddde-XX": rounded as the table's own text is.
+  fmt::memory_buffer text;
+  fmt::format_to(std::back_inserter(text), "{:.8e}", value);
+  const char* at = text.begin();
+  const bool negative = *at == '-';
+  if (negative) ++at;
+  Decimal number{*at - '0', 0};
+  for (const char* c = at + 2; c < at + 10; ++c) number.digits = number.digits * 10 + (*c - '0');
+  if (number.digits == 0) return {0, 0};
+  const bool small = at[11] == '-';
+  int exponent = 0;
+  std::from_chars(at + 12, text.end(), exponent);
+  const int places = 8 - (small ? -exponent : exponent);
+  if (places > std::numeric_limits<int8_t>::max()) return {0, 0};
+  if (places < std::numeric_limits<int8_t>::min()) return {};
+  number.places = static_cast<int8_t>(places);
+  if (negative) number.digits = -number.digits;
+  return number;
+}
+
+template <typename Number>
+Json or_null(const std::optional<Number>& number) {
+  return number ? Json(*number) : Json();
+}
+
+// Where each (checkpoint, head, component) stands.
+class Cube {
+ public:
+  explicit Cube(const QkTable& table) : table_(table) {
+    std::set<int64_t> components;
+    for (const QkCheckpoint& checkpoint : table.checkpoints) {
+      for (const QkRow& row : checkpoint.rows) {
+        heads_.emplace(std::pair(row.layer, row.q_head), Head{0, &row});
+        components.insert(row.pc);
+      }
+    }
+    size_t place = 0;
+    for (auto& [key, head] : heads_) head.place = place++;
+    place = 0;
+    for (const int64_t pc : components) components_.emplace(pc, place++);
+    const size_t cells = table.checkpoints.size() * heads_.size();
+    if (cells > kMostCells / std::max<size_t>(components_.size(), 1)) {
+      throw InputError(
+          "{}: {} checkpoints, {} heads and {} components are too many for one page; at most {} "
+          "numbers a column",
+          table.source, table.checkpoints.size(), heads_.size(), components_.size(), kMostCells);
+    }
+  }
+
+  Json components() const {
+    Json list = Json::array();
+    for (const auto& [pc, place] : components_) list.push_back(pc);
+    return list;
+  }
+
+  Json heads() const {
+    Json layer = Json::array(), q_head = Json::array(), kv_head = Json::array(),
+         rope = Json::array();
+    for (const auto& [key, head] : heads_) {
+      layer.push_back(key.first);
+      q_head.push_back(key.second);
+      kv_head.push_back(or_null(head.first->kv_head));
+      rope.push_back(head.first->rope ? Json(*head.first->rope ? 1 : 0) : Json());
+    }
+    return {{"layer", layer}, {"q_head", q_head}, {"kv_head", kv_head}, {"rope", rope}};
+  }
+
+  // A column of the cube; `absent` where there is no row.
+  std::vector<double> column(double QkRow::*field, double absent) const {
+    std::vector<double> values(table_.checkpoints.size() * heads_.size() * components_.size(),
+                               absent);
+    each([&](const QkRow& row, size_t head, size_t component) {
+      values[head * components_.size() + component] = row.*field;
+    });
+    return values;
+  }
+
+  // Of a head: the first row that says so.
+  std::vector<double> head_column(double QkRow::*field) const {
+    std::vector<double> values(table_.checkpoints.size() * heads_.size(), kMissing);
+    each([&](const QkRow& row, size_t head, size_t) {
+      if (std::isnan(values[head])) values[head] = row.*field;
+    });
+    return values;
+  }
+
+  Json counts(std::optional<int64_t> QkRow::*field) const {
+    std::vector<Json> values(table_.checkpoints.size() * heads_.size());
+    each([&](const QkRow& row, size_t head, size_t) {
+      if (values[head].is_null()) values[head] = or_null(row.*field);
+    });
+    return values;
+  }
+
+  Json flags() const {
+    std::map<std::string, size_t> codes{{"", 0}};
+    std::vector<std::string> names{""};
+    std::vector<size_t> cells(table_.checkpoints.size() * heads_.size() * components_.size(), 0);
+    each([&](const QkRow& row, size_t head, size_t component) {
+      const auto [found, added] = codes.emplace(row.flag, names.size());
+      if (added) names.push_back(row.flag);
+      cells[head * components_.size() + component] = found->second;
+    });
+    Json runs = Json::array();
+    for (size_t begin = 0; begin < cells.size();) {
+      const auto end = std::find_if(cells.begin() + static_cast<std::ptrdiff_t>(begin), cells.end(),
+                                    [&](size_t code) { return code != cells[begin]; });
+      const auto stop = static_cast<size_t>(end - cells.begin());
+      runs.push_back(cells[begin]);
+      runs.push_back(stop - begin);
+      begin = stop;
+    }
+    return {{"names", names}, {"runs", runs}};
+  }
+
+ private:
+  struct Head {
+    size_t place = 0;
+    const QkRow* first = nullptr;
+  };
+
+  template <typename Visit>
+  void each(const Visit& visit) const {
+    for (size_t c = 0; c < table_.checkpoints.size(); ++c) {
+      for (const QkRow& row : table_.checkpoints[c].rows) {
+        const size_t head = heads_.at({row.layer, row.q_head}).place;
+        visit(row, c * heads_.size() + head, components_.at(row.pc));
+      }
+    }
+  }
+
+  const QkTable& table_;
+  std::map<std::pair<int64_t, int64_t>, Head> heads_;  // by layer, then head
+  std::map<int64_t, size_t> components_;
+};
+
+bool any(const std::vector<double>& values) {
+  return std::any_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+}
+
+}  // namespace
+
+Json pack_numbers(const std::vector<double>& values) {
+  std::string digits, places;
+  for (const double value : values) {
+    const Decimal number = decimal(value);
+    const auto bits = static_cast<uint32_t>(number.digits);
+    for (int shift = 0; shift < 32; shift += 8) digits += static_cast<char>(bits >> shift & 255U);
+    places += static_cast<char>(number.places);
+  }
+  return {{"digits", base64(digits)}, {"places", base64(places)}};
+}
+
+Json report_table(const QkTable& table) {
+  Json checkpoints = Json::array();
+  for (const QkCheckpoint& checkpoint : table.checkpoints) {
+    checkpoints.push_back({{"label", checkpoint.label},
+                           {"phase", checkpoint.phase},
+                           {"model", checkpoint.model},
+                           {"baseline", checkpoint.baseline}});
+  }
+  const Cube cube(table);
+  Json columns{{"r_q", pack_numbers(cube.column(&QkRow::r_q, kNoRow))},
+               {"r_k", pack_numbers(cube.column(&QkRow::r_k, kMissing))}};
+  const std::pair<const char*, double QkRow::*> optional[] = {
+      {"explained_variance", &QkRow::explained_variance},
+      {"r_q_se", &QkRow::r_q_se},
+      {"r_k_se", &QkRow::r_k_se},
+      {"explained_variance_se", &QkRow::explained_variance_se}};
+  for (const auto& [name, field] : optional) {
+    const std::vector<double> values = cube.column(field, kMissing);
+    if (any(values)) columns[name] = pack_numbers(values);
+  }
+  Json head_columns = Json::object();
+  const std::vector<double> stability = cube.head_column(&QkRow::pc0_stability);
+  if (any(stability)) head_columns["pc0_stability"] = pack_numbers(stability);
+  return {{"checkpoints", checkpoints},
+          {"components", cube.components()},
+          {"heads", cube.heads()},
+          {"columns", columns},
+          {"head_columns", head_columns},
+          {"counts",
+           {{"n_q", cube.counts(&QkRow::n_q)},
+            {"n_k", cube.counts(&QkRow::n_k)},
+            {"n_blocks", cube.counts(&QkRow::n_blocks)}}},
+          {"flags", cube.flags()}};
+}
+
+}  // namespace ropewalk

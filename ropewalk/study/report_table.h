@@ -1,0 +1,20 @@
+#pragma once
+
+#include "ropewalk/analysis/qk_reader.h"
+#include "ropewalk/base/json.h"
+
+namespace ropewalk {
+
+// A table of heads as the report's page reads it (docs/report.md): a cube of checkpoints, heads and
+// components, numbers with nine significant digits, packed. Throws InputError where the cube would
+// be far larger than the table.
+Json report_table(const QkTable& table);
+
+// Nine significant digits of each number and where their decimal point stands, both as base64:
+// value = digits / 10^places, digits little-endian int32, places int8. NaN: kMissingDigits.
+Json pack_numbers(const std::vector<double>& values);
+
+inline constexpr int32_t kMissingDigits = INT32_MIN;    // the table has no number there
+inline constexpr int32_t kNoRowDigits = INT32_MIN + 1;  // the table has no row there
+
+}  // namespace ropewalk

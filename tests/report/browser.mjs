@@ -1,0 +1,78 @@
+// A real browser on real reports, as a reader has them: opened from disk.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+export const require = createRequire(join(here, "../../report/package.json"));
+const { chromium } = require("playwright-core");
+
+const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync"];
+
+/** Writes the reports named (all without names) into a folder of their own. */
+export function makeReports(...names) {
+  const folder = mkdtempSync(join(tmpdir(), "ropewalk-report-"));
+  execFileSync(process.env.PYTHON ?? "python3", [join(here, "make_reports.py"), folder, ...names], { stdio: "inherit" });
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+export function launch() {
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: FLAGS });
+}
+
+/** A page of a report that notes every request and every complaint. */
+export async function open(browser, file, fragment = "", options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  const noted = { requests: [], errors: [] };
+  page.on("request", (request) => noted.requests.push(request.url()));
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && noted.errors.push(message.text()));
+  page.on("pageerror", (error) => noted.errors.push(String(error)));
+  page.on("dialog", (dialog) => {
+    noted.errors.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.goto(`${pathToFileURL(file)}${fragment}`);
+  return { page, noted, close: () => context.close() };
+}
+
+/** Rows of a CSV file as objects. */
+export function readCsv(text) {
+  const rows = [];
+  let row = [""];
+  let quoted = false;
+  for (let i = 0; i < text.length; ++i) {
+    const c = text[i];
+    if (quoted) {
+      if (c !== '"') row[row.length - 1] += c;
+      else if (text[i + 1] === '"') row[row.length - 1] += text[++i];
+      else quoted = false;
+    } else if (c === '"') quoted = true;
+    else if (c === ",") row.push("");
+    else if (c === "\n") {
+      rows.push(row);
+      row = [""];
+    } else row[row.length - 1] += c;
+  }
+  const [names, ...rest] = rows;
+  return rest.map((fields) => Object.fromEntries(names.map((name, i) => [name, fields[i]])));
+}
+
+export const readTable = (folder) => readCsv(readFileSync(join(folder, "qk.csv"), "utf8"));
+export const readJson = (file) => JSON.parse(readFileSync(file, "utf8"));
+
+/** As the page writes numbers. */
+export function shown(value, digits = 3) {
+  if (value === "" || value === null || value === undefined) return "–";
+  const text = Number(value).toFixed(digits);
+  return text.startsWith("-") ? (Number(text) === 0 ? text.slice(1) : `−${text.slice(1)}`) : text;
+}
+
+export function withError(value, se, digits = 3) {
+  const text = shown(value, digits);
+  return text === "–" || se === "" || se === null ? text : `${text} ± ${shown(se, digits)}`;
+}

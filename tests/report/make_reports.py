@@ -1,0 +1,138 @@
+"""Writes the results folders that the report's tests open, and a report of each: make_reports.py OUT."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "golden"))
+
+import synthetic_run as synthetic  # noqa: E402
+
+HOSTILE = "</script><script>alert('label')</script><img src=x onerror=alert(1)>"
+STATISTICS = ("mean_r_q", "mean_r_k", "mean_abs_r_k", "sd_r_q", "sd_r_k", "pc0_explained_variance")
+
+
+def with_errors(table: pandas.DataFrame, seed=5) -> pandas.DataFrame:
+    """Standard errors and stabilities that differ, as real ones do: they decide the file's size."""
+    rng = np.random.default_rng(seed)
+    for column, scale in (("r_q_se", 0.01), ("r_k_se", 0.02), ("explained_variance_se", 0.004)):
+        table[column] = scale * rng.gamma(3, 0.3, len(table))
+    table["pc0_stability"] = 1 - 0.05 * rng.gamma(1, 0.4, len(table)).clip(0, 10)
+    return table
+
+
+def smollm3_size() -> pandas.DataFrame:
+    """36 layers of 16 heads, ten checkpoints, ten components, nine digits of everything."""
+    heads = [(layer, head) for layer in range(36) for head in range(16)]
+    rng = np.random.default_rng(4)
+    warmth, coupling = rng.random(len(heads)), rng.random(len(heads))
+    rows = []
+    for order, checkpoint in enumerate(synthetic.REFERENCE["checkpoints"]):
+        learnt = 1 - math.exp(-(order + 0.5) / 2)
+        r_q = np.clip(learnt * (0.55 + 0.45 * warmth) + rng.normal(0, 0.06, len(heads)), 0.001, 0.99)
+        r_k = np.clip((1.7 * coupling - 0.6) * learnt + rng.normal(0, 0.08, len(heads)), -0.98, 0.98)
+        first = np.clip(0.15 + 0.2 * learnt * warmth + rng.normal(0, 0.04, len(heads)), 0.05, 0.8)
+        rows += synthetic.table_rows("SmolLM3-3B", checkpoint, order, heads, r_q, r_k, first, rng, every_nope=4, group=4)
+    return with_errors(pandas.DataFrame(rows, columns=synthetic.COLUMNS))
+
+
+def differences(summary: dict, table: pandas.DataFrame) -> list[dict]:
+    """Between consecutive checkpoints of the run, as analyze states them."""
+    flagged = set(table[table.flag.str.contains("random_weights")].checkpoint)
+    labels = [entry["label"] for entry in summary["checkpoints"] if entry["label"] not in flagged]
+    pc0 = table[table.pc == 0]
+    out = []
+    for before, after in zip(labels, labels[1:]):
+
+        def change(leaves):
+            value = leaves[after]["value"] - leaves[before]["value"]
+            se = math.hypot(leaves[after]["se"], leaves[before]["se"])
+            return {"value": value, "se": se, "real": abs(value) > 2.131 * se}
+
+        entry = {"from": before, "to": after, "paired": 1, "few_blocks": False}
+        entry |= {key: change(summary[key]) for key in STATISTICS}
+        entry["taxonomy"] = {name: change({label: summary["taxonomy"][label][name] for label in (before, after)})
+                             for name in synthetic.CLASSES}  # fmt: skip
+        for column in ("r_q", "r_k"):
+            a, b = (pc0[pc0.checkpoint == label].set_index(["layer", "q_head"])[column] for label in (before, after))
+            moved = (b - a).dropna()
+            moved = moved[moved.abs() > 0.2].sort_values(key=abs, ascending=False)
+            entry[f"heads_{column}"] = [{"layer": int(layer), "q_head": int(head), "value": float(value), "se": 0.02}
+                                        for (layer, head), value in moved.items()]  # fmt: skip
+        out.append(entry)
+    return out
+
+
+def manifest(name: str, table: pandas.DataFrame) -> dict:
+    text = f"name: {json.dumps(name)}\ncorpus: {{path: corpus.jsonl, documents: 500}}\n"
+    captures = [{"label": label, "phase": rows.phase.iloc[0], "model": name, "context": 4096, "documents": 500, "tokens": 2048000,
+                 "dtype": "bfloat16", "device": "cpu", "weights": f"{i:064x}"}
+                for i, (label, rows) in enumerate(table.groupby("checkpoint", sort=False))]  # fmt: skip
+    return {
+        "format": 1, "ropewalk": "0.1.0 (torch 2.13.0, arrow 26.0.1)", "name": name,
+        "experiment": {"file": "smollm3.yaml", "sha256": "ab" * 32, "text": text},
+        "corpus": {"path": "corpus.jsonl", "documents": 500, "tokens": 2048000, "skipped_short": 12, "tokenizer": "cd" * 32},
+        "settings": {"blocks": 16, "components": 10, "heads": "all", "heads_seed": 0, "sliding": False, "target_se": None},
+        "checkpoints": captures,
+    }  # fmt: skip
+
+
+def write(folder: Path, table: pandas.DataFrame, name: str | None, summary=True) -> None:
+    path = synthetic.write(table, folder, summary=summary)
+    if summary:
+        read = pandas.read_csv(path, keep_default_na=False, na_values={"r_q": "", "r_k": ""})
+        stated = json.loads((folder / "summary.json").read_text())
+        stated["differences"] = differences(stated, read)
+        for entry in stated["checkpoints"]:
+            entry["random"] = bool(read[read.checkpoint == entry["label"]].flag.str.contains("random_weights").any())
+        (folder / "summary.json").write_text(json.dumps(stated))
+    if name is not None:
+        (folder / "manifest.json").write_text(json.dumps(manifest(name, table), indent=1))
+    command = [os.environ["ROPEWALK"], "report", folder, "--quiet"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def hostile() -> pandas.DataFrame:
+    """Names that want to be markup, heads without numbers, a head that one checkpoint lacks."""
+    table = with_errors(synthetic.demo_like(baseline=False))
+    labels = list(dict.fromkeys(table.checkpoint))
+    table = table.replace({"checkpoint": {labels[1]: HOSTILE, labels[2]: 'quote " comma, \u2028 & é'}})
+    table["model"] = HOSTILE
+    table["phase"] = table.phase.replace("Stage 1", "<b>Stage 1</b>")
+    broken = (table.layer == 2) & (table.q_head == 3)
+    table.loc[broken, ["r_q", "r_q_se", "r_k", "r_k_se"]] = np.nan
+    table.loc[broken, "class"] = ""
+    table.loc[broken, "flag"] = "no_position"
+    table.loc[(table.layer == 4) & (table.q_head == 1), ["r_q_se", "r_k_se", "explained_variance_se"]] = np.nan
+    return table[~((table.layer == 5) & (table.q_head == 5) & (table.order == 9))]
+
+
+def main() -> None:
+    out = Path(sys.argv[1])
+    wanted = sys.argv[2:]
+    demo = lambda: with_errors(synthetic.demo_like())
+    one_checkpoint = lambda: (lambda t: t[t.checkpoint == "s10000"])(with_errors(synthetic.demo_like(baseline=False)))
+    one_head = lambda: (lambda t: t[(t.layer == 0) & (t.q_head == 0)])(with_errors(synthetic.demo_like(baseline=False)))
+    bare = lambda: demo()[["checkpoint", "layer", "q_head", "pc", "r_q", "r_k", "order", "phase", "flag"]]
+    runs = {
+        "large": (smollm3_size, "SmolLM3-3B", True),
+        "demo": (demo, "demo", True),
+        "hostile": (hostile, HOSTILE, True),
+        "one_checkpoint": (one_checkpoint, "one checkpoint", True),
+        "one_head": (one_head, "one head", False),
+        "bare": (bare, None, False),
+    }
+    for name in wanted or runs:
+        make, title, summary = runs[name]
+        write(out / name, make(), title, summary)
+
+
+if __name__ == "__main__":
+    main()
