@@ -14,7 +14,7 @@ export function select(
 ): { element: HTMLLabelElement; input: HTMLSelectElement } {
   const input = h(
     "select",
-    { onchange: () => onchange(input.value) },
+    { "aria-label": label, onchange: () => onchange(input.value) },
     ...options.map(({ value, text }) => h("option", { value }, text)),
   );
   return { element: h("label", { class: "field" }, h("span", {}, label), input), input };

@@ -1,8 +1,6 @@
 // A real browser on real reports, as a reader has them: opened from disk.
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
@@ -13,12 +11,9 @@ const { chromium } = require("playwright-core");
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync"];
 
-/** Writes the reports named (all without names) into a folder of their own. */
-export function makeReports(...names) {
-  const folder = mkdtempSync(join(tmpdir(), "ropewalk-report-"));
-  execFileSync(process.env.PYTHON ?? "python3", [join(here, "make_reports.py"), folder, ...names], { stdio: "inherit" });
-  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
-}
+/** Where make_reports.py wrote its folders. */
+export const reports = process.env.ROPEWALK_REPORTS;
+export const report = (name) => join(reports, name, "report.html");
 
 export function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: FLAGS });
@@ -62,8 +57,17 @@ export function readCsv(text) {
   return rest.map((fields) => Object.fromEntries(names.map((name, i) => [name, fields[i]])));
 }
 
-export const readTable = (folder) => readCsv(readFileSync(join(folder, "qk.csv"), "utf8"));
-export const readJson = (file) => JSON.parse(readFileSync(file, "utf8"));
+export const readTable = (name) => readCsv(readFileSync(join(reports, name, "qk.csv"), "utf8"));
+export const readSummary = (name) => JSON.parse(readFileSync(join(reports, name, "summary.json"), "utf8"));
+
+/** Reads what a download holds. */
+export async function downloaded(page, press) {
+  const [download] = await Promise.all([page.waitForEvent("download"), press()]);
+  return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+}
+
+/** Waits until the page has drawn what was last asked for. */
+export const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
 /** As the page writes numbers. */
 export function shown(value, digits = 3) {

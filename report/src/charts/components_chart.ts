@@ -1,25 +1,25 @@
 import type { Run } from "../data/run";
 import { linear, px, s } from "../dom";
 
-const WIDTH = 480;
 const HEIGHT = 250;
 
 /** Variance of each component as bars; r_q and r_k on it as marks with error bars. */
 export function componentsChart(run: Run, checkpoint: number, head: number): SVGSVGElement {
+  const width = Math.max(280, Math.min(480, innerWidth - 56));
   const n = run.components.length;
-  const x = linear([0, n], [38, WIDTH - 8]);
+  const x = linear([0, n], [38, width - 8]);
   const y = linear([-1.05, 1.05], [HEIGHT - 26, 8]);
-  const root = s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "Variance, r_q and r_k of each component" });
+  const root = s("svg", { class: "chart", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": "Variance, r_q and r_k of each component" });
   for (const tick of [-1, -0.5, 0, 0.5, 1]) {
     root.append(
-      s("line", { class: tick === 0 ? "grid-line zero" : "grid-line", x1: 38, x2: WIDTH - 8, y1: px(y(tick)), y2: px(y(tick)) }),
+      s("line", { class: tick === 0 ? "grid-line zero" : "grid-line", x1: 38, x2: width - 8, y1: px(y(tick)), y2: px(y(tick)) }),
       s("text", { class: "tick", x: 32, y: px(y(tick) + 4), "text-anchor": "end" }, String(tick).replace("-", "−")),
     );
   }
   const bar = Math.min((x(1) - x(0)) * 0.34, 22);
   run.components.forEach((pc, i) => {
     const middle = (x(i) + x(i + 1)) / 2;
-    root.append(s("text", { class: "tick", x: px(middle), y: HEIGHT - 8, "text-anchor": "middle" }, `PC${pc}`));
+    root.append(s("text", { class: "tick", x: px(middle), y: HEIGHT - 8, "text-anchor": "middle" }, n * 34 > width ? String(pc) : `PC${pc}`));
     const variance = run.value("explained_variance", checkpoint, head, i);
     if (!Number.isNaN(variance)) {
       const group = s("g", { class: "series variance" });

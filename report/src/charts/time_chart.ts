@@ -44,7 +44,7 @@ export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
     root.append(s("line", { class: "threshold", x1: margin.left, x2: right, y1: px(y(rule)), y2: px(y(rule)) }));
   }
   const bottom = chart.height - margin.bottom;
-  for (const place of axis.separators) {
+  for (const place of labels ? axis.separators : []) {
     root.append(s("line", { class: "separator", x1: px(x(place)), x2: px(x(place)), y1: margin.top, y2: bottom }));
   }
   const now = axis.slots.find((slot) => slot.checkpoint === chart.at);

@@ -16,11 +16,11 @@ export function changes({ run, summary, store }: Context): HTMLElement | null {
 
   const cell = (found: Change, asPercent: boolean) => {
     if (found.value === null) return h("td", { class: "muted" }, DASH);
-    const value = asPercent ? `${signed(100 * found.value, 1)} %` : signed(found.value);
+    const value = asPercent ? signed(100 * found.value, 1) : signed(found.value);
     const se = found.se === null ? "" : ` ± ${asPercent ? decimals(100 * found.se, 1) : decimals(found.se)}`;
     const verdict = found.real === null || found.real === undefined ? "" : found.real ? "real" : "within noise";
     const look = verdict === "real" ? (found.value > 0 ? "real up" : "real down") : "noise";
-    return h("td", { class: `change ${look}`, title: verdict }, h("span", { class: "value" }, value), h("span", { class: "se" }, se), h("span", { class: "verdict" }, verdict));
+    return h("td", { class: `change ${look}`, title: verdict }, h("span", { class: "value" }, value), h("span", { class: "se" }, `${se}${asPercent ? " %" : ""}`), h("span", { class: "verdict" }, verdict));
   };
   const heads = (difference: Difference, list: HeadChange[] | undefined, name: string) => {
     if (!list) return h("td", { class: "muted" }, DASH);

@@ -34,24 +34,22 @@ export function filters({ run, store }: Context): Part {
   });
   const known = run.heads.some((head) => head.rope === false);
   const rope = (["all", "rope", "nope"] as RopeFilter[]).map((key) =>
-    button({ all: "all layers", rope: "RoPE", nope: "NoPE" }[key], () => store.update({ rope: key }), { class: "chip" }),
+    button({ all: "all", rope: "RoPE", nope: "NoPE" }[key], () => store.update({ rope: key }), { class: "chip" }),
   );
   const status = h("span", { class: "muted", role: "status" });
-  const clear = button("Clear selection", () => store.update({ selected: new Set(), focus: null }));
+  const clear = button("Clear selection", () => store.update({ selected: new Set(), focus: null }), { class: "button small" });
   const reset = button("Reset filters", () => {
     const { layers, classes: every, rope: any } = initialState(run);
     store.update({ layers, classes: every, rope: any });
-  });
+  }, { class: "button small" });
   const element = h(
     "div",
     { class: "filters", role: "group", "aria-label": "Filters" },
     h("span", { class: "field inline" }, h("span", {}, "layers"), low, "–", high),
     h("span", { class: "chips", role: "group", "aria-label": "Classes" }, ...classes),
     known ? h("span", { class: "chips", role: "group", "aria-label": "RoPE" }, ...rope) : null,
-    h("span", { class: "spring" }),
-    status,
-    reset,
-    clear,
+    // Keeps its room, so that nothing moves under a pointer that selects.
+    h("span", { class: "outcome" }, status, clear, reset),
   );
   return {
     element,

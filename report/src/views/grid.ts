@@ -121,7 +121,7 @@ export function grid(context: Context): Part {
   function showLegend(): void {
     const colours = coloring(run, store.state);
     if (colours.isClass) {
-      legend.replaceChildren(...CLASSES.map((name, i) => h("span", {}, h("i", { class: "swatch", style: `background:var(--class-${i})` }), name)));
+      legend.replaceChildren(); // the portrait's names them
       return;
     }
     const [low, high] = colours.domain;

@@ -7,6 +7,11 @@ import { h } from "../dom";
 import { decimals, withError } from "../format";
 import { button, card, classTag, scroller } from "../widgets";
 
+/** Width of a drawing whose letters keep their size on a narrow screen. */
+function roomFor(most: number): number {
+  return Math.max(280, Math.min(most, innerWidth - 56));
+}
+
 /** One head: its way through training, its components, its class history, and heads that share its keys. */
 export function headDetail(context: Context): Part {
   const { run, store } = context;
@@ -96,13 +101,13 @@ export function headDetail(context: Context): Part {
         h("span", { class: "muted" }, facts.join(" · ")), h("span", { class: "spring" }),
         button("Close", () => store.update({ focus: null })));
       const here = run.checkpoints[at].label;
-      const legend = h("p", { class: "note series-legend" }, h("i", { class: "dot queries" }), "r_q", h("i", { class: "square keys" }), "r_k", "bars: ±1 standard error over documents");
+      const legend = h("p", { class: "note series-legend" }, h("i", { class: "dot queries" }), "r_q", h("i", { class: "square keys" }), "r_k", h("span", {}, "· bars: ±1 standard error over documents"));
       const sibling = siblings(head);
       // A link in the panel that is pressed must keep the focus when the panel is drawn anew.
       const kept = element.contains(document.activeElement) ? (document.activeElement as HTMLElement).getAttribute("aria-label") : null;
       element.replaceChildren(
         heading,
-        card("Over training", null, legend, trajectory(head, 960, 320, false), history(head), numbers(head)),
+        card("Over training", null, legend, trajectory(head, roomFor(960), 320, false), history(head), numbers(head)),
         card("Components", `At ${here}: variance of each component and how far queries and keys follow position along it.`, components(head)),
         ...(sibling ? [sibling] : []),
       );

@@ -150,7 +150,7 @@ export function portrait(context: Context): Part {
         if (run.measured(state.at, i) && run.classOf(state.at, i) < 0) ++undefinedHeads;
       });
       legend.hidden = !colours.isClass;
-      missing.textContent = undefinedHeads ? `${undefinedHeads} heads have no r_q or no r_k here and are not drawn.` : "";
+      missing.textContent = undefinedHeads ? `${undefinedHeads === 1 ? "1 head has" : `${undefinedHeads} heads have`} no r_q or no r_k here, not drawn.` : "";
       const passing = run.heads.map((head) => head.index).filter((head) => passes(run, state, head));
       trailsOfAll.setAttribute("d", state.trails === "all" ? trail(passing) : "");
       const wanted = new Set(state.selected);

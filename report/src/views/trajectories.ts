@@ -38,7 +38,7 @@ export function trajectories({ run, store }: Context): Part {
       const chart = (name: ColumnName, title: string, look: string, domain: [number, number], ticks: number[], rules: number[]) =>
         h("figure", {}, h("figcaption", {}, title), timeChart(run, {
           label: `${title} of ${count(heads.length, "selected head")} over training`,
-          domain, ticks, rules, series: lines(name, heads, look), width: 480, height: 260, at: state.at,
+          domain, ticks, rules, series: lines(name, heads, look), width: Math.max(280, Math.min(480, innerWidth - 56)), height: 260, at: state.at,
         }));
       charts.replaceChildren(
         chart("r_q", "r_q (queries)", "queries", [-0.05, 1.05], [0, 0.5, 1], [run.low, run.high]),

@@ -1,0 +1,108 @@
+// Runs that are not as one would like: hostile names, missing numbers, one checkpoint, one head, no summary.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { downloaded, launch, open, readCsv, readTable, report, settled, shown } from "./browser.mjs";
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+const HOSTILE = "</script><script>alert('label')</script><img src=x onerror=alert(1)>";
+const VIEWS = ["overview", "explore", "flow", "table", "provenance"];
+
+/** Opens every view; nothing may be asked for, complained about or shown as undefined. */
+async function walk(name) {
+  const opened = await open(browser, report(name));
+  const { page, noted } = opened;
+  for (const view of VIEWS) {
+    await page.evaluate((to) => (location.hash = `#view=${to}`), view);
+    await settled(page);
+    const text = await page.innerText("main");
+    assert.doesNotMatch(text, /NaN|undefined|\[object|Infinity/, view);
+  }
+  assert.deepEqual(noted.errors, []);
+  assert.equal(noted.requests.length, 1);
+  return opened;
+}
+
+test("names that want to be markup are shown as text", async () => {
+  const { page, noted, close } = await walk("hostile");
+  assert.equal(await page.locator("img, main script, main b").count(), 0);
+  assert.equal(await page.innerText("h1"), HOSTILE);
+  await page.evaluate(() => (location.hash = "#view=overview"));
+  await settled(page);
+  assert.ok((await page.innerText("table.checkpoints")).includes(HOSTILE));
+  for (const name of ["position_signal", "taxonomy"]) {
+    await page.locator(`[data-figure="${name}"]`).scrollIntoViewIfNeeded();
+    await page.waitForSelector(`[data-figure="${name}"].drawn`);
+  }
+  await page.evaluate((label) => (location.hash = `#${new URLSearchParams({ view: "table", at: label })}`), HOSTILE);
+  await settled(page);
+  assert.equal(await page.innerText(".where .now"), HOSTILE);
+  const saved = await downloaded(page, () => page.click("text=Download CSV"));
+  assert.match(saved.name, /^[\w.+-]+$/);
+  const rows = readCsv(saved.bytes.toString());
+  const expected = readTable("hostile").filter((row) => row.checkpoint === HOSTILE && row.pc === "0");
+  assert.deepEqual(rows, expected.map(({ order, ...row }) => row));
+  assert.deepEqual(noted.errors, []);
+  await close();
+});
+
+test("missing numbers are shown as missing", async () => {
+  const { page, close } = await open(browser, report("hostile"), "#view=explore&head=2.3&colour=r_q");
+  const rows = await page.$$eval(".head-numbers tbody tr", (all) => all.map((row) => row.innerText));
+  for (const row of rows) assert.match(row, /–\s+–\s+0\.\d+ ± 0\.\d+.*no class\s+no_position/s);
+  const cell = page.locator(".cell", { has: page.locator("xpath=self::*[starts-with(@aria-label, 'Layer 2, head 3:')]") });
+  assert.equal(await page.getAttribute('[aria-label="Layer 2, head 3: missing"]', "role"), "gridcell");
+  assert.ok(cell);
+  // Measured at nine checkpoints of ten.
+  assert.equal(await page.getAttribute('[aria-label^="Layer 5, head 5"]', "aria-label"), "Layer 5, head 5: not measured");
+  // A value without its error stands alone.
+  await page.evaluate(() => (location.hash = "#view=explore&head=4.1"));
+  await settled(page);
+  const alone = readTable("hostile").find((row) => row.layer === "4" && row.q_head === "1" && row.pc === "0");
+  assert.equal(await page.innerText(".head-numbers tbody tr >> nth=0 >> td >> nth=0"), shown(alone.r_q));
+  assert.match(await page.innerText(".portrait-card"), /1 head has no r_q or no r_k here/);
+  await close();
+});
+
+for (const name of ["one_checkpoint", "one_head", "bare"]) {
+  test(`a run makes sense: ${name}`, async () => {
+    const { page, close } = await walk(name);
+    await page.evaluate(() => (location.hash = "#view=explore&head=0.0"));
+    await settled(page);
+    assert.equal(await page.innerText("#head-title"), "Layer 0, head 0");
+    assert.equal(await page.getByLabel("Checkpoint", { exact: true }).isDisabled(), name === "one_checkpoint");
+    if (name === "bare") {
+      await page.evaluate(() => (location.hash = "#view=overview"));
+      await settled(page);
+      assert.match(await page.innerText(".overview"), /no summary\.json/);
+      const rows = readTable("bare").filter((row) => row.checkpoint === "s10000" && row.pc === "0");
+      const mean = rows.reduce((sum, row) => sum + Number(row.r_q), 0) / rows.length;
+      assert.equal(await page.innerText('[data-statistic="mean r_q"] .tile-value'), shown(mean));
+    }
+    await close();
+  });
+}
+
+test("every number of the large page is qk.csv's", async () => {
+  const { page, close } = await open(browser, report("large"));
+  const table = readTable("large");
+  const found = await page.evaluate(() => {
+    const { table: t } = JSON.parse(document.getElementById("data").textContent);
+    const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    return Object.fromEntries(Object.entries(t.columns).map(([name, { digits, places }]) => {
+      const view = new DataView(bytes(digits).buffer);
+      const point = new Int8Array(bytes(places).buffer);
+      return [name, Array.from(point, (p, i) => view.getInt32(4 * i, true) / 10 ** p)];
+    }));
+  });
+  const names = ["r_q", "r_k", "explained_variance", "r_q_se", "r_k_se", "explained_variance_se"];
+  assert.deepEqual(Object.keys(found).sort(), [...names].sort());
+  // qk.csv is in the cube's order: checkpoint, layer, head, component.
+  for (const name of names) {
+    const wrong = table.findIndex((row, i) => Math.abs(Number(row[name]) - found[name][i]) > 1e-15);
+    assert.equal(wrong, -1, `${name}: ${JSON.stringify(table[wrong])}`);
+  }
+  await close();
+});
