@@ -1,6 +1,6 @@
 # Sets ROPEWALK_REPORT_TEMPLATE to the file that report/ is built into, or to nothing where ROPEWALK_REPORT is
 # OFF, or AUTO without Node or without its packages (tools/setup.sh installs both).
-set(ROPEWALK_REPORT_TEMPLATE "")
+set(ROPEWALK_REPORT_TEMPLATE "" CACHE INTERNAL "The report's page")
 if(NOT ROPEWALK_REPORT STREQUAL "OFF")
   execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/find_node.sh
     OUTPUT_VARIABLE ROPEWALK_NODE_FOLDER OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
@@ -16,8 +16,8 @@ if(NOT ROPEWALK_REPORT STREQUAL "OFF")
   elseif(missing)
     message(STATUS "Building without the report: ${missing}; tools/setup.sh installs it")
   else()
-    set(ROPEWALK_NODE ${ROPEWALK_NODE_FOLDER}/node)
-    set(ROPEWALK_REPORT_TEMPLATE ${CMAKE_BINARY_DIR}/generated/report/index.html)
+    set(ROPEWALK_NODE ${ROPEWALK_NODE_FOLDER}/node CACHE INTERNAL "Node that builds and tests the report")
+    set(ROPEWALK_REPORT_TEMPLATE ${CMAKE_BINARY_DIR}/generated/report/index.html CACHE INTERNAL "The report's page")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${report}/src/*)
     add_custom_command(OUTPUT ${ROPEWALK_REPORT_TEMPLATE}
       COMMAND ${ROPEWALK_NODE} node_modules/typescript/bin/tsc

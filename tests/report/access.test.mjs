@@ -66,7 +66,7 @@ test("the keyboard alone reaches a head, selects, filters and sorts", async () =
   await press("Enter");
   assert.equal(await page.innerText(".where .now"), "s5000");
   assert.match(await focused(), /^s5000: /);
-  await tabTo("Open layer 2, head 3");
+  await tabTo("head 3");
   await press("Enter");
   assert.equal(await page.innerText("#head-title"), "Layer 2, head 3");
   // A selection by numbers stands for the brush.
@@ -81,7 +81,7 @@ test("the keyboard alone reaches a head, selects, filters and sorts", async () =
   await press("Enter");
   await tabTo("r_q");
   await press("Enter");
-  assert.equal(await page.locator("th", { hasText: /^r_q/ }).getAttribute("aria-sort"), "ascending");
+  assert.equal(await page.locator(".heads-table th", { hasText: /^r_q/ }).getAttribute("aria-sort"), "ascending");
   await page.locator("nav a", { hasText: "Flow" }).focus();
   await press("Enter");
   await tabTo("from");

@@ -24,7 +24,9 @@ def with_errors(table: pandas.DataFrame, seed=5) -> pandas.DataFrame:
     rng = np.random.default_rng(seed)
     for column, scale in (("r_q_se", 0.01), ("r_k_se", 0.02), ("explained_variance_se", 0.004)):
         table[column] = scale * rng.gamma(3, 0.3, len(table))
-    table["pc0_stability"] = 1 - 0.05 * rng.gamma(1, 0.4, len(table)).clip(0, 10)
+    stability = 1 - 0.05 * rng.gamma(1, 0.4, len(table)).clip(0, 10)
+    table["pc0_stability"] = np.where(table.pc == 0, stability, np.nan)
+    table["pc0_stability"] = table.pc0_stability.ffill()  # one a head
     return table
 
 

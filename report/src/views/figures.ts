@@ -1,6 +1,7 @@
 import type { Context } from "../context";
 import { h } from "../dom";
 import { downloads, draw } from "../vega";
+import { scroller } from "../widgets";
 
 const TITLES: Record<string, string> = {
   position_signal: "Position signal",
@@ -26,7 +27,7 @@ export function figures({ run }: Context): HTMLElement {
   const cards = names.map((name) => {
     const spec = run.blob.figures[name];
     const canvas = h("div", { class: "figure-canvas", role: "img", "aria-label": label(spec, TITLES[name]), "data-figure": name });
-    const scroll = h("div", { class: "figure-scroll" }, canvas);
+    const scroll = scroller(`${TITLES[name]}, drawn`, canvas);
     waiting.set(canvas, () => {
       // After the frame that brought it near, so that scrolling stays smooth.
       setTimeout(() => void draw(canvas, spec).then(() => canvas.classList.add("drawn")), 0);

@@ -8,7 +8,7 @@ import { button, card, checkpointOptions, classTag, scroller, select } from "../
 
 /** How heads move between the classes. */
 export function flow({ run, store }: Context): Part {
-  const picture = h("div", { class: "alluvial-scroll" });
+  const picture = scroller("Flow of classes, drawn");
   const matrix = h("div", {});
   const list = h("div", { class: "head-list" });
   const from = select("from", checkpointOptions(run.steps), (value) => store.update({ flowFrom: Number(value), flowCell: null }));

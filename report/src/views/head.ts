@@ -7,6 +7,14 @@ import { h } from "../dom";
 import { decimals, withError } from "../format";
 import { button, card, classTag, scroller } from "../widgets";
 
+/** The button around it says the same in words. */
+function decoration(drawing: SVGSVGElement): SVGSVGElement {
+  drawing.removeAttribute("role");
+  drawing.removeAttribute("aria-label");
+  drawing.setAttribute("aria-hidden", "true");
+  return drawing;
+}
+
 /** Width of a drawing whose letters keep their size on a narrow screen. */
 function roomFor(most: number): number {
   return Math.max(280, Math.min(most, innerWidth - 56));
@@ -37,7 +45,7 @@ export function headDetail(context: Context): Part {
       const text = `${c.label}: ${place < 0 ? "no class" : CLASSES[place]}`;
       const made = button("", () => store.update({ at: c.index }), {
         class: `history-step${c.index === store.state.at ? " now" : ""}${place < 0 ? " none" : ""}${c.baseline ? " baseline" : ""}`,
-        "aria-label": text, title: text, style: place < 0 ? "" : `--c:var(--class-${place})`,
+        "data-key": `step ${c.index}`, "aria-label": text, title: text, style: place < 0 ? "" : `--c:var(--class-${place})`,
       });
       return h("li", {}, made);
     });
@@ -69,7 +77,7 @@ export function headDetail(context: Context): Part {
     });
     const table = h("table", { class: "numbers component-numbers" },
       h("thead", {}, h("tr", {}, ...["", "variance", "r_q", "r_k"].map((name) => (name ? h("th", { scope: "col" }, name) : h("td", {}))))), h("tbody", {}, ...rows));
-    return h("div", { class: "pair" }, componentsChart(run, at, head.index), scroller("Components", table));
+    return h("div", { class: "pair" }, componentsChart(run, at, head.index), scroller("Numbers of each component", table));
   }
 
   function siblings(head: Head): HTMLElement | null {
@@ -79,8 +87,8 @@ export function headDetail(context: Context): Part {
       const place = run.classOf(store.state.at, other.index);
       const tile = h("button", {
         type: "button", class: `sibling${other === head ? " now" : ""}`, "aria-pressed": String(other === head),
-        "aria-label": `Open layer ${other.layer}, head ${other.q_head}`, onclick: () => store.update({ focus: other.index }),
-      }, h("span", { class: "sibling-name" }, `head ${other.q_head}`), classTag(place), trajectory(other, 240, 130, true),
+        "data-key": `sibling ${other.index}`, onclick: () => store.update({ focus: other.index }),
+      }, h("span", { class: "sibling-name" }, `head ${other.q_head}`), classTag(place), decoration(trajectory(other, 240, 130, true)),
       h("span", { class: "muted" }, `r_q ${decimals(run.value("r_q", store.state.at, other.index))} · r_k ${decimals(run.value("r_k", store.state.at, other.index))}`));
       return tile;
     });
@@ -104,14 +112,14 @@ export function headDetail(context: Context): Part {
       const legend = h("p", { class: "note series-legend" }, h("i", { class: "dot queries" }), "r_q", h("i", { class: "square keys" }), "r_k", h("span", {}, "· bars: ±1 standard error over documents"));
       const sibling = siblings(head);
       // A link in the panel that is pressed must keep the focus when the panel is drawn anew.
-      const kept = element.contains(document.activeElement) ? (document.activeElement as HTMLElement).getAttribute("aria-label") : null;
+      const kept = element.contains(document.activeElement) ? (document.activeElement as HTMLElement).getAttribute("data-key") : null;
       element.replaceChildren(
         heading,
         card("Over training", null, legend, trajectory(head, roomFor(960), 320, false), history(head), numbers(head)),
         card("Components", `At ${here}: variance of each component and how far queries and keys follow position along it.`, components(head)),
         ...(sibling ? [sibling] : []),
       );
-      if (kept) for (const made of element.querySelectorAll("button")) if (made.getAttribute("aria-label") === kept) made.focus();
+      if (kept) for (const made of element.querySelectorAll("button")) if (made.getAttribute("data-key") === kept) made.focus();
     },
   };
 }

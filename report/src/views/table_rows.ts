@@ -41,7 +41,8 @@ export const COLUMNS: Column[] = [
 /** Rows that filters, selection and search leave, sorted; missing numbers stand last whichever way. */
 export function tableRows(run: Run, state: State): Row[] {
   const checkpoints = state.everyCheckpoint ? run.checkpoints.map((c) => c.index) : [state.at];
-  const words = state.search.toLowerCase().split(/\s+/).filter((word) => word);
+  // "layer 3" is one word, and means no layer 30.
+  const words = (state.search.toLowerCase().match(/(?:layer|head)\s+\d+|\S+/g) ?? []).map((word) => word.replace(/\s+(\d+)/, " $1;"));
   const heads = chosen(run, state);
   const rows: Row[] = [];
   for (const checkpoint of checkpoints) {
@@ -65,7 +66,7 @@ export function tableRows(run: Run, state: State): Row[] {
 function haystack(run: Run, checkpoint: number, head: number, component: number): string {
   const { layer, q_head, name, rope } = run.heads[head];
   const c = run.checkpoints[checkpoint];
-  return [c.label, c.phase, name, `layer ${layer}`, `head ${q_head}`, `l${layer}h${q_head}`, rope === null ? "" : rope ? "rope" : "nope", CLASSES[run.classOf(checkpoint, head)] ?? "no class", run.flag(checkpoint, head, component)].join("\n").toLowerCase();
+  return [c.label, c.phase, name, `layer ${layer};`, `head ${q_head};`, `l${layer}h${q_head}`, rope === null ? "" : rope ? "rope" : "nope", CLASSES[run.classOf(checkpoint, head)] ?? "no class", run.flag(checkpoint, head, component)].join("\n").toLowerCase();
 }
 
 function field(text: string): string {

@@ -1,0 +1,104 @@
+#include "ropewalk/study/report.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/study/report_table.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+int value_of(char c) {
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  return static_cast<int>(kLetters.find(c));
+}
+
+std::string decode(const std::string& text) {
+  std::string bytes;
+  for (size_t i = 0; i < text.size(); i += 4) {
+    unsigned group = 0;
+    for (size_t j = 0; j < 4; ++j) {
+      group = group << 6 | static_cast<unsigned>(text[i + j] == '=' ? 0 : value_of(text[i + j]));
+    }
+    for (int shift = 16; shift >= 0; shift -= 8) bytes += static_cast<char>(group >> shift & 255U);
+  }
+  return bytes;
+}
+
+struct Unpacked {
+  int32_t digits;
+  int places;
+};
+
+std::vector<Unpacked> unpack(const Json& packed, size_t count) {
+  const std::string digits = decode(packed["digits"]), places = decode(packed["places"]);
+  std::vector<Unpacked> numbers;
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t bits = 0;
+    for (size_t j = 0; j < 4; ++j) {
+      bits |= static_cast<uint32_t>(static_cast<unsigned char>(digits[4 * i + j])) << (8 * j);
+    }
+    numbers.push_back({static_cast<int32_t>(bits), static_cast<signed char>(places[i])});
+  }
+  return numbers;
+}
+
+TEST(Report, PacksNineSignificantDigits) {
+  const auto numbers =
+      unpack(pack_numbers({0.123456789, -1, 0, 1.5e-7, 123456789012.0, kMissing, 1e-300, -0.7}), 8);
+  EXPECT_EQ(numbers[0].digits, 123456789);
+  EXPECT_EQ(numbers[0].places, 9);
+  EXPECT_EQ(numbers[1].digits, -100000000);
+  EXPECT_EQ(numbers[1].places, 8);
+  EXPECT_EQ(numbers[2].digits, 0);
+  EXPECT_EQ(numbers[3].digits, 150000000);
+  EXPECT_EQ(numbers[3].places, 15);
+  EXPECT_EQ(numbers[4].digits, 123456789);
+  EXPECT_EQ(numbers[4].places, -3);
+  EXPECT_EQ(numbers[5].digits, kMissingDigits);
+  EXPECT_EQ(numbers[6].digits, 0);
+  EXPECT_EQ(numbers[7].digits, -700000000);
+  EXPECT_EQ(numbers[7].places, 9);
+}
+
+TEST(Report, TableIsACubeWithHoles) {
+  const Json table =
+      report_table(parse_qk_table("checkpoint,layer,q_head,kv_head,rope,pc,r_q,r_k,flag\n"
+                                  "a,0,0,0,1,0,0.5,0.25,\na,0,0,0,1,2,0.1,,rank\n"
+                                  "b,3,1,0,0,0,0.75,-0.5,x\n",
+                                  "qk.csv"));
+  EXPECT_EQ(table["heads"], parse_json(R"({"layer": [0, 3], "q_head": [0, 1], "kv_head": [0, 0],
+                                          "rope": [1, 0]})",
+                                       "expected"));
+  EXPECT_EQ(table["components"], Json({0, 2}));
+  const auto r_q = unpack(table["columns"]["r_q"], 8);
+  const auto r_k = unpack(table["columns"]["r_k"], 8);
+  EXPECT_EQ(r_q[0].digits, 500000000);
+  EXPECT_EQ(r_q[1].digits, 100000000);
+  EXPECT_EQ(r_q[2].digits, kNoRowDigits);
+  EXPECT_EQ(r_q[6].digits, 750000000);
+  EXPECT_EQ(r_k[1].digits, kMissingDigits);
+  EXPECT_EQ(r_k[6].digits, -500000000);
+  EXPECT_FALSE(table["columns"].contains("r_q_se"));
+  EXPECT_EQ(table["flags"]["names"], Json({"", "rank", "x"}));
+  EXPECT_EQ(table["flags"]["runs"], Json({0, 1, 1, 1, 0, 4, 2, 1, 0, 1}));
+}
+
+TEST(Report, RefusesATableThatIsMostlyHoles) {
+  std::string text = "checkpoint,layer,q_head,pc,r_q,r_k\n";
+  for (int i = 0; i < 5000; ++i) text += fmt::format("a,{},0,{},0.5,0.5\n", i, i);
+  EXPECT_THROW(report_table(parse_qk_table(text, "qk.csv")), InputError);
+}
+
+TEST(Report, JsonCannotLeaveItsScript) {
+  EXPECT_EQ(script_text("\"</script><!--\""), "\"\\u003c/script>\\u003c!--\"");
+  EXPECT_EQ(script_text("\"a\u2028b\u2029c é\""), "\"a\\u2028b\\u2029c é\"");
+}
+
+}  // namespace
+}  // namespace ropewalk
