@@ -55,7 +55,8 @@ function start(): void {
 
   const made = new Map<View, Part>();
   let shown: View | null = null;
-  const render = (state: State) => {
+  const render = (state: State, changed?: ReadonlySet<keyof State>) => {
+    const same = shown === state.view;
     let part = made.get(state.view);
     if (!part) {
       part = MAKERS[state.view](context);
@@ -74,7 +75,7 @@ function start(): void {
       time.render();
       which.render();
     }
-    part.render();
+    part.render(same ? changed : undefined);
   };
   const showTheme = () => {
     theme.textContent = mode() === "dark" ? "☀ Light" : "☾ Dark";

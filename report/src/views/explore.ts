@@ -10,5 +10,5 @@ export function explore(context: Context): Part {
   const parts = [portrait(context), grid(context), headDetail(context), trajectories(context)];
   const [left, right, detail, selected] = parts.map((part) => part.element);
   const element = h("div", { class: "explore" }, h("div", { class: "side-by-side" }, left, right), selected, detail);
-  return { element, render: () => parts.forEach((part) => part.render()) };
+  return { element, render: (changed) => parts.forEach((part) => part.render(changed)) };
 }

@@ -159,10 +159,11 @@ export function grid(context: Context): Part {
         if (made.className !== look) made.className = look;
         const background = colour ?? "";
         if (made.style.getPropertyValue("--c") !== background) made.style.setProperty("--c", background);
-        made.setAttribute("aria-selected", String(selected));
+        if (made.getAttribute("aria-selected") !== String(selected)) made.setAttribute("aria-selected", String(selected));
         const value = colours.value(head);
         const text = !measured ? "not measured" : colour === null ? "missing" : colours.isClass ? (CLASSES[value] ?? "no class") : `${colours.name} ${decimals(value)}`;
-        made.setAttribute("aria-label", `Layer ${run.heads[head].layer}, head ${run.heads[head].q_head}: ${text}`);
+        const label = `Layer ${run.heads[head].layer}, head ${run.heads[head].q_head}: ${text}`;
+        if (made.getAttribute("aria-label") !== label) made.setAttribute("aria-label", label);
       }
       showLegend();
     },

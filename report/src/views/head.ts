@@ -1,6 +1,6 @@
 import { timeChart, type Series } from "../charts/time_chart";
 import { componentsChart } from "../charts/components_chart";
-import type { Context, Part } from "../context";
+import { unmoved, type Context, type Part } from "../context";
 import { CLASSES } from "../data/classes";
 import type { Head } from "../data/run";
 import { h } from "../dom";
@@ -97,7 +97,8 @@ export function headDetail(context: Context): Part {
 
   return {
     element,
-    render() {
+    render(changed) {
+      if (unmoved(changed, "focus", "at")) return;
       const { focus, at } = store.state;
       element.hidden = focus === null;
       if (focus === null) return element.replaceChildren();

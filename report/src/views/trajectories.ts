@@ -1,5 +1,5 @@
 import { timeChart, type Series } from "../charts/time_chart";
-import type { Context, Part } from "../context";
+import { unmoved, type Context, type Part } from "../context";
 import type { ColumnName } from "../data/run";
 import { h } from "../dom";
 import { count } from "../format";
@@ -29,7 +29,8 @@ export function trajectories({ run, store }: Context): Part {
 
   return {
     element,
-    render() {
+    render(changed) {
+      if (unmoved(changed, "selected", "at", "layers", "classes", "rope")) return;
       const { state } = store;
       element.hidden = state.selected.size === 0;
       if (element.hidden) return;
