@@ -46,7 +46,10 @@ const INTERACTIONS = {
     () => page.mouse.up(),
   ],
   "scrub with a selection": [() => slider.press("Home"), () => slider.press("ArrowRight")],
-  "clear selection": [() => page.click('.cell[data-head="5"]', { modifiers: ["Shift"] }), () => page.click("text=Clear selection")],
+  "clear selection": [
+    () => page.click('.cell[data-head="5"]', { modifiers: ["Shift"] }),
+    () => page.click("text=Clear selection"),
+  ],
   "click a head": [async () => {}, () => page.click('.cell[data-head="100"]')],
   "scrub with a head open": [() => slider.press("Home"), () => slider.press("ArrowRight")],
   "colour by another quantity": [
@@ -60,8 +63,14 @@ const INTERACTIONS = {
   ],
   "open flow": [show("Overview"), show("Flow")],
   "open table": [show("Overview"), show("Table")],
-  "sort the table": [async () => {}, () => page.locator(".heads-table th", { hasText: /^r_k/ }).locator("button").click()],
-  "search the table": [() => page.fill('[aria-label="Search"]', ""), () => page.fill('[aria-label="Search"]', "layer 12")],
+  "sort the table": [
+    async () => {},
+    () => page.locator(".heads-table th", { hasText: /^r_k/ }).locator("button").click(),
+  ],
+  "search the table": [
+    () => page.fill('[aria-label="Search"]', ""),
+    () => page.fill('[aria-label="Search"]', "layer 12"),
+  ],
   "table of every checkpoint": [
     () => page.getByLabel("rows", { exact: true }).selectOption(""),
     () => page.getByLabel("rows", { exact: true }).selectOption("all"),
@@ -89,4 +98,11 @@ const version = browser.version();
 await close();
 await browser.close();
 if (noted.errors.length) throw new Error(noted.errors.join("\n"));
-console.log(JSON.stringify({ chromium: version, bytes: statSync(file).size, first_view_ms: Number(median(firstViews).toFixed(1)), main_thread_ms: milliseconds }));
+console.log(
+  JSON.stringify({
+    chromium: version,
+    bytes: statSync(file).size,
+    first_view_ms: Number(median(firstViews).toFixed(1)),
+    main_thread_ms: milliseconds,
+  }),
+);

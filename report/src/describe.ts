@@ -8,7 +8,9 @@ export function describeHead(run: Run, checkpoint: number, head: number): string
   const title = `Layer ${layer}, head ${q_head}`;
   if (!run.measured(checkpoint, head)) return [title, `not measured at ${run.checkpoints[checkpoint].label}`];
   const place = run.classOf(checkpoint, head);
-  const about = [rope === null ? "" : rope ? "RoPE" : "NoPE", kv_head === null ? "" : `KV head ${kv_head}`].filter((t) => t);
+  const about = [rope === null ? "" : rope ? "RoPE" : "NoPE", kv_head === null ? "" : `KV head ${kv_head}`].filter(
+    (t) => t,
+  );
   const flag = run.flag(checkpoint, head);
   return [
     title,

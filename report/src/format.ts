@@ -11,7 +11,9 @@ export function decimals(value: number | null | undefined, digits = 3): string {
 /** "0.812 ± 0.004"; the error is left out where it is not known. */
 export function withError(value: number | null | undefined, se: number | null | undefined, digits = 3): string {
   const text = decimals(value, digits);
-  return text === DASH || se === null || se === undefined || Number.isNaN(se) ? text : `${text} ± ${decimals(se, digits)}`;
+  return text === DASH || se === null || se === undefined || Number.isNaN(se)
+    ? text
+    : `${text} ± ${decimals(se, digits)}`;
 }
 
 /** "+0.031", "−0.002" */

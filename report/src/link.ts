@@ -49,7 +49,9 @@ export function readFragment(run: Run, fragment: string): State {
   };
   const head = (key: string) => run.head(...(key.split(".").map(Number) as [number, number]));
   const layers = (given.get("layers") ?? "").split("-").map(Number);
-  const classes = (given.get("classes") ?? "").split("_").map((name) => CLASSES.indexOf(name as (typeof CLASSES)[number]));
+  const classes = (given.get("classes") ?? "")
+    .split("_")
+    .map((name) => CLASSES.indexOf(name as (typeof CLASSES)[number]));
   const cell = (given.get("moved") ?? "").split("_").map((name) => CLASSES.indexOf(name as (typeof CLASSES)[number]));
   const component = run.components.indexOf(Number(given.get("pc") ?? NaN));
   const valid = (list: number[]) => list.length === 2 && list.every((n) => Number.isInteger(n) && n >= 0);

@@ -20,7 +20,13 @@ import { provenance } from "./views/provenance";
 import { scrubber } from "./views/scrubber";
 import { table } from "./views/table";
 
-const NAMES: Record<View, string> = { overview: "Overview", explore: "Heads", flow: "Flow", table: "Table", provenance: "Provenance" };
+const NAMES: Record<View, string> = {
+  overview: "Overview",
+  explore: "Heads",
+  flow: "Flow",
+  table: "Table",
+  provenance: "Provenance",
+};
 const MAKERS: Record<View, (context: Context) => Part> = { overview, explore, flow, table, provenance };
 /** Views that time, filters and selection apply to. */
 const CONTROLLED: View[] = ["explore", "flow", "table"];
@@ -33,24 +39,65 @@ function start(): void {
   const title = run.blob.title || "Training run";
   document.title = `${title} · Ropewalk report`;
 
-  const tabs = VIEWS.map((view) => h("a", { href: `#view=${view}`, class: "tab", onclick: (event: Event) => {
-    event.preventDefault();
-    store.update({ view });
-  } }, NAMES[view]));
+  const tabs = VIEWS.map((view) =>
+    h(
+      "a",
+      {
+        href: `#view=${view}`,
+        class: "tab",
+        onclick: (event: Event) => {
+          event.preventDefault();
+          store.update({ view });
+        },
+      },
+      NAMES[view],
+    ),
+  );
   const theme = button("", toggleMode, { class: "button theme" });
-  const header = h("header", { class: "page-header" },
-    h("div", { class: "brand" }, h("span", { class: "brand-mark", "aria-hidden": "true" }), h("div", {}, h("p", { class: "brand-name" }, "Ropewalk"), h("h1", { title }, title))),
-    h("nav", { "aria-label": "Views" }, ...tabs), theme);
+  const header = h(
+    "header",
+    { class: "page-header" },
+    h(
+      "div",
+      { class: "brand" },
+      h("span", { class: "brand-mark", "aria-hidden": "true" }),
+      h("div", {}, h("p", { class: "brand-name" }, "Ropewalk"), h("h1", { title }, title)),
+    ),
+    h("nav", { "aria-label": "Views" }, ...tabs),
+    theme,
+  );
   const time = scrubber(context);
   const which = filters(context);
-  const controls = h("div", { class: "controls", role: "region", "aria-label": "Checkpoint and filters" }, time.element, which.element);
+  const controls = h(
+    "div",
+    { class: "controls", role: "region", "aria-label": "Checkpoint and filters" },
+    time.element,
+    which.element,
+  );
   const main = h("main", { id: "main", tabindex: "-1" });
   const app = document.getElementById("app")!;
-  app.replaceChildren(h("a", { class: "skip", href: "#main", onclick: (event: Event) => {
-    event.preventDefault();
-    main.focus();
-  } }, "Skip to content"), header, controls, main,
-  h("footer", { class: "page-footer" }, `Written by Ropewalk ${run.blob.ropewalk}. Everything on this page is in this file; nothing is loaded or sent.`));
+  app.replaceChildren(
+    h(
+      "a",
+      {
+        class: "skip",
+        href: "#main",
+        onclick: (event: Event) => {
+          event.preventDefault();
+          main.focus();
+        },
+      },
+      "Skip to content",
+    ),
+    header,
+    controls,
+    main,
+    h(
+      "footer",
+      { class: "page-footer" },
+      `Written by Ropewalk ${run.blob.ropewalk}. Everything on this page is in this file; nothing is loaded or sent.`,
+    ),
+  );
   tooltip.attach();
 
   const made = new Map<View, Part>();
@@ -65,7 +112,9 @@ function start(): void {
     }
     if (shown !== state.view) {
       for (const [view, other] of made) other.element.hidden = view !== state.view;
-      tabs.forEach((tab, i) => (VIEWS[i] === state.view ? tab.setAttribute("aria-current", "page") : tab.removeAttribute("aria-current")));
+      tabs.forEach((tab, i) =>
+        VIEWS[i] === state.view ? tab.setAttribute("aria-current", "page") : tab.removeAttribute("aria-current"),
+      );
       controls.hidden = !CONTROLLED.includes(state.view);
       if (shown !== null) window.scrollTo(0, 0);
       shown = state.view;

@@ -2,7 +2,11 @@ import { CLASSES } from "./data/classes";
 import type { Checkpoint } from "./data/run";
 import { h } from "./dom";
 
-export function button(text: string, onclick: (event: MouseEvent) => void, attributes: Record<string, unknown> = {}): HTMLButtonElement {
+export function button(
+  text: string,
+  onclick: (event: MouseEvent) => void,
+  attributes: Record<string, unknown> = {},
+): HTMLButtonElement {
   return h("button", { type: "button", class: "button", onclick, ...attributes }, text);
 }
 
@@ -27,11 +31,21 @@ export function checkpointOptions(checkpoints: Checkpoint[]): { value: string; t
 /** A coloured mark and the class's name. */
 export function classTag(place: number): HTMLElement {
   if (place < 0) return h("span", { class: "class-tag none" }, "no class");
-  return h("span", { class: "class-tag" }, h("i", { class: "swatch", style: `background:var(--class-${place})` }), CLASSES[place]);
+  return h(
+    "span",
+    { class: "class-tag" },
+    h("i", { class: "swatch", style: `background:var(--class-${place})` }),
+    CLASSES[place],
+  );
 }
 
 export function card(title: string, note: string | null, ...children: (Node | null)[]): HTMLElement {
-  const heading = h("div", { class: "card-heading" }, h("h2", {}, title), note ? h("p", { class: "note" }, note) : null);
+  const heading = h(
+    "div",
+    { class: "card-heading" },
+    h("h2", {}, title),
+    note ? h("p", { class: "note" }, note) : null,
+  );
   return h("section", { class: "card", "aria-label": title }, heading, ...children);
 }
 

@@ -38,6 +38,12 @@ def test_every_python_test_is_run(folder, function):
     assert there <= run
 
 
+def test_every_browser_test_is_run():
+    listing = (tree.ROOT / "tests/report/CMakeLists.txt").read_text()
+    run = set(re.search(r"foreach\(name ([\w ]+)\)", listing).group(1).split())
+    assert {path.name.removesuffix(".test.mjs") for path in tree.tracked(".test.mjs")} <= run
+
+
 def test_every_test_folder_is_entered():
     listing = (tree.ROOT / "tests/CMakeLists.txt").read_text()
     entered = set(re.findall(r"add_subdirectory\((\w+)\)", listing))

@@ -10,7 +10,13 @@ after(() => browser.close());
 
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true };
-const VIEWS = ["#view=overview", "#view=explore&head=3.5&heads=3.5_4.1_7.7", "#view=flow&moved=mixed_mixed", "#view=table", "#view=provenance"];
+const VIEWS = [
+  "#view=overview",
+  "#view=explore&head=3.5&heads=3.5_4.1_7.7",
+  "#view=flow&moved=mixed_mixed",
+  "#view=table",
+  "#view=provenance",
+];
 
 for (const [name, options] of Object.entries({ light: {}, dark: { colorScheme: "dark" }, phone: PHONE })) {
   test(`axe finds no violation: ${name}`, async () => {
@@ -19,10 +25,21 @@ for (const [name, options] of Object.entries({ light: {}, dark: { colorScheme: "
     for (const view of VIEWS) {
       await page.evaluate((to) => (location.hash = to), view);
       await settled(page);
-      for (const figure of await page.$$("[data-figure]:not(.drawn)")) if (await figure.isVisible()) await figure.scrollIntoViewIfNeeded();
-      await page.waitForFunction(() => [...document.querySelectorAll("[data-figure]")].every((f) => f.offsetParent === null || f.classList.contains("drawn")));
+      for (const figure of await page.$$("[data-figure]:not(.drawn)"))
+        if (await figure.isVisible()) await figure.scrollIntoViewIfNeeded();
+      await page.waitForFunction(() =>
+        [...document.querySelectorAll("[data-figure]")].every(
+          (f) => f.offsetParent === null || f.classList.contains("drawn"),
+        ),
+      );
       const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
-      const found = violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.target.join(" ")} ${node.failureSummary}`).join(" | ")}`);
+      const found = violations.map(
+        ({ id, nodes }) =>
+          `${id}: ${nodes
+            .slice(0, 3)
+            .map((node) => `${node.target.join(" ")} ${node.failureSummary}`)
+            .join(" | ")}`,
+      );
       assert.deepEqual(found, [], view);
     }
     await close();
@@ -35,7 +52,8 @@ test("the keyboard alone reaches a head, selects, filters and sorts", async () =
     for (const key of keys) await page.keyboard.press(key);
     await settled(page);
   };
-  const focused = () => page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent);
+  const focused = () =>
+    page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent);
   /** Tabs until something with this name has the focus. */
   const tabTo = async (wanted) => {
     for (let i = 0; i < 80; ++i) {
@@ -93,7 +111,10 @@ test("a phone shows every view without scrolling sideways", async () => {
   for (const view of VIEWS) {
     await page.evaluate((to) => (location.hash = to), view);
     await settled(page);
-    const { wide, room } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, room: innerWidth }));
+    const { wide, room } = await page.evaluate(() => ({
+      wide: document.documentElement.scrollWidth,
+      room: innerWidth,
+    }));
     assert.ok(wide <= 390 && room === 390, `${view}: ${wide} of ${room}`);
   }
   await page.evaluate(() => (location.hash = "#view=explore"));

@@ -8,8 +8,15 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 export const require = createRequire(join(here, "../../report/package.json"));
 const { chromium } = require("playwright-core");
 
-const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync"];
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
 
 /** Where make_reports.py wrote its folders. */
 export const reports = process.env.ROPEWALK_REPORTS;
@@ -21,7 +28,11 @@ export function launch() {
 
 /** A page of a report that notes every request and every complaint. */
 export async function open(browser, file, fragment = "", options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...options });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    acceptDownloads: true,
+    ...options,
+  });
   const page = await context.newPage();
   const noted = { requests: [], errors: [] };
   page.on("request", (request) => noted.requests.push(request.url()));
@@ -67,7 +78,8 @@ export async function downloaded(page, press) {
 }
 
 /** Waits until the page has drawn what was last asked for. */
-export const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+export const settled = (page) =>
+  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
 /** As the page writes numbers. */
 export function shown(value, digits = 3) {

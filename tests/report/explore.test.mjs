@@ -11,7 +11,8 @@ before(async () => {
 after(() => browser.close());
 
 const pc0 = (label) => table.filter((row) => row.checkpoint === label && row.pc === "0");
-const onlySelected = (page) => page.$$eval(".cell.selected", (cells) => cells.map((cell) => cell.getAttribute("aria-label").split(":")[0]).sort());
+const onlySelected = (page) =>
+  page.$$eval(".cell.selected", (cells) => cells.map((cell) => cell.getAttribute("aria-label").split(":")[0]).sort());
 const names = (rows) => rows.map((row) => `Layer ${row.layer}, head ${row.q_head}`).sort();
 const fragment = async (page) => {
   await page.waitForTimeout(200);
@@ -21,13 +22,17 @@ const fragment = async (page) => {
 async function spot(page, r_q, r_k) {
   const box = await page.locator("svg.portrait").boundingBox();
   const scale = box.width / 560;
-  return { x: box.x + scale * (44 + ((r_q + 0.05) / 1.1) * 508), y: box.y + scale * (520 - ((r_k + 1.05) / 2.1) * 512) };
+  return {
+    x: box.x + scale * (44 + ((r_q + 0.05) / 1.1) * 508),
+    y: box.y + scale * (520 - ((r_k + 1.05) / 2.1) * 512),
+  };
 }
 const places = (page) => page.$$eval(".portrait .point", (points) => points.map((p) => p.getAttribute("transform")));
 
 test("the slider moves the run, by mouse and by keyboard, on axes that stay", async () => {
   const { page, noted, close } = await open(browser, report("demo"), "#view=explore");
-  const ticks = () => page.$$eval(".portrait .tick", (all) => all.map((t) => t.textContent + t.getAttribute("x")).join());
+  const ticks = () =>
+    page.$$eval(".portrait .tick", (all) => all.map((t) => t.textContent + t.getAttribute("x")).join());
   const axes = await ticks();
   const slider = page.getByLabel("Checkpoint", { exact: true });
   const before = await places(page);
@@ -97,7 +102,10 @@ test("brushing selects in the grid, the trajectories and the table", async () =>
   const inside = pc0("s10000").filter((row) => row.r_q > 0.72 && row.r_k > 0.5 && row.r_k < 0.98);
   assert.ok(inside.length > 5);
   assert.deepEqual(await onlySelected(page), names(inside));
-  assert.match(await page.innerText("section[aria-label='Selected heads over training'] .note"), new RegExp(`^${inside.length} heads`));
+  assert.match(
+    await page.innerText("section[aria-label='Selected heads over training'] .note"),
+    new RegExp(`^${inside.length} heads`),
+  );
   const keys = (await fragment(page)).get("heads").split("_");
   assert.deepEqual(keys.sort(), inside.map((row) => `${row.layer}.${row.q_head}`).sort());
   await page.click("nav >> text=Table");
@@ -112,15 +120,41 @@ test("a click opens a head with qk.csv's numbers, components, history and siblin
   await settled(page);
   assert.equal(await page.innerText("#head-title"), "Layer 5, head 3");
   const of = (pc) => table.filter((row) => row.layer === "5" && row.q_head === "3" && row.pc === pc);
-  const rows = await page.$$eval(".head-numbers tbody tr", (all) => all.map((row) => [row.dataset.checkpoint, ...[...row.querySelectorAll("td")].map((c) => c.innerText.trim())]));
-  assert.deepEqual(rows.map((row) => row.slice(0, 6)), of("0").map((row) => [row.checkpoint, withError(row.r_q, row.r_q_se), withError(row.r_k, row.r_k_se),
-    withError(row.explained_variance, row.explained_variance_se), shown(row.pc0_stability), row.class]));
-  const components = await page.$$eval(".component-numbers tbody tr", (all) => all.map((row) => [...row.querySelectorAll("td")].map((c) => c.innerText)));
+  const rows = await page.$$eval(".head-numbers tbody tr", (all) =>
+    all.map((row) => [row.dataset.checkpoint, ...[...row.querySelectorAll("td")].map((c) => c.innerText.trim())]),
+  );
+  assert.deepEqual(
+    rows.map((row) => row.slice(0, 6)),
+    of("0").map((row) => [
+      row.checkpoint,
+      withError(row.r_q, row.r_q_se),
+      withError(row.r_k, row.r_k_se),
+      withError(row.explained_variance, row.explained_variance_se),
+      shown(row.pc0_stability),
+      row.class,
+    ]),
+  );
+  const components = await page.$$eval(".component-numbers tbody tr", (all) =>
+    all.map((row) => [...row.querySelectorAll("td")].map((c) => c.innerText)),
+  );
   const here = table.filter((row) => row.checkpoint === "s5000" && row.layer === "5" && row.q_head === "3");
   assert.equal(components.length, 10);
-  assert.deepEqual(components, here.map((row) => [withError(row.explained_variance, row.explained_variance_se), withError(row.r_q, row.r_q_se), withError(row.r_k, row.r_k_se)]));
-  assert.deepEqual(await page.$$eval(".history-step", (all) => all.map((step) => step.title)), of("0").map((row) => `${row.checkpoint}: ${row.class}`));
-  assert.deepEqual(await page.$$eval(".sibling-name", (all) => all.map((s) => s.textContent)), [0, 1, 2, 3].map((h) => `head ${h}`));
+  assert.deepEqual(
+    components,
+    here.map((row) => [
+      withError(row.explained_variance, row.explained_variance_se),
+      withError(row.r_q, row.r_q_se),
+      withError(row.r_k, row.r_k_se),
+    ]),
+  );
+  assert.deepEqual(
+    await page.$$eval(".history-step", (all) => all.map((step) => step.title)),
+    of("0").map((row) => `${row.checkpoint}: ${row.class}`),
+  );
+  assert.deepEqual(
+    await page.$$eval(".sibling-name", (all) => all.map((s) => s.textContent)),
+    [0, 1, 2, 3].map((h) => `head ${h}`),
+  );
   assert.equal(await page.locator(".head-detail .card >> nth=0 >> .series.queries .error").count(), 11);
   await page.click('.sibling:has-text("head 1")');
   await settled(page);
@@ -138,7 +172,10 @@ test("a click opens a head with qk.csv's numbers, components, history and siblin
 test("filters leave the heads that qk.csv says", async () => {
   const { page, close } = await open(browser, report("demo"), "#view=explore");
   const rows = pc0("s10000");
-  const left = () => page.$$eval(".cell[data-head]:not(.out)", (cells) => cells.map((c) => c.getAttribute("aria-label").split(":")[0]).sort());
+  const left = () =>
+    page.$$eval(".cell[data-head]:not(.out)", (cells) =>
+      cells.map((c) => c.getAttribute("aria-label").split(":")[0]).sort(),
+    );
   await page.fill('[aria-label="First layer"]', "2");
   await page.fill('[aria-label="Last layer"]', "8");
   await page.keyboard.press("Tab");
@@ -163,10 +200,16 @@ test("every quantity colours the grid and says its number", async () => {
   const row = pc0("s3000").find((r) => r.layer === "1" && r.q_head === "4");
   const first = pc0("s1000").find((r) => r.layer === "1" && r.q_head === "4");
   const expected = {
-    class: row.class, r_q: `r_q ${shown(row.r_q)}`, abs_r_k: `|r_k| ${shown(Math.abs(row.r_k))}`, r_k: `r_k, signed ${shown(row.r_k)}`,
-    explained_variance: `explained variance of PC0 ${shown(row.explained_variance)}`, r_q_se: `standard error of r_q ${shown(row.r_q_se)}`,
-    r_k_se: `standard error of r_k ${shown(row.r_k_se)}`, pc0_stability: `stability of PC0 ${shown(row.pc0_stability)}`,
-    change_r_q: `change of r_q ${shown(row.r_q - first.r_q)}`, change_r_k: `change of r_k, signed ${shown(row.r_k - first.r_k)}`,
+    class: row.class,
+    r_q: `r_q ${shown(row.r_q)}`,
+    abs_r_k: `|r_k| ${shown(Math.abs(row.r_k))}`,
+    r_k: `r_k, signed ${shown(row.r_k)}`,
+    explained_variance: `explained variance of PC0 ${shown(row.explained_variance)}`,
+    r_q_se: `standard error of r_q ${shown(row.r_q_se)}`,
+    r_k_se: `standard error of r_k ${shown(row.r_k_se)}`,
+    pc0_stability: `stability of PC0 ${shown(row.pc0_stability)}`,
+    change_r_q: `change of r_q ${shown(row.r_q - first.r_q)}`,
+    change_r_k: `change of r_k, signed ${shown(row.r_k - first.r_k)}`,
   };
   const cell = page.locator('.cell[data-head="12"]');
   for (const [key, text] of Object.entries(expected)) {
@@ -181,7 +224,8 @@ test("every quantity colours the grid and says its number", async () => {
 });
 
 test("a link brings back view, checkpoint, selection and filters", async () => {
-  const link = "#view=explore&at=s6000&since=s2000&colour=change_r_q&head=4.2&heads=4.2_4.3_9.7&layers=3-10&classes=mixed_q-positional_position-dominated&rope=rope";
+  const link =
+    "#view=explore&at=s6000&since=s2000&colour=change_r_q&head=4.2&heads=4.2_4.3_9.7&layers=3-10&classes=mixed_q-positional_position-dominated&rope=rope";
   const { page, close } = await open(browser, report("demo"), link);
   assert.equal(await page.innerText(".where .now"), "s6000");
   assert.equal(await page.innerText("#head-title"), "Layer 4, head 2");
@@ -203,9 +247,14 @@ test("a link brings back view, checkpoint, selection and filters", async () => {
 
 test("the portrait can be saved", async () => {
   const { page, close } = await open(browser, report("demo"), "#view=explore&at=s2000");
-  const spec = JSON.parse((await downloaded(page, () => page.click('[aria-label="Download the portrait as JSON"]'))).bytes);
+  const spec = JSON.parse(
+    (await downloaded(page, () => page.click('[aria-label="Download the portrait as JSON"]'))).bytes,
+  );
   const rows = spec.layer.at(-1).data.values;
-  assert.deepEqual(rows.map((row) => row.r_q), pc0("s2000").map((row) => Number(row.r_q)));
+  assert.deepEqual(
+    rows.map((row) => row.r_q),
+    pc0("s2000").map((row) => Number(row.r_q)),
+  );
   const svg = await downloaded(page, () => page.click('[aria-label="Download the portrait as SVG"]'));
   assert.equal(svg.name, "demo-portrait-s2000.svg");
   await close();

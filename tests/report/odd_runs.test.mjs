@@ -43,7 +43,10 @@ test("names that want to be markup are shown as text", async () => {
   assert.match(saved.name, /^[\w.+-]+$/);
   const rows = readCsv(saved.bytes.toString());
   const expected = readTable("hostile").filter((row) => row.checkpoint === HOSTILE && row.pc === "0");
-  assert.deepEqual(rows, expected.map(({ order, ...row }) => row));
+  assert.deepEqual(
+    rows,
+    expected.map(({ order, ...row }) => row),
+  );
   assert.deepEqual(noted.errors, []);
   await close();
 });
@@ -54,7 +57,10 @@ test("missing numbers are shown as missing", async () => {
   for (const row of rows) assert.match(row, /–\s+–\s+0\.\d+ ± 0\.\d+.*no class\s+no_position/s);
   assert.equal(await page.getAttribute('[aria-label="Layer 2, head 3: missing"]', "role"), "gridcell");
   // Measured at nine checkpoints of ten.
-  assert.equal(await page.getAttribute('[aria-label^="Layer 5, head 5"]', "aria-label"), "Layer 5, head 5: not measured");
+  assert.equal(
+    await page.getAttribute('[aria-label^="Layer 5, head 5"]', "aria-label"),
+    "Layer 5, head 5: not measured",
+  );
   // A value without its error stands alone.
   await page.evaluate(() => (location.hash = "#view=explore&head=4.1"));
   await settled(page);
@@ -89,11 +95,13 @@ test("every number of the large page is qk.csv's", async () => {
   const found = await page.evaluate(() => {
     const { table: t } = JSON.parse(document.getElementById("data").textContent);
     const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    return Object.fromEntries(Object.entries(t.columns).map(([name, { digits, places }]) => {
-      const view = new DataView(bytes(digits).buffer);
-      const point = new Int8Array(bytes(places).buffer);
-      return [name, Array.from(point, (p, i) => view.getInt32(4 * i, true) / 10 ** p)];
-    }));
+    return Object.fromEntries(
+      Object.entries(t.columns).map(([name, { digits, places }]) => {
+        const view = new DataView(bytes(digits).buffer);
+        const point = new Int8Array(bytes(places).buffer);
+        return [name, Array.from(point, (p, i) => view.getInt32(4 * i, true) / 10 ** p)];
+      }),
+    );
   });
   const names = ["r_q", "r_k", "explained_variance", "r_q_se", "r_k_se", "explained_variance_se"];
   assert.deepEqual(Object.keys(found).sort(), [...names].sort());

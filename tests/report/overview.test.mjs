@@ -10,7 +10,8 @@ after(() => browser.close());
 const CLASSES = ["position-dominated", "q-positional", "k-positional", "content-focused", "mixed"];
 const STATISTICS = ["mean_r_q", "mean_r_k", "mean_abs_r_k", "pc0_explained_variance"];
 const FIGURES = ["position_signal", "phase_portraits", "taxonomy", "depth_r_q", "depth_r_k", "explained_variance"];
-const cells = (page, selector) => page.$$eval(`${selector} tbody tr`, (rows) => rows.map((row) => [...row.children].map((c) => c.innerText.trim())));
+const cells = (page, selector) =>
+  page.$$eval(`${selector} tbody tr`, (rows) => rows.map((row) => [...row.children].map((c) => c.innerText.trim())));
 
 test("numbers of every checkpoint are summary.json's", async () => {
   const { page, close } = await open(browser, report("demo"));
@@ -39,7 +40,12 @@ test("changes are summary.json's, real or within noise", async () => {
   const crossing = summary.differences.filter((d) => phases[d.from] !== phases[d.to]);
   assert.equal((await cells(page, "table.changes")).length, crossing.length);
   await page.click("text=Every step");
-  const rows = await page.$$eval("table.changes tbody tr", (all) => all.map((row) => ({ from: row.dataset.from, cells: [...row.querySelectorAll("td")].map((c) => c.innerText.replace(/\s+/g, " ").trim()) })));
+  const rows = await page.$$eval("table.changes tbody tr", (all) =>
+    all.map((row) => ({
+      from: row.dataset.from,
+      cells: [...row.querySelectorAll("td")].map((c) => c.innerText.replace(/\s+/g, " ").trim()),
+    })),
+  );
   assert.equal(rows.length, summary.differences.length);
   for (const [i, { from, cells: found }] of rows.entries()) {
     const difference = summary.differences[i];
@@ -50,7 +56,10 @@ test("changes are summary.json's, real or within noise", async () => {
       assert.equal(found[j], `${signed(value, 3)} ± ${shown(se)} ${real ? "real" : "within noise"}`);
     });
     const share = difference.taxonomy["position-dominated"];
-    assert.equal(found[4], `${signed(100 * share.value, 1)} ± ${shown(100 * share.se, 1)} % ${share.real ? "real" : "within noise"}`);
+    assert.equal(
+      found[4],
+      `${signed(100 * share.value, 1)} ± ${shown(100 * share.se, 1)} % ${share.real ? "real" : "within noise"}`,
+    );
     assert.deepEqual(found.slice(5), [String(difference.heads_r_q.length), String(difference.heads_r_k.length)]);
   }
   // The count leads to its heads.
@@ -81,7 +90,11 @@ test("all six figures are drawn and can be saved, without any request", async ()
     assert.equal(row.se, summary.mean_r_q[row.checkpoint].se);
   }
   assert.deepEqual(noted.errors, []);
-  assert.equal(noted.requests.filter((url) => !url.startsWith("blob:") && !url.startsWith("data:")).length, 1, noted.requests.join("\n"));
+  assert.equal(
+    noted.requests.filter((url) => !url.startsWith("blob:") && !url.startsWith("data:")).length,
+    1,
+    noted.requests.join("\n"),
+  );
   await close();
 });
 
@@ -91,7 +104,10 @@ test("colours of the page are those of the figures", async () => {
     const { figures } = JSON.parse(document.getElementById("data").textContent);
     const segments = figures.taxonomy.layer.find((layer) => layer.name === "segments");
     const style = getComputedStyle(document.documentElement);
-    return { printed: segments.encoding.color.scale.range, shown: [0, 1, 2, 3, 4].map((i) => style.getPropertyValue(`--class-${i}`)) };
+    return {
+      printed: segments.encoding.color.scale.range,
+      shown: [0, 1, 2, 3, 4].map((i) => style.getPropertyValue(`--class-${i}`)),
+    };
   });
   // Mixed heads are darker as points than as bars, in the printed portraits too.
   assert.deepEqual(used.slice(0, 4), printed.slice(0, 4));
@@ -104,7 +120,8 @@ test("the theme follows the system and the button, and figures follow the theme"
   const dark = await ground();
   await page.locator('[data-figure="position_signal"]').scrollIntoViewIfNeeded();
   await page.waitForSelector('[data-figure="position_signal"].drawn');
-  const ink = () => page.$eval('[data-figure="position_signal"] .role-title-text text', (text) => getComputedStyle(text).fill);
+  const ink = () =>
+    page.$eval('[data-figure="position_signal"] .role-title-text text', (text) => getComputedStyle(text).fill);
   const light = await ink();
   await page.click('[aria-label="Light theme"]');
   assert.notEqual(await ground(), dark);

@@ -24,7 +24,10 @@ export function alluvial(
   const unit = (HEIGHT - TOP - BOTTOM - GAP * (CLASSES.length - 1)) / most;
   const x = (step: number) => 60 + step * pitch;
   const root = s("svg", {
-    class: "chart alluvial", viewBox: `0 0 ${px(width)} ${HEIGHT}`, role: "img", style: `min-width:${px(Math.min(width, 760))}px`,
+    class: "chart alluvial",
+    viewBox: `0 0 ${px(width)} ${HEIGHT}`,
+    role: "img",
+    style: `min-width:${px(Math.min(width, 760))}px`,
     "aria-label": `How ${count(heads.length, "head")} move between classes over ${count(steps.length, "checkpoint")}; the table below has the numbers`,
   });
   const ribbons = s("g", {});
@@ -45,13 +48,49 @@ export function alluvial(
     column.forEach(({ group, y }, i) => {
       if (group.length === 0) return;
       const text = `${steps[step].label}: ${count(group.length, "head")} ${CLASSES[i]}`;
-      bars.append(s("rect", { class: "flow-bar", x: px(x(step) - BAR / 2), y: px(y), width: BAR, height: px(Math.max(group.length * unit, 1)), style: `fill:var(--class-${i})` }, s("title", {}, text)));
-      if (group.length * unit > 13) bars.append(s("text", { class: "flow-count", x: px(x(step) + (step === 0 ? -BAR / 2 - 5 : BAR / 2 + 5)), y: px(y + (group.length * unit) / 2 + 4), "text-anchor": step === 0 ? "end" : "start" }, String(group.length)));
+      bars.append(
+        s(
+          "rect",
+          {
+            class: "flow-bar",
+            x: px(x(step) - BAR / 2),
+            y: px(y),
+            width: BAR,
+            height: px(Math.max(group.length * unit, 1)),
+            style: `fill:var(--class-${i})`,
+          },
+          s("title", {}, text),
+        ),
+      );
+      if (group.length * unit > 13)
+        bars.append(
+          s(
+            "text",
+            {
+              class: "flow-count",
+              x: px(x(step) + (step === 0 ? -BAR / 2 - 5 : BAR / 2 + 5)),
+              y: px(y + (group.length * unit) / 2 + 4),
+              "text-anchor": step === 0 ? "end" : "start",
+            },
+            String(group.length),
+          ),
+        );
     });
     const label = steps[step].label;
     const short = label.length > 14 ? `${label.slice(0, 6)}…${label.slice(-6)}` : label;
-    bars.append(s("text", { class: "tick", transform: `translate(${px(x(step))} ${HEIGHT - BOTTOM + 22}) rotate(-30)`, "text-anchor": "end" }, short));
-    if (step === 0 || steps[step].phase !== steps[step - 1].phase) bars.append(s("text", { class: "tick phase", x: px(x(step) - BAR / 2), y: 14 }, steps[step].phase));
+    bars.append(
+      s(
+        "text",
+        {
+          class: "tick",
+          transform: `translate(${px(x(step))} ${HEIGHT - BOTTOM + 22}) rotate(-30)`,
+          "text-anchor": "end",
+        },
+        short,
+      ),
+    );
+    if (step === 0 || steps[step].phase !== steps[step - 1].phase)
+      bars.append(s("text", { class: "tick phase", x: px(x(step) - BAR / 2), y: 14 }, steps[step].phase));
   });
   for (let step = 0; step + 1 < steps.length; ++step) {
     const left = columns[step].map(({ y }) => y);
@@ -62,12 +101,22 @@ export function alluvial(
       for (let b = 0; b < CLASSES.length; ++b) {
         const n = columns[step][a].group.filter((head) => run.classOf(after, head) === b).length;
         if (n === 0) continue;
-        const on = state.flowFrom === before && state.flowTo === after && state.flowCell?.[0] === a && state.flowCell[1] === b;
-        const ribbon = s("path", {
-          class: `ribbon${a === b ? " stay" : ""}${on ? " on" : ""}`, style: `fill:var(--class-${a})`,
-          d: band(x(step) + BAR / 2, left[a], x(step + 1) - BAR / 2, right[b], n * unit),
-          onclick: () => pick(before, after, [a, b]),
-        }, s("title", {}, `${steps[step].label} → ${steps[step + 1].label}: ${count(n, "head")}, ${CLASSES[a]} → ${CLASSES[b]}`));
+        const on =
+          state.flowFrom === before && state.flowTo === after && state.flowCell?.[0] === a && state.flowCell[1] === b;
+        const ribbon = s(
+          "path",
+          {
+            class: `ribbon${a === b ? " stay" : ""}${on ? " on" : ""}`,
+            style: `fill:var(--class-${a})`,
+            d: band(x(step) + BAR / 2, left[a], x(step + 1) - BAR / 2, right[b], n * unit),
+            onclick: () => pick(before, after, [a, b]),
+          },
+          s(
+            "title",
+            {},
+            `${steps[step].label} → ${steps[step + 1].label}: ${count(n, "head")}, ${CLASSES[a]} → ${CLASSES[b]}`,
+          ),
+        );
         ribbons.append(ribbon);
         left[a] += n * unit;
         right[b] += n * unit;

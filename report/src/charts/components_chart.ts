@@ -9,26 +9,65 @@ export function componentsChart(run: Run, checkpoint: number, head: number): SVG
   const n = run.components.length;
   const x = linear([0, n], [38, width - 8]);
   const y = linear([-1.05, 1.05], [HEIGHT - 26, 8]);
-  const root = s("svg", { class: "chart", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": "Variance, r_q and r_k of each component" });
+  const root = s("svg", {
+    class: "chart",
+    viewBox: `0 0 ${width} ${HEIGHT}`,
+    role: "img",
+    "aria-label": "Variance, r_q and r_k of each component",
+  });
   for (const tick of [-1, -0.5, 0, 0.5, 1]) {
     root.append(
-      s("line", { class: tick === 0 ? "grid-line zero" : "grid-line", x1: 38, x2: width - 8, y1: px(y(tick)), y2: px(y(tick)) }),
+      s("line", {
+        class: tick === 0 ? "grid-line zero" : "grid-line",
+        x1: 38,
+        x2: width - 8,
+        y1: px(y(tick)),
+        y2: px(y(tick)),
+      }),
       s("text", { class: "tick", x: 32, y: px(y(tick) + 4), "text-anchor": "end" }, String(tick).replace("-", "−")),
     );
   }
   const bar = Math.min((x(1) - x(0)) * 0.34, 22);
   run.components.forEach((pc, i) => {
     const middle = (x(i) + x(i + 1)) / 2;
-    root.append(s("text", { class: "tick", x: px(middle), y: HEIGHT - 8, "text-anchor": "middle" }, n * 34 > width ? String(pc) : `PC${pc}`));
+    root.append(
+      s(
+        "text",
+        { class: "tick", x: px(middle), y: HEIGHT - 8, "text-anchor": "middle" },
+        n * 34 > width ? String(pc) : `PC${pc}`,
+      ),
+    );
     const variance = run.value("explained_variance", checkpoint, head, i);
     if (!Number.isNaN(variance)) {
       const group = s("g", { class: "series variance" });
-      group.append(s("rect", { class: "bar", x: px(middle - bar), y: px(y(variance)), width: px(bar), height: px(y(0) - y(variance)) }));
+      group.append(
+        s("rect", {
+          class: "bar",
+          x: px(middle - bar),
+          y: px(y(variance)),
+          width: px(bar),
+          height: px(y(0) - y(variance)),
+        }),
+      );
       error(group, middle - bar / 2, variance, run.value("explained_variance_se", checkpoint, head, i), y);
       root.append(group);
     }
-    mark(root, "queries", middle + bar * 0.45, run.value("r_q", checkpoint, head, i), run.value("r_q_se", checkpoint, head, i), y);
-    mark(root, "keys", middle + bar * 1.05, run.value("r_k", checkpoint, head, i), run.value("r_k_se", checkpoint, head, i), y);
+    mark(
+      root,
+      "queries",
+      middle + bar * 0.45,
+      run.value("r_q", checkpoint, head, i),
+      run.value("r_q_se", checkpoint, head, i),
+      y,
+    );
+    mark(
+      root,
+      "keys",
+      middle + bar * 1.05,
+      run.value("r_k", checkpoint, head, i),
+      run.value("r_k_se", checkpoint, head, i),
+      y,
+    );
   });
   return root;
 }

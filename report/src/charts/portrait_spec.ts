@@ -24,21 +24,38 @@ export function portraitSpec(run: Run, checkpoint: number, heads: number[]): Rec
   return {
     $schema: printed["$schema"],
     config: printed["config"],
-    title: { text: `${run.blob.title ? `${run.blob.title} · ` : ""}${run.checkpoints[checkpoint].label}`, subtitle: `${rows.length} heads by r_q and r_k on PC0` },
+    title: {
+      text: `${run.blob.title ? `${run.blob.title} · ` : ""}${run.checkpoints[checkpoint].label}`,
+      subtitle: `${rows.length} heads by r_q and r_k on PC0`,
+    },
     width: 460,
     height: 460,
     view: { stroke: "#8b949e" },
     layer: [
       { data: { values: [{ at: low }, { at: high }] }, mark: dashed, encoding: { x: { ...x, field: "at" } } },
-      { data: { values: [-high, -low, low, high].map((at) => ({ at })) }, mark: dashed, encoding: { y: { ...y, field: "at" } } },
+      {
+        data: { values: [-high, -low, low, high].map((at) => ({ at })) },
+        mark: dashed,
+        encoding: { y: { ...y, field: "at" } },
+      },
       {
         data: { values: rows },
         mark: { type: "point", filled: true, size: 45, opacity: 0.75, clip: true },
         encoding: {
           x: { ...x, field: "r_q" },
           y: { ...y, field: "r_k" },
-          color: { field: "class", type: "nominal", scale: { domain: [...CLASSES], range: colours }, legend: { title: null, orient: "top", columns: 3 } },
-          shape: { field: "position", type: "nominal", scale: { domain: ["RoPE", "NoPE"], range: ["circle", "diamond"] }, legend: { title: null, orient: "top" } },
+          color: {
+            field: "class",
+            type: "nominal",
+            scale: { domain: [...CLASSES], range: colours },
+            legend: { title: null, orient: "top", columns: 3 },
+          },
+          shape: {
+            field: "position",
+            type: "nominal",
+            scale: { domain: ["RoPE", "NoPE"], range: ["circle", "diamond"] },
+            legend: { title: null, orient: "top" },
+          },
         },
       },
     ],

@@ -32,12 +32,21 @@ export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
   const margin = { left: 34, right: 8, top: 8, bottom: labels ? 58 : 8 };
   const x = linear([axis.from, axis.to], [margin.left, chart.width - margin.right]);
   const y = linear(chart.domain, [chart.height - margin.bottom, margin.top]);
-  const root = s("svg", { class: "chart", viewBox: `0 0 ${chart.width} ${chart.height}`, role: "img", "aria-label": chart.label });
+  const root = s("svg", {
+    class: "chart",
+    viewBox: `0 0 ${chart.width} ${chart.height}`,
+    role: "img",
+    "aria-label": chart.label,
+  });
   const right = chart.width - margin.right;
   for (const tick of chart.ticks) {
     root.append(
       s("line", { class: "grid-line", x1: margin.left, x2: right, y1: px(y(tick)), y2: px(y(tick)) }),
-      s("text", { class: "tick", x: margin.left - 6, y: px(y(tick) + 4), "text-anchor": "end" }, String(tick).replace("-", "−")),
+      s(
+        "text",
+        { class: "tick", x: margin.left - 6, y: px(y(tick) + 4), "text-anchor": "end" },
+        String(tick).replace("-", "−"),
+      ),
     );
   }
   for (const rule of chart.rules ?? []) {
@@ -48,7 +57,10 @@ export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
     root.append(s("line", { class: "separator", x1: px(x(place)), x2: px(x(place)), y1: margin.top, y2: bottom }));
   }
   const now = axis.slots.find((slot) => slot.checkpoint === chart.at);
-  if (now) root.append(s("line", { class: "now-line", x1: px(x(now.position)), x2: px(x(now.position)), y1: margin.top, y2: bottom }));
+  if (now)
+    root.append(
+      s("line", { class: "now-line", x1: px(x(now.position)), x2: px(x(now.position)), y1: margin.top, y2: bottom }),
+    );
   for (const series of chart.series) root.append(drawSeries(axis.slots, series, x, y));
   if (labels) {
     const every = Math.ceil((axis.slots.length * 18) / (right - margin.left));
@@ -56,7 +68,9 @@ export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
       if ((axis.slots.length - 1 - i) % every !== 0 && !slot.baseline) return;
       const place = `translate(${px(x(slot.position))} ${bottom + 14}) rotate(-38)`;
       const text = slot.label.length > 12 ? `${slot.label.slice(0, 5)}…${slot.label.slice(-5)}` : slot.label;
-      root.append(s("text", { class: slot === now ? "tick strong" : "tick", transform: place, "text-anchor": "end" }, text));
+      root.append(
+        s("text", { class: slot === now ? "tick strong" : "tick", transform: place, "text-anchor": "end" }, text),
+      );
     });
   }
   return root;
@@ -84,7 +98,9 @@ function drawSeries(
     const error = series.error?.(slot.checkpoint) ?? NaN;
     const place = px(x(slot.position));
     if (!Number.isNaN(error)) {
-      group.append(s("line", { class: "error", x1: place, x2: place, y1: px(y(value - error)), y2: px(y(value + error)) }));
+      group.append(
+        s("line", { class: "error", x1: place, x2: place, y1: px(y(value - error)), y2: px(y(value + error)) }),
+      );
     }
     if (series.markers) group.append(marker(series.name, x(slot.position), y(value), slot.baseline));
   }

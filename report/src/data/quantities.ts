@@ -24,8 +24,20 @@ const se = (name: string, column: "r_q_se" | "r_k_se"): Quantity => ({
 
 export const QUANTITIES: Quantity[] = [
   { key: "r_q", name: "r_q", value: (r, c, h) => r.value("r_q", c, h), domain: [0, 1], ramp: (p) => p.blues },
-  { key: "abs_r_k", name: "|r_k|", value: (r, c, h) => Math.abs(r.value("r_k", c, h)), domain: [0, 1], ramp: (p) => p.reds },
-  { key: "r_k", name: "r_k, signed", value: (r, c, h) => r.value("r_k", c, h), domain: [-1, 1], ramp: (p) => p.diverging },
+  {
+    key: "abs_r_k",
+    name: "|r_k|",
+    value: (r, c, h) => Math.abs(r.value("r_k", c, h)),
+    domain: [0, 1],
+    ramp: (p) => p.reds,
+  },
+  {
+    key: "r_k",
+    name: "r_k, signed",
+    value: (r, c, h) => r.value("r_k", c, h),
+    domain: [-1, 1],
+    ramp: (p) => p.diverging,
+  },
   {
     key: "explained_variance",
     name: "explained variance of PC0",
@@ -64,7 +76,12 @@ export function colorOptions(): { key: string; name: string }[] {
     key: `change_${key}`,
     name: `change of ${name} since …`,
   }));
-  return [{ key: "class", name: "class" }, ...plain, ...changes, { key: "change_class", name: "change of class since …" }];
+  return [
+    { key: "class", name: "class" },
+    ...plain,
+    ...changes,
+    { key: "change_class", name: "change of class since …" },
+  ];
 }
 
 export function isChange(key: string): boolean {

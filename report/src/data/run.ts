@@ -136,7 +136,7 @@ export class Run {
       }
       this.flagCodes = codes;
     }
-    return component < 0 ? "" : names[this.flagCodes[this.cell(checkpoint, head, component)]] ?? "";
+    return component < 0 ? "" : (names[this.flagCodes[this.cell(checkpoint, head, component)]] ?? "");
   }
 
   /** Query heads that read the same KV head, this one among them; empty where the table does not say. */

@@ -22,7 +22,8 @@ export function brush(context: Context, plot: SVGSVGElement, places: { x: number
   const inside = (a: { x: number; y: number }, b: { x: number; y: number }) => {
     const found = new Set(before);
     places.forEach(({ x, y }, head) => {
-      const within = x >= Math.min(a.x, b.x) && x <= Math.max(a.x, b.x) && y >= Math.min(a.y, b.y) && y <= Math.max(a.y, b.y);
+      const within =
+        x >= Math.min(a.x, b.x) && x <= Math.max(a.x, b.x) && y >= Math.min(a.y, b.y) && y <= Math.max(a.y, b.y);
       if (within && passes(run, store.state, head)) found.add(head);
     });
     return found;
@@ -94,15 +95,20 @@ export function rangeForm({ run, store }: Context): HTMLElement {
       const k = run.value("r_k", at, index);
       return q >= Number(qLow.value) && q <= Number(qHigh.value) && k >= Number(kLow.value) && k <= Number(kHigh.value);
     });
-    store.update({ selected: new Set(found.map((head) => head.index).filter((head) => passes(run, store.state, head))) });
+    store.update({
+      selected: new Set(found.map((head) => head.index).filter((head) => passes(run, store.state, head))),
+    });
   };
   return h(
     "details",
     { class: "range-form" },
     h("summary", {}, "Select by numbers"),
-    h("div", { class: "toolbar" },
+    h(
+      "div",
+      { class: "toolbar" },
       h("span", { class: "field inline" }, "r_q", qLow, "–", qHigh),
       h("span", { class: "field inline" }, "r_k", kLow, "–", kHigh),
-      button("Select", choose)),
+      button("Select", choose),
+    ),
   );
 }

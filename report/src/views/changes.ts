@@ -20,7 +20,13 @@ export function changes({ run, summary, store }: Context): HTMLElement | null {
     const se = found.se === null ? "" : ` ± ${asPercent ? decimals(100 * found.se, 1) : decimals(found.se)}`;
     const verdict = found.real === null || found.real === undefined ? "" : found.real ? "real" : "within noise";
     const look = verdict === "real" ? (found.value > 0 ? "real up" : "real down") : "noise";
-    return h("td", { class: `change ${look}`, title: verdict }, h("span", { class: "value" }, value), h("span", { class: "se" }, `${se}${asPercent ? " %" : ""}`), h("span", { class: "verdict" }, verdict));
+    return h(
+      "td",
+      { class: `change ${look}`, title: verdict },
+      h("span", { class: "value" }, value),
+      h("span", { class: "se" }, `${se}${asPercent ? " %" : ""}`),
+      h("span", { class: "verdict" }, verdict),
+    );
   };
   const heads = (difference: Difference, list: HeadChange[] | undefined, name: string) => {
     if (!list) return h("td", { class: "muted" }, DASH);
@@ -31,32 +37,63 @@ export function changes({ run, summary, store }: Context): HTMLElement | null {
       const since = run.checkpoints.find((c) => c.label === difference.from)?.index ?? store.state.since;
       store.update({ view: "explore", selected: new Set(found), at, since, quantity: `change_${name}` });
     };
-    return h("td", {}, button(String(list.length), open, { class: "link", "aria-label": `Show ${list.length} heads whose ${name} changed from ${difference.from} to ${difference.to}` }));
+    return h(
+      "td",
+      {},
+      button(String(list.length), open, {
+        class: "link",
+        "aria-label": `Show ${list.length} heads whose ${name} changed from ${difference.from} to ${difference.to}`,
+      }),
+    );
   };
   const row = (difference: Difference) => {
     const [before, after] = [phaseOf.get(difference.from) ?? "", phaseOf.get(difference.to) ?? ""];
-    return h("tr", { class: before !== after ? "crossing" : "", "data-from": difference.from, "data-to": difference.to },
-      h("th", { scope: "row" }, h("span", {}, `${difference.from} → ${difference.to}`), before !== after ? h("span", { class: "phase-change" }, `${before || DASH} → ${after || DASH}`) : null),
+    return h(
+      "tr",
+      { class: before !== after ? "crossing" : "", "data-from": difference.from, "data-to": difference.to },
+      h(
+        "th",
+        { scope: "row" },
+        h("span", {}, `${difference.from} → ${difference.to}`),
+        before !== after ? h("span", { class: "phase-change" }, `${before || DASH} → ${after || DASH}`) : null,
+      ),
       ...STATISTICS.map(({ key }) => cell(change(difference, key), false)),
       cell(difference.taxonomy?.[CLASSES[0]] ?? { value: null, se: null, real: null }, true),
       heads(difference, difference.heads_r_q, "r_q"),
-      heads(difference, difference.heads_r_k, "r_k"));
+      heads(difference, difference.heads_r_k, "r_k"),
+    );
   };
   const body = h("tbody", {});
-  const toggle = button("", () => {
-    every = !every;
-    show();
-  }, { class: "button small" });
+  const toggle = button(
+    "",
+    () => {
+      every = !every;
+      show();
+    },
+    { class: "button small" },
+  );
   const show = () => {
     body.replaceChildren(...(every ? all : crossing).map(row));
     toggle.textContent = every ? "Only between phases" : "Every step";
   };
   show();
   const names = [...STATISTICS.map(({ name }) => name), CLASSES[0], "heads, r_q", "heads, r_k"];
-  const table = h("table", { class: "numbers changes" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "from → to"), ...names.map((name) => h("th", { scope: "col" }, name)))), body);
+  const table = h(
+    "table",
+    { class: "numbers changes" },
+    h(
+      "thead",
+      {},
+      h("tr", {}, h("th", { scope: "col" }, "from → to"), ...names.map((name) => h("th", { scope: "col" }, name))),
+    ),
+    body,
+  );
   const paired = all.every((d) => d.paired === 1) ? " Both checkpoints of a pair read the same documents." : "";
-  const made = card("What changed", `Change ± standard error; real where it exceeds its 95 % interval over documents.${paired} The last two columns count single heads that changed, at a false discovery rate of 5 %.`,
-    crossing.length ? h("div", { class: "toolbar" }, toggle) : null, scroller("What changed between checkpoints", table));
+  const made = card(
+    "What changed",
+    `Change ± standard error; real where it exceeds its 95 % interval over documents.${paired} The last two columns count single heads that changed, at a false discovery rate of 5 %.`,
+    crossing.length ? h("div", { class: "toolbar" }, toggle) : null,
+    scroller("What changed between checkpoints", table),
+  );
   return made;
 }
-

@@ -24,12 +24,20 @@ export function filters({ run, store }: Context): Part {
   const low = number("First layer", 0);
   const high = number("Last layer", 1);
   const classes = CLASSES.map((name, i) => {
-    const chip = button("", () => {
-      const wanted = new Set(store.state.classes);
-      if (!wanted.delete(i)) wanted.add(i);
-      store.update({ classes: wanted });
-    }, { class: "chip" });
-    chip.append(h("i", { class: "swatch", style: `background:var(--class-${i})` }), name, h("span", { class: "number" }));
+    const chip = button(
+      "",
+      () => {
+        const wanted = new Set(store.state.classes);
+        if (!wanted.delete(i)) wanted.add(i);
+        store.update({ classes: wanted });
+      },
+      { class: "chip" },
+    );
+    chip.append(
+      h("i", { class: "swatch", style: `background:var(--class-${i})` }),
+      name,
+      h("span", { class: "number" }),
+    );
     return chip;
   });
   const known = run.heads.some((head) => head.rope === false);
@@ -37,11 +45,17 @@ export function filters({ run, store }: Context): Part {
     button({ all: "all", rope: "RoPE", nope: "NoPE" }[key], () => store.update({ rope: key }), { class: "chip" }),
   );
   const status = h("span", { class: "muted", role: "status" });
-  const clear = button("Clear selection", () => store.update({ selected: new Set(), focus: null }), { class: "button small" });
-  const reset = button("Reset filters", () => {
-    const { layers, classes: every, rope: any } = initialState(run);
-    store.update({ layers, classes: every, rope: any });
-  }, { class: "button small" });
+  const clear = button("Clear selection", () => store.update({ selected: new Set(), focus: null }), {
+    class: "button small",
+  });
+  const reset = button(
+    "Reset filters",
+    () => {
+      const { layers, classes: every, rope: any } = initialState(run);
+      store.update({ layers, classes: every, rope: any });
+    },
+    { class: "button small" },
+  );
   const element = h(
     "div",
     { class: "filters", role: "group", "aria-label": "Filters" },

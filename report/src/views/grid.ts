@@ -31,12 +31,27 @@ export function grid(context: Context): Part {
     const starts = head !== undefined && left !== undefined && head.kv_head !== left.kv_head;
     const look = `cell${starts ? " group-start" : ""}`;
     if (!head) return h("span", { role: "gridcell", class: `${look} absent`, "aria-label": "not measured" });
-    const made = h("span", { role: "gridcell", class: look, tabindex: head.index === current ? 0 : -1, "data-head": head.index });
+    const made = h("span", {
+      role: "gridcell",
+      class: look,
+      tabindex: head.index === current ? 0 : -1,
+      "data-head": head.index,
+    });
     cells.set(head.index, made);
     return made;
   }
 
-  const body = h("div", { class: "heads-grid", role: "grid", "aria-label": "Heads, a row a layer", "aria-multiselectable": "true", style: `--columns:${width}` }, ...rows);
+  const body = h(
+    "div",
+    {
+      class: "heads-grid",
+      role: "grid",
+      "aria-label": "Heads, a row a layer",
+      "aria-multiselectable": "true",
+      style: `--columns:${width}`,
+    },
+    ...rows,
+  );
   body.addEventListener("click", (event) => {
     const head = headOf(event.target);
     if (head !== null) open(head, event.shiftKey || event.ctrlKey || event.metaKey);
@@ -51,7 +66,12 @@ export function grid(context: Context): Part {
   body.addEventListener("keydown", (event) => {
     const head = headOf(event.target);
     if (head === null) return;
-    const moves: Record<string, [number, number]> = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    const moves: Record<string, [number, number]> = {
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+    };
     const move = moves[event.key];
     if (move) {
       const next = neighbour(run.heads[head], move);
@@ -100,7 +120,11 @@ export function grid(context: Context): Part {
     store.update({ selected });
   }
 
-  const quantity = select("colour", colorOptions().map(({ key, name }) => ({ value: key, text: name })), (value) => store.update({ quantity: value }));
+  const quantity = select(
+    "colour",
+    colorOptions().map(({ key, name }) => ({ value: key, text: name })),
+    (value) => store.update({ quantity: value }),
+  );
   const since = select("since", checkpointOptions(run.checkpoints), (value) => store.update({ since: Number(value) }));
   const legend = h("div", { class: "ramp-legend" });
   const groups = new Set(run.heads.map((head) => head.kv_head)).size > 1;
@@ -155,13 +179,22 @@ export function grid(context: Context): Part {
           passes(run, state, head) ? "" : "out",
           selected ? "selected" : "",
           state.focus === head ? "focused" : "",
-        ].filter((name) => name).join(" ");
+        ]
+          .filter((name) => name)
+          .join(" ");
         if (made.className !== look) made.className = look;
         const background = colour ?? "";
         if (made.style.getPropertyValue("--c") !== background) made.style.setProperty("--c", background);
-        if (made.getAttribute("aria-selected") !== String(selected)) made.setAttribute("aria-selected", String(selected));
+        if (made.getAttribute("aria-selected") !== String(selected))
+          made.setAttribute("aria-selected", String(selected));
         const value = colours.value(head);
-        const text = !measured ? "not measured" : colour === null ? "missing" : colours.isClass ? (CLASSES[value] ?? "no class") : `${colours.name} ${decimals(value)}`;
+        const text = !measured
+          ? "not measured"
+          : colour === null
+            ? "missing"
+            : colours.isClass
+              ? (CLASSES[value] ?? "no class")
+              : `${colours.name} ${decimals(value)}`;
         const label = `Layer ${run.heads[head].layer}, head ${run.heads[head].q_head}: ${text}`;
         if (made.getAttribute("aria-label") !== label) made.setAttribute("aria-label", label);
       }
@@ -171,5 +204,10 @@ export function grid(context: Context): Part {
 }
 
 function rowName(layer: number, nope: boolean): HTMLElement {
-  return h("span", { role: "rowheader", class: "row-name", "aria-label": nope ? `Layer ${layer}, without RoPE` : `Layer ${layer}` }, nope ? h("i", { class: "nope-mark" }, "◇") : null, String(layer));
+  return h(
+    "span",
+    { role: "rowheader", class: "row-name", "aria-label": nope ? `Layer ${layer}, without RoPE` : `Layer ${layer}` },
+    nope ? h("i", { class: "nope-mark" }, "◇") : null,
+    String(layer),
+  );
 }

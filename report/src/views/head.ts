@@ -26,8 +26,18 @@ export function headDetail(context: Context): Part {
   const element = h("div", { class: "head-detail" });
 
   const series = (head: number, markers: boolean): Series[] => [
-    { name: "queries", markers, value: (c) => run.value("r_q", c, head), error: (c) => (markers ? run.value("r_q_se", c, head) : NaN) },
-    { name: "keys", markers, value: (c) => run.value("r_k", c, head), error: (c) => (markers ? run.value("r_k_se", c, head) : NaN) },
+    {
+      name: "queries",
+      markers,
+      value: (c) => run.value("r_q", c, head),
+      error: (c) => (markers ? run.value("r_q_se", c, head) : NaN),
+    },
+    {
+      name: "keys",
+      markers,
+      value: (c) => run.value("r_k", c, head),
+      error: (c) => (markers ? run.value("r_k_se", c, head) : NaN),
+    },
   ];
   const trajectory = (head: Head, width: number, height: number, small: boolean) =>
     timeChart(run, {
@@ -36,7 +46,10 @@ export function headDetail(context: Context): Part {
       ticks: small ? [-1, 0, 1] : [-1, -0.5, 0, 0.5, 1],
       rules: [-run.high, -run.low, run.low, run.high],
       series: series(head.index, !small),
-      width, height, at: store.state.at, labels: !small,
+      width,
+      height,
+      at: store.state.at,
+      labels: !small,
     });
 
   function history(head: Head): HTMLElement {
@@ -45,7 +58,10 @@ export function headDetail(context: Context): Part {
       const text = `${c.label}: ${place < 0 ? "no class" : CLASSES[place]}`;
       const made = button("", () => store.update({ at: c.index }), {
         class: `history-step${c.index === store.state.at ? " now" : ""}${place < 0 ? " none" : ""}${c.baseline ? " baseline" : ""}`,
-        "data-key": `step ${c.index}`, "aria-label": text, title: text, style: place < 0 ? "" : `--c:var(--class-${place})`,
+        "data-key": `step ${c.index}`,
+        "aria-label": text,
+        title: text,
+        style: place < 0 ? "" : `--c:var(--class-${place})`,
       });
       return h("li", {}, made);
     });
@@ -55,29 +71,65 @@ export function headDetail(context: Context): Part {
   function numbers(head: Head): HTMLElement {
     const rows = run.checkpoints.map((c) => {
       const cell = (text: string) => h("td", {}, text);
-      const pair = (name: "r_q" | "r_k" | "explained_variance") => withError(run.value(name, c.index, head.index), run.value(`${name}_se`, c.index, head.index));
+      const pair = (name: "r_q" | "r_k" | "explained_variance") =>
+        withError(run.value(name, c.index, head.index), run.value(`${name}_se`, c.index, head.index));
       const flag = run.flag(c.index, head.index);
-      return h("tr", { class: c.index === store.state.at ? "now" : "", "data-checkpoint": c.label },
+      return h(
+        "tr",
+        { class: c.index === store.state.at ? "now" : "", "data-checkpoint": c.label },
         h("th", { scope: "row" }, c.label, c.baseline ? h("span", { class: "muted" }, " baseline") : null),
-        cell(pair("r_q")), cell(pair("r_k")), cell(pair("explained_variance")),
+        cell(pair("r_q")),
+        cell(pair("r_k")),
+        cell(pair("explained_variance")),
         cell(decimals(run.headValue("pc0_stability", c.index, head.index))),
         h("td", {}, run.measured(c.index, head.index) ? classTag(run.classOf(c.index, head.index)) : "not measured"),
-        cell(flag ? flag.replaceAll(";", ", ") : ""));
+        cell(flag ? flag.replaceAll(";", ", ") : ""),
+      );
     });
     const names = ["checkpoint", "r_q", "r_k", "PC0 variance", "stability", "class", "flag"];
-    return scroller("Numbers of this head at each checkpoint", h("table", { class: "numbers head-numbers" },
-      h("thead", {}, h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, ...rows)));
+    return scroller(
+      "Numbers of this head at each checkpoint",
+      h(
+        "table",
+        { class: "numbers head-numbers" },
+        h("thead", {}, h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, ...rows),
+      ),
+    );
   }
 
   function components(head: Head): HTMLElement {
     const { at } = store.state;
     const rows = run.components.map((pc, i) => {
-      const pair = (name: "r_q" | "r_k" | "explained_variance") => withError(run.value(name, at, head.index, i), run.value(`${name}_se`, at, head.index, i));
-      return h("tr", {}, h("th", { scope: "row" }, `PC${pc}`), ...(["explained_variance", "r_q", "r_k"] as const).map((name) => h("td", {}, pair(name))));
+      const pair = (name: "r_q" | "r_k" | "explained_variance") =>
+        withError(run.value(name, at, head.index, i), run.value(`${name}_se`, at, head.index, i));
+      return h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, `PC${pc}`),
+        ...(["explained_variance", "r_q", "r_k"] as const).map((name) => h("td", {}, pair(name))),
+      );
     });
-    const table = h("table", { class: "numbers component-numbers" },
-      h("thead", {}, h("tr", {}, ...["", "variance", "r_q", "r_k"].map((name) => (name ? h("th", { scope: "col" }, name) : h("td", {}))))), h("tbody", {}, ...rows));
-    return h("div", { class: "pair" }, componentsChart(run, at, head.index), scroller("Numbers of each component", table));
+    const table = h(
+      "table",
+      { class: "numbers component-numbers" },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ...["", "variance", "r_q", "r_k"].map((name) => (name ? h("th", { scope: "col" }, name) : h("td", {}))),
+        ),
+      ),
+      h("tbody", {}, ...rows),
+    );
+    return h(
+      "div",
+      { class: "pair" },
+      componentsChart(run, at, head.index),
+      scroller("Numbers of each component", table),
+    );
   }
 
   function siblings(head: Head): HTMLElement | null {
@@ -85,14 +137,31 @@ export function headDetail(context: Context): Part {
     if (group.length < 2) return null;
     const tiles = group.map((other) => {
       const place = run.classOf(store.state.at, other.index);
-      const tile = h("button", {
-        type: "button", class: `sibling${other === head ? " now" : ""}`, "aria-pressed": String(other === head),
-        "data-key": `sibling ${other.index}`, onclick: () => store.update({ focus: other.index }),
-      }, h("span", { class: "sibling-name" }, `head ${other.q_head}`), classTag(place), decoration(trajectory(other, 240, 130, true)),
-      h("span", { class: "muted" }, `r_q ${decimals(run.value("r_q", store.state.at, other.index))} · r_k ${decimals(run.value("r_k", store.state.at, other.index))}`));
+      const tile = h(
+        "button",
+        {
+          type: "button",
+          class: `sibling${other === head ? " now" : ""}`,
+          "aria-pressed": String(other === head),
+          "data-key": `sibling ${other.index}`,
+          onclick: () => store.update({ focus: other.index }),
+        },
+        h("span", { class: "sibling-name" }, `head ${other.q_head}`),
+        classTag(place),
+        decoration(trajectory(other, 240, 130, true)),
+        h(
+          "span",
+          { class: "muted" },
+          `r_q ${decimals(run.value("r_q", store.state.at, other.index))} · r_k ${decimals(run.value("r_k", store.state.at, other.index))}`,
+        ),
+      );
       return tile;
     });
-    return card("Siblings", `Query heads of layer ${head.layer} that read KV head ${head.kv_head}: the same keys, other queries.`, h("div", { class: "siblings" }, ...tiles));
+    return card(
+      "Siblings",
+      `Query heads of layer ${head.layer} that read KV head ${head.kv_head}: the same keys, other queries.`,
+      h("div", { class: "siblings" }, ...tiles),
+    );
   }
 
   return {
@@ -104,24 +173,46 @@ export function headDetail(context: Context): Part {
       if (focus === null) return element.replaceChildren();
       const head = run.heads[focus];
       const place = run.measured(at, focus) ? run.classOf(at, focus) : -1;
-      const facts = [head.rope === null ? "" : head.rope ? "RoPE" : "layer without RoPE", head.kv_head === null ? "" : `KV head ${head.kv_head}`].filter((t) => t);
-      const heading = h("div", { class: "head-heading" },
-        h("h2", { id: "head-title" }, `Layer ${head.layer}, head ${head.q_head}`), classTag(place),
-        h("span", { class: "muted" }, facts.join(" · ")), h("span", { class: "spring" }),
-        button("Close", () => store.update({ focus: null })));
+      const facts = [
+        head.rope === null ? "" : head.rope ? "RoPE" : "layer without RoPE",
+        head.kv_head === null ? "" : `KV head ${head.kv_head}`,
+      ].filter((t) => t);
+      const heading = h(
+        "div",
+        { class: "head-heading" },
+        h("h2", { id: "head-title" }, `Layer ${head.layer}, head ${head.q_head}`),
+        classTag(place),
+        h("span", { class: "muted" }, facts.join(" · ")),
+        h("span", { class: "spring" }),
+        button("Close", () => store.update({ focus: null })),
+      );
       const here = run.checkpoints[at].label;
-      const legend = h("p", { class: "note series-legend" }, h("i", { class: "dot queries" }), "r_q", h("i", { class: "square keys" }), "r_k", h("span", {}, "· bars: ±1 standard error over documents"));
+      const legend = h(
+        "p",
+        { class: "note series-legend" },
+        h("i", { class: "dot queries" }),
+        "r_q",
+        h("i", { class: "square keys" }),
+        "r_k",
+        h("span", {}, "· bars: ±1 standard error over documents"),
+      );
       const sibling = siblings(head);
       // A link in the panel that is pressed must keep the focus when the panel is drawn anew.
-      const kept = element.contains(document.activeElement) ? (document.activeElement as HTMLElement).getAttribute("data-key") : null;
+      const kept = element.contains(document.activeElement)
+        ? (document.activeElement as HTMLElement).getAttribute("data-key")
+        : null;
       element.replaceChildren(
         heading,
         card("Over training", null, legend, trajectory(head, roomFor(960), 320, false), history(head), numbers(head)),
-        card("Components", `At ${here}: variance of each component and how far queries and keys follow position along it.`, components(head)),
+        card(
+          "Components",
+          `At ${here}: variance of each component and how far queries and keys follow position along it.`,
+          components(head),
+        ),
         ...(sibling ? [sibling] : []),
       );
-      if (kept) for (const made of element.querySelectorAll("button")) if (made.getAttribute("data-key") === kept) made.focus();
+      if (kept)
+        for (const made of element.querySelectorAll("button")) if (made.getAttribute("data-key") === kept) made.focus();
     },
   };
 }
-

@@ -19,27 +19,46 @@ export function overview(context: Context): Part {
   const tile = (name: string, hint: string, look: string, leaf: (c: Checkpoint) => Leaf, share: boolean) => {
     const text = ({ value, se }: Leaf) => {
       if (!share) return withError(value, se);
-      return value === null ? percent(value) : `${decimals(100 * value, 1)}${se === null ? "" : ` ± ${decimals(100 * se, 1)}`} %`;
+      return value === null
+        ? percent(value)
+        : `${decimals(100 * value, 1)}${se === null ? "" : ` ± ${decimals(100 * se, 1)}`} %`;
     };
     const now = leaf(last);
     const [value, ...rest] = text(now).split(" ± ");
     const error = rest.length ? h("span", { class: "se" }, ` ± ${rest.join("")}`) : null;
     const values = run.checkpoints.map((c) => leaf(c).value ?? NaN).filter((v) => !Number.isNaN(v));
     const low = Math.min(0, ...values);
-    const spark = run.steps.length > 1
-      ? timeChart(run, {
-          label: `${name} over training`, domain: [low, Math.max(1, ...values)], ticks: [], width: 220, height: 64, labels: false,
-          series: [{ name: look, markers: true, value: (c) => leaf(run.checkpoints[c]).value ?? NaN }],
-        })
-      : null;
-    return h("div", { class: "tile", "data-statistic": name },
-      h("div", { class: "tile-name" }, name), h("div", { class: "tile-value" }, value, error), h("div", { class: "tile-hint" }, hint), spark,
-      run.steps.length > 1 ? h("div", { class: "tile-from muted" }, `${first.label}: ${text(leaf(first))}`) : null);
+    const spark =
+      run.steps.length > 1
+        ? timeChart(run, {
+            label: `${name} over training`,
+            domain: [low, Math.max(1, ...values)],
+            ticks: [],
+            width: 220,
+            height: 64,
+            labels: false,
+            series: [{ name: look, markers: true, value: (c) => leaf(run.checkpoints[c]).value ?? NaN }],
+          })
+        : null;
+    return h(
+      "div",
+      { class: "tile", "data-statistic": name },
+      h("div", { class: "tile-name" }, name),
+      h("div", { class: "tile-value" }, value, error),
+      h("div", { class: "tile-hint" }, hint),
+      spark,
+      run.steps.length > 1 ? h("div", { class: "tile-from muted" }, `${first.label}: ${text(leaf(first))}`) : null,
+    );
   };
   const looks = ["queries", "keys", "keys", "variance"];
-  const tiles = h("div", { class: "tiles" },
-    ...STATISTICS.filter(({ key }) => key !== "pc0_explained_variance" || run.has("explained_variance")).map(({ key, name, hint }, i) => tile(name, hint, looks[i], (c) => summary.leaf(key, c), false)),
-    tile(CLASSES[0], "share of heads", "class-0", (c) => summary.share(CLASSES[0], c), true));
+  const tiles = h(
+    "div",
+    { class: "tiles" },
+    ...STATISTICS.filter(({ key }) => key !== "pc0_explained_variance" || run.has("explained_variance")).map(
+      ({ key, name, hint }, i) => tile(name, hint, looks[i], (c) => summary.leaf(key, c), false),
+    ),
+    tile(CLASSES[0], "share of heads", "class-0", (c) => summary.share(CLASSES[0], c), true),
+  );
 
   const entry = summary.entry(last);
   const facts = [
@@ -49,13 +68,42 @@ export function overview(context: Context): Part {
     count(run.components.length, "component"),
     typeof entry["documents"] === "number" ? count(entry["documents"], "document") : "",
   ].filter((text) => text);
-  const intro = h("div", { class: "intro" },
-    h("p", { class: "lead" }, `How ${count(run.heads.length, "attention head")} encode token position: the numbers of `, h("strong", {}, last.label), run.steps.length > 1 ? " and the way there." : "."),
+  const intro = h(
+    "div",
+    { class: "intro" },
+    h(
+      "p",
+      { class: "lead" },
+      `How ${count(run.heads.length, "attention head")} encode token position: the numbers of `,
+      h("strong", {}, last.label),
+      run.steps.length > 1 ? " and the way there." : ".",
+    ),
     h("p", { class: "muted" }, facts.join(" · ")),
-    summary.known ? null : h("p", { class: "notice" }, "There is no summary.json for this table: standard errors over checkpoints are not known."),
-    entry["few_blocks"] === true ? h("p", { class: "notice" }, "Fewer than eight blocks of documents: the standard errors are themselves uncertain.") : null);
+    summary.known
+      ? null
+      : h(
+          "p",
+          { class: "notice" },
+          "There is no summary.json for this table: standard errors over checkpoints are not known.",
+        ),
+    entry["few_blocks"] === true
+      ? h(
+          "p",
+          { class: "notice" },
+          "Fewer than eight blocks of documents: the standard errors are themselves uncertain.",
+        )
+      : null,
+  );
 
-  const element = h("div", { class: "overview" }, intro, tiles, changes(context), checkpoints(context), figures(context));
+  const element = h(
+    "div",
+    { class: "overview" },
+    intro,
+    tiles,
+    changes(context),
+    checkpoints(context),
+    figures(context),
+  );
   return { element, render: () => undefined };
 }
 
@@ -64,15 +112,40 @@ function checkpoints({ run, summary }: Context): HTMLElement {
   const row = (c: Checkpoint) => {
     const entry = summary.entry(c);
     const shares = CLASSES.map((name) => summary.share(name, c));
-    return h("tr", { class: c.baseline ? "baseline" : "", "data-checkpoint": c.label },
-      h("th", { scope: "row" }, c.label), h("td", {}, c.baseline ? "baseline" : c.phase),
+    return h(
+      "tr",
+      { class: c.baseline ? "baseline" : "", "data-checkpoint": c.label },
+      h("th", { scope: "row" }, c.label),
+      h("td", {}, c.baseline ? "baseline" : c.phase),
       h("td", {}, typeof entry["heads"] === "number" ? String(entry["heads"]) : ""),
       ...STATISTICS.map(({ key }) => summary.leaf(key, c)).map(({ value, se }) => h("td", {}, withError(value, se))),
-      ...shares.map(({ value, se }) => h("td", {}, value === null ? percent(null) : `${decimals(100 * value, 1)}${se === null ? "" : ` ± ${decimals(100 * se, 1)}`}`)));
+      ...shares.map(({ value, se }) =>
+        h(
+          "td",
+          {},
+          value === null
+            ? percent(null)
+            : `${decimals(100 * value, 1)}${se === null ? "" : ` ± ${decimals(100 * se, 1)}`}`,
+        ),
+      ),
+    );
   };
-  const names = ["checkpoint", "phase", "heads", ...STATISTICS.map(({ name }) => name), ...CLASSES.map((name) => `${name}, %`)];
-  const table = h("table", { class: "numbers checkpoints" },
+  const names = [
+    "checkpoint",
+    "phase",
+    "heads",
+    ...STATISTICS.map(({ name }) => name),
+    ...CLASSES.map((name) => `${name}, %`),
+  ];
+  const table = h(
+    "table",
+    { class: "numbers checkpoints" },
     h("thead", {}, h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", {}, ...[...run.baselines, ...run.steps].map(row)));
-  return card("Checkpoints", "Means over heads on PC0 ± standard error over documents; share of heads in each class.", scroller("Numbers of every checkpoint", table));
+    h("tbody", {}, ...[...run.baselines, ...run.steps].map(row)),
+  );
+  return card(
+    "Checkpoints",
+    "Means over heads on PC0 ± standard error over documents; share of heads in each class.",
+    scroller("Numbers of every checkpoint", table),
+  );
 }

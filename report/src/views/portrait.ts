@@ -26,10 +26,17 @@ export function portrait(context: Context): Part {
   const trailsOfAll = s("path", { class: "trail all" });
   const trailsOfChosen = s("path", { class: "trail chosen" });
   const ring = s("circle", { class: "focus-ring", r: 9, visibility: "hidden" });
-  const points = run.heads.map((head) => s("path", { class: "point", d: head.rope === false ? DIAMOND : CIRCLE, "data-head": head.index }));
+  const points = run.heads.map((head) =>
+    s("path", { class: "point", d: head.rope === false ? DIAMOND : CIRCLE, "data-head": head.index }),
+  );
   const plot = s(
     "svg",
-    { class: "portrait", viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img", "aria-label": "Heads by r_q and r_k; drag to select" },
+    {
+      class: "portrait",
+      viewBox: `0 0 ${SIZE} ${SIZE}`,
+      role: "img",
+      "aria-label": "Heads by r_q and r_k; drag to select",
+    },
     frame(run.low, run.high),
     trailsOfAll,
     trailsOfChosen,
@@ -122,11 +129,16 @@ export function portrait(context: Context): Part {
   const element = card(
     "Portrait",
     "Each point is a head; drag to select, click to open. Dashed: thresholds of the classes.",
-    h("div", { class: "toolbar" }, trails.element, downloads(
-      () => [run.blob.title, "portrait", run.checkpoints[store.state.at].label],
-      "the portrait",
-      () => portraitSpec(run, store.state.at, chosen(run, store.state)),
-    )),
+    h(
+      "div",
+      { class: "toolbar" },
+      trails.element,
+      downloads(
+        () => [run.blob.title, "portrait", run.checkpoints[store.state.at].label],
+        "the portrait",
+        () => portraitSpec(run, store.state.at, chosen(run, store.state)),
+      ),
+    ),
     plot,
     legend,
     missing,
@@ -150,12 +162,17 @@ export function portrait(context: Context): Part {
         if (run.measured(state.at, i) && run.classOf(state.at, i) < 0) ++undefinedHeads;
       });
       legend.hidden = !colours.isClass;
-      missing.textContent = undefinedHeads ? `${undefinedHeads === 1 ? "1 head has" : `${undefinedHeads} heads have`} no r_q or no r_k here, not drawn.` : "";
+      missing.textContent = undefinedHeads
+        ? `${undefinedHeads === 1 ? "1 head has" : `${undefinedHeads} heads have`} no r_q or no r_k here, not drawn.`
+        : "";
       const passing = run.heads.map((head) => head.index).filter((head) => passes(run, state, head));
       trailsOfAll.setAttribute("d", state.trails === "all" ? trail(passing) : "");
       const wanted = new Set(state.selected);
       if (state.focus !== null) wanted.add(state.focus);
-      trailsOfChosen.setAttribute("d", state.trails === "none" ? "" : trail([...wanted].filter((head) => passes(run, state, head))));
+      trailsOfChosen.setAttribute(
+        "d",
+        state.trails === "none" ? "" : trail([...wanted].filter((head) => passes(run, state, head))),
+      );
       if (shown !== state.at) move();
       else place();
     },
@@ -185,7 +202,9 @@ function frame(low: number, high: number): SVGGElement {
     }
   }
   for (const tick of [0, low, high, 1]) {
-    group.append(s("text", { class: "tick", x: px(xScale(tick)), y: bottom + 16, "text-anchor": "middle" }, tick.toFixed(1)));
+    group.append(
+      s("text", { class: "tick", x: px(xScale(tick)), y: bottom + 16, "text-anchor": "middle" }, tick.toFixed(1)),
+    );
   }
   for (const tick of [-1, -high, -low, 0, low, high, 1]) {
     const text = tick.toFixed(1).replace("-", "−");
@@ -193,7 +212,11 @@ function frame(low: number, high: number): SVGGElement {
   }
   group.append(
     s("text", { class: "axis-title", x: (LEFT + right) / 2, y: SIZE - 6, "text-anchor": "middle" }, "r_q (queries)"),
-    s("text", { class: "axis-title", transform: `translate(11 ${bottom / 2}) rotate(-90)`, "text-anchor": "middle" }, "r_k (keys)"),
+    s(
+      "text",
+      { class: "axis-title", transform: `translate(11 ${bottom / 2}) rotate(-90)`, "text-anchor": "middle" },
+      "r_k (keys)",
+    ),
   );
   return group;
 }

@@ -14,12 +14,17 @@ function shown(value: Json): string {
   if (typeof value === "number") return value.toLocaleString("en", { maximumFractionDigits: 12 });
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "string") return value;
-  if (Array.isArray(value) && value.every((item) => typeof item !== "object")) return value.length ? value.join(", ") : DASH;
+  if (Array.isArray(value) && value.every((item) => typeof item !== "object"))
+    return value.length ? value.join(", ") : DASH;
   return JSON.stringify(value);
 }
 
 function facts(entries: [string, Json][]): HTMLElement {
-  return h("dl", { class: "facts" }, ...entries.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, shown(value)))));
+  return h(
+    "dl",
+    { class: "facts" },
+    ...entries.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, shown(value)))),
+  );
 }
 
 /** Where the numbers come from. */
@@ -30,37 +35,139 @@ export function provenance({ run, summary }: Context): Part {
   const experiment = object(manifest["experiment"]);
   const captures = Array.isArray(manifest["checkpoints"]) ? (manifest["checkpoints"] as Json[]).map(object) : [];
   const parts: (HTMLElement | null)[] = [];
-  parts.push(card("This report", null, facts([
-    ["study", manifest["name"] ?? run.blob.title],
-    ["measured with ropewalk", manifest["ropewalk"]],
-    ["page written by ropewalk", run.blob.ropewalk],
-    ["summary.json", summary.known ? "used for standard errors and differences" : "none: no standard errors over checkpoints"],
-    ["thresholds of the classes", `${run.low} and ${run.high}`],
-  ])));
+  parts.push(
+    card(
+      "This report",
+      null,
+      facts([
+        ["study", manifest["name"] ?? run.blob.title],
+        ["measured with ropewalk", manifest["ropewalk"]],
+        ["page written by ropewalk", run.blob.ropewalk],
+        [
+          "summary.json",
+          summary.known ? "used for standard errors and differences" : "none: no standard errors over checkpoints",
+        ],
+        ["thresholds of the classes", `${run.low} and ${run.high}`],
+      ]),
+    ),
+  );
   if (run.blob.manifest === null) {
-    parts.push(card("No manifest", null, h("p", {}, "There is no manifest.json beside the table, so corpus, documents and settings are not known here. `ropewalk run` writes one.")));
+    parts.push(
+      card(
+        "No manifest",
+        null,
+        h(
+          "p",
+          {},
+          "There is no manifest.json beside the table, so corpus, documents and settings are not known here. `ropewalk run` writes one.",
+        ),
+      ),
+    );
   } else {
-    parts.push(card("Corpus", "Every checkpoint reads the same documents, cut to its phase's context.", facts([
-      ["path", corpus["path"]], ["documents read", corpus["documents"]], ["tokens, at the longest context", corpus["tokens"]], ["left out as too short", corpus["skipped_short"]], ["tokenizer (SHA-256)", corpus["tokenizer"]],
-    ])));
-    parts.push(card("Settings", null, facts(Object.entries(settings).map(([key, value]) => [key.replaceAll("_", " "), value]))));
+    parts.push(
+      card(
+        "Corpus",
+        "Every checkpoint reads the same documents, cut to its phase's context.",
+        facts([
+          ["path", corpus["path"]],
+          ["documents read", corpus["documents"]],
+          ["tokens, at the longest context", corpus["tokens"]],
+          ["left out as too short", corpus["skipped_short"]],
+          ["tokenizer (SHA-256)", corpus["tokenizer"]],
+        ]),
+      ),
+    );
+    parts.push(
+      card("Settings", null, facts(Object.entries(settings).map(([key, value]) => [key.replaceAll("_", " "), value]))),
+    );
   }
   if (captures.length) parts.push(checkpointTable(captures));
   if (typeof experiment["text"] === "string") {
-    parts.push(card("Experiment file", `${shown(experiment["file"])} · SHA-256 ${shown(experiment["sha256"])}`, scroller("Experiment file", h("pre", {}, experiment["text"]))));
+    parts.push(
+      card(
+        "Experiment file",
+        `${shown(experiment["file"])} · SHA-256 ${shown(experiment["sha256"])}`,
+        scroller("Experiment file", h("pre", {}, experiment["text"])),
+      ),
+    );
   }
-  parts.push(card("How to cite", null, h("p", {}, "Name the version, the model, the documents and the experiment file's digest, so that others can measure the same:"), scroller("Citation", h("pre", { class: "citation" }, citation(run.blob.ropewalk, manifest, experiment, corpus)))));
-  if (run.blob.manifest !== null) parts.push(card("Manifest", null, h("details", {}, h("summary", {}, "manifest.json in full"), scroller("Manifest", h("pre", {}, JSON.stringify(run.blob.manifest, null, 1))))));
-  return { element: h("div", { class: "provenance" }, ...parts.filter((part) => part !== null)), render: () => undefined };
+  parts.push(
+    card(
+      "How to cite",
+      null,
+      h(
+        "p",
+        {},
+        "Name the version, the model, the documents and the experiment file's digest, so that others can measure the same:",
+      ),
+      scroller("Citation", h("pre", { class: "citation" }, citation(run.blob.ropewalk, manifest, experiment, corpus))),
+    ),
+  );
+  if (run.blob.manifest !== null)
+    parts.push(
+      card(
+        "Manifest",
+        null,
+        h(
+          "details",
+          {},
+          h("summary", {}, "manifest.json in full"),
+          scroller("Manifest", h("pre", {}, JSON.stringify(run.blob.manifest, null, 1))),
+        ),
+      ),
+    );
+  return {
+    element: h("div", { class: "provenance" }, ...parts.filter((part) => part !== null)),
+    render: () => undefined,
+  };
 }
 
 function checkpointTable(captures: Record<string, Json>[]): HTMLElement {
-  const columns: [string, string][] = [["label", "checkpoint"], ["phase", "phase"], ["model", "model"], ["context", "context"], ["documents", "documents"], ["tokens", "tokens"], ["dtype", "dtype"], ["device", "device"], ["weights", "weights (fingerprint)"]];
-  const rows = captures.map((capture) => h("tr", {}, ...columns.map(([key], i) => h(i === 0 ? "th" : "td", i === 0 ? { scope: "row" } : {}, key === "weights" ? shown(capture[key]).slice(0, 16) : shown(capture[key])))));
-  return card("Checkpoints as measured", null, scroller("Checkpoints as measured", h("table", { class: "numbers" }, h("thead", {}, h("tr", {}, ...columns.map(([, name]) => h("th", { scope: "col" }, name)))), h("tbody", {}, ...rows))));
+  const columns: [string, string][] = [
+    ["label", "checkpoint"],
+    ["phase", "phase"],
+    ["model", "model"],
+    ["context", "context"],
+    ["documents", "documents"],
+    ["tokens", "tokens"],
+    ["dtype", "dtype"],
+    ["device", "device"],
+    ["weights", "weights (fingerprint)"],
+  ];
+  const rows = captures.map((capture) =>
+    h(
+      "tr",
+      {},
+      ...columns.map(([key], i) =>
+        h(
+          i === 0 ? "th" : "td",
+          i === 0 ? { scope: "row" } : {},
+          key === "weights" ? shown(capture[key]).slice(0, 16) : shown(capture[key]),
+        ),
+      ),
+    ),
+  );
+  return card(
+    "Checkpoints as measured",
+    null,
+    scroller(
+      "Checkpoints as measured",
+      h(
+        "table",
+        { class: "numbers" },
+        h("thead", {}, h("tr", {}, ...columns.map(([, name]) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, ...rows),
+      ),
+    ),
+  );
 }
 
-function citation(version: string, manifest: Record<string, Json>, experiment: Record<string, Json>, corpus: Record<string, Json>): string {
+function citation(
+  version: string,
+  manifest: Record<string, Json>,
+  experiment: Record<string, Json>,
+  corpus: Record<string, Json>,
+): string {
   const lines = [
     `@misc{ropewalk_report,`,
     `  title = {Position in attention heads${manifest["name"] ? ` of ${String(manifest["name"])}` : ""}},`,

@@ -26,10 +26,14 @@ export function scrubber({ run, store }: Context): Part {
   const label = h("strong", { class: "now" });
   const phase = h("span", { class: "muted" });
   const baselines = run.baselines.map((baseline) =>
-    button(baseline.label, () => {
-      stop();
-      store.update({ at: store.state.at === baseline.index ? steps[steps.length - 1].index : baseline.index });
-    }, { class: "chip", title: "Freshly initialised weights: a baseline beside the run, not a step of it" }),
+    button(
+      baseline.label,
+      () => {
+        stop();
+        store.update({ at: store.state.at === baseline.index ? steps[steps.length - 1].index : baseline.index });
+      },
+      { class: "chip", title: "Freshly initialised weights: a baseline beside the run, not a step of it" },
+    ),
   );
 
   function start(): void {
@@ -88,9 +92,13 @@ export function scrubber({ run, store }: Context): Part {
       if (!here.baseline) slider.value = String(here.step);
       element.classList.toggle("at-baseline", here.baseline);
       label.textContent = here.label;
-      phase.textContent = here.baseline ? "baseline" : `${here.phase ? `${here.phase} · ` : ""}${here.step + 1} of ${steps.length}`;
+      phase.textContent = here.baseline
+        ? "baseline"
+        : `${here.phase ? `${here.phase} · ` : ""}${here.step + 1} of ${steps.length}`;
       slider.setAttribute("aria-valuetext", `${here.label}${here.baseline ? ", baseline" : ""}`);
-      baselines.forEach((chip, i) => chip.setAttribute("aria-pressed", String(run.baselines[i].index === store.state.at)));
+      baselines.forEach((chip, i) =>
+        chip.setAttribute("aria-pressed", String(run.baselines[i].index === store.state.at)),
+      );
     },
   };
 }

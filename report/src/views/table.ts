@@ -11,19 +11,43 @@ const PAGE = 50;
 export function table({ run, store }: Context): Part {
   let page = 0;
   let rows: Row[] = [];
-  const search = h("input", { type: "search", placeholder: "layer 12, nope, mixed …", "aria-label": "Search", oninput: () => store.update({ search: search.value }) });
-  const component = select("component", run.components.map((pc, i) => ({ value: String(i), text: `PC${pc}` })), (value) => store.update({ component: Number(value) }));
-  const scope = select("rows", [{ value: "", text: "this checkpoint" }, { value: "all", text: "every checkpoint" }], (value) => store.update({ everyCheckpoint: value === "all" }));
+  const search = h("input", {
+    type: "search",
+    placeholder: "layer 12, nope, mixed …",
+    "aria-label": "Search",
+    oninput: () => store.update({ search: search.value }),
+  });
+  const component = select(
+    "component",
+    run.components.map((pc, i) => ({ value: String(i), text: `PC${pc}` })),
+    (value) => store.update({ component: Number(value) }),
+  );
+  const scope = select(
+    "rows",
+    [
+      { value: "", text: "this checkpoint" },
+      { value: "all", text: "every checkpoint" },
+    ],
+    (value) => store.update({ everyCheckpoint: value === "all" }),
+  );
   const status = h("span", { class: "muted", role: "status" });
   const save = button("Download CSV", () => {
-    const name = fileName(run.blob.title || "ropewalk", store.state.everyCheckpoint ? "heads" : run.checkpoints[store.state.at].label, `pc${run.components[store.state.component]}`);
+    const name = fileName(
+      run.blob.title || "ropewalk",
+      store.state.everyCheckpoint ? "heads" : run.checkpoints[store.state.at].label,
+      `pc${run.components[store.state.component]}`,
+    );
     saveText(`${name}.csv`, csv(run, rows, store.state.component), "text/csv");
   });
   const headers = COLUMNS.map((column) => {
-    const sorter = button(column.name, () => {
-      const { sort, descending } = store.state;
-      store.update({ sort: column.key, descending: sort === column.key ? !descending : false });
-    }, { class: "sorter" });
+    const sorter = button(
+      column.name,
+      () => {
+        const { sort, descending } = store.state;
+        store.update({ sort: column.key, descending: sort === column.key ? !descending : false });
+      },
+      { class: "sorter" },
+    );
     return h("th", { scope: "col" }, sorter);
   });
   const body = h("tbody", {});
@@ -45,7 +69,14 @@ export function table({ run, store }: Context): Part {
         const text = column.text(run, row, pc);
         if (column.key !== "q_head") return h("td", {}, text);
         const name = `Open layer ${run.heads[row.head].layer}, head ${text}`;
-        return h("td", {}, button(text, () => store.update({ view: "explore", focus: row.head, at: row.checkpoint }), { class: "link", "aria-label": name }));
+        return h(
+          "td",
+          {},
+          button(text, () => store.update({ view: "explore", focus: row.head, at: row.checkpoint }), {
+            class: "link",
+            "aria-label": name,
+          }),
+        );
       });
       return h("tr", { class: row.head === focus ? "now" : "", "data-head": run.heads[row.head].name }, ...cells);
     });
@@ -56,9 +87,22 @@ export function table({ run, store }: Context): Part {
   }
 
   const grid = h("table", { class: "numbers heads-table" }, h("thead", {}, h("tr", {}, ...headers)), body);
-  const element = card("Table", "Filters and selection above apply; values ± standard error over documents.",
-    h("div", { class: "toolbar" }, h("label", { class: "field" }, h("span", {}, "search"), search), component.element, scope.element, h("span", { class: "spring" }), status, save),
-    scroller("Heads", grid), h("div", { class: "toolbar pager" }, previous, place, next));
+  const element = card(
+    "Table",
+    "Filters and selection above apply; values ± standard error over documents.",
+    h(
+      "div",
+      { class: "toolbar" },
+      h("label", { class: "field" }, h("span", {}, "search"), search),
+      component.element,
+      scope.element,
+      h("span", { class: "spring" }),
+      status,
+      save,
+    ),
+    scroller("Heads", grid),
+    h("div", { class: "toolbar pager" }, previous, place, next),
+  );
   return {
     element,
     render() {
@@ -66,7 +110,12 @@ export function table({ run, store }: Context): Part {
       if (search.value !== state.search) search.value = state.search;
       component.input.value = String(state.component);
       scope.input.value = state.everyCheckpoint ? "all" : "";
-      COLUMNS.forEach((column, i) => headers[i].setAttribute("aria-sort", column.key !== state.sort ? "none" : state.descending ? "descending" : "ascending"));
+      COLUMNS.forEach((column, i) =>
+        headers[i].setAttribute(
+          "aria-sort",
+          column.key !== state.sort ? "none" : state.descending ? "descending" : "ascending",
+        ),
+      );
       rows = tableRows(run, state);
       page = 0;
       status.textContent = count(rows.length, "row");

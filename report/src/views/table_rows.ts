@@ -25,30 +25,73 @@ const value = (key: "r_q" | "r_k" | "explained_variance", name: string): Column 
 });
 
 export const COLUMNS: Column[] = [
-  { key: "checkpoint", name: "checkpoint", sort: (_, r) => r.checkpoint, text: (run, r) => run.checkpoints[r.checkpoint].label },
-  { key: "layer", name: "layer", sort: (run, r) => run.heads[r.head].layer * 1e6 + run.heads[r.head].q_head, text: (run, r) => String(run.heads[r.head].layer) },
-  { key: "q_head", name: "head", sort: (run, r) => run.heads[r.head].q_head, text: (run, r) => String(run.heads[r.head].q_head) },
-  { key: "kv_head", name: "KV head", sort: (run, r) => run.heads[r.head].kv_head ?? NaN, text: (run, r) => String(run.heads[r.head].kv_head ?? "") },
-  { key: "rope", name: "RoPE", sort: (run, r) => Number(run.heads[r.head].rope ?? NaN), text: (run, r) => ({ true: "RoPE", false: "NoPE", null: "" })[String(run.heads[r.head].rope)] ?? "" },
-  { key: "class", name: "class", sort: (run, r) => run.classOf(r.checkpoint, r.head), text: (run, r) => CLASSES[run.classOf(r.checkpoint, r.head)] ?? "no class" },
+  {
+    key: "checkpoint",
+    name: "checkpoint",
+    sort: (_, r) => r.checkpoint,
+    text: (run, r) => run.checkpoints[r.checkpoint].label,
+  },
+  {
+    key: "layer",
+    name: "layer",
+    sort: (run, r) => run.heads[r.head].layer * 1e6 + run.heads[r.head].q_head,
+    text: (run, r) => String(run.heads[r.head].layer),
+  },
+  {
+    key: "q_head",
+    name: "head",
+    sort: (run, r) => run.heads[r.head].q_head,
+    text: (run, r) => String(run.heads[r.head].q_head),
+  },
+  {
+    key: "kv_head",
+    name: "KV head",
+    sort: (run, r) => run.heads[r.head].kv_head ?? NaN,
+    text: (run, r) => String(run.heads[r.head].kv_head ?? ""),
+  },
+  {
+    key: "rope",
+    name: "RoPE",
+    sort: (run, r) => Number(run.heads[r.head].rope ?? NaN),
+    text: (run, r) => ({ true: "RoPE", false: "NoPE", null: "" })[String(run.heads[r.head].rope)] ?? "",
+  },
+  {
+    key: "class",
+    name: "class",
+    sort: (run, r) => run.classOf(r.checkpoint, r.head),
+    text: (run, r) => CLASSES[run.classOf(r.checkpoint, r.head)] ?? "no class",
+  },
   value("explained_variance", "variance"),
   value("r_q", "r_q"),
   value("r_k", "r_k"),
-  { key: "pc0_stability", name: "stability", sort: (run, r) => run.headValue("pc0_stability", r.checkpoint, r.head), text: (run, r) => decimals(run.headValue("pc0_stability", r.checkpoint, r.head)) },
-  { key: "flag", name: "flag", sort: (run, r, pc) => run.flag(r.checkpoint, r.head, pc), text: (run, r, pc) => run.flag(r.checkpoint, r.head, pc).replaceAll(";", ", ") },
+  {
+    key: "pc0_stability",
+    name: "stability",
+    sort: (run, r) => run.headValue("pc0_stability", r.checkpoint, r.head),
+    text: (run, r) => decimals(run.headValue("pc0_stability", r.checkpoint, r.head)),
+  },
+  {
+    key: "flag",
+    name: "flag",
+    sort: (run, r, pc) => run.flag(r.checkpoint, r.head, pc),
+    text: (run, r, pc) => run.flag(r.checkpoint, r.head, pc).replaceAll(";", ", "),
+  },
 ];
 
 /** Rows that filters, selection and search leave, sorted; missing numbers stand last whichever way. */
 export function tableRows(run: Run, state: State): Row[] {
   const checkpoints = state.everyCheckpoint ? run.checkpoints.map((c) => c.index) : [state.at];
   // "layer 3" is one word, and means no layer 30.
-  const words = (state.search.toLowerCase().match(/(?:layer|head)\s+\d+|\S+/g) ?? []).map((word) => word.replace(/\s+(\d+)/, " $1;"));
+  const words = (state.search.toLowerCase().match(/(?:layer|head)\s+\d+|\S+/g) ?? []).map((word) =>
+    word.replace(/\s+(\d+)/, " $1;"),
+  );
   const heads = chosen(run, state);
   const rows: Row[] = [];
   for (const checkpoint of checkpoints) {
     for (const head of heads) {
       if (!run.measured(checkpoint, head, state.component)) continue;
-      if (words.length && !words.every((word) => haystack(run, checkpoint, head, state.component).includes(word))) continue;
+      if (words.length && !words.every((word) => haystack(run, checkpoint, head, state.component).includes(word)))
+        continue;
       rows.push({ checkpoint, head });
     }
   }
@@ -66,7 +109,19 @@ export function tableRows(run: Run, state: State): Row[] {
 function haystack(run: Run, checkpoint: number, head: number, component: number): string {
   const { layer, q_head, name, rope } = run.heads[head];
   const c = run.checkpoints[checkpoint];
-  return [c.label, c.phase, name, `layer ${layer};`, `head ${q_head};`, `l${layer}h${q_head}`, rope === null ? "" : rope ? "rope" : "nope", CLASSES[run.classOf(checkpoint, head)] ?? "no class", run.flag(checkpoint, head, component)].join("\n").toLowerCase();
+  return [
+    c.label,
+    c.phase,
+    name,
+    `layer ${layer};`,
+    `head ${q_head};`,
+    `l${layer}h${q_head}`,
+    rope === null ? "" : rope ? "rope" : "nope",
+    CLASSES[run.classOf(checkpoint, head)] ?? "no class",
+    run.flag(checkpoint, head, component),
+  ]
+    .join("\n")
+    .toLowerCase();
 }
 
 function field(text: string): string {
@@ -75,16 +130,31 @@ function field(text: string): string {
 
 /** The rows as qk.csv has them: the same columns, the same digits. */
 export function csv(run: Run, rows: Row[], component: number): string {
-  const header = "model,checkpoint,phase,layer,q_head,kv_head,rope,pc,explained_variance,r_q,r_k,r_q_se,r_k_se,explained_variance_se,class,pc0_stability,n_q,n_k,n_blocks,flag";
+  const header =
+    "model,checkpoint,phase,layer,q_head,kv_head,rope,pc,explained_variance,r_q,r_k,r_q_se,r_k_se,explained_variance_se,class,pc0_stability,n_q,n_k,n_blocks,flag";
   const lines = rows.map(({ checkpoint, head }) => {
     const c = run.checkpoints[checkpoint];
     const { layer, q_head, kv_head, rope } = run.heads[head];
     const number = (name: Parameters<Run["value"]>[0]) => csvNumber(run.value(name, checkpoint, head, component));
     const counts = ["n_q", "n_k", "n_blocks"].map((name) => run.count(name, checkpoint, head) ?? "");
     return [
-      field(c.model), field(c.label), field(c.phase), layer, q_head, kv_head ?? "", rope === null ? "" : Number(rope), run.components[component],
-      number("explained_variance"), number("r_q"), number("r_k"), number("r_q_se"), number("r_k_se"), number("explained_variance_se"),
-      CLASSES[run.classOf(checkpoint, head)] ?? "", csvNumber(run.headValue("pc0_stability", checkpoint, head)), ...counts,
+      field(c.model),
+      field(c.label),
+      field(c.phase),
+      layer,
+      q_head,
+      kv_head ?? "",
+      rope === null ? "" : Number(rope),
+      run.components[component],
+      number("explained_variance"),
+      number("r_q"),
+      number("r_k"),
+      number("r_q_se"),
+      number("r_k_se"),
+      number("explained_variance_se"),
+      CLASSES[run.classOf(checkpoint, head)] ?? "",
+      csvNumber(run.headValue("pc0_stability", checkpoint, head)),
+      ...counts,
       field(run.flag(checkpoint, head, component)),
     ].join(",");
   });

@@ -23,7 +23,9 @@ export function trajectories({ run, store }: Context): Part {
         return values.length ? values.reduce((a, b) => a + b, 0) / values.length : NaN;
       },
     };
-    const single = heads.slice(0, MOST_LINES).map((head) => ({ name: look, value: (checkpoint: number) => run.value(name, checkpoint, head) }));
+    const single = heads
+      .slice(0, MOST_LINES)
+      .map((head) => ({ name: look, value: (checkpoint: number) => run.value(name, checkpoint, head) }));
     return [...single, mean];
   }
 
@@ -36,14 +38,39 @@ export function trajectories({ run, store }: Context): Part {
       if (element.hidden) return;
       const heads = [...state.selected].filter((head) => passes(run, state, head));
       note.textContent = `${count(heads.length, "head")}${heads.length > MOST_LINES ? `, ${MOST_LINES} of them drawn` : ""}; thick: their mean.`;
-      const chart = (name: ColumnName, title: string, look: string, domain: [number, number], ticks: number[], rules: number[]) =>
-        h("figure", {}, h("figcaption", {}, title), timeChart(run, {
-          label: `${title} of ${count(heads.length, "selected head")} over training`,
-          domain, ticks, rules, series: lines(name, heads, look), width: Math.max(280, Math.min(480, innerWidth - 56)), height: 260, at: state.at,
-        }));
+      const chart = (
+        name: ColumnName,
+        title: string,
+        look: string,
+        domain: [number, number],
+        ticks: number[],
+        rules: number[],
+      ) =>
+        h(
+          "figure",
+          {},
+          h("figcaption", {}, title),
+          timeChart(run, {
+            label: `${title} of ${count(heads.length, "selected head")} over training`,
+            domain,
+            ticks,
+            rules,
+            series: lines(name, heads, look),
+            width: Math.max(280, Math.min(480, innerWidth - 56)),
+            height: 260,
+            at: state.at,
+          }),
+        );
       charts.replaceChildren(
         chart("r_q", "r_q (queries)", "queries", [-0.05, 1.05], [0, 0.5, 1], [run.low, run.high]),
-        chart("r_k", "r_k (keys)", "keys", [-1.05, 1.05], [-1, -0.5, 0, 0.5, 1], [-run.high, -run.low, run.low, run.high]),
+        chart(
+          "r_k",
+          "r_k (keys)",
+          "keys",
+          [-1.05, 1.05],
+          [-1, -0.5, 0, 0.5, 1],
+          [-run.high, -run.low, run.low, run.high],
+        ),
       );
     },
   };
