@@ -16,6 +16,7 @@ export function filters({ run, store }: Context): Part {
       onchange: () => {
         const value = Math.min(Math.max(Math.round(Number(input.value)) || 0, 0), run.lastLayer);
         const [low, high] = store.state.layers;
+        input.value = String(value);
         store.update({ layers: place === 0 ? [value, Math.max(value, high)] : [Math.min(low, value), value] });
       },
     });
@@ -69,8 +70,9 @@ export function filters({ run, store }: Context): Part {
     element,
     render() {
       const { state } = store;
-      low.value = String(state.layers[0]);
-      high.value = String(state.layers[1]);
+      // Not under the reader's fingers.
+      if (document.activeElement !== low) low.value = String(state.layers[0]);
+      if (document.activeElement !== high) high.value = String(state.layers[1]);
       const counts = CLASSES.map(() => 0);
       let passing = 0;
       for (const head of run.heads) {

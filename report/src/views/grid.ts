@@ -48,7 +48,7 @@ export function grid(context: Context): Part {
       role: "grid",
       "aria-label": "Heads, a row a layer",
       "aria-multiselectable": "true",
-      style: `--columns:${width}`,
+      style: `--columns:${width};--rows:${layers.length}`,
     },
     ...rows,
   );

@@ -87,7 +87,7 @@ export function provenance({ run, summary }: Context): Part {
       card(
         "Experiment file",
         `${shown(experiment["file"])} · SHA-256 ${shown(experiment["sha256"])}`,
-        scroller("Experiment file", h("pre", {}, experiment["text"])),
+        scroller("Text of the experiment file", h("pre", {}, experiment["text"])),
       ),
     );
   }
@@ -112,7 +112,7 @@ export function provenance({ run, summary }: Context): Part {
           "details",
           {},
           h("summary", {}, "manifest.json in full"),
-          scroller("Manifest", h("pre", {}, JSON.stringify(run.blob.manifest, null, 1))),
+          scroller("Text of the manifest", h("pre", {}, JSON.stringify(run.blob.manifest, null, 1))),
         ),
       ),
     );
@@ -150,8 +150,7 @@ function checkpointTable(captures: Record<string, Json>[]): HTMLElement {
   return card(
     "Checkpoints as measured",
     null,
-    scroller(
-      "Checkpoints as measured",
+    scroller("Table of checkpoints as measured",
       h(
         "table",
         { class: "numbers" },
