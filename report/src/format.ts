@@ -8,12 +8,18 @@ export function decimals(value: number | null | undefined, digits = 3): string {
   return /^-0(\.0*)?$/.test(text) ? text.slice(1) : `−${text.slice(1)}`;
 }
 
+/** A standard error; one that rounding would take away is said to be smaller than the last digit. */
+export function errorText(se: number, digits = 3): string {
+  const text = decimals(se, digits);
+  return se > 0 && Number(text) === 0 ? `<${(10 ** -digits).toFixed(digits)}` : text;
+}
+
 /** "0.812 ± 0.004"; the error is left out where it is not known. */
 export function withError(value: number | null | undefined, se: number | null | undefined, digits = 3): string {
   const text = decimals(value, digits);
   return text === DASH || se === null || se === undefined || Number.isNaN(se)
     ? text
-    : `${text} ± ${decimals(se, digits)}`;
+    : `${text} ± ${errorText(se, digits)}`;
 }
 
 /** "+0.031", "−0.002" */

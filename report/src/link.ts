@@ -18,7 +18,14 @@ export function writeFragment(run: Run, state: State): string {
   if (state.quantity !== start.quantity) out.set("colour", state.quantity);
   if (state.trails !== start.trails) out.set("trails", state.trails);
   if (state.focus !== null) out.set("head", headKey(run, state.focus));
-  if (state.selected.size) out.set("heads", [...state.selected].map((head) => headKey(run, head)).join("_"));
+  if (state.selected.size)
+    out.set(
+      "heads",
+      [...state.selected]
+        .sort((a, b) => a - b)
+        .map((head) => headKey(run, head))
+        .join("_"),
+    );
   if (state.layers.join() !== start.layers.join()) out.set("layers", state.layers.join("-"));
   if (state.classes.size !== CLASSES.length) out.set("classes", [...state.classes].map((c) => CLASSES[c]).join("_"));
   if (state.rope !== start.rope) out.set("rope", state.rope);

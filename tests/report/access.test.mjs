@@ -25,7 +25,9 @@ for (const [name, options] of Object.entries({ light: {}, dark: { colorScheme: "
     for (const view of VIEWS) {
       await page.evaluate((to) => (location.hash = to), view);
       await settled(page);
-      const { violations } = await page.evaluate(() => globalThis.axe.run({ exclude: [".figure-canvas svg"] }, { resultTypes: ["violations"] }));
+      const { violations } = await page.evaluate(() =>
+        globalThis.axe.run({ exclude: [".figure-canvas svg"] }, { resultTypes: ["violations"] }),
+      );
       const found = violations.map(
         ({ id, nodes }) =>
           `${id}: ${nodes

@@ -88,7 +88,13 @@ export function shown(value, digits = 3) {
   return text.startsWith("-") ? (Number(text) === 0 ? text.slice(1) : `−${text.slice(1)}`) : text;
 }
 
+/** A standard error; one that rounding takes away is said to be smaller than the last digit. */
+export function error(se, digits = 3) {
+  const text = shown(se, digits);
+  return Number(se) > 0 && Number(text) === 0 ? `<${(10 ** -digits).toFixed(digits)}` : text;
+}
+
 export function withError(value, se, digits = 3) {
   const text = shown(value, digits);
-  return text === "–" || se === "" || se === null ? text : `${text} ± ${shown(se, digits)}`;
+  return text === "–" || se === "" || se === null ? text : `${text} ± ${error(se, digits)}`;
 }

@@ -14,8 +14,10 @@ const pc0 = (label) => table.filter((row) => row.checkpoint === label && row.pc 
 const onlySelected = (page) =>
   page.$$eval(".cell.selected", (cells) => cells.map((cell) => cell.getAttribute("aria-label").split(":")[0]).sort());
 const names = (rows) => rows.map((row) => `Layer ${row.layer}, head ${row.q_head}`).sort();
-const fragment = async (page) => {
-  await page.waitForTimeout(200);
+/** The address once it says so: it is written a moment after the state changed. */
+const fragment = async (page, key, value) => {
+  const says = ([name, wanted]) => new URLSearchParams(location.hash.slice(1)).get(name) === wanted;
+  await page.waitForFunction(says, [key, value], { timeout: 5000 });
   return new URLSearchParams(new URL(page.url()).hash.slice(1));
 };
 /** Where a number pair stands on the screen. */
@@ -51,7 +53,7 @@ test("the slider moves the run, by mouse and by keyboard, on axes that stay", as
   assert.equal(await page.innerText(".where .now"), "s10000");
   assert.deepEqual(await places(page), before);
   assert.equal(await ticks(), axes);
-  assert.equal((await fragment(page)).get("at"), null);
+  await fragment(page, "at", null);
   assert.deepEqual(noted.errors, []);
   await close();
 });
@@ -85,7 +87,7 @@ test("a baseline is beside the run, not a step of it", async () => {
   await page.click(".baselines button");
   await settled(page);
   assert.match(await page.innerText(".where"), /init\s+baseline/);
-  assert.equal((await fragment(page)).get("at"), "init");
+  await fragment(page, "at", "init");
   await close();
 });
 
@@ -106,8 +108,7 @@ test("brushing selects in the grid, the trajectories and the table", async () =>
     await page.innerText("section[aria-label='Selected heads over training'] .note"),
     new RegExp(`^${inside.length} heads`),
   );
-  const keys = (await fragment(page)).get("heads").split("_");
-  assert.deepEqual(keys.sort(), inside.map((row) => `${row.layer}.${row.q_head}`).sort());
+  await fragment(page, "heads", inside.map((row) => `${row.layer}.${row.q_head}`).join("_"));
   await page.click("nav >> text=Table");
   await settled(page);
   assert.equal(await page.innerText(".toolbar [role=status]"), `${inside.length} rows`);
@@ -158,7 +159,7 @@ test("a click opens a head with qk.csv's numbers, components, history and siblin
   assert.equal(await page.locator(".head-detail .card >> nth=0 >> .series.queries .error").count(), 11);
   await page.click('.sibling:has-text("head 1")');
   await settled(page);
-  assert.equal((await fragment(page)).get("head"), "5.1");
+  await fragment(page, "head", "5.1");
   // The portrait answers clicks too.
   const target = pc0("s5000").find((row) => row.layer === "7" && row.q_head === "2");
   await page.evaluate(() => scrollTo(0, 0));
@@ -234,7 +235,7 @@ test("a link brings back view, checkpoint, selection and filters", async () => {
   assert.equal(await page.getByLabel("since", { exact: true }).locator("option:checked").innerText(), "s2000");
   const given = Object.fromEntries(new URLSearchParams(link.slice(1)));
   await page.click('.sibling:has-text("head 3")');
-  const now = Object.fromEntries(await fragment(page));
+  const now = Object.fromEntries(await fragment(page, "head", "4.3"));
   const sorted = (text) => text.split("_").sort().join("_");
   assert.equal(sorted(now.classes), sorted(given.classes));
   assert.deepEqual({ ...now, classes: "" }, { ...given, classes: "", head: "4.3" });

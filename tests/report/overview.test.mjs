@@ -1,7 +1,7 @@
 // The overview: every number against summary.json, figures, downloads, themes.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { downloaded, launch, open, readSummary, report, shown, withError } from "./browser.mjs";
+import { downloaded, error, launch, open, readSummary, report, shown, withError } from "./browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -53,12 +53,12 @@ test("changes are summary.json's, real or within noise", async () => {
     const signed = (value, digits) => (Number(value.toFixed(digits)) > 0 ? "+" : "") + shown(value, digits);
     STATISTICS.forEach((key, j) => {
       const { value, se, real } = difference[key];
-      assert.equal(found[j], `${signed(value, 3)} ± ${shown(se)} ${real ? "real" : "within noise"}`);
+      assert.equal(found[j], `${signed(value, 3)} ± ${error(se)} ${real ? "real" : "within noise"}`);
     });
     const share = difference.taxonomy["position-dominated"];
     assert.equal(
       found[4],
-      `${signed(100 * share.value, 1)} ± ${shown(100 * share.se, 1)} % ${share.real ? "real" : "within noise"}`,
+      `${signed(100 * share.value, 1)} ± ${error(100 * share.se, 1)} % ${share.real ? "real" : "within noise"}`,
     );
     assert.deepEqual(found.slice(5), [String(difference.heads_r_q.length), String(difference.heads_r_k.length)]);
   }

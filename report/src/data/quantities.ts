@@ -56,8 +56,8 @@ export const QUANTITIES: Quantity[] = [
   },
 ];
 
-/** The same as a difference from another checkpoint. */
-const CHANGES = ["r_q", "abs_r_k", "r_k", "explained_variance"];
+/** The same as a difference from another checkpoint, and how large a change has the strongest colour. */
+const CHANGES: Record<string, number> = { r_q: 0.5, abs_r_k: 0.5, r_k: 1, explained_variance: 0.25 };
 
 export interface Coloring {
   name: string;
@@ -72,7 +72,7 @@ export interface Coloring {
 
 export function colorOptions(): { key: string; name: string }[] {
   const plain = QUANTITIES.map(({ key, name }) => ({ key, name }));
-  const changes = QUANTITIES.filter((q) => CHANGES.includes(q.key)).map(({ key, name }) => ({
+  const changes = QUANTITIES.filter((q) => q.key in CHANGES).map(({ key, name }) => ({
     key: `change_${key}`,
     name: `change of ${name} since …`,
   }));
@@ -110,7 +110,8 @@ export function coloring(run: Run, state: State): Coloring {
       ramp: colours.classes,
     };
   }
-  const domain: [number, number] = change ? [-0.5, 0.5] : quantity.domain;
+  const limit = CHANGES[key] ?? 0.5;
+  const domain: [number, number] = change ? [-limit, limit] : quantity.domain;
   const value = (head: number) =>
     quantity.value(run, state.at, head) - (change ? quantity.value(run, state.since, head) : 0);
   const colourRamp = change ? colours.diverging : quantity.ramp(colours);

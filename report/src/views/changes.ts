@@ -3,7 +3,7 @@ import type { Change, Difference, HeadChange } from "../data/blob";
 import { CLASSES } from "../data/classes";
 import { change, STATISTICS } from "../data/summary";
 import { h } from "../dom";
-import { DASH, decimals, signed } from "../format";
+import { DASH, errorText, signed } from "../format";
 import { button, card, scroller } from "../widgets";
 
 /** What changed between checkpoints, and whether it is more than chance of which documents were read. */
@@ -17,7 +17,7 @@ export function changes({ run, summary, store }: Context): HTMLElement | null {
   const cell = (found: Change, asPercent: boolean) => {
     if (found.value === null) return h("td", { class: "muted" }, DASH);
     const value = asPercent ? signed(100 * found.value, 1) : signed(found.value);
-    const se = found.se === null ? "" : ` ± ${asPercent ? decimals(100 * found.se, 1) : decimals(found.se)}`;
+    const se = found.se === null ? "" : ` ± ${asPercent ? errorText(100 * found.se, 1) : errorText(found.se)}`;
     const verdict = found.real === null || found.real === undefined ? "" : found.real ? "real" : "within noise";
     const look = verdict === "real" ? (found.value > 0 ? "real up" : "real down") : "noise";
     return h(

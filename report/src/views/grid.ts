@@ -149,7 +149,7 @@ export function grid(context: Context): Part {
       return;
     }
     const [low, high] = colours.domain;
-    const digits = high - low < 0.5 ? 2 : 1;
+    const digits = high - low <= 0.5 ? 2 : 1;
     const edge = colours.isChange || colours.name.startsWith("standard") ? ["≤ ", "≥ "] : ["", ""];
     legend.replaceChildren(
       h("span", {}, (low < 0 ? edge[0] : "") + decimals(low, digits)),

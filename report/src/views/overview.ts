@@ -5,7 +5,7 @@ import { CLASSES } from "../data/classes";
 import type { Checkpoint } from "../data/run";
 import { STATISTICS } from "../data/summary";
 import { h } from "../dom";
-import { count, decimals, percent, withError } from "../format";
+import { count, decimals, errorText, percent, withError } from "../format";
 import { card, scroller } from "../widgets";
 import { changes } from "./changes";
 import { figures } from "./figures";
@@ -21,7 +21,7 @@ export function overview(context: Context): Part {
       if (!share) return withError(value, se);
       return value === null
         ? percent(value)
-        : `${decimals(100 * value, 1)}${se === null ? "" : ` ± ${decimals(100 * se, 1)}`} %`;
+        : `${decimals(100 * value, 1)}${se === null ? "" : ` ± ${errorText(100 * se, 1)}`} %`;
     };
     const now = leaf(last);
     const [value, ...rest] = text(now).split(" ± ");
@@ -125,7 +125,7 @@ function checkpoints({ run, summary }: Context): HTMLElement {
           {},
           value === null
             ? percent(null)
-            : `${decimals(100 * value, 1)}${se === null ? "" : ` ± ${decimals(100 * se, 1)}`}`,
+            : `${decimals(100 * value, 1)}${se === null ? "" : ` ± ${errorText(100 * se, 1)}`}`,
         ),
       ),
     );

@@ -150,7 +150,8 @@ function checkpointTable(captures: Record<string, Json>[]): HTMLElement {
   return card(
     "Checkpoints as measured",
     null,
-    scroller("Table of checkpoints as measured",
+    scroller(
+      "Table of checkpoints as measured",
       h(
         "table",
         { class: "numbers" },
