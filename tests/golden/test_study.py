@@ -1,5 +1,6 @@
 """`ropewalk run`: results, resuming, what a change invalidates, mistakes in experiment files."""
 
+import hashlib
 import json
 import random
 import re
@@ -133,6 +134,21 @@ def test_threads_hardly_matter(study, finished, tmp_path):
     for name in ("r_q", "r_k"):
         assert np.abs(one[name] - three[name])[apart].max() <= 1e-5
     assert apart.sum() > 100
+
+
+def test_report(study, finished):
+    """The page is written once, and again where it is gone or its tables changed."""
+    page = finished / "report.html"
+    if not page.exists():
+        pytest.skip("built without the report")
+    stated = json.loads((finished / "manifest.json").read_text())["report"]
+    assert stated["report.html"] == hashlib.sha256(page.read_bytes()).hexdigest()
+    before, when = page.read_bytes(), page.stat().st_mtime_ns
+    again = study.run(study.write(), finished)
+    assert again.stdout.splitlines()[-1].split() == ["report", str(page)] and page.stat().st_mtime_ns == when
+    page.unlink()
+    assert study.run(study.write(), finished).code == 0
+    assert page.read_bytes() == before
 
 
 def test_manifest(study, finished):
