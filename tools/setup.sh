@@ -71,9 +71,11 @@ install_node_packages() {
     return 0
   fi
   say "installing report/package-lock.json into report/node_modules"
-  # Node from .venv has no npm beside it: its own lies in its library folder.
+  # Beside Node from PyPI stands an npm that does not find its own files; the one in the library folder does.
   local npm=(npm)
-  if [ ! -x "$node/npm" ]; then npm=("$node/node" "$node/../lib/node_modules/npm/bin/npm-cli.js"); fi
+  if [ -e "$node/../lib/node_modules/npm/bin/npm-cli.js" ]; then
+    npm=("$node/node" "$node/../lib/node_modules/npm/bin/npm-cli.js")
+  fi
   (cd report && PATH="$node:$PATH" "${npm[@]}" ci --no-fund --no-audit --loglevel=error >/dev/null)
   touch "$done_file"
 }
