@@ -1,8 +1,8 @@
 #include "ropewalk/analysis/analyze_vectors.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
-#include <regex>
 #include <set>
 #include <unordered_map>
 
@@ -48,10 +48,16 @@ FolderFacts read_own_facts(const fs::path& file) {
 // The published captures state their head counts in the text of README.md.
 FolderFacts read_published_facts(const fs::path& file) {
   const std::string text = read_text_file(file, int64_t{16} << 20);
-  const auto find = [&](const std::string& key) -> int64_t {
-    std::smatch match;
-    const std::regex pattern(key + R"([`"'*\s:|=]*(\d{1,9}))");
-    return std::regex_search(text, match, pattern) ? std::stoll(match[1]) : 0;
+  // The number after a key, with only marks of a list, table or setting between them.
+  const auto find = [&](std::string_view key) -> int64_t {
+    for (size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
+      const size_t begin = text.find_first_not_of("`\"'*:|= \t\r\n", at + key.size());
+      if (begin == text.npos) break;
+      int64_t number = 0;
+      const auto read = std::from_chars(text.data() + begin, text.data() + text.size(), number);
+      if (read.ec == std::errc() && number > 0) return number;
+    }
+    return 0;
   };
   const int64_t queries = find("head_sampling_num_query_heads");
   const int64_t keys = find("head_sampling_num_key_heads");
