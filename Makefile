@@ -37,7 +37,7 @@ sanitize: setup
 bench: build
 	@tools/setup.sh real
 	@cmake --preset release -DROPEWALK_BENCHMARKS=ON
-	@cmake --build build --target coverage moments_cost
+	@cmake --build build --target coverage forward
 	@.venv/bin/python tools/make_smollm2.py
 	@for script in end_to_end moments_cost sampling_noise coverage report; do .venv/bin/python benchmarks/$$script.py || exit 1; done
 

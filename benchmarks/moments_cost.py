@@ -17,7 +17,7 @@ import engine  # noqa: E402
 
 model = Path(sys.argv[1]) if len(sys.argv) > 1 else machine.SMOLLM2
 tokens, repeats = 4096, 10
-done = subprocess.run([machine.BUILD / "benchmarks" / "moments_cost", model, str(tokens), str(repeats)],
+done = subprocess.run([machine.BUILD / "benchmarks" / "forward", model, str(tokens), str(repeats), "1", "cpu", "float32"],
                       stdout=subprocess.PIPE, text=True, check=True)  # fmt: skip
 times = json.loads(done.stdout)
 ratios = [w / wo for w, wo in zip(times["with"], times["without"])]

@@ -37,6 +37,14 @@ if(NOT TARGET TorchWheel::torch)
   # libtorch.so itself holds nothing; torch_cpu and c10 are what a CPU program calls.
   target_link_libraries(TorchWheel::torch INTERFACE
     ${_torch_lib}/libtorch_cpu.so ${_torch_lib}/libc10.so)
+  # at::parallel_for is compiled into whoever calls it, and runs on one thread without -fopenmp. The wheel brings
+  # the OpenMP library that torch itself uses; a second one would keep threads of its own.
+  target_compile_options(TorchWheel::headers INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+  file(GLOB _torch_gomp ${_torch_lib}/libgomp*.so*)
+  if(NOT _torch_gomp)
+    set(_torch_gomp -fopenmp)
+  endif()
+  target_link_libraries(TorchWheel::torch INTERFACE ${_torch_gomp})
   if(TorchWheel_HAS_CUDA)
     # Registers the CUDA kernels at start; --no-as-needed because no symbol of it is named.
     target_link_libraries(TorchWheel::torch INTERFACE

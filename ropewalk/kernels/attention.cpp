@@ -9,13 +9,34 @@ namespace {
 // never [T, T].
 constexpr int64_t kWindowBlock = 1024;
 
-// Without its own name for grouped queries, sdpa's fused CPU kernel wants as many KV heads as query
-// heads.
-at::Tensor repeat_heads(const at::Tensor& x, int64_t groups) {
-  if (groups == 1) return x;
-  return x.unsqueeze(1)
-      .expand({x.size(0), groups, x.size(1), x.size(2)})
-      .reshape({x.size(0) * groups, x.size(1), x.size(2)});
+// As many KV heads as query heads, without copies: [n_kv_heads, groups, T, d_head], where sdpa
+// takes KV heads for a batch.
+at::Tensor shared_heads(const at::Tensor& x, int64_t groups) {
+  return x.unsqueeze(1).expand({x.size(0), groups, x.size(1), x.size(2)});
+}
+
+// cuDNN's kernel knows grouped queries and is the fastest on data-centre GPUs.
+bool suits_cudnn(const at::Tensor& q) {
+  return q.is_cuda() && q.scalar_type() == at::kBFloat16 && q.size(2) % 8 == 0 &&
+         q.size(2) <= 128 && at::globalContext().userEnabledCuDNNSDP() &&
+         at::globalContext().userEnabledCuDNN();
+}
+
+// cuDNN prepares itself once for each length, which takes longer than most documents, so lengths
+// are rounded up; what causal attention gives for a token does not depend on those after it.
+constexpr int64_t kLengthStep = 256;
+
+at::Tensor cudnn_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           double scale) {
+  const int64_t tokens = q.size(1);
+  const int64_t missing = (kLengthStep - tokens % kLengthStep) % kLengthStep;
+  const auto padded = [&](const at::Tensor& x) {
+    return (missing == 0 ? x : at::constant_pad_nd(x, {0, 0, 0, missing})).unsqueeze(0);
+  };
+  const at::Tensor out = std::get<0>(at::_scaled_dot_product_cudnn_attention(
+      padded(q), padded(k), padded(v), {}, /*compute_log_sumexp=*/false, 0.0,
+      /*is_causal=*/true, /*return_debug_mask=*/false, scale));
+  return out.squeeze(0).slice(1, 0, tokens);
 }
 
 }  // namespace
@@ -26,15 +47,19 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
   const int64_t tokens = q.size(1);
   const int64_t d_head = q.size(2);
   const int64_t groups = heads / k.size(0);
-  const at::Tensor keys = repeat_heads(k, groups).unsqueeze(0);
-  const at::Tensor values = repeat_heads(v, groups).unsqueeze(0);
-  const at::Tensor queries = q.unsqueeze(0);
-  if (!window || *window >= tokens) {
+  const bool whole = !window || *window >= tokens;
+  if (whole && suits_cudnn(q)) {
+    return cudnn_attention(q, k, v, scale).transpose(0, 1).unflatten(1, {k.size(0), groups});
+  }
+  const at::Tensor queries = q.view({k.size(0), groups, tokens, d_head});
+  const at::Tensor keys = shared_heads(k, groups);
+  const at::Tensor values = shared_heads(v, groups);
+  if (whole) {
     const at::Tensor out =
         at::scaled_dot_product_attention(queries, keys, values, {}, 0.0, /*is_causal=*/true, scale);
-    return out.squeeze(0).transpose(0, 1).reshape({tokens, heads * d_head});
+    return out.permute({2, 0, 1, 3});
   }
-  at::Tensor result = at::empty({tokens, heads, d_head}, q.options());
+  at::Tensor result = at::empty({tokens, k.size(0), groups, d_head}, q.options());
   for (int64_t begin = 0; begin < tokens; begin += kWindowBlock) {
     const int64_t end = std::min(begin + kWindowBlock, tokens);
     const int64_t first_key = std::max<int64_t>(0, begin - *window + 1);
@@ -45,16 +70,14 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
     const at::Tensor out = at::scaled_dot_product_attention(
         queries.slice(2, begin, end), keys.slice(2, first_key, end),
         values.slice(2, first_key, end), mask, 0.0, /*is_causal=*/false, scale);
-    result.slice(0, begin, end).copy_(out.squeeze(0).transpose(0, 1));
+    result.slice(0, begin, end).copy_(out.permute({2, 0, 1, 3}));
   }
-  return result.view({tokens, heads * d_head});
+  return result;
 }
 
-int64_t causal_attention_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens,
-                                   int64_t d_head, int64_t element_size,
-                                   std::optional<int64_t> window) {
-  int64_t bytes = n_q_heads * tokens * d_head * element_size;  // output before its transposition
-  if (n_kv_heads != n_q_heads) bytes += 2 * n_q_heads * tokens * d_head * element_size;
+int64_t causal_attention_workspace(int64_t n_q_heads, int64_t tokens, int64_t d_head,
+                                   int64_t element_size, std::optional<int64_t> window) {
+  int64_t bytes = n_q_heads * tokens * d_head * element_size / 4;  // what its threads hold
   if (window && *window < tokens) {
     bytes += kWindowBlock * (kWindowBlock + *window) * static_cast<int64_t>(2 * sizeof(int64_t));
   }

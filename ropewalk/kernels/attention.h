@@ -11,13 +11,12 @@ namespace ropewalk {
 //   q [n_q_heads, T, d_head], k and v [n_kv_heads, T, d_head]; query head h reads KV head
 //   h / (n_q_heads / n_kv_heads).
 //   window: a token sees itself and the window - 1 tokens before it; nothing: all before it.
-// Returns [T, n_q_heads * d_head].
+// Returns [T, n_kv_heads, n_q_heads / n_kv_heads, d_head], in the layout that costs no copy.
 at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             double scale, std::optional<int64_t> window);
 
 // Bytes beyond its inputs and output that causal_attention may hold at once.
-int64_t causal_attention_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens,
-                                   int64_t d_head, int64_t element_size,
-                                   std::optional<int64_t> window);
+int64_t causal_attention_workspace(int64_t n_q_heads, int64_t tokens, int64_t d_head,
+                                   int64_t element_size, std::optional<int64_t> window);
 
 }  // namespace ropewalk

@@ -1,16 +1,55 @@
 #include "ropewalk/kernels/elementwise.h"
 
+#include <algorithm>
+
 #include "ropewalk/base/error.h"
+#include "ropewalk/kernels/gpu.h"
 
 namespace ropewalk {
+namespace {
+
+// Rows a thread takes at a time: enough to be worth waking it.
+int64_t grain(int64_t width) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, width)); }
+
+template <typename Pass>
+void run_on_cpu(const Pass& pass, int64_t width) {
+  at::parallel_for(0, pass.x.count(), grain(width),
+                   [&](int64_t begin, int64_t end) { cpu::run(pass, begin, end); });
+}
+
+// [.., .., d] with the last dimension dense, as rows.
+Rows rows_of(const at::Tensor& x) {
+  const auto size = [&](int64_t from_end) {
+    return x.dim() > from_end ? x.size(-1 - from_end) : 1;
+  };
+  const auto stride = [&](int64_t from_end) {
+    return x.dim() > from_end ? x.stride(-1 - from_end) : 0;
+  };
+  return {x.data_ptr(), size(2), size(1), stride(2), stride(1)};
+}
+
+at::Tensor with_dense_rows(const at::Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); }
+
+}  // namespace
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps,
                     bool weight_plus_one) {
-  at::Tensor scale = weight.to(at::kFloat);
-  if (weight_plus_one) scale = scale + 1.0;
-  const at::Tensor wide = x.to(at::kFloat);
-  const at::Tensor inverse = wide.square().mean(-1, /*keepdim=*/true).add_(eps).rsqrt_();
-  return (wide * inverse).mul_(scale).to(x.scalar_type());
+  const at::Tensor source = with_dense_rows(x);
+  at::Tensor out = at::empty(x.sizes(), x.options());
+  NormPass pass;
+  pass.type = number_type(x);
+  pass.x = rows_of(source);
+  pass.width = x.size(-1);
+  pass.weight = weight.const_data_ptr();
+  pass.out = out.data_ptr();
+  pass.eps = static_cast<float>(eps);
+  pass.weight_plus_one = weight_plus_one;
+  if (x.is_cuda()) {
+    cuda::run(pass, current_stream(x));
+  } else {
+    run_on_cpu(pass, pass.width);
+  }
+  return out;
 }
 
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -18,20 +57,40 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
   return at::layer_norm(x, {x.size(-1)}, weight, bias, eps);
 }
 
-at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
-                  bool interleaved) {
-  const int64_t pairs = cos.size(1);
-  at::Tensor result = at::empty(x.sizes(), x.options());
-  const auto half = [&](const at::Tensor& tensor, int64_t which) {
-    return interleaved ? tensor.slice(2, which, 2 * pairs, 2)
-                       : tensor.slice(2, which * pairs, (which + 1) * pairs);
+void rotate_(const at::Tensor& q, const at::Tensor& k, const at::Tensor& cos, const at::Tensor& sin,
+             bool interleaved) {
+  const auto pass_of = [&](const at::Tensor& x) {
+    TurnPass pass;
+    pass.type = number_type(x);
+    pass.x = rows_of(x);
+    pass.cos = cos.const_data_ptr<float>();
+    pass.sin = sin.const_data_ptr<float>();
+    pass.pairs = cos.size(1);
+    pass.interleaved = interleaved;
+    return pass;
   };
-  const at::Tensor first = half(x, 0).to(at::kFloat);
-  const at::Tensor second = half(x, 1).to(at::kFloat);
-  half(result, 0).copy_((first * cos).sub_(second * sin));
-  half(result, 1).copy_((second * cos).add_(first * sin));
-  if (2 * pairs < x.size(2)) result.slice(2, 2 * pairs).copy_(x.slice(2, 2 * pairs));
-  return result;
+  const TurnPass first = pass_of(q);
+  const TurnPass second = pass_of(k);
+  if (q.is_cuda()) {
+    cuda::run(first, second, current_stream(q));
+  } else {
+    run_on_cpu(first, q.size(-1));
+    run_on_cpu(second, k.size(-1));
+  }
+}
+
+at::Tensor gate_(const at::Tensor& x, Activation activation) {
+  GatePass pass;
+  pass.type = number_type(x);
+  pass.x = {x.data_ptr(), x.size(0), 1, x.stride(0), 0};
+  pass.width = x.size(1) / 2;
+  pass.activation = activation;
+  if (x.is_cuda()) {
+    cuda::run(pass, current_stream(x));
+  } else {
+    run_on_cpu(pass, pass.width);
+  }
+  return x.slice(1, 0, pass.width);
 }
 
 at::Tensor activate(at::Tensor x, Activation activation) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ropewalk/kernels/passes.h"
 #include "ropewalk/kernels/torch.h"
 
 namespace ropewalk {
@@ -7,7 +8,8 @@ namespace ropewalk {
 // The element-wise parts of a transformer layer. x is [..., d]; statistics are taken in float32
 // whatever the dtype, and the result is rounded to x's dtype once.
 
-// x / rms(x) * weight; or * (1 + weight) where `weight_plus_one` (Gemma).
+// x / rms(x) * weight; or * (1 + weight) where `weight_plus_one` (Gemma). x has up to three
+// dimensions.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps,
                     bool weight_plus_one);
 
@@ -15,13 +17,15 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps,
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                       double eps);
 
-// Rotates pairs of the first 2 * cos.size(1) dimensions of x [heads, T, d_head] by the angles whose
-// cos and sin are [T, pairs] float32. A pair is (i, i + pairs), or (2i, 2i + 1) where
-// `interleaved`.
-at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
-                  bool interleaved);
+// Rotates pairs of the first 2 * cos.size(1) dimensions of q and k, [heads, T, d_head] each, in
+// place, by the angles whose cos and sin are [T, pairs] float32. A pair is (i, i + pairs), or
+// (2i, 2i + 1) where `interleaved`.
+void rotate_(const at::Tensor& q, const at::Tensor& k, const at::Tensor& cos, const at::Tensor& sin,
+             bool interleaved);
 
-enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared, xielu };
+// activation(x[:, :half]) * x[:, half:], which replaces the first half of x [T, 2 * half]; returns
+// that half.
+at::Tensor gate_(const at::Tensor& x, Activation activation);
 
 // x is overwritten where that saves memory.
 at::Tensor activate(at::Tensor x, Activation activation);

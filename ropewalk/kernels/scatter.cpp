@@ -80,4 +80,12 @@ Scatter document_scatter(const at::Tensor& x) {
   return result;
 }
 
+int64_t document_scatter_workspace(int64_t heads, int64_t tokens, int64_t d) {
+  const int64_t chunks = (tokens + kChunk - 1) / kChunk;
+  constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
+  constexpr auto kDouble = static_cast<int64_t>(sizeof(double));
+  // Chunks; their sum, its corrections and the result.
+  return heads * d * d * (chunks * kSingle + 5 * kDouble);
+}
+
 }  // namespace ropewalk

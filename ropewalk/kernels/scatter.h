@@ -19,4 +19,24 @@ struct Scatter {
 // LeVeque 1983), so that a mean far larger than the spread costs no digits.
 Scatter document_scatter(const at::Tensor& x);
 
+// Bytes document_scatter may hold at once, its result included.
+int64_t document_scatter_workspace(int64_t heads, int64_t tokens, int64_t d);
+
+// The same on a GPU, joined to what a block of documents holds, without waiting for the GPU.
+struct GpuStreams {
+  at::Tensor heads;     // [streams] int32
+  at::Tensor mean;      // [streams, d] float64, of the block
+  at::Tensor position;  // [streams, d]
+  at::Tensor products;  // [streams, d (d + 1) / 2]
+};
+struct GpuDocument {
+  int64_t index = 0;
+  double block_tokens = 0;         // that the block holds before
+  double block_position_mean = 0;  // of those
+};
+// q and k are [heads, T, d]. `bad` [streams of queries, then of keys] int64 becomes the lowest
+// index of a document whose moments are not finite.
+void join_on_gpu(const at::Tensor& q, const GpuStreams& queries, const at::Tensor& k,
+                 const GpuStreams& keys, const GpuDocument& document, const at::Tensor& bad);
+
 }  // namespace ropewalk

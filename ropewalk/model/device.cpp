@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/kernels/passes.h"
 
 namespace ropewalk {
 namespace {
@@ -28,15 +29,17 @@ bool cpu_multiplies_bfloat16() {
 
 at::Device parse_device(const std::string& name) {
   if (name == "cpu") return at::Device(at::kCPU);
-  if (name == "auto") return at::Device(at::hasCUDA() ? at::kCUDA : at::kCPU);
+  const bool gpu = cuda::available() && at::hasCUDA();
+  if (name == "auto") return gpu ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
   if (name == "cuda" || name.starts_with("cuda:")) {
-    if (!at::hasCUDA()) {
+    if (!gpu) {
       throw SystemError(
-          "--device {}: no CUDA device here, or torch was built without CUDA; use --device cpu",
+          "--device {}: no CUDA device here, or this program was built without CUDA; use --device "
+          "cpu",
           name);
     }
     try {
-      return at::Device(name);
+      return name == "cuda" ? at::Device(at::kCUDA, 0) : at::Device(name);
     } catch (const c10::Error&) {
       // falls through to the message below
     }
@@ -74,6 +77,10 @@ int64_t default_memory(const at::Device& device) {
 void use_exact_float32() {
   at::globalContext().setFloat32MatmulPrecision("highest");
   at::globalContext().setAllowTF32CuDNN(false);
+}
+
+int64_t peak_memory(const at::Device& gpu) {
+  return c10::getDeviceAllocator(gpu.type())->getDeviceStats(gpu.index()).allocated_bytes[0].peak;
 }
 
 }  // namespace ropewalk

@@ -22,4 +22,7 @@ int64_t default_memory(const at::Device& device);
 // Switches off TF32 and reduced-precision sums, so that float32 means float32 on every device.
 void use_exact_float32();
 
+// The most memory this program has held on a GPU at once.
+int64_t peak_memory(const at::Device& gpu);
+
 }  // namespace ropewalk

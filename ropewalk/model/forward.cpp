@@ -49,12 +49,15 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
   MemoryNeeds needs =
       memory_needs(weights, last_layer, static_cast<int64_t>(longest) * bytes_per_token);
   needs.reserved = options.reserved;
-  const MemoryPlan plan = plan_memory(needs, options.memory);
-  // Weights that stay need no large groups, and small ones hold less and can be saved more often.
-  constexpr int64_t kKeptGroup = 8;
+  MemoryPlan plan = plan_memory(needs, options.memory);
+  // Weights that stay need no large groups, and small ones hold less and can be saved more often. A
+  // GPU is so much faster than a disk that a group has to be large to compute while it reads.
+  const int64_t kept_group = weights.device().is_cuda() ? 64 : 8;
   const int64_t most =
-      options.group_documents == 0 && plan.keep_weights ? kKeptGroup : options.group_documents;
+      options.group_documents == 0 && plan.keep_weights ? kept_group : options.group_documents;
   const auto groups = group_documents(documents, bytes_per_token, plan, most);
+  // Read once, weights need not stay. (Of a CPU's memory, what is given back is cleared again.)
+  if (groups.size() == 1 && weights.device().is_cuda()) plan.keep_weights = false;
   log::debug("{} documents in {} groups, weights {}", documents.size(), groups.size(),
              plan.keep_weights ? "kept" : "streamed");
 
@@ -62,8 +65,7 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
   RopeTables tables(config, weights.device());
   int64_t done = 0;  // documents
   for (size_t g = 0; g < groups.size(); ++g) {
-    std::vector<at::Tensor> hidden;  // of each document, [T, d_model]
-    for (const Document& document : groups[g]) hidden.push_back(weights.embed(document.tokens));
+    std::vector<at::Tensor> hidden(groups[g].size());  // of each document, [T, d_model]
     for (int64_t layer = 0; layer <= last_layer; ++layer) {
       const LayerConfig& layer_config = config.layers[static_cast<size_t>(layer)];
       const auto layer_weights = stream.take(layer, g + 1 < groups.size());
@@ -71,6 +73,7 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
       for (size_t i = 0; i < groups[g].size(); ++i) {
         throw_if_interrupted();
         const Document& document = groups[g][i];
+        if (layer == 0) hidden[i] = weights.embed(document.tokens);
         if (layer_config.self_attention) {
           const auto tokens = static_cast<int64_t>(document.tokens.size());
           Projection projection = project(config, *layer_weights, hidden[i]);

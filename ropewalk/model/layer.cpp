@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ropewalk/kernels/attention.h"
+#include "ropewalk/kernels/scatter.h"
 
 namespace ropewalk {
 namespace {
@@ -18,17 +19,47 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
   return bias.defined() ? at::linear(x, weight, bias) : at::linear(x, weight);
 }
 
-at::Tensor mlp(const ModelConfig& config, const LayerWeights& weights, const at::Tensor& x) {
-  at::Tensor inner = linear(x, weights.gate_up, weights.gate_up_bias);
-  if (weights.gate_up.size(0) == 2 * config.d_mlp) {
-    const at::Tensor gate = activate(inner.slice(1, 0, config.d_mlp), config.activation);
-    inner = gate * inner.slice(1, config.d_mlp);
-  } else if (config.activation == Activation::xielu) {
-    inner = xielu(inner, {weights.alpha_p, weights.alpha_n, weights.beta, weights.eps});
+// out = x weight^T + bias
+void linear_into(at::Tensor out, const at::Tensor& x, const at::Tensor& weight,
+                 const at::Tensor& bias) {
+  if (bias.defined()) {
+    at::addmm_out(out, bias, x, weight.t());
   } else {
-    inner = activate(inner, config.activation);
+    at::mm_out(out, x, weight.t());
   }
-  return linear(inner, weights.down, weights.down_bias);
+}
+
+// sum += norm(x weight^T + bias), where there is a norm; else in one go.
+void add_linear(const ModelConfig& config, at::Tensor sum, const at::Tensor& x,
+                const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& norm_weight) {
+  if (norm_weight.defined()) {
+    sum.add_(norm(config, linear(x, weight, bias), norm_weight));
+    return;
+  }
+  sum.addmm_(x, weight.t());
+  if (bias.defined()) sum.add_(bias);
+}
+
+// What the down projection takes.
+at::Tensor mlp_inner(const ModelConfig& config, const LayerWeights& weights, const at::Tensor& x) {
+  const at::Tensor inner = linear(x, weights.gate_up, weights.gate_up_bias);
+  if (weights.gate_up.size(0) == 2 * config.d_mlp) return gate_(inner, config.activation);
+  if (config.activation == Activation::xielu) {
+    return xielu(inner, {weights.alpha_p, weights.alpha_n, weights.beta, weights.eps});
+  }
+  return activate(inner, config.activation);
+}
+
+// Everything but attention is done a few tokens at a time, so that what one step writes is still in
+// the cache when the next reads it. On a GPU products want many rows at a time.
+int64_t rows_at_a_time(const at::Device& device) { return device.is_cuda() ? 8192 : 512; }
+
+template <typename Step>
+void for_rows(const at::Tensor& hidden, Step step) {
+  const int64_t tokens = hidden.size(0);
+  const int64_t rows = rows_at_a_time(hidden.device());
+  for (int64_t begin = 0; begin < tokens; begin += rows)
+    step(begin, std::min(begin + rows, tokens));
 }
 
 }  // namespace
@@ -36,8 +67,12 @@ at::Tensor mlp(const ModelConfig& config, const LayerWeights& weights, const at:
 Projection project(const ModelConfig& config, const LayerWeights& weights,
                    const at::Tensor& hidden) {
   const int64_t tokens = hidden.size(0);
-  const at::Tensor input = norm(config, hidden, weights.attn_norm, weights.attn_norm_bias);
-  const at::Tensor all = linear(input, weights.qkv, weights.qkv_bias);  // [T, widths]
+  const at::Tensor all = at::empty({tokens, weights.qkv.size(0)}, hidden.options());
+  for_rows(hidden, [&](int64_t begin, int64_t end) {
+    const at::Tensor input =
+        norm(config, hidden.slice(0, begin, end), weights.attn_norm, weights.attn_norm_bias);
+    linear_into(all.slice(0, begin, end), input, weights.qkv, weights.qkv_bias);
+  });
   at::Tensor q = all.slice(1, 0, config.q_width());
   at::Tensor k = all.slice(1, config.q_width(), config.q_width() + config.kv_width());
   const bool plus_one = config.norm == NormKind::rms_plus_one;
@@ -63,8 +98,7 @@ void position(const ModelConfig& config, const LayerConfig& layer, const RopeTab
               Projection& projection) {
   if (layer.rope) {
     const bool interleaved = config.ropes[static_cast<size_t>(layer.rope_index)].interleaved;
-    projection.q = rotate(projection.q, table->cos, table->sin, interleaved);
-    projection.k = rotate(projection.k, table->cos, table->sin, interleaved);
+    rotate_(projection.q, projection.k, table->cos, table->sin, interleaved);
   }
   if (config.query_scaling) {
     const auto options = at::TensorOptions().dtype(at::kLong).device(projection.q.device());
@@ -78,43 +112,49 @@ void position(const ModelConfig& config, const LayerConfig& layer, const RopeTab
 
 at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
                         const LayerWeights& weights, at::Tensor hidden, Projection projection) {
-  at::Tensor attended = causal_attention(projection.q, projection.k, projection.v,
-                                         config.attention_scale, layer.window);
+  const at::Tensor attended = causal_attention(projection.q, projection.k, projection.v,
+                                               config.attention_scale, layer.window);
   projection = {};  // the MLP needs the room
-  attended = linear(attended, weights.out, weights.out_bias);
-  attended = norm(config, attended, weights.post_attn_norm);
-  if (config.parallel_residual) {
-    const at::Tensor input = norm(config, hidden, weights.mlp_norm, weights.mlp_norm_bias);
-    return mlp(config, weights, input).add_(attended).add_(hidden);
-  }
-  hidden = attended.add_(hidden);
-  const at::Tensor input = norm(config, hidden, weights.mlp_norm, weights.mlp_norm_bias);
-  const at::Tensor output = norm(config, mlp(config, weights, input), weights.post_mlp_norm);
-  return hidden.add_(output);
+  for_rows(hidden, [&](int64_t begin, int64_t end) {
+    const at::Tensor residual = hidden.slice(0, begin, end);
+    const at::Tensor heads = attended.slice(0, begin, end).reshape({end - begin, config.q_width()});
+    const auto add_attention = [&] {
+      add_linear(config, residual, heads, weights.out, weights.out_bias, weights.post_attn_norm);
+    };
+    if (!config.parallel_residual) add_attention();
+    const at::Tensor input = norm(config, residual, weights.mlp_norm, weights.mlp_norm_bias);
+    if (config.parallel_residual) add_attention();
+    add_linear(config, residual, mlp_inner(config, weights, input), weights.down, weights.down_bias,
+               weights.post_mlp_norm);
+  });
+  return hidden;
 }
 
 int64_t layer_workspace(const ModelConfig& config, int64_t tokens, int64_t element_size) {
   const int64_t kv = config.kv_width();
   const int64_t q = config.q_width();
   const int64_t wide = sizeof(float);
-  // Projection, then rotation in float32: the fused output, both halves of q in float32 and their
-  // sum, the rotated copies.
-  const int64_t norm = tokens * config.d_model * (2 * wide + element_size);
-  const int64_t rotation = tokens * (q + 2 * kv) * element_size + tokens * q * (2 * wide) +
-                           tokens * (q + kv) * element_size;
+  const int64_t rows = std::min(tokens, rows_at_a_time(at::kCPU));
+  // Queries, keys and values; copies of the first two where they are normalised or scaled.
+  int64_t projection = tokens * (q + 2 * kv) * element_size;
+  if (config.qk_norm != QkNorm::none) projection += tokens * (q + kv) * element_size;
+  if (config.query_scaling) projection += tokens * q * element_size;
   std::optional<int64_t> window;
   for (const LayerConfig& layer : config.layers) {
     if (layer.window && (!window || *layer.window > *window)) window = layer.window;
   }
-  const int64_t attention = tokens * (2 * q + 4 * kv) * element_size + tokens * q * element_size +
-                            causal_attention_workspace(config.n_q_heads, config.n_kv_heads, tokens,
-                                                       config.d_head, element_size, window);
+  const int64_t attended = tokens * q * element_size;
+  const int64_t attention =
+      projection + attended +
+      causal_attention_workspace(config.n_q_heads, tokens, config.d_head, element_size, window);
   // xIELU widens to float32 several times over.
   const int64_t inner = config.activation == Activation::xielu
-                            ? tokens * config.d_mlp * (2 * element_size + 5 * wide)
-                            : tokens * config.d_mlp * 3 * element_size;
-  const int64_t mlp = inner + tokens * config.d_model * 3 * element_size + norm;
-  return std::max({norm + rotation, attention, mlp});
+                            ? config.d_mlp * (2 * element_size + 5 * wide)
+                            : 2 * config.d_mlp * element_size;
+  const int64_t mlp = attended + rows * (inner + (q + 3 * config.d_model) * element_size);
+  const int64_t moments =
+      projection + document_scatter_workspace(config.n_q_heads, tokens, config.d_head);
+  return std::max({attention, mlp, moments});
 }
 
 }  // namespace ropewalk

@@ -1,5 +1,9 @@
 #include "ropewalk/model/layer_stream.h"
 
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -14,11 +18,27 @@ void give_back_free_memory() {
 #endif
 }
 
+// A GPU runs behind the program: an event says how far it has come.
+std::shared_ptr<c10::Event> mark(const c10::Stream& stream) {
+  auto event = std::make_shared<c10::Event>(stream.device_type());
+  event->record(stream);
+  return event;
+}
+
+c10::Stream current_stream_of(const at::Device& device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+}
+
 }  // namespace
 
 LayerStream::LayerStream(const WeightReader& reader, int64_t last_layer, const MemoryPlan& plan)
     : reader_(reader), last_layer_(last_layer), plan_(plan) {
   kept_.resize(static_cast<size_t>(last_layer) + 1);
+  const at::Device device = reader.device();
+  if (device.is_cuda()) {
+    const c10::impl::VirtualGuardImpl gpu(device.type());
+    side_ = std::make_unique<c10::Stream>(gpu.getStreamFromGlobalPool(device));
+  }
   if (plan_.layers_ahead > 0) prefetch(0);
 }
 
@@ -26,10 +46,24 @@ LayerStream::~LayerStream() {
   if (next_.valid()) next_.wait();
 }
 
+LayerStream::Loaded LayerStream::load_beside(int64_t layer,
+                                             const std::shared_ptr<c10::Event>& room) const {
+  if (!side_) return {reader_.load(layer), nullptr};
+  // Where weights come and go, the layer before the current one must be done with its own.
+  if (room) room->synchronize();
+  const c10::StreamGuard guard(*side_);
+  LayerWeights weights = reader_.load(layer);
+  return {std::move(weights), mark(*side_)};
+}
+
 void LayerStream::prefetch(int64_t layer) {
   if (kept_[static_cast<size_t>(layer)]) return;
   next_layer_ = layer;
-  next_ = std::async(std::launch::async, [this, layer] { return reader_.load(layer); });
+  std::shared_ptr<c10::Event> room;
+  if (reader_.device().is_cuda() && !plan_.keep_weights) {
+    room = mark(current_stream_of(reader_.device()));
+  }
+  next_ = worker_.run([this, layer, room] { return load_beside(layer, room); });
 }
 
 std::shared_ptr<const LayerWeights> LayerStream::take(int64_t layer, bool more) {
@@ -37,7 +71,13 @@ std::shared_ptr<const LayerWeights> LayerStream::take(int64_t layer, bool more) 
   std::shared_ptr<const LayerWeights> weights = kept_[place];
   if (!weights) {
     if (next_.valid() && next_layer_ == layer) {
-      weights = std::make_shared<const LayerWeights>(next_.get());
+      Loaded loaded = next_.get();
+      if (loaded.copied) {
+        const c10::Stream stream = current_stream_of(reader_.device());
+        loaded.copied->block(stream);
+        for (const at::Tensor& tensor : tensors_of(loaded.weights)) tensor.record_stream(stream);
+      }
+      weights = std::make_shared<const LayerWeights>(std::move(loaded.weights));
     } else {
       weights = std::make_shared<const LayerWeights>(reader_.load(layer));
     }

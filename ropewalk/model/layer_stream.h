@@ -4,14 +4,20 @@
 #include <memory>
 #include <vector>
 
+#include "ropewalk/base/worker.h"
 #include "ropewalk/model/memory_plan.h"
 #include "ropewalk/model/weights.h"
+
+namespace c10 {
+struct Event;
+class Stream;
+}  // namespace c10
 
 namespace ropewalk {
 
 // Hands out layers in order 0 … last, again and again, one round a group of documents. The next
 // layer is read on another thread while the current one computes; all stay in memory where the plan
-// says so.
+// says so. On a GPU, copies run beside the kernels, on a stream of their own.
 class LayerStream {
  public:
   LayerStream(const WeightReader& reader, int64_t last_layer, const MemoryPlan& plan);
@@ -22,13 +28,21 @@ class LayerStream {
   std::shared_ptr<const LayerWeights> take(int64_t layer, bool more);
 
  private:
+  struct Loaded {
+    LayerWeights weights;
+    std::shared_ptr<c10::Event> copied;  // on a GPU: when they are there
+  };
+
   void prefetch(int64_t layer);
+  Loaded load_beside(int64_t layer, const std::shared_ptr<c10::Event>& room) const;
 
   const WeightReader& reader_;
   int64_t last_layer_;
   MemoryPlan plan_;
   std::vector<std::shared_ptr<const LayerWeights>> kept_;
-  std::future<LayerWeights> next_;
+  std::unique_ptr<c10::Stream> side_;  // for copies, on a GPU
+  Worker worker_;
+  std::future<Loaded> next_;
   int64_t next_layer_ = -1;
 };
 

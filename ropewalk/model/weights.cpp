@@ -51,7 +51,45 @@ at::Tensor split_fused(const at::Tensor& source, int64_t heads, bool only_qk) {
   return parts.reshape(flat);
 }
 
+// Straight from the file, by several threads: a GPU waits for its weights longer than for anything
+// else.
+void read_into(const at::Tensor& target, const TensorView& view) {
+  constexpr int64_t kPiece = int64_t{4} << 20;
+  auto* bytes = static_cast<std::byte*>(target.mutable_data_ptr());
+  const int64_t pieces = (view.info->bytes + kPiece - 1) / kPiece;
+  at::parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+    const int64_t from = begin * kPiece;
+    const int64_t size = std::min(end * kPiece, view.info->bytes) - from;
+    view.shard->file().read(view.info->offset + from, bytes + from, size);
+  });
+}
+
 }  // namespace
+
+std::vector<at::Tensor> tensors_of(const LayerWeights& w) {
+  std::vector<at::Tensor> tensors{w.attn_norm,
+                                  w.attn_norm_bias,
+                                  w.qkv,
+                                  w.qkv_bias,
+                                  w.q_norm,
+                                  w.k_norm,
+                                  w.out,
+                                  w.out_bias,
+                                  w.mlp_norm,
+                                  w.mlp_norm_bias,
+                                  w.post_attn_norm,
+                                  w.gate_up,
+                                  w.gate_up_bias,
+                                  w.down,
+                                  w.down_bias,
+                                  w.post_mlp_norm,
+                                  w.alpha_p,
+                                  w.alpha_n,
+                                  w.beta,
+                                  w.eps};
+  std::erase_if(tensors, [](const at::Tensor& tensor) { return !tensor.defined(); });
+  return tensors;
+}
 
 WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& architecture,
                            const ModelConfig& config, int64_t last_layer, at::ScalarType dtype,
@@ -137,11 +175,17 @@ LayerWeights WeightReader::load(int64_t layer) const {
       if (part.destination != spec.destination) continue;
       const std::string name = layer_prefix(layer) + part.name;
       const TensorView view = checkpoint_.tensor(name);
+      const int64_t count = rows_of(part, only_qk);
+      const at::Tensor target = shape.empty() ? whole : whole.slice(0, row, row + count);
+      row += count;
+      if (device_.is_cuda() && !random_ && part.fused_heads == 0 &&
+          scalar_type(view.info->type) == dtype_) {
+        read_into(target, view);
+        continue;
+      }
       at::Tensor source = random_ ? random_->tensor(name, part.shape) : view_of(view);
       if (part.fused_heads > 0) source = split_fused(source, part.fused_heads, only_qk);
-      const int64_t count = rows_of(part, only_qk);
-      (shape.empty() ? whole : whole.slice(0, row, row + count)).copy_(source);
-      row += count;
+      target.copy_(source);
       view.shard->file().release(view.info->offset, view.info->bytes);
     }
     weights.*spec.destination =
@@ -157,26 +201,25 @@ at::Tensor WeightReader::embed(std::span<const int32_t> tokens) const {
                        config_.embedding_rows);
     }
   }
-  at::Tensor hidden = (random_ ? random_->embedding(tokens) : stored_rows(tokens)).to(dtype_);
+  const at::Tensor rows = random_ ? random_->embedding(tokens) : stored_rows(tokens);
+  at::Tensor hidden = rows.to(device_, /*non_blocking=*/true).to(dtype_);
   if (config_.embedding_scale != 1) {
     // The scale itself is rounded to the model's dtype, as in training.
     hidden = hidden * at::full({}, config_.embedding_scale, hidden.options());
   }
-  return hidden.to(device_);
+  return hidden;
 }
 
 at::Tensor WeightReader::stored_rows(std::span<const int32_t> tokens) const {
   const TensorView view = checkpoint_.tensor(prefix_ + std::string(architecture_.embedding));
   const at::Tensor table = view_of(view);
-  const auto row_bytes = static_cast<size_t>(view.info->bytes / view.info->shape[0]);
-  at::Tensor rows =
-      at::empty({static_cast<int64_t>(tokens.size()), config_.d_model}, table.options());
-  auto* destination = static_cast<std::byte*>(rows.data_ptr());
-  for (const int32_t token : tokens) {
-    std::memcpy(destination, view.data() + static_cast<size_t>(token) * row_bytes, row_bytes);
-    destination += row_bytes;
-  }
-  view.shard->file().release(view.info->offset, view.info->bytes);
+  const at::Tensor wanted = at::from_blob(const_cast<int32_t*>(tokens.data()),
+                                          {static_cast<int64_t>(tokens.size())}, at::kInt);
+  at::Tensor rows = at::empty({wanted.size(0), config_.d_model},
+                              table.options().pinned_memory(device_.is_cuda()));
+  at::index_select_out(rows, table, 0, wanted);
+  // The budget is the GPU's there, and the next document wants the same pages.
+  if (!device_.is_cuda()) view.shard->file().release(view.info->offset, view.info->bytes);
   return rows;
 }
 

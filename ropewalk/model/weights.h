@@ -38,6 +38,9 @@ struct LayerWeights {
   at::Tensor eps;
 };
 
+// Those of a layer's weights that are defined.
+std::vector<at::Tensor> tensors_of(const LayerWeights& weights);
+
 // A tensor of the checkpoint and where it goes. Several with one destination are stacked by rows,
 // in order.
 struct TensorSpec {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <set>
+#include <tuple>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/scatter.h"
@@ -33,20 +35,30 @@ int64_t layer_bytes(const LayerStreams& streams, int64_t blocks, int64_t d) {
   return count * numbers_per_stream(blocks, d) * static_cast<int64_t>(sizeof(double));
 }
 
-// Cuts streams off the front of `place`.
-StreamMoments take_streams(double*& place, size_t count, int64_t blocks, int64_t d) {
-  const auto streams = static_cast<int64_t>(count);
-  const auto take = [&](int64_t width) {
-    at::Tensor taken = at::from_blob(place, {streams, blocks, width}, at::kDouble);
+// A layer's flat numbers as its streams: queries first.
+std::pair<StreamMoments, StreamMoments> split_numbers(const at::Tensor& numbers,
+                                                      const LayerStreams& streams, int64_t blocks,
+                                                      int64_t d) {
+  int64_t place = 0;
+  const auto take = [&](size_t count, int64_t width) {
+    const auto size = static_cast<int64_t>(count);
+    const at::Tensor taken = numbers.narrow(0, place, size * blocks * width);
     place += taken.numel();
-    return taken;
+    return taken.view({size, blocks, width});
   };
-  StreamMoments moments;
-  moments.mean = take(d);
-  moments.position = take(d);
-  moments.products = take(d * (d + 1) / 2);
-  return moments;
+  const auto take_streams = [&](size_t count) {
+    StreamMoments moments;
+    moments.mean = take(count, d);
+    moments.position = take(count, d);
+    moments.products = take(count, d * (d + 1) / 2);
+    return moments;
+  };
+  StreamMoments queries = take_streams(streams.q_heads.size());
+  StreamMoments keys = take_streams(streams.kv_heads.size());
+  return {std::move(queries), std::move(keys)};
 }
+
+constexpr int64_t kNoDocument = std::numeric_limits<int64_t>::max();
 
 int64_t query_group(const ModelConfig& config) { return config.n_q_heads / config.n_kv_heads; }
 
@@ -68,28 +80,101 @@ MomentsCollector::MomentsCollector(const ModelConfig& config, const std::vector<
                                    const std::optional<std::filesystem::path>& scratch)
     : blocks_(blocks),
       streams_(layer_streams(heads, query_group(config))),
-      scratch_(moments_bytes(config, heads, blocks).all, scratch) {
+      scratch_(moments_bytes(config, heads, blocks).all, scratch),
+      spooled_(scratch.has_value()) {
   int64_t offset = 0;
   for (const auto& [number, streams] : streams_) {
-    auto* place = reinterpret_cast<double*>(scratch_.data() + offset);
     Layer& layer = layers_[number];
-    layer.queries = take_streams(place, streams.q_heads.size(), blocks, config.d_head);
-    layer.keys = take_streams(place, streams.kv_heads.size(), blocks, config.d_head);
     layer.counts = BlockCounts(blocks);
     layer.offset = offset;
     layer.bytes = layer_bytes(streams, blocks, config.d_head);
+    std::tie(layer.queries, layer.keys) =
+        split_numbers(numbers(layer), streams, blocks, config.d_head);
     offset += layer.bytes;
   }
+}
+
+at::Tensor MomentsCollector::numbers(const Layer& layer) const {
+  return at::from_blob(scratch_.data() + layer.offset,
+                       {layer.bytes / static_cast<int64_t>(sizeof(double))}, at::kDouble);
 }
 
 void MomentsCollector::collect(const QueryKey& taken) {
   const LayerStreams& streams = streams_.at(taken.layer);
   Layer& layer = layers_.at(taken.layer);
-  if (latest_ != nullptr && latest_ != &layer) release(*latest_);
-  latest_ = &layer;
-  add(taken.q, streams.q_heads, taken, "queries", layer.counts, layer.queries);
-  add(taken.k, streams.kv_heads, taken, "keys", layer.counts, layer.keys);
+  if (spooled_ && latest_ >= 0 && latest_ != taken.layer) {
+    settle();
+    gpu_.clear();
+    release(layers_.at(latest_));
+  }
+  latest_ = taken.layer;
+  if (taken.q.is_cuda()) {
+    collect_on_gpu(taken, layer.counts);
+  } else {
+    add(taken.q, streams.q_heads, taken, "queries", layer.counts, layer.queries);
+    add(taken.k, streams.kv_heads, taken, "keys", layer.counts, layer.keys);
+  }
   layer.counts.add_document(taken.document->index % blocks_, taken.q.size(1));
+}
+
+MomentsCollector::GpuLayer MomentsCollector::move_to_gpu(int64_t number,
+                                                         const at::Device& device) const {
+  const Layer& layer = layers_.at(number);
+  const LayerStreams& streams = streams_.at(number);
+  const auto on_gpu = [&](const std::vector<int64_t>& heads) {
+    return at::tensor(heads, at::kLong).to(at::kInt).to(device);
+  };
+  GpuLayer gpu;
+  const at::Tensor stored = numbers(layer);
+  gpu.numbers = layer.counts.total_documents() > 0
+                    ? stored.to(device)
+                    : at::zeros(stored.sizes(), stored.options().device(device));
+  std::tie(gpu.queries, gpu.keys) = split_numbers(gpu.numbers, streams, blocks_, layer.queries.d());
+  gpu.q_heads = on_gpu(streams.q_heads);
+  gpu.kv_heads = on_gpu(streams.kv_heads);
+  gpu.bad = at::full({gpu.q_heads.size(0) + gpu.kv_heads.size(0)}, kNoDocument,
+                     at::TensorOptions().dtype(at::kLong).device(device));
+  return gpu;
+}
+
+void MomentsCollector::collect_on_gpu(const QueryKey& taken, const BlockCounts& counts) {
+  auto place = gpu_.find(taken.layer);
+  if (place == gpu_.end()) {
+    place = gpu_.emplace(taken.layer, move_to_gpu(taken.layer, taken.q.device())).first;
+  }
+  const GpuLayer& gpu = place->second;
+  const int64_t block = taken.document->index % blocks_;
+  const auto streams_of = [&](const StreamMoments& moments, const at::Tensor& heads) {
+    const MomentsView view = block_view(moments, block);
+    return GpuStreams{heads, view.mean, view.position, view.products};
+  };
+  const auto b = static_cast<size_t>(block);
+  join_on_gpu(
+      taken.q, streams_of(gpu.queries, gpu.q_heads), taken.k, streams_of(gpu.keys, gpu.kv_heads),
+      {taken.document->index, static_cast<double>(counts.tokens[b]), counts.position_mean[b]},
+      gpu.bad);
+}
+
+void MomentsCollector::settle() {
+  for (const auto& [number, gpu] : gpu_) settle(number, gpu);
+}
+
+void MomentsCollector::settle(int64_t number, const GpuLayer& gpu) {
+  const at::Tensor bad = gpu.bad.to(at::kCPU);
+  const LayerStreams& streams = streams_.at(number);
+  const auto queries = static_cast<int64_t>(streams.q_heads.size());
+  for (int64_t stream = 0; stream < bad.size(0); ++stream) {
+    const auto document = bad[stream].item<int64_t>();
+    if (document == kNoDocument) continue;
+    const bool query = stream < queries;
+    const auto place = static_cast<size_t>(query ? stream : stream - queries);
+    throw InputError(
+        "{} in layer {}, head {}, document {} are not all finite, or their squares overflow "
+        "float32: the checkpoint is damaged or overflows this dtype",
+        query ? "queries" : "keys", number, (query ? streams.q_heads : streams.kv_heads)[place],
+        document);
+  }
+  numbers(layers_.at(number)).copy_(gpu.numbers);
 }
 
 std::string_view MomentsCollector::bytes(const Layer& layer) const {
@@ -101,6 +186,7 @@ void MomentsCollector::restore(int64_t number, std::string_view bytes, const Blo
   Layer& layer = layers_.at(number);
   std::memcpy(scratch_.data() + layer.offset, bytes.data(), bytes.size());
   layer.counts = counts;
+  gpu_.erase(number);
   release(layer);
 }
 

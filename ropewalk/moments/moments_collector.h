@@ -36,7 +36,7 @@ MomentsBytes moments_bytes(const ModelConfig& config, const std::vector<QueryHea
 // Accumulates the moments of every token of the chosen heads, in blocks of documents. Memory does
 // not depend on the number of tokens; with a `scratch` folder all but the layer at hand are kept in
 // a file there. Throws InputError on a value that is not finite, naming
-// layer, head and document.
+// layer, head and document. What comes from a GPU is accumulated there: settle() before reading.
 class MomentsCollector : public Collector {
  public:
   MomentsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads, int64_t blocks,
@@ -44,6 +44,8 @@ class MomentsCollector : public Collector {
 
   bool wants(int64_t layer) const override { return streams_.contains(layer); }
   void collect(const QueryKey& taken) override;
+  // Brings what a GPU holds into layers().
+  void settle();
 
   struct Layer {
     StreamMoments queries;  // streams in the order of LayerStreams; views of the scratch memory
@@ -64,12 +66,27 @@ class MomentsCollector : public Collector {
  private:
   void add(const at::Tensor& vectors, const std::vector<int64_t>& heads, const QueryKey& taken,
            const char* what, const BlockCounts& counts, StreamMoments& moments);
+  // A layer's numbers on a GPU, laid out as those in the scratch memory.
+  struct GpuLayer {
+    at::Tensor numbers;
+    StreamMoments queries;
+    StreamMoments keys;
+    at::Tensor q_heads;  // int32
+    at::Tensor kv_heads;
+    at::Tensor bad;  // by stream, the first document that is not finite
+  };
+  GpuLayer move_to_gpu(int64_t number, const at::Device& device) const;
+  void collect_on_gpu(const QueryKey& taken, const BlockCounts& counts);
+  void settle(int64_t number, const GpuLayer& gpu);
+  at::Tensor numbers(const Layer& layer) const;
 
   int64_t blocks_;
   std::map<int64_t, LayerStreams> streams_;
   Scratch scratch_;
   std::map<int64_t, Layer> layers_;
-  const Layer* latest_ = nullptr;
+  std::map<int64_t, GpuLayer> gpu_;
+  bool spooled_;         // layers other than the one at hand leave memory
+  int64_t latest_ = -1;  // layer
 };
 
 }  // namespace ropewalk

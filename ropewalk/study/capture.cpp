@@ -255,16 +255,26 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   bool reached = false;
   SavePacing pacing;
   forward.go_on = [&](int64_t done) {
-    if (options.target_se) reached = !misses_target(moments, info, *options.target_se);
+    if (options.target_se) {
+      moments.settle();
+      reached = !misses_target(moments, info, *options.target_se);
+    }
     const bool last = before + done == static_cast<int64_t>(documents.documents.size());
     if (state && !reached && !last && pacing.due()) {
-      pacing.time([&] { save_state(*state, moments, identity, before + done); });
+      pacing.time([&] {
+        moments.settle();
+        save_state(*state, moments, identity, before + done);
+      });
     }
     return !reached;
   };
   const int64_t read =
       before + run_forward(config, weights, model.last_layer, unread, collectors, forward);
+  moments.settle();
   progress.finish();
+  if (model.device.is_cuda()) {
+    log::debug("GPU memory: {} bytes at most", peak_memory(model.device));
+  }
   if (options.target_se) {
     const std::string verdict = reached ? "reached after" : "not reached with";
     log::info("target standard error {} {} {} documents", *options.target_se, verdict, read);

@@ -231,9 +231,10 @@ void Study::draw() {
   const Json former = manifest_.value("figures", Json());
   if (former.is_object() && former.value("inputs", "") == digest) {
     const Json files = former.value("files", Json::object());
-    const bool there = std::all_of(
-        files.items().begin(), files.items().end(),
-        [&](const auto& file) { return file_digest(drawing.out / file.key()) == file.value(); });
+    const bool there =
+        std::all_of(files.items().begin(), files.items().end(), [&](const auto& file) {
+          return file.value() == Json(file_digest(drawing.out / file.key()));
+        });
     if (there && !files.empty()) {
       log::info("figures: up to date");
       return;

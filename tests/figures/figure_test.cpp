@@ -38,7 +38,7 @@ TEST(Figures, AreSixWithSchemaAndTitle) {
 
 TEST(Figures, PositionSignalHasTheSpecifiedMarks) {
   const Json spec = position_signal(run_of(3), {});
-  const Json& markers = layer(spec, "markers")["encoding"];
+  const Json markers = layer(spec, "markers")["encoding"];
   EXPECT_EQ(markers["shape"]["scale"]["range"], Json::parse(R"(["circle", "square", "stroke"])"));
   EXPECT_EQ(markers["color"]["scale"]["range"][0], theme::kQueries);
   EXPECT_EQ(markers["color"]["scale"]["range"][1], theme::kKeys);
@@ -64,7 +64,7 @@ TEST(Figures, TaxonomyStacksToOne) {
 
 TEST(Figures, HeatmapsRunFromZeroToOne) {
   for (const Json& spec : {depth_r_q(run_of(2), {}), depth_r_k(run_of(2), {})}) {
-    const Json& scale = layer(spec, "cells")["encoding"]["color"]["scale"];
+    const Json scale = layer(spec, "cells")["encoding"]["color"]["scale"];
     EXPECT_EQ(scale["domain"].front(), 0);
     EXPECT_EQ(scale["domain"].back(), 1);
     EXPECT_EQ(scale["clamp"], true);

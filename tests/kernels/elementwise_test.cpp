@@ -61,12 +61,20 @@ TEST(LayerNorm, MeanAndVariance) {
   }
 }
 
+at::Tensor rotated(const at::Tensor& x, const at::Tensor& angles, bool interleaved) {
+  const at::Tensor q = x.clone();
+  const at::Tensor k = x.slice(0, 0, 1).clone();
+  rotate_(q, k, angles.cos(), angles.sin(), interleaved);
+  EXPECT_TRUE(at::equal(k, q.slice(0, 0, 1)));
+  return q;
+}
+
 // Heads of `width`, of which the first 2 * pairs dimensions turn, against the rotation written out.
 void check_rotation(int64_t width, int64_t pairs, bool interleaved) {
   const int64_t tokens = 6;
   const at::Tensor x = random_tensor({2, tokens, width}, 8);
   const at::Tensor angles = random_tensor({tokens, pairs}, 9) * 3;
-  const at::Tensor result = rotate(x, angles.cos(), angles.sin(), interleaved);
+  const at::Tensor result = rotated(x, angles, interleaved);
   for (int64_t head = 0; head < 2; ++head) {
     for (int64_t t = 0; t < tokens; ++t) {
       for (int64_t i = 0; i < pairs; ++i) {
@@ -94,18 +102,23 @@ TEST(Rotate, PartOfTheHead) {
   check_rotation(10, 3, true);
 }
 
-TEST(Rotate, LeavesItsInputAlone) {
-  const at::Tensor x = random_tensor({1, 2, 4}, 10);
-  const at::Tensor copy = x.clone();
-  rotate(x, at::zeros({2, 2}), at::ones({2, 2}), false);
-  EXPECT_TRUE(at::equal(x, copy));
+TEST(Rotate, HeadsInsideALargerTensor) {
+  const at::Tensor all = random_tensor({5, 3 * 8}, 10);  // [T, heads * d]
+  const at::Tensor copy = all.clone();
+  const auto heads = [](const at::Tensor& x, int64_t from, int64_t to) {
+    return x.slice(1, from * 8, to * 8).view({5, to - from, 8}).transpose(0, 1);
+  };
+  const at::Tensor angles = random_tensor({5, 4}, 11);
+  rotate_(heads(all, 0, 1), heads(all, 1, 2), angles.cos(), angles.sin(), false);
+  EXPECT_TRUE(at::equal(heads(all, 0, 2), rotated(heads(copy, 0, 2), angles, false)));
+  EXPECT_TRUE(at::equal(heads(all, 2, 3), heads(copy, 2, 3)));
 }
 
 TEST(Rotate, AnglesStayFloat32WhateverTheDtype) {
   const at::Tensor x = random_tensor({1, 3, 4}, 11).to(at::kBFloat16);
   const at::Tensor angles = random_tensor({3, 2}, 12);
-  const at::Tensor narrow = rotate(x, angles.cos(), angles.sin(), false);
-  const at::Tensor wide = rotate(x.to(at::kFloat), angles.cos(), angles.sin(), false);
+  const at::Tensor narrow = rotated(x, angles, false);
+  const at::Tensor wide = rotated(x.to(at::kFloat), angles, false);
   EXPECT_TRUE(at::equal(narrow, wide.to(at::kBFloat16)));
 }
 
@@ -121,6 +134,28 @@ TEST(Activate, KnownValues) {
   EXPECT_EQ(value(Activation::relu), 0);
   EXPECT_NEAR(element(activate(at::full({1}, 3.0), Activation::relu_squared), 0), 9, 1e-6);
   EXPECT_THROW(value(Activation::xielu), UsageError);
+}
+
+TEST(Gate, MultipliesTheActivatedHalf) {
+  const at::Tensor x = random_tensor({7, 2 * 37}, 13) * 6;
+  for (const Activation activation : {Activation::silu, Activation::gelu, Activation::gelu_tanh,
+                                      Activation::relu, Activation::relu_squared}) {
+    const at::Tensor expected = activate(x.slice(1, 0, 37).clone(), activation) * x.slice(1, 37);
+    const at::Tensor result = gate_(x.clone(), activation);
+    EXPECT_LT((result - expected).abs().max().item<double>(), 2e-6 * 36);
+    const at::Tensor narrow = gate_(x.to(at::kBFloat16), activation).to(at::kFloat);
+    EXPECT_LT(((narrow - expected) / (expected.abs() + 0.05)).abs().max().item<double>(), 2e-2);
+  }
+}
+
+TEST(Gate, ExtremeValues) {
+  const auto silu = [](double x) {
+    return element(gate_(at::tensor({x, 1.0}, at::kFloat).unsqueeze(0), Activation::silu), 0, 0);
+  };
+  EXPECT_EQ(silu(1000), 1000);
+  EXPECT_NEAR(silu(-1000), 0, 1e-30);
+  EXPECT_NEAR(silu(-80) / (-80 * std::exp(-80.0)), 1, 1e-5);
+  EXPECT_TRUE(std::isnan(silu(NAN)));
 }
 
 double softplus(double x) { return std::log1p(std::exp(x)); }

@@ -149,7 +149,9 @@ TEST(JsonlCorpus, RefusesMalformedIds) {
 
 TEST(JsonlCorpus, RefusesAnEndlessLine) {
   const TemporaryFolder folder;
-  folder.write("a.jsonl", "{\"text\": \"a\"}\n" + std::string(kMaxDocumentBytes + 1, ' '));
+  std::string text = "{\"text\": \"a\"}\n";
+  text.append(kMaxDocumentBytes + 1, ' ');
+  folder.write("a.jsonl", text);
   EXPECT_EQ(message(folder, "a.jsonl"),
             "a.jsonl:2: line is longer than 64.0 MiB; expected one document a line");
 }

@@ -1,0 +1,95 @@
+// Times the forward pass of a checkpoint, seconds a document: GROUPS pairs of groups of SIZE
+// documents, one without and one with their moments. Prints JSON.
+// Usage: forward MODEL TOKENS GROUPS SIZE DEVICE DTYPE [MEMORY]
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <random>
+
+#include "ropewalk/base/json.h"
+#include "ropewalk/base/units.h"
+#include "ropewalk/model/device.h"
+#include "ropewalk/model/forward.h"
+#include "ropewalk/moments/moments_collector.h"
+#include "ropewalk/study/open_model.h"
+
+namespace {
+
+using namespace ropewalk;
+
+// Takes every layer; moments of every other group of documents alone.
+class EveryOther : public Collector {
+ public:
+  EveryOther(MomentsCollector& moments, int64_t group) : moments_(moments), group_(group) {}
+  bool wants(int64_t) const override { return true; }
+  void collect(const QueryKey& taken) override {
+    if (taken.document->index / group_ % 2 == 1) moments_.collect(taken);
+  }
+
+ private:
+  MomentsCollector& moments_;
+  int64_t group_;
+};
+
+Document random_document(int64_t index, int64_t tokens, int64_t vocabulary, std::mt19937& random) {
+  Document document;
+  document.index = index;
+  for (int64_t i = 0; i < tokens; ++i) {
+    document.tokens.push_back(static_cast<int32_t>(random() % static_cast<uint32_t>(vocabulary)));
+  }
+  return document;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 7 && argc != 8) return 2;
+  ModelOptions options;
+  options.model = argv[1];
+  options.context = std::atol(argv[2]);
+  options.device = argv[5];
+  options.dtype = argv[6];
+  if (argc == 8) options.memory = parse_bytes(argv[7], "MEMORY");
+  use_exact_float32();
+  const OpenModel model = open_model(options);
+  const ModelConfig& config = model.text.config;
+  const WeightReader weights = model.weights();
+  // Two groups to warm up with: the first also reads the weights.
+  const int64_t size = std::atol(argv[4]);
+  const int64_t warm_up = 2 * size;
+  const int64_t count = warm_up + 2 * std::atol(argv[3]) * size;
+  std::mt19937 random(1);
+  std::vector<Document> documents;
+  for (int64_t i = 0; i < count; ++i) {
+    documents.push_back(random_document(i, model.context, config.vocabulary_size, random));
+  }
+  MomentsCollector moments(config, model.heads, 16);
+  EveryOther collector(moments, size);
+  ForwardOptions forward;
+  forward.memory = model.memory;
+  forward.group_documents = size;
+  using Clock = std::chrono::steady_clock;
+  auto last = Clock::now();
+  Json plain = Json::array();
+  Json with = Json::array();
+  forward.go_on = [&](int64_t done) {
+    if (model.device.is_cuda()) {
+      c10::impl::VirtualGuardImpl(at::kCUDA).getStream(model.device).synchronize();
+    }
+    const auto now = Clock::now();
+    if (done > warm_up) {
+      ((done - 1) / size % 2 == 1 ? with : plain)
+          .push_back(std::chrono::duration<double>(now - last).count() / static_cast<double>(size));
+    }
+    last = Clock::now();
+    return true;
+  };
+  run_forward(config, weights, model.last_layer, documents, collector, forward);
+  Json result{{"without", plain}, {"with", with}, {"threads", at::get_num_threads()}};
+  if (model.device.is_cuda()) {
+    result["peak_gpu_bytes"] = peak_memory(model.device);
+  }
+  fmt::print("{}\n", result.dump());
+}

@@ -1,0 +1,35 @@
+#include "ropewalk/base/worker.h"
+
+namespace ropewalk {
+
+Worker::Worker()
+    : thread_([this] {
+        for (;;) {
+          std::unique_lock lock(mutex_);
+          changed_.wait(lock, [this] { return ending_ || !tasks_.empty(); });
+          if (tasks_.empty()) return;
+          const std::function<void()> task = std::move(tasks_.front());
+          tasks_.pop();
+          lock.unlock();
+          task();
+        }
+      }) {}
+
+Worker::~Worker() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Worker::push(std::function<void()> task) {
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push(std::move(task));
+  }
+  changed_.notify_one();
+}
+
+}  // namespace ropewalk

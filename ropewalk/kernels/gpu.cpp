@@ -1,0 +1,22 @@
+#include "ropewalk/kernels/gpu.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "ropewalk/base/error.h"
+
+namespace ropewalk {
+
+cuda::Stream current_stream(const at::Tensor& tensor) {
+  return c10::impl::VirtualGuardImpl(tensor.device().type())
+      .getStream(tensor.device())
+      .native_handle();
+}
+
+Number number_type(const at::Tensor& tensor) {
+  if (tensor.scalar_type() == at::kFloat) return Number::float32;
+  if (tensor.scalar_type() == at::kBFloat16) return Number::bfloat16;
+  throw UsageError("[kernels] numbers are {}, expected float32 or bfloat16",
+                   c10::toString(tensor.scalar_type()));
+}
+
+}  // namespace ropewalk

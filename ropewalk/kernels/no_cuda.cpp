@@ -1,0 +1,22 @@
+// Stands in for passes.cu where the program is built without CUDA.
+#include "ropewalk/base/error.h"
+#include "ropewalk/kernels/passes.h"
+
+namespace ropewalk::cuda {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw SystemError("this program was built without CUDA; use --device cpu");
+}
+
+}  // namespace
+
+bool available() { return false; }
+void run(const NormPass&, Stream) { refuse(); }
+void run(const TurnPass&, const TurnPass&, Stream) { refuse(); }
+void run(const GatePass&, Stream) { refuse(); }
+bool has_chunk_moments(int64_t) { return false; }
+void chunk_moments(const Heads&, const Heads&, const StreamChunks&, Stream) { refuse(); }
+void run(const JoinPass&, Stream) { refuse(); }
+
+}  // namespace ropewalk::cuda

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+
+namespace ropewalk {
+
+// Passes over raw memory with one meaning on the CPU (passes.cpp) and on a GPU (passes.cu;
+// no_cuda.cpp where there is none). Torch is not seen here. Numbers are float32 or bfloat16;
+// arithmetic is float32, rounded once.
+
+enum class Number { float32, bfloat16 };
+
+enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared, xielu };
+
+// outer x inner rows of numbers that lie side by side; strides count numbers.
+struct Rows {
+  void* data = nullptr;
+  int64_t outer = 0;
+  int64_t inner = 0;
+  int64_t outer_stride = 0;
+  int64_t inner_stride = 0;
+  constexpr int64_t count() const { return outer * inner; }
+};
+
+// out = x / rms(x) * weight, row by row; `out` is dense, [outer, inner, width].
+struct NormPass {
+  Number type = Number::float32;
+  Rows x;
+  int64_t width = 0;
+  const void* weight = nullptr;
+  void* out = nullptr;
+  float eps = 0;
+  bool weight_plus_one = false;
+};
+
+// Turns pairs of numbers of every row in place by the angle of the row's position: (i, i + pairs),
+// or (2i, 2i + 1) where interleaved. Rows are [heads, positions].
+struct TurnPass {
+  Number type = Number::float32;
+  Rows x;
+  const float* cos = nullptr;  // [positions, pairs]
+  const float* sin = nullptr;
+  int64_t pairs = 0;
+  bool interleaved = false;
+};
+
+// x[0 … width) = activation(x[0 … width)) * x[width … 2 width), row by row, in place.
+struct GatePass {
+  Number type = Number::float32;
+  Rows x;  // inner = 1
+  int64_t width = 0;
+  Activation activation = Activation::silu;
+};
+
+namespace cpu {
+// Rows begin … end - 1.
+void run(const NormPass& pass, int64_t begin, int64_t end);
+void run(const TurnPass& pass, int64_t begin, int64_t end);
+void run(const GatePass& pass, int64_t begin, int64_t end);
+}  // namespace cpu
+
+// Moments of the tokens of some streams, chunk by chunk, then joined to a block's. Queries and keys
+// go together: streams are the chosen query heads, then the chosen KV heads.
+struct StreamChunks {
+  int64_t streams = 0;
+  int64_t tokens = 0;
+  int64_t chunk = 0;  // tokens of a chunk, but for the last
+  int64_t d = 0;
+  float* shift = nullptr;  // [streams, chunks, d]: what vectors are taken about
+  float* sums = nullptr;   // [streams, chunks, d, 2]: of (x - shift)(t - middle), and of x - shift
+  float* products = nullptr;  // [streams, chunks, d, d]: of (x - shift)(x - shift)^T
+  constexpr int64_t chunks() const { return (tokens + chunk - 1) / chunk; }
+};
+
+struct Heads {
+  const void* data = nullptr;
+  const int32_t* chosen = nullptr;  // heads, on the GPU
+  int64_t count = 0;
+  int64_t head_stride = 0;
+  int64_t token_stride = 0;
+};
+
+// One block of documents of every stream, float64: see moments/moments.h.
+struct BlockMoments {
+  double* mean = nullptr;      // [d], `stride_mean` numbers from stream to stream
+  double* position = nullptr;  // [d], likewise
+  double* products = nullptr;  // [d (d + 1) / 2], `stride_products` apart
+  int64_t stride_mean = 0;
+  int64_t stride_products = 0;
+};
+
+namespace cuda {
+using Stream = void*;
+bool available();  // whether this program has the functions below
+void run(const NormPass& pass, Stream stream);
+void run(const TurnPass& first, const TurnPass& second, Stream stream);
+void run(const GatePass& pass, Stream stream);
+
+// Whether chunk_moments takes bfloat16 vectors of this width.
+bool has_chunk_moments(int64_t d);
+// Chunk moments of bfloat16 vectors.
+void chunk_moments(const Heads& queries, const Heads& keys, const StreamChunks& out, Stream stream);
+// Joins the chunks to a block that already holds `tokens` tokens with this mean position.
+// `bad[stream]` becomes the lowest `document` whose moments are not finite.
+struct JoinPass {
+  StreamChunks chunks;
+  double* chunk_means = nullptr;  // [streams, chunks, d], to work in
+  double* means = nullptr;        // [streams, d], to work in
+  int64_t query_streams = 0;
+  BlockMoments queries;
+  BlockMoments keys;
+  double tokens = 0;
+  double position_mean = 0;
+  int64_t document = 0;
+  int64_t* bad = nullptr;
+};
+void run(const JoinPass& pass, Stream stream);
+}  // namespace cuda
+
+}  // namespace ropewalk

@@ -1,0 +1,120 @@
+#include <algorithm>
+
+#include "ropewalk/kernels/gpu.h"
+#include "ropewalk/kernels/scatter.h"
+
+namespace ropewalk {
+namespace {
+
+// Tokens multiplied in float32 before float64 takes over: as many as give every multiprocessor of a
+// large GPU something to do at once, within what keeps all digits.
+int64_t chunk_size(int64_t tokens, int64_t streams) {
+  constexpr int64_t kTile = 64;
+  constexpr int64_t kAtOnce = 128;  // chunks
+  const int64_t chunks = std::max<int64_t>(1, kAtOnce / streams);
+  const int64_t even = (tokens + chunks - 1) / chunks;
+  return std::clamp<int64_t>((even + kTile - 1) / kTile * kTile, 512, 1024);
+}
+
+struct ChunkTensors {
+  at::Tensor shift;     // [streams, chunks, d]
+  at::Tensor sums;      // [streams, chunks, d, 2]
+  at::Tensor products;  // [streams, chunks, d, d]
+};
+
+Heads heads_of(const at::Tensor& x, const GpuStreams& streams) {
+  return {x.const_data_ptr(), streams.heads.const_data_ptr<int32_t>(), streams.heads.size(0),
+          x.stride(0), x.stride(1)};
+}
+
+bool suits_tensor_cores(const at::Tensor& x) {
+  constexpr int64_t kPack = 8;  // numbers read at a time
+  return x.scalar_type() == at::kBFloat16 && cuda::has_chunk_moments(x.size(2)) &&
+         x.stride(2) == 1 && x.stride(0) % kPack == 0 && x.stride(1) % kPack == 0 &&
+         reinterpret_cast<uintptr_t>(x.const_data_ptr()) % 16 == 0;
+}
+
+// Chunks of `size` tokens each, x [streams, chunks, size, d] in float32, about their own means.
+void plain_chunks(const at::Tensor& x, const ChunkTensors& out) {
+  const int64_t size = x.size(2);
+  const at::Tensor mean = x.mean(2);
+  const at::Tensor centred = x - mean.unsqueeze(2);
+  const at::Tensor time =
+      at::arange(size, x.options()).sub_(static_cast<double>(size - 1) / 2).unsqueeze(1);
+  out.shift.copy_(mean);
+  out.sums.select(3, 0).copy_((centred * time).sum(2));
+  out.sums.select(3, 1).copy_(centred.sum(2));
+  out.products.copy_(at::matmul(centred.transpose(2, 3), centred));
+}
+
+// For float32, and widths that the tensor-core kernel does not know.
+void plain_moments(const at::Tensor& x, const GpuStreams& streams, int64_t chunk,
+                   const ChunkTensors& out) {
+  const at::Tensor chosen = x.index_select(0, streams.heads).to(at::kFloat);
+  const int64_t tokens = x.size(1);
+  const int64_t whole = tokens / chunk;
+  const auto some = [&](int64_t from, int64_t to) {
+    return ChunkTensors{out.shift.slice(1, from, to), out.sums.slice(1, from, to),
+                        out.products.slice(1, from, to)};
+  };
+  if (whole > 0) {
+    plain_chunks(chosen.slice(1, 0, whole * chunk).unflatten(1, {whole, chunk}), some(0, whole));
+  }
+  if (whole * chunk < tokens) {
+    plain_chunks(chosen.slice(1, whole * chunk).unsqueeze(1), some(whole, whole + 1));
+  }
+}
+
+BlockMoments block_of(const GpuStreams& streams) {
+  return {streams.mean.mutable_data_ptr<double>(), streams.position.mutable_data_ptr<double>(),
+          streams.products.mutable_data_ptr<double>(), streams.mean.stride(0),
+          streams.products.stride(0)};
+}
+
+}  // namespace
+
+void join_on_gpu(const at::Tensor& q, const GpuStreams& queries, const at::Tensor& k,
+                 const GpuStreams& keys, const GpuDocument& document, const at::Tensor& bad) {
+  const int64_t query_streams = queries.heads.size(0);
+  const int64_t streams = query_streams + keys.heads.size(0);
+  const int64_t tokens = q.size(1);
+  const int64_t d = q.size(2);
+  const int64_t chunk = chunk_size(tokens, streams);
+  const int64_t chunks = (tokens + chunk - 1) / chunk;
+  const auto options = at::TensorOptions().dtype(at::kFloat).device(q.device());
+  const ChunkTensors parts{at::empty({streams, chunks, d}, options),
+                           at::empty({streams, chunks, d, 2}, options),
+                           at::empty({streams, chunks, d, d}, options)};
+  cuda::JoinPass pass;
+  pass.chunks = {streams,
+                 tokens,
+                 chunk,
+                 d,
+                 parts.shift.mutable_data_ptr<float>(),
+                 parts.sums.mutable_data_ptr<float>(),
+                 parts.products.mutable_data_ptr<float>()};
+  if (suits_tensor_cores(q) && suits_tensor_cores(k)) {
+    cuda::chunk_moments(heads_of(q, queries), heads_of(k, keys), pass.chunks, current_stream(q));
+  } else {
+    const auto part = [&](int64_t from, int64_t to) {
+      return ChunkTensors{parts.shift.slice(0, from, to), parts.sums.slice(0, from, to),
+                          parts.products.slice(0, from, to)};
+    };
+    plain_moments(q, queries, chunk, part(0, query_streams));
+    plain_moments(k, keys, chunk, part(query_streams, streams));
+  }
+  const at::Tensor chunk_means = at::empty({streams, chunks, d}, options.dtype(at::kDouble));
+  const at::Tensor means = at::empty({streams, d}, options.dtype(at::kDouble));
+  pass.chunk_means = chunk_means.mutable_data_ptr<double>();
+  pass.means = means.mutable_data_ptr<double>();
+  pass.query_streams = query_streams;
+  pass.queries = block_of(queries);
+  pass.keys = block_of(keys);
+  pass.tokens = document.block_tokens;
+  pass.position_mean = document.block_position_mean;
+  pass.document = document.index;
+  pass.bad = bad.mutable_data_ptr<int64_t>();
+  cuda::run(pass, current_stream(q));
+}
+
+}  // namespace ropewalk

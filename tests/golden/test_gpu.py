@@ -1,0 +1,60 @@
+"""A trained model measured on a GPU agrees with the CPU's float32. Skipped where there is no GPU."""
+
+from pathlib import Path
+
+import engine
+import pandas
+import pytest
+import torch
+
+DEMO = Path(__file__).resolve().parents[2] / "data" / "demo"
+COMPONENTS = 10
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+
+
+@pytest.fixture(scope="module")
+def measure(tmp_path_factory):
+    def run(device, dtype, *options):
+        out = tmp_path_factory.mktemp("gpu") / "capture"
+        result = engine.run("capture", DEMO / "LC2-500", "--tokenizer", DEMO / "tokenizer.json", "--corpus", DEMO / "eval.jsonl",
+                            "--context", 2048, "--documents", 16, "--device", device, "--dtype", dtype, "--quiet", "--out", out, *options)  # fmt: skip
+        assert result.code == 0, result.stderr
+        result = engine.run("analyze", out, "--out", out / "qk.csv", "--quiet")
+        assert result.code == 0, result.stderr
+        return pandas.read_csv(out / "qk.csv").set_index(["layer", "q_head", "pc"])
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def expected(measure):
+    return measure("cpu", "float32")
+
+
+def separated(table):
+    """Rows whose explained variance is more than 1 % away from both neighbours'."""
+    variance = table.explained_variance.unstack()
+    ratio = (variance.shift(-1, axis=1) / variance).iloc[:, : COMPONENTS - 1] < 0.99
+    after = ratio.reindex(columns=variance.columns, fill_value=False)
+    before = ratio.shift(1, axis=1).fillna(True).astype(bool).reindex(columns=variance.columns, fill_value=True)
+    return (after & before).stack().reindex(table.index)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-4), ("bfloat16", 5e-3)])
+def test_agrees_with_the_cpu(measure, expected, dtype, tolerance):
+    measured = measure("cuda", dtype)
+    assert list(measured.index) == list(expected.index)
+    rows = separated(expected)
+    assert rows.mean() > 0.5
+    for column in ("r_q", "r_k"):
+        # Below 0.05 the sign rule may turn a component round.
+        difference = (measured[column].abs() - expected[column].abs()).abs()[rows]
+        print(dtype, column, "largest difference", difference.max(), "at", difference.idxmax())
+        assert difference.max() <= tolerance
+
+
+def test_streaming_changes_nothing(measure):
+    whole = measure("cuda", "bfloat16")
+    streamed = measure("cuda", "bfloat16", "--memory", "24MiB")
+    pandas.testing.assert_frame_equal(whole, streamed)

@@ -1,0 +1,201 @@
+// What a GPU computes, against the CPU in float64. Skipped where there is none.
+#include <gtest/gtest.h>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/kernels/attention.h"
+#include "ropewalk/kernels/elementwise.h"
+#include "ropewalk/kernels/scatter.h"
+#include "ropewalk/model/device.h"
+#include "ropewalk/moments/moments_collector.h"
+#include "tests/kernels/tensors.h"
+
+namespace ropewalk {
+namespace {
+
+class GpuTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!cuda::available() || !at::hasCUDA()) GTEST_SKIP() << "no GPU";
+    use_exact_float32();
+  }
+};
+
+double relative_error(const at::Tensor& result, const at::Tensor& expected) {
+  const at::Tensor wide = expected.to(at::kCPU).to(at::kDouble);
+  const at::Tensor away = result.to(at::kCPU).to(at::kDouble) - wide;
+  return away.norm().item<double>() / wide.norm().item<double>();
+}
+
+// Rounding to a dtype once.
+double rounding(at::ScalarType dtype) { return dtype == at::kFloat ? 1e-6 : 4e-3; }
+
+TEST_F(GpuTest, PassesAgreeWithTheCpu) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const int64_t width : {64, 128, 576, 2048, 37}) {
+      const at::Tensor x = random_tensor({130, 2 * width}, 1).to(dtype);
+      const at::Tensor weight = random_tensor({width}, 2).to(dtype);
+      const at::Tensor half = x.slice(1, 0, width);  // rows apart
+      for (const bool plus_one : {false, true}) {
+        EXPECT_LT(relative_error(rms_norm(half.cuda(), weight.cuda(), 1e-5, plus_one),
+                                 rms_norm(half, weight, 1e-5, plus_one)),
+                  rounding(dtype))
+            << width;
+      }
+      for (const Activation activation : {Activation::silu, Activation::gelu_tanh, Activation::gelu,
+                                          Activation::relu, Activation::relu_squared}) {
+        EXPECT_LT(relative_error(gate_(x.cuda(), activation), gate_(x.clone(), activation)),
+                  rounding(dtype));
+      }
+    }
+    const at::Tensor heads = random_tensor({5, 33, 128}, 3).to(dtype);
+    EXPECT_LT(relative_error(rms_norm(heads.cuda().transpose(0, 1), at::ones({128}, dtype).cuda(),
+                                      1e-5, false),
+                             rms_norm(heads.transpose(0, 1), at::ones({128}, dtype), 1e-5, false)),
+              rounding(dtype));
+  }
+}
+
+TEST_F(GpuTest, RotationAgreesWithTheCpu) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const bool interleaved : {false, true}) {
+      for (const int64_t pairs : {64, 32, 9}) {
+        const at::Tensor all = random_tensor({70, 5 * 128}, 4).to(dtype);  // [T, heads * d]
+        const at::Tensor there = all.cuda();
+        const at::Tensor angles = random_tensor({70, pairs}, 5) * 3;
+        const auto heads = [](const at::Tensor& x, int64_t from, int64_t to) {
+          return x.slice(1, from * 128, to * 128).view({70, to - from, 128}).transpose(0, 1);
+        };
+        rotate_(heads(all, 0, 3), heads(all, 3, 4), angles.cos(), angles.sin(), interleaved);
+        rotate_(heads(there, 0, 3), heads(there, 3, 4), angles.cos().cuda(), angles.sin().cuda(),
+                interleaved);
+        EXPECT_LT(relative_error(there, all), rounding(dtype)) << pairs;
+      }
+    }
+  }
+}
+
+TEST_F(GpuTest, AttentionAgreesWithTheCpu) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const int64_t tokens : {1, 100, 256, 700}) {
+      for (const std::optional<int64_t> window :
+           {std::optional<int64_t>(), std::optional<int64_t>(64)}) {
+        const at::Tensor q = random_tensor({8, tokens, 64}, 6).to(dtype);
+        const at::Tensor k = random_tensor({2, tokens, 64}, 7).to(dtype);
+        const at::Tensor v = random_tensor({2, tokens, 64}, 8).to(dtype);
+        const at::Tensor expected =
+            causal_attention(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), 0.125, window);
+        EXPECT_LT(
+            relative_error(causal_attention(q.cuda(), k.cuda(), v.cuda(), 0.125, window), expected),
+            dtype == at::kFloat ? 1e-5 : 1e-2)
+            << tokens;
+      }
+    }
+  }
+}
+
+// Several documents of different lengths through a collector, on the CPU in float64 and on the GPU.
+struct Stream {
+  at::ScalarType dtype = at::kBFloat16;
+  int64_t d = 128;
+  double mean = 0;  // in spreads
+};
+
+ModelConfig config_of(const Stream& stream) {
+  ModelConfig config;
+  config.n_layers = 1;
+  config.n_q_heads = 4;
+  config.n_kv_heads = 2;
+  config.d_head = stream.d;
+  config.layers.resize(1);
+  return config;
+}
+
+// The largest difference of any block's moments, relative to the stream's scatter.
+double worst_difference(const Stream& stream) {
+  const ModelConfig config = config_of(stream);
+  const std::vector<QueryHead> heads{{0, 0}, {0, 1}, {0, 3}};
+  MomentsCollector expected(config, heads, 2);
+  MomentsCollector measured(config, heads, 2);
+  int64_t index = 0;
+  for (const int64_t tokens : {1, 63, 64, 65, 511, 512, 513, 1500, 9000}) {
+    Document document;
+    document.index = index;
+    document.tokens.resize(static_cast<size_t>(tokens));
+    const auto vectors = [&](int64_t count, uint64_t seed) {
+      const at::Tensor drift = at::arange(tokens, at::kFloat).view({1, tokens, 1}) / 1500;
+      const at::Tensor mean = random_tensor({count, 1, stream.d}, 77 + seed % 2) * stream.mean;
+      return (random_tensor({count, tokens, stream.d}, seed) + drift + mean).to(stream.dtype);
+    };
+    const at::Tensor q = vectors(4, static_cast<uint64_t>(100 + 2 * index));
+    const at::Tensor k = vectors(2, static_cast<uint64_t>(101 + 2 * index));
+    expected.collect({0, &document, q, k});
+    measured.collect({0, &document, q.cuda(), k.cuda()});
+    ++index;
+  }
+  measured.settle();
+  double worst = 0;
+  const auto& a = expected.layers().at(0);
+  const auto& b = measured.layers().at(0);
+  const auto compare = [&](const StreamMoments& first, const StreamMoments& second) {
+    worst = std::max(worst, relative_error(second.products, first.products));
+    worst = std::max(worst, relative_error(second.position, first.position));
+    worst = std::max(worst, relative_error(second.mean, first.mean));
+  };
+  compare(a.queries, b.queries);
+  compare(a.keys, b.keys);
+  return worst;
+}
+
+TEST_F(GpuTest, MomentsAgreeWithTheCpu) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const int64_t d : {32, 64, 128}) {
+      for (const double mean : {0.0, 1.0, 6.0, 100.0, 10000.0}) {
+        EXPECT_LT(worst_difference({dtype, d, mean}),
+                  dtype == at::kBFloat16 || mean > 1000 ? 1e-4 : 1e-5)
+            << c10::toString(dtype) << ' ' << d << ' ' << mean;
+      }
+    }
+  }
+}
+
+TEST_F(GpuTest, MomentsAreTheSameEveryTime) {
+  const Stream stream;
+  const at::Tensor x = random_tensor({4, 3000, stream.d}, 9).to(stream.dtype).cuda();
+  std::string first;
+  for (int i = 0; i < 3; ++i) {
+    MomentsCollector collector(config_of(stream), {{0, 0}, {0, 3}}, 1);
+    Document document;
+    collector.collect({0, &document, x, x.slice(0, 0, 2)});
+    collector.settle();
+    const std::string bytes(collector.bytes(collector.layers().at(0)));
+    if (i == 0) first = bytes;
+    EXPECT_EQ(bytes, first);
+  }
+}
+
+TEST_F(GpuTest, NamesWhatIsNotFinite) {
+  const Stream stream;
+  const at::Tensor good = random_tensor({4, 100, stream.d}, 10).to(stream.dtype);
+  for (const double wrong : {std::numeric_limits<double>::quiet_NaN(), 1e30}) {
+    const at::Tensor bad = good.clone();
+    bad.select(0, 1).select(0, 40).select(0, 3).fill_(wrong);
+    MomentsCollector collector(config_of(stream), {{0, 0}, {0, 3}}, 2);
+    for (int64_t index = 0; index < 3; ++index) {
+      Document document;
+      document.index = index;
+      const at::Tensor k = (index == 1 ? bad : good).slice(0, 0, 2);
+      collector.collect({0, &document, good.cuda(), k.cuda()});
+    }
+    try {
+      collector.settle();
+      ADD_FAILURE() << "accepted " << wrong;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("keys in layer 0, head 1, document 1"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ropewalk
