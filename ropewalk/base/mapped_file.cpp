@@ -14,43 +14,29 @@
 namespace ropewalk {
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
-  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file_ < 0) throw SystemError("{}: cannot open: {}", path.string(), std::strerror(errno));
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) throw SystemError("{}: cannot open: {}", path.string(), std::strerror(errno));
   struct stat status {};
-  if (::fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(file_);
+  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(file);
     throw SystemError("{}: is not a regular file", path.string());
   }
   size_ = status.st_size;
   if (size_ > 0) {
-    void* address = ::mmap(nullptr, static_cast<size_t>(size_), PROT_READ, MAP_PRIVATE, file_, 0);
+    void* address = ::mmap(nullptr, static_cast<size_t>(size_), PROT_READ, MAP_PRIVATE, file, 0);
     if (address == MAP_FAILED) {
       const int error = errno;
-      ::close(file_);
+      ::close(file);
       throw SystemError("{}: cannot map {}: {}", path.string(), format_bytes(size_),
                         std::strerror(error));
     }
     data_ = static_cast<const std::byte*>(address);
   }
+  ::close(file);
 }
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), static_cast<size_t>(size_));
-  ::close(file_);
-}
-
-void MappedFile::read(int64_t offset, std::byte* into, int64_t size) const {
-  while (size > 0) {
-    const ssize_t got = ::pread(file_, into, static_cast<size_t>(size), offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) {
-      throw SystemError("{}: cannot read {} at byte {}: {}", path_.string(), format_bytes(size),
-                        offset, got == 0 ? "the file has become shorter" : std::strerror(errno));
-    }
-    offset += got;
-    into += got;
-    size -= got;
-  }
 }
 
 namespace {

@@ -24,10 +24,6 @@ class MappedFile {
     return {reinterpret_cast<const char*>(data_), static_cast<size_t>(size_)};
   }
 
-  // Reads past the mapping: faster than touching its pages where much is wanted at once, and safe
-  // to do from several threads. Throws SystemError.
-  void read(int64_t offset, std::byte* into, int64_t size) const;
-
   // Hints to the kernel about [offset, offset + size): read it soon; or drop it from this process's
   // resident memory (it stays in the page cache and is read again if touched).
   void will_need(int64_t offset, int64_t size) const;
@@ -37,7 +33,6 @@ class MappedFile {
   std::filesystem::path path_;
   const std::byte* data_ = nullptr;
   int64_t size_ = 0;
-  int file_ = -1;
 };
 
 // The file's contents, refusing more than `limit` bytes.

@@ -1,4 +1,4 @@
-// Stands in for passes.cu where the program is built without CUDA.
+// Stands in for passes.cu and moments.cu where the program is built without CUDA.
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/passes.h"
 

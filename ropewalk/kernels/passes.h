@@ -4,9 +4,9 @@
 
 namespace ropewalk {
 
-// Passes over raw memory with one meaning on the CPU (passes.cpp) and on a GPU (passes.cu;
-// no_cuda.cpp where there is none). Torch is not seen here. Numbers are float32 or bfloat16;
-// arithmetic is float32, rounded once.
+// Passes over raw memory with one meaning on the CPU (passes.cpp) and on a GPU (passes.cu,
+// moments.cu; no_cuda.cpp where there is none). Torch is not seen here. Numbers are float32 or
+// bfloat16; arithmetic is float32, rounded once.
 
 enum class Number { float32, bfloat16 };
 
@@ -68,7 +68,8 @@ struct StreamChunks {
   int64_t d = 0;
   float* shift = nullptr;  // [streams, chunks, d]: what vectors are taken about
   float* sums = nullptr;   // [streams, chunks, d, 2]: of (x - shift)(t - middle), and of x - shift
-  float* products = nullptr;  // [streams, chunks, d, d]: of (x - shift)(x - shift)^T
+  float* products = nullptr;  // [streams, chunks, d, d]: of (x - shift)(x - shift)^T; only the
+                              // upper triangle counts
   constexpr int64_t chunks() const { return (tokens + chunk - 1) / chunk; }
 };
 
@@ -104,8 +105,6 @@ void chunk_moments(const Heads& queries, const Heads& keys, const StreamChunks& 
 // `bad[stream]` becomes the lowest `document` whose moments are not finite.
 struct JoinPass {
   StreamChunks chunks;
-  double* chunk_means = nullptr;  // [streams, chunks, d], to work in
-  double* means = nullptr;        // [streams, d], to work in
   int64_t query_streams = 0;
   BlockMoments queries;
   BlockMoments keys;

@@ -10,10 +10,10 @@ namespace {
 // large GPU something to do at once, within what keeps all digits.
 int64_t chunk_size(int64_t tokens, int64_t streams) {
   constexpr int64_t kTile = 64;
-  constexpr int64_t kAtOnce = 128;  // chunks
+  constexpr int64_t kAtOnce = 264;  // chunks: two on each of 132
   const int64_t chunks = std::max<int64_t>(1, kAtOnce / streams);
   const int64_t even = (tokens + chunks - 1) / chunks;
-  return std::clamp<int64_t>((even + kTile - 1) / kTile * kTile, 512, 1024);
+  return std::clamp<int64_t>((even + kTile - 1) / kTile * kTile, 256, 1024);
 }
 
 struct ChunkTensors {
@@ -103,10 +103,6 @@ void join_on_gpu(const at::Tensor& q, const GpuStreams& queries, const at::Tenso
     plain_moments(q, queries, chunk, part(0, query_streams));
     plain_moments(k, keys, chunk, part(query_streams, streams));
   }
-  const at::Tensor chunk_means = at::empty({streams, chunks, d}, options.dtype(at::kDouble));
-  const at::Tensor means = at::empty({streams, d}, options.dtype(at::kDouble));
-  pass.chunk_means = chunk_means.mutable_data_ptr<double>();
-  pass.means = means.mutable_data_ptr<double>();
   pass.query_streams = query_streams;
   pass.queries = block_of(queries);
   pass.keys = block_of(keys);

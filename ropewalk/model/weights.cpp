@@ -51,19 +51,6 @@ at::Tensor split_fused(const at::Tensor& source, int64_t heads, bool only_qk) {
   return parts.reshape(flat);
 }
 
-// Straight from the file, by several threads: a GPU waits for its weights longer than for anything
-// else.
-void read_into(const at::Tensor& target, const TensorView& view) {
-  constexpr int64_t kPiece = int64_t{4} << 20;
-  auto* bytes = static_cast<std::byte*>(target.mutable_data_ptr());
-  const int64_t pieces = (view.info->bytes + kPiece - 1) / kPiece;
-  at::parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
-    const int64_t from = begin * kPiece;
-    const int64_t size = std::min(end * kPiece, view.info->bytes) - from;
-    view.shard->file().read(view.info->offset + from, bytes + from, size);
-  });
-}
-
 }  // namespace
 
 std::vector<at::Tensor> tensors_of(const LayerWeights& w) {
@@ -159,6 +146,15 @@ LayerWeights WeightReader::load(int64_t layer) const {
   const bool only_qk = layer == last_layer_;
   const std::vector<TensorSpec> needed = specs(layer);
   LayerWeights weights;
+  // A disk is asked for this layer and the next ones at once, or it waits between their parts.
+  if (!random_) {
+    for (int64_t ahead = layer; ahead <= std::min(layer + 1, last_layer_); ++ahead) {
+      for (const TensorSpec& spec : specs(ahead)) {
+        const TensorView view = checkpoint_.tensor(layer_prefix(ahead) + spec.name);
+        view.shard->file().will_need(view.info->offset, view.info->bytes);
+      }
+    }
+  }
   // On a GPU the host copy is pinned, so that it crosses the bus while the GPU computes.
   const auto options = at::TensorOptions().dtype(dtype_).pinned_memory(device_.is_cuda());
   for (const TensorSpec& spec : needed) {
@@ -178,11 +174,6 @@ LayerWeights WeightReader::load(int64_t layer) const {
       const int64_t count = rows_of(part, only_qk);
       const at::Tensor target = shape.empty() ? whole : whole.slice(0, row, row + count);
       row += count;
-      if (device_.is_cuda() && !random_ && part.fused_heads == 0 &&
-          scalar_type(view.info->type) == dtype_) {
-        read_into(target, view);
-        continue;
-      }
       at::Tensor source = random_ ? random_->tensor(name, part.shape) : view_of(view);
       if (part.fused_heads > 0) source = split_fused(source, part.fused_heads, only_qk);
       target.copy_(source);
