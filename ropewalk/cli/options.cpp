@@ -27,7 +27,7 @@ void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
       "--memory", arguments.memory,
       "Budget for weights and hidden states, e.g. 8GiB [default: 80 % of what is free]");
   verb.add_option("--threads", arguments.threads, "CPU threads [default: all cores]")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kMostThreads));
 }
 
 ModelOptions ModelArguments::settle() const {

@@ -20,6 +20,9 @@ struct ModelArguments {
   ModelOptions settle() const;
 };
 
+// More than any machine has; OpenMP ends the program where it cannot start them.
+constexpr int kMostThreads = 1024;
+
 // Threads (0: all cores) and exact float32, before anything is computed.
 void set_up_torch(int threads);
 

@@ -22,7 +22,7 @@ void add_run_options(CLI::App& verb, Arguments& arguments) {
       ->check(CLI::IsMember({"png", "svg", "pdf", "json"}))
       ->capture_default_str();
   verb.add_option("--threads", arguments.threads, "CPU threads [default: all cores]")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, kMostThreads));
 }
 
 void execute(const Arguments& arguments) {

@@ -10,6 +10,7 @@
 #include "ropewalk/base/hash.h"
 #include "ropewalk/base/json.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/base/progress.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/model/device.h"
@@ -19,6 +20,7 @@
 #include "ropewalk/moments/vectors_collector.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/text/tokenizer.h"
+#include "ropewalk/text/utf8.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -102,7 +104,8 @@ Json describe_capture(const CaptureOptions& options, const OpenModel& model,
   for (const QueryHead& head : model.heads) heads.push_back({head.layer, head.q_head});
   Json json{{"format", kMomentsFormat},
             {"ropewalk", version()},
-            {"model", fs::absolute(options.model.model).lexically_normal().filename().string()},
+            {"model",
+             printable(fs::absolute(options.model.model).lexically_normal().filename().string())},
             {"label", options.label},
             {"weights", model.fingerprint()},
             {"config", describe_config(model.text.config)},
@@ -205,6 +208,10 @@ Json capture_identity(const CaptureOptions& options, const OpenModel& model,
 }
 
 void capture(const CaptureOptions& options) {
+  if (invalid_utf8_offset(options.label)) {
+    throw UsageError("the label '{}' is not UTF-8; give another with --label",
+                     printable(options.label));
+  }
   refuse_used_folder(options.out);
   const OpenModel model = open_model(options.model);
   make_sampler(options, model);  // refuses wrong options before the corpus is read

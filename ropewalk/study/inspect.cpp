@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/layer.h"
@@ -103,7 +104,7 @@ Json inspect_model(const OpenModel& model) {
   const MomentsBytes moments = moments_bytes(config, model.heads, kDefaultBlocks);
   needs.reserved = moments.held(model.memory);
   Json json = describe_config(config);
-  json["model"] = model.checkpoint->folder().string();
+  json["model"] = printable(model.checkpoint->folder().string());
   json["context"] = model.context;
   json["dtype"] = dtype_name(model.dtype);
   json["device"] = model.device.is_cuda() ? "cuda" : "cpu";

@@ -12,6 +12,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/mapped_file.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/text/utf8.h"
 
 namespace ropewalk {
 namespace {
@@ -183,6 +184,11 @@ void YamlValue::map(const std::vector<Key>& keys) const {
 YamlValue read_yaml(const std::filesystem::path& file) {
   constexpr int64_t kLimit = int64_t{4} << 20;
   const std::string text = read_text_file(file, kLimit);
+  if (const auto bad = invalid_utf8_offset(text)) {
+    const auto line = std::count(text.begin(), text.begin() + static_cast<int64_t>(*bad), '\n') + 1;
+    throw InputError("{}:{}: is not UTF-8: found byte 0x{:02x}; save the file as UTF-8",
+                     file.string(), line, static_cast<unsigned char>(text[*bad]));
+  }
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.size() > 1) {

@@ -454,6 +454,19 @@ def test_no_document_is_long_enough(study):
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def test_a_file_that_is_not_utf8_is_refused_with_the_line(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"name: a\n# caf\xe9\n")
+    result = engine.run("run", path, "--out", tmp_path / "out")
+    assert result.code == 3 and "a.yaml:2: is not UTF-8: found byte 0xe9" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_too_many_threads_are_refused():
+    result = engine.run("inspect", "nowhere", "--threads", 100000)
+    assert result.code == 2 and "not in range 1 to 1024" in result.stderr, result.stderr
+
+
 @pytest.mark.parametrize("name", ["smollm3", "pythia-160m", "olmo2-1b"])
 def test_ready_made_experiments_read(name, tmp_path):
     """Everything in the file is understood; what is missing is the download."""
