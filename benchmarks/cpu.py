@@ -10,6 +10,7 @@ import time
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+import fused  # noqa: E402
 import machine  # noqa: E402
 import torch  # noqa: E402
 from torch.nn import functional  # noqa: E402
@@ -23,13 +24,7 @@ class Floor:
 
     def __init__(self, model):
         self.config = model.config
-        self.layers = []
-        for layer in model.layers:
-            a, m = layer.self_attn, layer.mlp
-            self.layers.append((
-                torch.cat([a.q_proj.weight, a.k_proj.weight, a.v_proj.weight]), a.o_proj.weight,
-                torch.cat([m.gate_proj.weight, m.up_proj.weight]), m.down_proj.weight,
-            ))  # fmt: skip
+        self.layers = fused.layers(model)
 
     def run(self, needed=False):
         c = self.config

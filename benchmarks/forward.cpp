@@ -1,7 +1,6 @@
 // Times the forward pass of a checkpoint, seconds a document: GROUPS pairs of groups of SIZE
 // documents, one without and one with their moments. Prints JSON.
 // Usage: forward MODEL TOKENS GROUPS SIZE DEVICE DTYPE [MEMORY]
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -10,6 +9,7 @@
 
 #include "ropewalk/base/json.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/kernels/gpu.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/forward.h"
 #include "ropewalk/moments/moments_collector.h"
@@ -75,9 +75,7 @@ int main(int argc, char** argv) {
   Json plain = Json::array();
   Json with = Json::array();
   forward.go_on = [&](int64_t done) {
-    if (model.device.is_cuda()) {
-      c10::impl::VirtualGuardImpl(at::kCUDA).getStream(model.device).synchronize();
-    }
+    if (model.device.is_cuda()) torch_stream(model.device).synchronize();
     const auto now = Clock::now();
     if (done > warm_up) {
       ((done - 1) / size % 2 == 1 ? with : plain)

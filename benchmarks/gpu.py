@@ -17,8 +17,8 @@ import torch
 LENGTHS = {4096: (6, 8), 32768: (3, 2), 65536: (3, 1)}  # tokens: repeats, documents at a time
 
 
-def ours(folder: Path, tokens: int, pairs: int, size: int, memory=()) -> dict:
-    command = [machine.BUILD / "benchmarks" / "forward", folder, str(tokens), str(pairs), str(size), "cuda", "bfloat16", *memory]
+def ours(folder: Path, tokens: int, pairs: int, size: int) -> dict:
+    command = [machine.BUILD / "benchmarks" / "forward", folder, str(tokens), str(pairs), str(size), "cuda", "bfloat16"]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
@@ -26,8 +26,7 @@ def our_memory(folder: Path, tokens: int, documents: int) -> int:
     """Peak GPU memory of a capture of every token of these documents."""
     with tempfile.TemporaryDirectory() as place:
         corpus = Path(place) / "tokens.jsonl"
-        generator = random.Random(1)
-        corpus.write_text("".join(json.dumps({"tokens": [generator.randrange(128000) for _ in range(tokens)]}) + "\n" for _ in range(documents)))
+        gpu_model.write_corpus(corpus, documents, tokens)
         command = [machine.BUILD / "ropewalk", "capture", folder, "--corpus", corpus, "--context", str(tokens), "--out", Path(place) / "out",
                    "--device", "cuda", "--log-level", "debug"]  # fmt: skip
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=True)
@@ -96,9 +95,9 @@ def measure(folder: Path, tokens: int, repeats: int, size: int) -> dict:
 
 
 def main():
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp()) / "smollm3-shapes"
-    gpu_model.make(folder)
-    rows = [measure(folder, tokens, repeats, size) for tokens, (repeats, size) in LENGTHS.items()]
+    with tempfile.TemporaryDirectory() as place:
+        folder = gpu_model.make(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(place) / "smollm3-shapes")
+        rows = [measure(folder, tokens, repeats, size) for tokens, (repeats, size) in LENGTHS.items()]
     machine.write("gpu", {"gpu": gpu_model.describe_gpu(), "model": "SmolLM3-3B's shapes, random weights", "dtype": "bfloat16", "lengths": rows})
 
 

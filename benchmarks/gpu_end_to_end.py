@@ -80,9 +80,8 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
         model = gpu_model.make(Path(sys.argv[1]) if len(sys.argv) > 1 else root / "smollm3-shapes")
-        generator = random.Random(1)
         corpus = root / "tokens.jsonl"
-        corpus.write_text("".join(json.dumps({"tokens": [generator.randrange(128000) for _ in range(CONTEXT)]}) + "\n" for _ in range(DOCUMENTS)))
+        gpu_model.write_corpus(corpus, DOCUMENTS, CONTEXT)
         runs = {"ropewalk": [], "peer": []}
         for i in range(REPEATS):
             out = root / f"out{i}"

@@ -2,9 +2,11 @@
 (the floor), and transformers. Used by gpu.py."""
 
 import json
+import random
 import statistics
 from pathlib import Path
 
+import fused
 import torch
 
 
@@ -54,13 +56,7 @@ class Floor:
     def __init__(self, model):
         self.config = model.config
         self.head = self.config.hidden_size // self.config.num_attention_heads
-        self.layers = []
-        for layer in model.layers:
-            a, m = layer.self_attn, layer.mlp
-            self.layers.append((
-                torch.cat([a.q_proj.weight, a.k_proj.weight, a.v_proj.weight]), a.o_proj.weight,
-                torch.cat([m.gate_proj.weight, m.up_proj.weight]), m.down_proj.weight,
-            ))  # fmt: skip
+        self.layers = fused.layers(model)
 
     def step(self, tokens: int, needed=False):
         c, d = self.config, self.head
@@ -107,5 +103,9 @@ def describe_gpu() -> dict:
     return {"name": properties.name, "memory_bytes": properties.total_memory, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
 
 
-def write(path: Path, result: dict):
-    path.write_text(json.dumps(result, indent=1) + "\n")
+def write_corpus(path: Path, documents: int, tokens: int):
+    """Documents of random tokens, the same every time."""
+    generator = random.Random(1)
+    with path.open("w") as corpus:
+        for _ in range(documents):
+            corpus.write(json.dumps({"tokens": [generator.randrange(128000) for _ in range(tokens)]}) + "\n")

@@ -6,10 +6,12 @@
 
 namespace ropewalk {
 
+c10::Stream torch_stream(const at::Device& device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+}
+
 cuda::Stream current_stream(const at::Tensor& tensor) {
-  return c10::impl::VirtualGuardImpl(tensor.device().type())
-      .getStream(tensor.device())
-      .native_handle();
+  return torch_stream(tensor.device()).native_handle();
 }
 
 Number number_type(const at::Tensor& tensor) {

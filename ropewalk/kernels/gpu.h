@@ -5,7 +5,8 @@
 
 namespace ropewalk {
 
-// The stream that torch launches its kernels on in this thread, for launching ours.
+// The stream that torch launches its kernels on in this thread; as our kernels take it.
+c10::Stream torch_stream(const at::Device& device);
 cuda::Stream current_stream(const at::Tensor& tensor);
 
 Number number_type(const at::Tensor& tensor);

@@ -8,6 +8,8 @@
 #include <malloc.h>
 #endif
 
+#include "ropewalk/kernels/gpu.h"
+
 namespace ropewalk {
 namespace {
 
@@ -23,10 +25,6 @@ std::shared_ptr<c10::Event> mark(const c10::Stream& stream) {
   auto event = std::make_shared<c10::Event>(stream.device_type());
   event->record(stream);
   return event;
-}
-
-c10::Stream current_stream_of(const at::Device& device) {
-  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
 }  // namespace
@@ -61,7 +59,7 @@ void LayerStream::prefetch(int64_t layer) {
   next_layer_ = layer;
   std::shared_ptr<c10::Event> room;
   if (reader_.device().is_cuda() && !plan_.keep_weights) {
-    room = mark(current_stream_of(reader_.device()));
+    room = mark(torch_stream(reader_.device()));
   }
   next_ = worker_.run([this, layer, room] { return load_beside(layer, room); });
 }
@@ -73,7 +71,7 @@ std::shared_ptr<const LayerWeights> LayerStream::take(int64_t layer, bool more) 
     if (next_.valid() && next_layer_ == layer) {
       Loaded loaded = next_.get();
       if (loaded.copied) {
-        const c10::Stream stream = current_stream_of(reader_.device());
+        const c10::Stream stream = torch_stream(reader_.device());
         loaded.copied->block(stream);
         for (const at::Tensor& tensor : tensors_of(loaded.weights)) tensor.record_stream(stream);
       }
