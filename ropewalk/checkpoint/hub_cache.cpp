@@ -170,17 +170,20 @@ HubLock::HubLock(const HubCache& cache, const std::string& etag, const std::stop
   make_folder(path.parent_path());
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0664);
   if (file_ < 0) throw SystemError("{}: cannot create: {}", path.string(), std::strerror(errno));
-  bool said = false;
+  constexpr double kPause = 0.05;  // seconds
+  double waited = 0;
   while (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
       const int why = errno;
       ::close(file_);
       throw SystemError("{}: cannot lock: {}", path.string(), std::strerror(why));
     }
-    if (!said) log::info("waiting for another download of the same file ({})", path.string());
-    said = true;
+    if (waited < 1 && waited + kPause >= 1) {
+      log::info("waiting for another download of the same file ({})", path.string());
+    }
+    waited += kPause;
     try {
-      wait_politely(0.1, stop);
+      wait_politely(kPause, stop);
     } catch (...) {
       ::close(file_);
       throw;

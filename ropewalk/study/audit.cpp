@@ -1,9 +1,9 @@
 #include "ropewalk/study/audit.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
-#include <regex>
 #include <set>
 
 #include "ropewalk/base/error.h"
@@ -42,53 +42,76 @@ Json settings(const Subject& subject) {
   return json.flatten();
 }
 
-// The names a set of shards promises: model-00002-of-00003.safetensors wants two more.
-void check_shards(const std::vector<HubFile>& files, Subject& subject) {
-  static const std::regex shard("(.*)-([0-9]{5})-of-([0-9]{5})\\.safetensors");
+std::string shard_name(int number, int count) {
+  return fmt::format("model-{:05}-of-{:05}.safetensors", number, count);
+}
+
+// Of model-00002-of-00003.safetensors, 3; of other names, 0.
+int shard_count(const std::string& name) {
+  constexpr size_t kNumber = std::string_view("model-").size();
+  constexpr size_t kCount = std::string_view("model-00002-of-").size();
+  if (name.size() != shard_name(1, 1).size()) return 0;
+  int number = 0;
+  int count = 0;
+  std::from_chars(name.data() + kNumber, name.data() + kNumber + 5, number);
+  std::from_chars(name.data() + kCount, name.data() + kCount + 5, count);
+  return name == shard_name(number, count) ? count : 0;
+}
+
+// Notes the weights among a revision's files, and what is missing.
+void read_files(const std::vector<HubFile>& files, Subject& subject) {
   std::set<std::string> names;
-  bool pickled = false;
-  for (const HubFile& file : files) {
-    names.insert(file.name);
-    pickled = pickled || file.name.ends_with(".bin") || file.name.ends_with(".pt");
-  }
-  if (!names.contains("config.json")) subject.missing.push_back("config.json is missing");
+  for (const HubFile& file : files) names.insert(file.name);
   const bool index = names.contains("model.safetensors.index.json");
-  std::smatch match;
-  std::set<std::string> wanted;
+  const bool numbered = std::any_of(names.begin(), names.end(),
+                                    [](const std::string& name) { return shard_count(name) > 0; });
+  std::vector<std::string> absent;
+  std::set<int> counts;
   for (const HubFile& file : files) {
-    const bool single = file.name == "model.safetensors" && !index;
-    const bool part = index && std::regex_match(file.name, match, shard) && match[1] == "model";
-    if (!single && !part) continue;
+    const int count = shard_count(file.name);
+    // An index may name its shards as it likes; most number them.
+    const bool shard = index && (numbered ? count > 0 : file.name.ends_with(".safetensors"));
+    if (!shard && (index || file.name != "model.safetensors")) continue;
     subject.weights[file.name] = file.etag;
     if (file.size == 0) subject.missing.push_back(file.name + " is empty");
-    if (!part) continue;
-    const int count = std::stoi(match[3]);
+    if (shard && numbered) counts.insert(count);
+  }
+  for (const int count : counts) {
     for (int i = 1; i <= count; ++i) {
-      wanted.insert(fmt::format("model-{:05}-of-{:05}.safetensors", i, count));
+      if (!names.contains(shard_name(i, count))) absent.push_back(shard_name(i, count));
     }
   }
-  for (const std::string& name : wanted) {
-    if (!names.contains(name)) subject.missing.push_back("shard " + name + " is missing");
+  if (absent.size() == 1) subject.missing.push_back("shard " + absent[0] + " is missing");
+  if (absent.size() > 1) {
+    subject.missing.push_back(
+        fmt::format("{} shards are missing, {} first", absent.size(), absent[0]));
   }
-  if (subject.weights.empty()) {
-    subject.missing.push_back(index ? "every shard is missing"
-                              : pickled
-                                  ? "only pickled weights (.bin), which ropewalk does not read"
-                                  : "weights are missing: neither model.safetensors nor its index");
-  }
+  if (!names.contains("config.json")) subject.missing.push_back("config.json is missing");
+  if (!subject.weights.empty()) return;
+  const bool pickled = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name.ends_with(".bin") || name.ends_with(".pt");
+  });
+  subject.missing.push_back(index ? "every shard is missing"
+                            : pickled
+                                ? "only pickled weights (.bin), which ropewalk does not read"
+                                : "weights are missing: neither model.safetensors nor its index");
 }
 
 void read_hub(const std::string& id, const std::string& commit, Subject& subject) {
   Hub& hub = shared_hub();
   const HubRepository repository{HubRepository::Kind::model, id};
   const std::vector<HubFile> files = hub.tree(repository, commit);
-  check_shards(files, subject);
+  read_files(files, subject);
   const auto config = std::find_if(files.begin(), files.end(),
                                    [](const HubFile& file) { return file.name == "config.json"; });
   if (config == files.end()) return;
   // The same bytes serve every revision, so most configs cost no request.
   hub.fetch(repository, commit, std::vector{*config}, {"config.json", false, {}});
-  subject.config.emplace(hub.cache(repository).file(commit, "config.json"));
+  try {
+    subject.config.emplace(hub.cache(repository).file(commit, "config.json"));
+  } catch (const InputError& error) {
+    subject.missing.push_back(error.what());
+  }
 }
 
 void read_folder(const fs::path& folder, Subject& subject) {

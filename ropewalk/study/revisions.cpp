@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <regex>
 #include <set>
 #include <tuple>
 
@@ -134,13 +133,21 @@ bool trained_before(const std::string& a, const std::string& b) {
 }
 
 std::optional<RevisionStep> revision_step(const std::string& name) {
-  static const std::regex pattern("(.*(?:step|ckpt|checkpoint|iter)[-_]?)([0-9].*)",
-                                  std::regex::icase);
-  std::smatch match;
-  if (!std::regex_match(name, match, pattern)) return std::nullopt;
-  const std::string rest = match[2];
-  std::string_view number = rest;
-  return RevisionStep{match[1], std::llround(take_number(number))};
+  std::string lower = name;
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  size_t digits = 0;
+  for (const std::string_view word : {"step", "ckpt", "checkpoint", "iter"}) {
+    for (size_t at = lower.find(word); at != std::string::npos; at = lower.find(word, at + 1)) {
+      size_t end = at + word.size();
+      if (end < lower.size() && (lower[end] == '-' || lower[end] == '_')) ++end;
+      if (end < lower.size() && lower[end] >= '0' && lower[end] <= '9') {
+        digits = std::max(digits, end);
+      }
+    }
+  }
+  if (digits == 0) return std::nullopt;
+  std::string_view number = std::string_view(name).substr(digits);
+  return RevisionStep{name.substr(0, digits), std::llround(take_number(number))};
 }
 
 std::vector<std::pair<int64_t, int64_t>> missing_steps(std::vector<int64_t> steps) {

@@ -76,8 +76,7 @@ class FakeHub:
         self.endpoint = f"http://127.0.0.1:{self.main.server_port}"
 
     def _serve(self, handler):
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        server.daemon_threads = True
+        server = _Server(("127.0.0.1", 0), handler)
         server.hub = self
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         return server
@@ -113,6 +112,14 @@ class FakeHub:
     def location(self, sha256: str) -> str:
         """Another host than the Hub's, by name and by port, and signed."""
         return f"http://localhost:{self.bytes.server_port}/{sha256}?Signature=signed-secret"
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, *_):
+        """Clients that are killed, or refuse the certificate, are part of the tests."""
 
 
 class _Handler(BaseHTTPRequestHandler):
