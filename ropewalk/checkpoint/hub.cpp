@@ -79,6 +79,7 @@ HubCache Hub::cache(const HubRepository& repository) const { return {settings_.c
 
 HttpResponse Hub::ask(const std::stop_token& stop,
                       const std::function<HttpResponse(HubRequests&)>& work) {
+  if (settings_.offline) throw InputError("the Hub cannot be asked, as HF_HUB_OFFLINE is set");
   std::optional<HttpClient> client;
   {
     const std::lock_guard lock(mutex_);
@@ -141,9 +142,7 @@ std::map<std::string, std::string> Hub::refs(const HubRepository& repository) {
     const auto asked = refs_.find(repository.api());
     if (asked != refs_.end()) return asked->second;
   }
-  if (settings_.offline) {
-    throw InputError("{}: its revisions cannot be listed, as HF_HUB_OFFLINE is set", repository.id);
-  }
+  if (settings_.offline) return cache(repository).refs();
   const HttpResponse response = ask({}, [&](HubRequests& requests) { return requests.get(path); });
   if (response.status != 200) fail_request(response, repository.id);
   const std::string source = shown_url(settings_.endpoint) + path;

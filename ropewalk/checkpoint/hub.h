@@ -35,7 +35,7 @@ class Hub {
   // The commit a branch, tag or commit is at. Where the Hub cannot be reached, the one it was at
   // when last asked, with a warning.
   std::string commit(const HubRepository& repository, const std::string& revision);
-  // Branches and tags, by name, with their commits.
+  // Branches and tags, by name, with their commits; offline, those asked for before.
   std::map<std::string, std::string> refs(const HubRepository& repository);
   // The files at the top of a commit.
   std::vector<HubFile> tree(const HubRepository& repository, const std::string& commit);

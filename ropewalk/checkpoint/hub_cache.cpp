@@ -118,6 +118,20 @@ std::string HubCache::commit_of(const std::string& revision) const {
   return is_commit(commit) ? commit : "";
 }
 
+std::map<std::string, std::string> HubCache::refs() const {
+  std::map<std::string, std::string> refs;
+  const fs::path folder = root_ / folder_ / "refs";
+  std::error_code ignored;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().lexically_relative(folder).string();
+    if (!entry.is_regular_file(ignored) || entry.path().filename().string().starts_with('.')) {
+      continue;  // what a killed process left, for one
+    }
+    if (const std::string commit = commit_of(name); !commit.empty()) refs[name] = commit;
+  }
+  return refs;
+}
+
 void HubCache::remember(const std::string& revision, const std::string& commit) const {
   if (commit_of(revision) == checked_commit(commit)) return;  // the cache may be read-only
   const fs::path path = root_ / folder_ / "refs" / checked_name(revision);

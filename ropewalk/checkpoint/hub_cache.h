@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <stop_token>
 #include <string>
 
@@ -45,6 +46,8 @@ class HubCache {
 
   // The commit a revision was at when last asked, or empty.
   std::string commit_of(const std::string& revision) const;
+  // All such revisions with their commits.
+  std::map<std::string, std::string> refs() const;
   void remember(const std::string& revision, const std::string& commit) const;
   // Gives a blob its name in a snapshot.
   void link(const std::string& commit, const std::string& name, const std::string& etag) const;

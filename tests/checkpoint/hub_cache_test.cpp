@@ -85,6 +85,8 @@ TEST_F(HubCacheTest, RemembersCommits) {
   EXPECT_EQ(cache.commit_of(kCommit), kCommit);
   folder.write("hub/models--org--name/refs/odd", "../../elsewhere");
   EXPECT_EQ(cache.commit_of("odd"), "");
+  const std::map<std::string, std::string> refs{{"main", kCommit}, {"refs/pr/1", kOther}};
+  EXPECT_EQ(cache.refs(), refs);
 }
 
 TEST_F(HubCacheTest, RefusesNamesThatLeadOut) {

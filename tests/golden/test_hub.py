@@ -6,6 +6,7 @@ import os
 import re
 import ssl
 import subprocess
+import time
 
 import pytest
 import tokenizers
@@ -256,6 +257,10 @@ def test_run_on_the_hub_equals_run_on_folders(hub, client, published, tmp_path):
     assert remote.code == 0, remote.stderr
     assert numbers(tmp_path / "a") == numbers(tmp_path / "b")
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
+    hub.requests.clear()
+    offline = client.run("run", published(MODEL), "--out", tmp_path / "c", "--format", "json", HF_HUB_OFFLINE="1")
+    assert offline.code == 0, offline.stderr
+    assert numbers(tmp_path / "c") == numbers(tmp_path / "b") and hub.requests == []
     commits = hub.repository(MODEL).refs
     assert [c["hub"] for c in manifest["checkpoints"]] == [f"{MODEL}@{commits[f'step{i}']}" for i in (1, 2, 3)]
 
@@ -333,5 +338,6 @@ def test_the_next_downloads_meanwhile(hub, client, published, tmp_path):
     seen = False
     while process.poll() is None and not first.exists():
         seen = seen or len({r.path for r in hub.asked("bytes")}) >= 3
+        time.sleep(0.005)
     assert process.communicate()[0] is None and process.returncode == 0
     assert seen

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import os
 import random
 import re
 import signal
+import subprocess
 import time
 
 import pytest
@@ -105,7 +107,7 @@ def test_stall(hub, client):
     hub.plan("bytes", Fault(stall_after=100_000))
     start = time.monotonic()
     succeeds(client, files, commit)
-    assert 1 < time.monotonic() - start < 10
+    assert 1 < time.monotonic() - start < 25
     assert [r.headers.get("range") for r in hub.asked("bytes")] == [None, "bytes=100000-"]
 
 
@@ -272,6 +274,25 @@ def test_killed_at_random_moments(hub, client):
     succeeds(client, files, commit)
     resumed = [r for r in hub.asked("bytes") if "range" in r.headers]
     assert len(resumed) > 5
+
+
+def test_interrupted(hub, client):
+    """Ctrl-C ends a download at once; the next one goes on."""
+    files, commit = publish(hub, 2_000_000)
+    hub.always["bytes"] = Fault(rate=200_000)
+    process = subprocess.Popen([engine.program(), "inspect", MODEL], env={**os.environ, **client.environment},
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    partial = client.repository() / "blobs" / f"{hashlib.sha256(files[WEIGHTS]).hexdigest()}.incomplete"
+    while not partial.exists() or partial.stat().st_size == 0:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    assert "error: interrupted by signal 2" in process.communicate()[1]
+    assert process.returncode == 130 and time.monotonic() - start < 2
+    hub.always.clear()
+    hub.requests.clear()
+    succeeds(client, files, commit)
+    assert "range" in hub.asked("bytes")[0].headers
 
 
 def test_two_at_once(hub, client):
