@@ -186,7 +186,8 @@ HttpResponse HttpClient::exchange(const HttpRequest& request) {
   curl_easy_reset(handle);  // keeps connections
   char problem[CURL_ERROR_SIZE] = "";
   const std::string agent = fmt::format("ropewalk/{}", version());
-  const std::string range = fmt::format("{}-", request.offset);
+  std::string range = fmt::format("{}-", request.offset);
+  if (request.length > 0) range += std::to_string(request.offset + request.length - 1);
 
   curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -196,7 +197,8 @@ HttpResponse HttpClient::exchange(const HttpRequest& request) {
   curl_easy_setopt(handle, CURLOPT_USERAGENT, agent.c_str());
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, problem);
   curl_easy_setopt(handle, CURLOPT_NOBODY, request.head ? 1L : 0L);
-  if (request.offset > 0) curl_easy_setopt(handle, CURLOPT_RANGE, range.c_str());
+  if (request.offset > 0 || request.length > 0)
+    curl_easy_setopt(handle, CURLOPT_RANGE, range.c_str());
   if (!request.token.empty()) {
     curl_easy_setopt(handle, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
     curl_easy_setopt(handle, CURLOPT_XOAUTH2_BEARER, request.token.c_str());

@@ -35,6 +35,7 @@ struct HttpRequest {
   bool head = false;
   std::string token;   // sent as a bearer token; empty: none
   int64_t offset = 0;  // first byte wanted
+  int64_t length = 0;  // bytes wanted; 0: to the end
   // Receives the body of a 200 or 206, once headers are known. Without it the body is kept.
   std::function<void(int64_t status, std::string_view part)> sink;
   std::stop_token stop;

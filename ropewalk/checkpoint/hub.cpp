@@ -253,4 +253,18 @@ fs::path Hub::fetch(const HubRepository& repository, const std::string& commit,
   return cache.file(commit, name);
 }
 
+std::string Hub::read(const HubRepository& repository, const std::string& commit,
+                      const std::string& name, int64_t offset, int64_t length) {
+  if (length == 0) return "";
+  const HttpResponse response = ask({}, [&](HubRequests& requests) {
+    return requests.get_part(file_path(repository, commit, name), offset, length);
+  });
+  const std::string what = fmt::format("{}@{}/{}", repository.id, commit, name);
+  if (response.status == 200) throw InputError("{}: the server knows no ranges", what);
+  if (response.status != 206) fail_request(response, what);
+  if (static_cast<int64_t>(response.body.size()) == length) return response.body;
+  throw InputError("{}: the server sends {} bytes, expected {}", what, response.body.size(),
+                   length);
+}
+
 }  // namespace ropewalk

@@ -52,6 +52,10 @@ class Hub {
   std::filesystem::path fetch(const HubRepository& repository, const std::string& commit,
                               const std::string& name, const FetchOptions& options = {});
 
+  // A part of a file, which does not enter the cache. Throws InputError where it is not that long.
+  std::string read(const HubRepository& repository, const std::string& commit,
+                   const std::string& name, int64_t offset, int64_t length);
+
  private:
   // Runs `work` with a connection that nobody else uses meanwhile, an open one where there is.
   HttpResponse ask(const std::stop_token& stop,

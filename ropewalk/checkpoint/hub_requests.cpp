@@ -144,6 +144,15 @@ HttpResponse HubRequests::get(const std::string& path) {
   return persist(request, true);
 }
 
+HttpResponse HubRequests::get_part(const std::string& path, int64_t offset, int64_t length) {
+  HttpRequest request;
+  request.url = settings_.endpoint + path;
+  request.offset = offset;
+  request.length = length;
+  request.stop = stop_;
+  return persist(request, true);
+}
+
 HttpResponse HubRequests::stream(const std::string& path, int64_t offset, const Sink& sink) {
   HttpRequest request;
   request.url = settings_.endpoint + path;

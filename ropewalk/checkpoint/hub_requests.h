@@ -24,6 +24,9 @@ class HubRequests {
   // A small answer, whole. `path` may be a full address of the endpoint (the next page of a list).
   HttpResponse get(const std::string& path);
 
+  // `length` bytes of a file.
+  HttpResponse get_part(const std::string& path, int64_t offset, int64_t length);
+
   // Streams a file from `offset()` on; `sink` is told the status (206: from there on, 200: from the
   // start) with each part. Returns once the body has ended, well or not: the caller knows how long
   // the file is. Of failures it tries again those that came before the first byte.

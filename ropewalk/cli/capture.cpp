@@ -2,6 +2,7 @@
 
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
+#include "ropewalk/study/locate.h"
 
 namespace ropewalk::cli {
 namespace {
@@ -57,6 +58,7 @@ void add_capture(CLI::App& app) {
   verb->callback([arguments] {
     CaptureOptions settled = arguments->capture;
     settled.model = arguments->model.settle();
+    locate_model(settled.model, arguments->model.revision);
     if (!arguments->shard.empty()) settled.shard = parse_shard(arguments->shard);
     if (settled.label.empty()) {
       settled.label = default_label(settled.model);

@@ -6,7 +6,6 @@
 #include "ropewalk/base/units.h"
 #include "ropewalk/kernels/torch.h"
 #include "ropewalk/model/device.h"
-#include "ropewalk/study/locate.h"
 
 namespace ropewalk::cli {
 
@@ -37,7 +36,6 @@ ModelOptions ModelArguments::settle() const {
   ModelOptions settled = options;
   if (!memory.empty()) settled.memory = parse_bytes(memory, "--memory");
   set_up_torch(threads);
-  locate_model(settled, revision);
   return settled;
 }
 

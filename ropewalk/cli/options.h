@@ -16,7 +16,7 @@ struct ModelArguments {
   std::string revision;
   int threads = 0;
 
-  // The options, with sizes parsed, threads set and a Hub model fetched.
+  // The options, with sizes parsed and threads set.
   ModelOptions settle() const;
 };
 

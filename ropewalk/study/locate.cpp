@@ -1,7 +1,7 @@
 #include "ropewalk/study/locate.h"
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/log.h"
+#include "ropewalk/checkpoint/hub_headers.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -16,6 +16,21 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
+// Finds a model, its config fetched where it is on the Hub.
+void find_model(ModelOptions& options, const std::string& revision) {
+  const std::string name = options.model.string();
+  if (is_there(options.model) || !is_hub_id(name)) {
+    if (revision.empty()) return;
+    throw UsageError("--revision {}: is for Hub models; {} is a folder", revision, name);
+  }
+  try {
+    options.hub = find_checkpoint(shared_hub(), name, revision.empty() ? kMain : revision);
+  } catch (const InputError& error) {
+    throw InputError("{} is not a folder, and {}", name, error.what());
+  }
+  options.model = options.hub->folder;
+}
+
 }  // namespace
 
 Hub& shared_hub() {
@@ -24,20 +39,19 @@ Hub& shared_hub() {
 }
 
 void locate_model(ModelOptions& options, const std::string& revision) {
-  const std::string name = options.model.string();
-  if (is_there(options.model) || !is_hub_id(name)) {
-    if (revision.empty()) return;
-    throw UsageError("--revision {}: is for Hub models; {} is a folder", revision, name);
-  }
-  Hub& hub = shared_hub();
-  try {
-    options.hub = find_checkpoint(hub, name, revision.empty() ? kMain : revision);
-  } catch (const InputError& error) {
-    throw InputError("{} is not a folder, and {}", name, error.what());
-  }
-  options.model = options.hub->folder;
-  fetch_tokenizer(hub, *options.hub);
-  fetch_weights(hub, *options.hub, {name, true, {}});
+  find_model(options, revision);
+  if (!options.hub) return;
+  fetch_tokenizer(shared_hub(), *options.hub);
+  fetch_weights(shared_hub(), *options.hub, {options.hub->repository.id, true, {}});
+}
+
+OpenModel open_for_inspection(const ModelOptions& options, const std::string& revision) {
+  ModelOptions found = options;
+  find_model(found, revision);
+  if (!found.hub || has_weights(shared_hub(), *found.hub)) return open_model(found);
+  const HubHeaders headers(shared_hub(), *found.hub);
+  found.model = headers.folder();
+  return open_model(found);
 }
 
 fs::path locate_tokenizer(const fs::path& path) {

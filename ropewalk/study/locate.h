@@ -19,6 +19,10 @@ Hub& shared_hub();
 // `options.model` becomes its folder in the cache.
 void locate_model(ModelOptions& options, const std::string& revision);
 
+// Opens a model to look at, not to compute with: of weights that are on the Hub and not in the
+// cache, only the headers are fetched.
+OpenModel open_for_inspection(const ModelOptions& options, const std::string& revision);
+
 // A tokenizer.json or its folder; that of a Hub model is fetched. A path that is not there is
 // returned as it is.
 std::filesystem::path locate_tokenizer(const std::filesystem::path& path);

@@ -172,14 +172,14 @@ class _Handler(BaseHTTPRequestHandler):
         """A file's bytes, from where they were asked for."""
         if fault.body is not None:
             data = fault.body
-        start = 0
         wanted = self.headers.get("Range")
         if wanted and not fault.ignore_range:
-            start = int(wanted.removeprefix("bytes=").split("-")[0])
+            start, end = wanted.removeprefix("bytes=").split("-")
+            start, end = int(start), min(int(end or len(data)), len(data) - 1)
             if start >= len(data):
                 return self.answer(416, headers={"Content-Range": f"bytes */{len(data)}"})
-            headers = {**headers, "Content-Range": f"bytes {start}-{len(data) - 1}/{len(data)}"}
-            return self.answer(206, data[start:], headers, fault)
+            headers = {**headers, "Content-Range": f"bytes {start}-{end}/{len(data)}"}
+            return self.answer(206, data[start : end + 1], headers, fault)
         return self.answer(200, data, headers, fault)
 
 

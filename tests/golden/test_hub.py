@@ -8,6 +8,8 @@ import ssl
 import subprocess
 import time
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 import tokenizers
 
@@ -18,6 +20,13 @@ from hub_setup import MODEL, client, hub, model_files, needed  # noqa: F401 (fix
 
 TOKEN = "hf_SecretOfTheTest"
 CORPUS = "".join(json.dumps({"tokens": [(7 * i + j) % breakable.VOCAB for j in range(48)]}) + "\n" for i in range(10))
+
+
+def parquet() -> bytes:
+    table = pyarrow.table({"tokens": [json.loads(line)["tokens"] for line in CORPUS.splitlines()]})
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(table, sink)
+    return sink.getvalue().to_pybytes()
 
 
 # Cache
@@ -294,20 +303,45 @@ def test_evict_keeps_what_others_share(hub, client, published, tmp_path):
     assert client.files(repository.refs["final"]).keys() >= {"model-00001-of-00002.safetensors"}
 
 
+def test_inspect_reads_headers_alone(hub, client, tmp_path):
+    """Nothing large is downloaded, nothing enters the cache or stays behind, and all numbers are those of the whole."""
+    files = model_files()
+    hub.repository(MODEL).commit("main", files)
+    (tmp_path / "scratch").mkdir()
+
+    def inspect():
+        result = client.run("inspect", MODEL, "--json", "--memory", "1GiB", TMPDIR=str(tmp_path / "scratch"))
+        assert result.code == 0, result.stderr
+        return result.stdout
+
+    shown = inspect()
+    assert [r.headers["range"] for r in hub.asked("bytes")].count("bytes=0-7") == 2
+    assert len(hub.asked("bytes")) == 4 and all(r.status == 206 for r in hub.asked("bytes"))
+    assert [len(path.name) for path in (client.repository() / "blobs").iterdir()] == [40, 40]
+    assert not any((tmp_path / "scratch").iterdir())
+    assert client.fetch().code == 0
+    hub.requests.clear()
+    assert inspect() == shown and not hub.asked("bytes")
+    hub.repository(MODEL).commit("odd", {**files, "model-00001-of-00002.safetensors": b"\xff" * 100})
+    odd = client.run("inspect", MODEL, "--revision", "odd", TMPDIR=str(tmp_path / "scratch"))
+    assert odd.code == 3 and "claims a header of 18446744073709551615 bytes" in odd.stderr
+    assert not any((tmp_path / "scratch").iterdir())
+
+
 def test_single_verbs(hub, client, published, tmp_path):
     """Model, tokenizer and corpus from three repositories."""
     hub.repository("org/texts", "datasets").commit("main", {
-        "deep/corpus.jsonl.gz": gzip.compress(CORPUS.encode()), "corpus.jsonl": CORPUS.encode(), "a b.txt": b"text"})  # fmt: skip
+        "deep/corpus.jsonl.gz": gzip.compress(CORPUS.encode()), "a b.jsonl": CORPUS.encode(), "corpus.parquet": parquet()})  # fmt: skip
     shown = client.run("inspect", MODEL, "--revision", "step2", "--json")
     assert shown.code == 0, shown.stderr
     assert json.loads(shown.stdout)["model"] == f"{MODEL}@{hub.repository(MODEL).refs['step2']}"
-    for i, file in enumerate(["deep/corpus.jsonl.gz", "corpus.jsonl"]):
+    for i, file in enumerate(["deep/corpus.jsonl.gz", "a b.jsonl", "corpus.parquet"]):
         done = client.run("capture", MODEL, "--revision", "step2", "--corpus", f"hf://datasets/org/texts/{file}", "--out",
                           tmp_path / f"capture{i}", "--context", 48)  # fmt: skip
         assert done.code == 0, done.stderr
     info = json.loads((tmp_path / "capture0" / "capture.json").read_text())
     assert info["label"] == "step2" and info["model"] == MODEL and info["documents"] == 10
-    assert info == json.loads((tmp_path / "capture1" / "capture.json").read_text())
+    assert all(info == json.loads((tmp_path / f"capture{i}" / "capture.json").read_text()) for i in (1, 2))
     for corpus, said in (("hf://datasets/org/texts/absent.jsonl", "no such file"), ("hf://spaces/a/b/c", "is no file of a dataset"),
                          ("hf://datasets/org/none/x.jsonl", "no such repository")):  # fmt: skip
         bad = client.run("capture", MODEL, "--revision", "step2", "--corpus", corpus, "--out", tmp_path / "bad")

@@ -19,6 +19,8 @@ WEIGHTS = "model.safetensors"
 # Requests before the weights: commit; config (HEAD, GET); tokenizer (the same, redirected); an index that is not there
 BEFORE_WEIGHTS = 8
 
+DOWNLOADING = ("capture", MODEL, "--corpus", "never-reached.jsonl", "--out", "never-reached")
+
 
 def publish(hub, size=0):
     """A model of one file, padded to about `size` bytes."""
@@ -237,7 +239,7 @@ def test_announced_size_beyond_the_disk(hub, client):
 
 def test_full_disk(hub, client):
     files, commit = publish(hub, 3_000_000)
-    result = engine.run("inspect", MODEL, environment=client.environment, before=engine.limit_files(1_000_000))
+    result = engine.run(*DOWNLOADING, environment=client.environment, before=engine.limit_files(1_000_000))
     assert result.code == 4
     assert re.search(r"error: \S+\.incomplete: cannot write: ", result.stderr), result.stderr
     hub.requests.clear()
@@ -280,7 +282,7 @@ def test_interrupted(hub, client):
     """Ctrl-C ends a download at once; the next one goes on."""
     files, commit = publish(hub, 2_000_000)
     hub.always["bytes"] = Fault(rate=200_000)
-    process = subprocess.Popen([engine.program(), "inspect", MODEL], env={**os.environ, **client.environment},
+    process = subprocess.Popen([engine.program(), *DOWNLOADING], env={**os.environ, **client.environment},
                                stderr=subprocess.PIPE, text=True)  # fmt: skip
     partial = client.repository() / "blobs" / f"{hashlib.sha256(files[WEIGHTS]).hexdigest()}.incomplete"
     while not partial.exists() or partial.stat().st_size == 0:
