@@ -179,6 +179,7 @@ HttpClient::~HttpClient() = default;
 HttpClient::HttpClient(HttpClient&&) noexcept = default;
 
 HttpResponse HttpClient::exchange(const HttpRequest& request) {
+  parse_url(request.url);  // libcurl knows more than http
   HttpResponse response;
   CURL* handle = state_->handle;
   const HttpOptions& options = state_->options;
@@ -190,7 +191,6 @@ HttpResponse HttpClient::exchange(const HttpRequest& request) {
   if (request.length > 0) range += std::to_string(request.offset + request.length - 1);
 
   curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
-  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 1L << 18);
   curl_easy_setopt(handle, CURLOPT_ACCEPT_ENCODING, "identity");  // sizes are those of the files

@@ -66,8 +66,9 @@ class HttpClient {
   ~HttpClient();
   HttpClient(HttpClient&&) noexcept;
 
-  // One exchange; redirects are answers like any other. A body that is kept has at most 64 MiB.
-  // Throws Interrupted, whatever `sink` throws, and SystemError once `stop` is requested.
+  // One exchange by http or https (else InputError); redirects are answers like any other. A body
+  // that is kept has at most 64 MiB. Throws Interrupted, whatever `sink` throws, and SystemError
+  // once `stop` is requested.
   HttpResponse exchange(const HttpRequest& request);
 
  private:

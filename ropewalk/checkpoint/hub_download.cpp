@@ -150,6 +150,7 @@ int64_t missing_bytes(const HubCache& cache, const HubFile& file) {
 void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& file,
                    const std::string& path, const std::stop_token& stop,
                    const std::function<void(int64_t)>& arrived) {
+  const std::string what = path.substr(1);  // "org/name/resolve/COMMIT/FILE", for messages
   const fs::path blob = cache.blob(file.etag);
   const HubLock lock(cache, file.etag, stop);
   std::error_code ignored;
@@ -157,7 +158,7 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
   PartialFile partial(blob, file);
   partial.read_back();
   if (partial.size() > 0) {
-    log::debug("{}: going on after {}", file.name, format_bytes(partial.size()));
+    log::debug("{}: going on after {}", what, format_bytes(partial.size()));
   }
   int64_t counted = 0;
   const auto restart = [&] {
@@ -170,8 +171,7 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
     first = false;
     if (partial.size() + static_cast<int64_t>(part.size()) > file.size) {
       partial.restart();
-      throw InputError("{}: the server sends more than the {} bytes it announced", file.name,
-                       file.size);
+      throw InputError("{}: the server sends more than the {} bytes it announced", what, file.size);
     }
     partial.append(part);
     arrived(static_cast<int64_t>(part.size()));
@@ -186,10 +186,10 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
       // Bytes left by an earlier download may be the wrong ones; fresh ones get a second try too.
       restart();
       if (second_try) {
-        throw InputError("{}: what the server sends has the hash {}, expected {}; refused",
-                         file.name, hash, file.etag);
+        throw InputError("{}: what the server sends has the hash {}, expected {}; refused", what,
+                         hash, file.etag);
       }
-      log::warning("{}: hash {}, expected {}; downloading it again", file.name, hash, file.etag);
+      log::warning("{}: hash {}, expected {}; downloading it again", what, hash, file.etag);
       second_try = true;
       if (file.size == 0) continue;
     }
@@ -200,17 +200,17 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
     if (response.status == 416) {
       restart();
     } else if (response.status != 200 && response.status != 206) {
-      fail_request(response, file.name);
+      fail_request(response, what);
     }
     if (partial.size() == file.size) continue;
     failures = partial.size() > before ? 0 : failures + 1;
     const std::string why = response.problem.empty() ? "the body ended early" : response.problem;
     if (failures == kAttempts) {
-      throw SystemError("{}: broke off after {} of {} bytes, {} times ({}); try again later",
-                        file.name, partial.size(), file.size, failures, why);
+      throw SystemError("{}: broke off after {} of {} bytes, {} times ({}); try again later", what,
+                        partial.size(), file.size, failures, why);
     }
-    log::info("{}: broke off after {} of {} bytes ({}); going on", file.name, partial.size(),
-              file.size, why);
+    log::info("{}: broke off after {} of {} bytes ({}); going on", what, partial.size(), file.size,
+              why);
     if (failures > 0) wait_politely(backoff(failures), stop);
   }
   partial.commit();

@@ -1,6 +1,7 @@
 #include "ropewalk/study/plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/study/locate.h"
@@ -140,9 +141,10 @@ fs::path find_tokenizer(const Experiment& experiment, const StudyPlan& plan) {
         "tokenizer.json or a Hub model (org/name)",
         experiment.at(experiment.tokenizer_line), *experiment.tokenizer, path.string());
   }
+  bool asked = false;  // one revision speaks for all of the Hub's
   for (const PlannedCheckpoint& planned : plan.checkpoints) {
     const ModelOptions& model = planned.capture.model;
-    if (model.hub && !fetch_tokenizer(shared_hub(), *model.hub)) continue;
+    if (model.hub && !std::exchange(asked, true)) fetch_tokenizer(shared_hub(), *model.hub);
     std::error_code ignored;
     if (fs::exists(model.model / "tokenizer.json", ignored)) {
       return planned.capture.model.model;
