@@ -96,7 +96,8 @@ HttpResponse Hub::ask(const std::stop_token& stop,
   return response;
 }
 
-std::string Hub::commit(const HubRepository& repository, const std::string& revision) {
+std::string Hub::commit(const HubRepository& repository, const std::string& revision,
+                        const std::string& file) {
   if (is_commit(revision)) return revision;
   const HubCache cache = this->cache(repository);
   const std::string known = cache.commit_of(revision);
@@ -115,9 +116,9 @@ std::string Hub::commit(const HubRepository& repository, const std::string& revi
     }
   }
   try {
-    // Any file would do, also one that is missing: the answer names the commit all the same.
+    // Where the file is missing, the answer names the commit all the same.
     const HttpResponse response = ask({}, [&](HubRequests& requests) {
-      return requests.head(file_path(repository, revision, "config.json"));
+      return requests.head(file_path(repository, revision, file));
     });
     const std::string commit = response.header("x-repo-commit");
     const bool found = response.status < 400 || response.header("x-error-code") == "EntryNotFound";

@@ -32,9 +32,10 @@ class Hub {
   const HubSettings& settings() const { return settings_; }
   HubCache cache(const HubRepository& repository) const;
 
-  // The commit a branch, tag or commit is at. Where the Hub cannot be reached, the one it was at
-  // when last asked, with a warning.
-  std::string commit(const HubRepository& repository, const std::string& revision);
+  // The commit a branch, tag or commit is at; `file` is one that it should have, as the Hub answers
+  // for files. Where the Hub cannot be reached, the one it was at when last asked, with a warning.
+  std::string commit(const HubRepository& repository, const std::string& revision,
+                     const std::string& file = "config.json");
   // Branches and tags, by name, with their commits; offline, those asked for before.
   std::map<std::string, std::string> refs(const HubRepository& repository);
   // The files at the top of a commit.

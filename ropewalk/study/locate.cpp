@@ -58,7 +58,7 @@ fs::path locate_tokenizer(const fs::path& path) {
   if (is_there(path) || !is_hub_id(path.string())) return path;
   Hub& hub = shared_hub();
   const HubRepository repository{HubRepository::Kind::model, path.string()};
-  const std::string commit = hub.commit(repository, kMain);
+  const std::string commit = hub.commit(repository, kMain, "tokenizer.json");
   const fs::path file = hub.fetch(repository, commit, "tokenizer.json", {path.string(), true, {}});
   if (!file.empty()) return file;
   throw InputError("{}: holds no tokenizer.json{}", repository.id,
@@ -86,8 +86,8 @@ fs::path locate_corpus(const fs::path& path) {
                      text);
   }
   Hub& hub = shared_hub();
-  const std::string commit = hub.commit(repository, revision);
   const std::string inside = text.substr(file + 1);
+  const std::string commit = hub.commit(repository, revision, inside);
   const fs::path there = hub.fetch(repository, commit, inside, {inside, true, {}});
   if (!there.empty()) return there;
   throw InputError("{}: {}", text,

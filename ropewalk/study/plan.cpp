@@ -153,6 +153,22 @@ fs::path find_tokenizer(const Experiment& experiment, const StudyPlan& plan) {
   return {};
 }
 
+fs::path find_corpus(const Experiment& experiment) {
+  const Experiment::Corpus& corpus = experiment.corpus;
+  if (is_hub_corpus(corpus.path)) {
+    try {
+      return locate_corpus(corpus.path);
+    } catch (const InputError& error) {
+      throw InputError("{}: corpus: {}", experiment.at(corpus.line), error.what());
+    }
+  }
+  const fs::path path = experiment.resolve(corpus.path);
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return path;
+  throw InputError("{}: corpus: there is no {}; paths are relative to the experiment file",
+                   experiment.at(corpus.line), path.string());
+}
+
 }  // namespace
 
 StudyPlan plan_study(const Experiment& experiment, const fs::path& out) {
@@ -190,14 +206,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out) {
 }
 
 DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan) {
-  const bool remote = is_hub_corpus(experiment.corpus.path);
-  const fs::path path =
-      remote ? locate_corpus(experiment.corpus.path) : experiment.resolve(experiment.corpus.path);
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) {
-    throw InputError("{}: corpus: there is no {}; paths are relative to the experiment file",
-                     experiment.at(experiment.corpus.line), path.string());
-  }
+  const fs::path path = find_corpus(experiment);
   const auto corpus = open_corpus(path, {experiment.corpus.field, experiment.corpus.id});
   const fs::path found = find_tokenizer(experiment, plan);
   std::optional<Tokenizer> tokenizer;

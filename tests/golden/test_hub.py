@@ -346,6 +346,8 @@ def test_single_verbs(hub, client, published, tmp_path):
                          ("hf://datasets/org/none/x.jsonl", "no such repository")):  # fmt: skip
         bad = client.run("capture", MODEL, "--revision", "step2", "--corpus", corpus, "--out", tmp_path / "bad")
         assert bad.code == 3 and said in bad.stderr, bad.stderr
+    run = client.run("run", published(MODEL, corpus={"path": "hf://datasets/org/texts/absent.jsonl"}), "--out", tmp_path / "bad")
+    assert run.code == 3 and "run.yaml:1: corpus: hf://datasets/org/texts/absent.jsonl: the dataset has no such" in run.stderr
     absent = client.run("inspect", "org/absent")
     assert absent.code == 3 and absent.stderr.startswith("error: org/absent is not a folder, and org/absent@main: the Hub has no")
     folder = client.run("inspect", tmp_path / "local" / "step1", "--revision", "step1")
