@@ -9,6 +9,7 @@ packages=(
   libcli11-dev nlohmann-json3-dev libyaml-cpp-dev      # command line, JSON, YAML
   libpcre2-dev                                         # regular expressions
   libssl-dev libb2-dev zlib1g-dev                      # SHA-256, Blake2b, gzip
+  libcurl4-openssl-dev ca-certificates openssl         # downloads; certificates, and a tool to make those of a test
   libgtest-dev libbenchmark-dev                        # tests, benchmarks
   chromium                                             # tests of the report
 )

@@ -11,33 +11,34 @@
 
 namespace ropewalk {
 
-struct Sha256::State {
+struct Digest::State {
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(),
                                                                   EVP_MD_CTX_free};
 };
 
-Sha256::Sha256() : state_(std::make_unique<State>()) {
-  if (!state_->context || EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr) != 1) {
-    throw SystemError("OpenSSL cannot start a SHA-256 digest");
+Digest::Digest(Kind kind) : state_(std::make_unique<State>()) {
+  const EVP_MD* algorithm = kind == Kind::sha1 ? EVP_sha1() : EVP_sha256();
+  if (!state_->context || EVP_DigestInit_ex(state_->context.get(), algorithm, nullptr) != 1) {
+    throw SystemError("OpenSSL cannot start a SHA digest");
   }
 }
 
-Sha256::~Sha256() = default;
+Digest::~Digest() = default;
 
-void Sha256::update(const void* data, size_t size) {
+void Digest::update(const void* data, size_t size) {
   if (EVP_DigestUpdate(state_->context.get(), data, size) != 1) {
-    throw SystemError("OpenSSL failed inside a SHA-256 digest");
+    throw SystemError("OpenSSL failed inside a SHA digest");
   }
 }
 
-std::string Sha256::hex() {
-  std::array<unsigned char, 32> digest{};
+std::string Digest::hex() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
   if (EVP_DigestFinal_ex(state_->context.get(), digest.data(), &size) != 1) {
-    throw SystemError("OpenSSL failed at the end of a SHA-256 digest");
+    throw SystemError("OpenSSL failed at the end of a SHA digest");
   }
   std::string text;
-  for (const unsigned char byte : digest) text += fmt::format("{:02x}", byte);
+  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;
 }
 

@@ -8,13 +8,14 @@
 
 namespace ropewalk {
 
-// SHA-256, incremental. `hex` ends the computation.
-class Sha256 {
+// A hash, incremental. `hex` ends the computation.
+class Digest {
  public:
-  Sha256();
-  ~Sha256();
-  Sha256(const Sha256&) = delete;
-  Sha256& operator=(const Sha256&) = delete;
+  enum class Kind { sha1, sha256 };
+  explicit Digest(Kind kind);
+  ~Digest();
+  Digest(const Digest&) = delete;
+  Digest& operator=(const Digest&) = delete;
 
   void update(const void* data, size_t size);
   void update(std::string_view text) { update(text.data(), text.size()); }
@@ -23,6 +24,11 @@ class Sha256 {
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+class Sha256 : public Digest {
+ public:
+  Sha256() : Digest(Kind::sha256) {}
 };
 
 std::string sha256_hex(std::string_view data);

@@ -2,8 +2,18 @@
 
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
+#include "ropewalk/study/locate.h"
 
 namespace ropewalk::cli {
+namespace {
+
+std::string default_label(const ModelOptions& model) {
+  if (!model.hub) return std::filesystem::absolute(model.model).lexically_normal().filename();
+  const std::string& id = model.hub->repository.id;
+  return model.hub->revision == "main" ? id.substr(id.find('/') + 1) : model.hub->revision;
+}
+
+}  // namespace
 
 void add_capture(CLI::App& app) {
   struct Arguments {
@@ -17,13 +27,14 @@ void add_capture(CLI::App& app) {
       "capture", "Run text through a checkpoint and keep the moments of its queries and keys");
   add_model_arguments(*verb, arguments->model);
   verb->add_option("--corpus", options.corpus,
-                   "Text: .txt, a folder of them, .jsonl, .jsonl.gz or .parquet")
+                   "Text: .txt, a folder of them, .jsonl, .jsonl.gz or .parquet; "
+                   "or hf://datasets/org/name/FILE")
       ->required();
   verb->add_option("--out", options.out, "Folder to write; must be new or empty")->required();
   verb->add_option("--tokenizer", options.tokenizer,
-                   "tokenizer.json or its folder [default: beside the weights]");
+                   "tokenizer.json, its folder, or a Hub model [default: beside the weights]");
   verb->add_option("--label", options.label,
-                   "Name of this checkpoint [default: the folder's name]");
+                   "Name of this checkpoint [default: the folder's or the revision]");
   verb->add_option("--documents", options.documents, "Documents to read [default: all]")
       ->check(CLI::PositiveNumber);
   verb->add_option("--min-tokens", options.min_tokens,
@@ -47,10 +58,10 @@ void add_capture(CLI::App& app) {
   verb->callback([arguments] {
     CaptureOptions settled = arguments->capture;
     settled.model = arguments->model.settle();
+    locate_model(settled.model, arguments->model.revision);
     if (!arguments->shard.empty()) settled.shard = parse_shard(arguments->shard);
     if (settled.label.empty()) {
-      settled.label =
-          std::filesystem::absolute(settled.model.model).lexically_normal().filename().string();
+      settled.label = default_label(settled.model);
     }
     capture(settled);
   });

@@ -4,6 +4,7 @@
 
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
+#include "ropewalk/study/locate.h"
 
 namespace ropewalk::cli {
 
@@ -18,7 +19,8 @@ void add_inspect(CLI::App& app) {
   add_model_arguments(*verb, arguments->model);
   verb->add_flag("--json", arguments->json, "Print JSON");
   verb->callback([arguments] {
-    const Json inspection = inspect_model(open_model(arguments->model.settle()));
+    const Json inspection =
+        inspect_model(open_for_inspection(arguments->model.settle(), arguments->model.revision));
     fmt::print("{}", arguments->json ? inspection.dump(2) + "\n" : format_inspection(inspection));
   });
 }

@@ -60,6 +60,7 @@ int run(int argc, char** argv) {
   });
   ropewalk::cli::add_run(app);
   ropewalk::cli::add_demo(app);
+  ropewalk::cli::add_audit(app);
   ropewalk::cli::add_inspect(app);
   ropewalk::cli::add_capture(app);
   ropewalk::cli::add_analyze(app);

@@ -11,9 +11,11 @@ namespace ropewalk::cli {
 
 void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
   ModelOptions& options = arguments.options;
-  verb.add_option("model", options.model, "Checkpoint folder: config.json and *.safetensors")
+  verb.add_option("model", options.model,
+                  "Checkpoint folder (config.json and *.safetensors), or a Hub model: org/name")
       ->required();
-  verb.add_option("--revision", arguments.revision, "Revision of a Hub model");
+  verb.add_option("--revision", arguments.revision,
+                  "Revision of a Hub model: branch, tag or commit [default: main]");
   verb.add_option("--context", options.context,
                   "Tokens a document [default: the model's max_position_embeddings]")
       ->check(CLI::Range(int64_t{1}, int64_t{std::numeric_limits<int32_t>::max()}));
@@ -31,10 +33,6 @@ void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
 }
 
 ModelOptions ModelArguments::settle() const {
-  if (!revision.empty()) {
-    throw UsageError("--revision {}: is for Hub models; {} is a folder", revision,
-                     options.model.string());
-  }
   ModelOptions settled = options;
   if (!memory.empty()) settled.memory = parse_bytes(memory, "--memory");
   set_up_torch(threads);

@@ -7,6 +7,7 @@ namespace ropewalk::cli {
 // Each adds its verb to the program. The verb's work runs from its callback and reports failure by
 // throwing one of the errors of base/error.h.
 void add_analyze(CLI::App& app);
+void add_audit(CLI::App& app);
 void add_capture(CLI::App& app);
 void add_run(CLI::App& app);
 void add_demo(CLI::App& app);

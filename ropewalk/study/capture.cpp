@@ -19,6 +19,7 @@
 #include "ropewalk/moments/moments_state.h"
 #include "ropewalk/moments/vectors_collector.h"
 #include "ropewalk/study/inspect.h"
+#include "ropewalk/study/locate.h"
 #include "ropewalk/text/tokenizer.h"
 #include "ropewalk/text/utf8.h"
 
@@ -36,7 +37,7 @@ void refuse_used_folder(const fs::path& out) {
 }
 
 std::optional<Tokenizer> find_tokenizer(const CaptureOptions& options) {
-  if (options.tokenizer) return Tokenizer::from_file(*options.tokenizer);
+  if (options.tokenizer) return Tokenizer::from_file(locate_tokenizer(*options.tokenizer));
   if (fs::exists(options.model.model / "tokenizer.json")) {
     return Tokenizer::from_file(options.model.model);
   }
@@ -50,7 +51,7 @@ int64_t count_tokens(std::span<const Document> documents) {
 }
 
 DocumentSet read_documents(const CaptureOptions& options, const OpenModel& model) {
-  const auto corpus = open_corpus(options.corpus);
+  const auto corpus = open_corpus(locate_corpus(options.corpus));
   const auto tokenizer = find_tokenizer(options);
   DocumentOptions wanted;
   wanted.context = model.context;
@@ -98,14 +99,18 @@ std::vector<DocumentRecord> make_records(std::span<const Document> documents) {
   return records;
 }
 
+std::string model_name(const ModelOptions& options) {
+  if (options.hub) return options.hub->repository.id;
+  return fs::absolute(options.model).lexically_normal().filename().string();
+}
+
 Json describe_capture(const CaptureOptions& options, const OpenModel& model,
                       const DocumentSet& documents) {
   Json heads = Json::array();
   for (const QueryHead& head : model.heads) heads.push_back({head.layer, head.q_head});
   Json json{{"format", kMomentsFormat},
             {"ropewalk", version()},
-            {"model",
-             printable(fs::absolute(options.model.model).lexically_normal().filename().string())},
+            {"model", printable(model_name(options.model))},
             {"label", options.label},
             {"weights", model.fingerprint()},
             {"config", describe_config(model.text.config)},
@@ -118,6 +123,7 @@ Json describe_capture(const CaptureOptions& options, const OpenModel& model,
             {"skipped_short", documents.skipped_short},
             {"tokenizer", documents.tokenizer_digest},
             {"blocks", options.blocks}};
+  if (options.model.hub) json["hub"] = options.model.hub->name();
   if (model.random) json["random"] = model.random->seed();
   if (options.shard.count > 1) json["shard"] = {options.shard.index, options.shard.count};
   if (options.vectors) {
@@ -202,7 +208,7 @@ Shard parse_shard(const std::string& text) {
 Json capture_identity(const CaptureOptions& options, const OpenModel& model,
                       const DocumentSet& documents) {
   Json identity = describe_capture(options, model, documents);
-  for (const char* key : {"ropewalk", "model", "skipped_short"}) identity.erase(key);
+  for (const char* key : {"ropewalk", "model", "hub", "skipped_short"}) identity.erase(key);
   identity["corpus"] = documents_digest(make_records(documents.documents));
   return identity;
 }

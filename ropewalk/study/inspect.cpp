@@ -30,6 +30,26 @@ Json describe_rope(const RopeSettings& rope) {
   return json;
 }
 
+std::string ranges(const std::vector<int64_t>& layers) {
+  std::string text;
+  for (size_t i = 0; i < layers.size();) {
+    size_t end = i;
+    while (end + 1 < layers.size() && layers[end + 1] == layers[end] + 1) ++end;
+    if (!text.empty()) text += ", ";
+    text += end > i ? fmt::format("{}–{}", layers[i], layers[end]) : fmt::format("{}", layers[i]);
+    i = end + 1;
+  }
+  return text.empty() ? "none" : text;
+}
+
+MemoryNeeds weight_needs(const OpenModel& model) {
+  const WeightReader weights = model.weights();
+  const int64_t hidden = model.context * model.text.config.d_model * weights.element_size();
+  return memory_needs(weights, model.last_layer, hidden);
+}
+
+}  // namespace
+
 // Multiply-adds of one document, twice: projections and MLP by weights, attention by the causal
 // half.
 double flops_per_document(const OpenModel& model) {
@@ -54,19 +74,10 @@ double flops_per_document(const OpenModel& model) {
   return flops;
 }
 
-std::string ranges(const std::vector<int64_t>& layers) {
-  std::string text;
-  for (size_t i = 0; i < layers.size();) {
-    size_t end = i;
-    while (end + 1 < layers.size() && layers[end + 1] == layers[end] + 1) ++end;
-    if (!text.empty()) text += ", ";
-    text += end > i ? fmt::format("{}–{}", layers[i], layers[end]) : fmt::format("{}", layers[i]);
-    i = end + 1;
-  }
-  return text.empty() ? "none" : text;
+int64_t needed_weights(const OpenModel& model) {
+  const MemoryNeeds needs = weight_needs(model);
+  return std::accumulate(needs.layer_bytes.begin(), needs.layer_bytes.end(), int64_t{0});
 }
-
-}  // namespace
 
 Json describe_config(const ModelConfig& config) {
   Json json{{"architecture", config.architecture},
@@ -100,11 +111,11 @@ Json inspect_model(const OpenModel& model) {
   const ModelConfig& config = model.text.config;
   const WeightReader weights = model.weights();
   const int64_t hidden = model.context * config.d_model * weights.element_size();
-  MemoryNeeds needs = memory_needs(weights, model.last_layer, hidden);
+  MemoryNeeds needs = weight_needs(model);
   const MomentsBytes moments = moments_bytes(config, model.heads, kDefaultBlocks);
   needs.reserved = moments.held(model.memory);
   Json json = describe_config(config);
-  json["model"] = printable(model.checkpoint->folder().string());
+  json["model"] = printable(model.name);
   json["context"] = model.context;
   json["dtype"] = dtype_name(model.dtype);
   json["device"] = model.device.is_cuda() ? "cuda" : "cpu";
@@ -113,8 +124,7 @@ Json inspect_model(const OpenModel& model) {
   json["sliding_layers"] = model.sliding_layers;
   json["weights"] = {{"files", model.checkpoint->shards().size()},
                      {"file_bytes", model.checkpoint->size()},
-                     {"needed_bytes", std::accumulate(needs.layer_bytes.begin(),
-                                                      needs.layer_bytes.end(), int64_t{0})}};
+                     {"needed_bytes", needed_weights(model)}};
   const MemoryPlan plan = plan_memory(needs, model.memory);
   json["memory"] = {
       {"budget_bytes", model.memory},

@@ -17,6 +17,11 @@ Json describe_config(const ModelConfig& config);
 // the context. All sizes in bytes.
 Json inspect_model(const OpenModel& model);
 
+// Parts of that: floating-point operations, which take no weights to know; bytes of weights as they
+// are computed with.
+double flops_per_document(const OpenModel& model);
+int64_t needed_weights(const OpenModel& model);
+
 // The same for people.
 std::string format_inspection(const Json& inspection);
 

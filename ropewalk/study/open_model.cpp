@@ -9,10 +9,12 @@
 
 namespace ropewalk {
 
-OpenModel open_model(const ModelOptions& options) {
+namespace {
+
+OpenModel settle(const ConfigFile& file, const ModelOptions& options) {
   OpenModel model;
-  model.checkpoint = std::make_unique<Checkpoint>(options.model);
-  model.text = read_text_model(override_config(model.checkpoint->config(), options.config));
+  model.name = options.hub ? options.hub->name() : options.model.string();
+  model.text = read_text_model(override_config(file, options.config));
   const ModelConfig& config = model.text.config;
 
   model.device = parse_device(options.device);
@@ -37,7 +39,7 @@ OpenModel open_model(const ModelOptions& options) {
     throw UsageError(
         "{}: every layer slides over less than the context of {} tokens; add --sliding to "
         "measure them, or take a shorter --context",
-        options.model.string(), model.context);
+        model.name, model.context);
   }
   const auto candidates = head_candidates(layers, static_cast<int32_t>(config.n_q_heads));
   model.heads =
@@ -51,12 +53,26 @@ OpenModel open_model(const ModelOptions& options) {
   return model;
 }
 
+}  // namespace
+
+OpenModel open_model(const ModelOptions& options) {
+  auto checkpoint = std::make_unique<Checkpoint>(options.model);
+  OpenModel model = settle(checkpoint->config(), options);
+  model.checkpoint = std::move(checkpoint);
+  return model;
+}
+
+OpenModel open_without_weights(const ModelOptions& options) {
+  return settle(ConfigFile(options.model / "config.json"), options);
+}
+
 WeightReader OpenModel::weights() const {
   return {*checkpoint, *text.architecture, text.config, last_layer, dtype, device, random};
 }
 
 std::string OpenModel::fingerprint() const {
-  return random ? fmt::format("random:{}", random->seed()) : checkpoint->fingerprint();
+  if (random) return fmt::format("random:{}", random->seed());
+  return checkpoint ? checkpoint->fingerprint() : known_fingerprint;
 }
 
 }  // namespace ropewalk

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ropewalk/checkpoint/checkpoint.h"
+#include "ropewalk/checkpoint/hub_checkpoint.h"
 #include "ropewalk/model/architecture.h"
 #include "ropewalk/moments/head_sampling.h"
 
@@ -16,7 +17,8 @@ namespace ropewalk {
 // Which part of a model is looked at, on which machine. Every verb that touches a model takes
 // these.
 struct ModelOptions {
-  std::filesystem::path model;
+  std::filesystem::path model;       // its folder
+  std::optional<HubCheckpoint> hub;  // where the folder is one of the Hub's cache
   std::optional<int64_t>
       context;                   // tokens a document; default: the model's max_position_embeddings
   std::optional<int64_t> heads;  // query heads to sample; default: all
@@ -31,7 +33,8 @@ struct ModelOptions {
 
 // An opened checkpoint with everything settled that does not depend on the text.
 struct OpenModel {
-  std::unique_ptr<Checkpoint> checkpoint;
+  std::string name;                        // of the model: "org/name@COMMIT" or its folder
+  std::unique_ptr<Checkpoint> checkpoint;  // null: opened without weights
   TextModel text;
   int64_t context = 0;
   std::vector<QueryHead> heads;         // in the order sampled
@@ -41,6 +44,7 @@ struct OpenModel {
   at::ScalarType dtype = at::kFloat;
   int64_t memory = 0;  // bytes
   std::optional<RandomWeights> random;
+  std::string known_fingerprint;  // without weights: what they are known to be
 
   // Reads what the measured heads need. The model must outlive it.
   WeightReader weights() const;
@@ -49,5 +53,8 @@ struct OpenModel {
 };
 
 OpenModel open_model(const ModelOptions& options);
+
+// All of that which config.json alone can tell: weights may be missing.
+OpenModel open_without_weights(const ModelOptions& options);
 
 }  // namespace ropewalk

@@ -1,8 +1,10 @@
 #include "ropewalk/study/plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/study/locate.h"
 #include "ropewalk/text/tokenizer.h"
 
 namespace ropewalk {
@@ -14,43 +16,56 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-// The folder of a checkpoint that has weights of its own.
-fs::path checkpoint_folder(const Experiment& experiment, const CheckpointEntry& entry) {
+// Where a checkpoint that has weights of its own is. On the Hub, only its config is fetched.
+struct Place {
+  fs::path folder;
+  std::optional<HubCheckpoint> hub;
+};
+
+Place checkpoint_place(const Experiment& experiment, const CheckpointEntry& entry) {
   if (entry.path) {
     const fs::path folder = experiment.resolve(*entry.path);
-    if (is_folder(folder)) return folder;
+    if (is_folder(folder)) return {folder, {}};
     throw InputError("{}: '{}': path {} is not a folder; paths are relative to the experiment file",
                      experiment.at(entry.line), entry.label, folder.string());
   }
   if (!experiment.model) {
-    throw InputError("{}: '{}' names a revision, but the file has no model; write model: FOLDER",
-                     experiment.at(entry.line), entry.label);
+    throw InputError(
+        "{}: '{}' names a revision, but the file has no model; write model: org/name or a folder",
+        experiment.at(entry.line), entry.label);
   }
   const fs::path model = experiment.resolve(*experiment.model);
-  if (!is_folder(model)) {
-    throw InputError(
-        "{}: model '{}' is not a folder; download its checkpoints, one folder a revision, and "
-        "write the path of the folder that holds them",
-        experiment.at(experiment.model_line), *experiment.model);
+  if (is_folder(model)) {
+    const fs::path folder = model / *entry.revision;
+    if (is_folder(folder)) return {folder, {}};
+    throw InputError("{}: '{}': the model has no folder {}", experiment.at(entry.line), entry.label,
+                     folder.string());
   }
-  const fs::path folder = model / *entry.revision;
-  if (is_folder(folder)) return folder;
-  throw InputError("{}: '{}': the model has no folder {}", experiment.at(entry.line), entry.label,
-                   folder.string());
+  if (!is_hub_id(*experiment.model)) {
+    throw InputError("{}: model '{}' is neither a folder nor a Hub model (org/name)",
+                     experiment.at(experiment.model_line), *experiment.model);
+  }
+  try {
+    const HubCheckpoint found = find_checkpoint(shared_hub(), *experiment.model, *entry.revision);
+    return {found.folder, found};
+  } catch (const InputError& error) {
+    throw InputError("{}: '{}': model '{}' is not a folder, and {}", experiment.at(entry.line),
+                     entry.label, *experiment.model, error.what());
+  }
 }
 
 // Whose config a random checkpoint takes: the nearest one in its phase that has weights, the next
 // before the previous.
-fs::path config_folder(const Experiment& experiment, const Phase& phase, size_t place) {
+Place config_place(const Experiment& experiment, const Phase& phase, size_t place) {
   const auto usable = [&](size_t i) { return !phase.checkpoints[i].random; };
   for (size_t i = place + 1; i < phase.checkpoints.size(); ++i) {
-    if (usable(i)) return checkpoint_folder(experiment, phase.checkpoints[i]);
+    if (usable(i)) return checkpoint_place(experiment, phase.checkpoints[i]);
   }
   for (size_t i = place; i-- > 0;) {
-    if (usable(i)) return checkpoint_folder(experiment, phase.checkpoints[i]);
+    if (usable(i)) return checkpoint_place(experiment, phase.checkpoints[i]);
   }
   if (experiment.model && is_folder(experiment.resolve(*experiment.model))) {
-    return experiment.resolve(*experiment.model);
+    return {experiment.resolve(*experiment.model), {}};
   }
   const CheckpointEntry& entry = phase.checkpoints[place];
   throw InputError(
@@ -112,18 +127,46 @@ fs::path find_tokenizer(const Experiment& experiment, const StudyPlan& plan) {
     const fs::path path = experiment.resolve(*experiment.tokenizer);
     std::error_code ignored;
     if (fs::exists(path, ignored)) return path;
+    if (is_hub_id(*experiment.tokenizer)) {
+      try {
+        return locate_tokenizer(*experiment.tokenizer);
+      } catch (const InputError& error) {
+        throw InputError("{}: tokenizer '{}' is not there (looked for {}), and {}",
+                         experiment.at(experiment.tokenizer_line), *experiment.tokenizer,
+                         path.string(), error.what());
+      }
+    }
     throw InputError(
-        "{}: tokenizer '{}' is not there (looked for {}); write a folder or the path "
-        "of a tokenizer.json",
+        "{}: tokenizer '{}' is not there (looked for {}); write a folder, the path of a "
+        "tokenizer.json or a Hub model (org/name)",
         experiment.at(experiment.tokenizer_line), *experiment.tokenizer, path.string());
   }
+  bool asked = false;  // one revision speaks for all of the Hub's
   for (const PlannedCheckpoint& planned : plan.checkpoints) {
+    const ModelOptions& model = planned.capture.model;
+    if (model.hub && !std::exchange(asked, true)) fetch_tokenizer(shared_hub(), *model.hub);
     std::error_code ignored;
-    if (fs::exists(planned.capture.model.model / "tokenizer.json", ignored)) {
+    if (fs::exists(model.model / "tokenizer.json", ignored)) {
       return planned.capture.model.model;
     }
   }
   return {};
+}
+
+fs::path find_corpus(const Experiment& experiment) {
+  const Experiment::Corpus& corpus = experiment.corpus;
+  if (is_hub_corpus(corpus.path)) {
+    try {
+      return locate_corpus(corpus.path);
+    } catch (const InputError& error) {
+      throw InputError("{}: corpus: {}", experiment.at(corpus.line), error.what());
+    }
+  }
+  const fs::path path = experiment.resolve(corpus.path);
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return path;
+  throw InputError("{}: corpus: there is no {}; paths are relative to the experiment file",
+                   experiment.at(corpus.line), path.string());
 }
 
 }  // namespace
@@ -133,12 +176,6 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out) {
   std::string first_label;
   ModelConfig first;
   for (const Phase& phase : experiment.phases) {
-    if (phase.revisions) {
-      throw InputError(
-          "{}: revisions \"{}\" are those of a Hub model, which must be downloaded "
-          "first; write checkpoints: [{{label: …, path: …}}, …]",
-          experiment.at(phase.line), *phase.revisions);
-    }
     for (size_t i = 0; i < phase.checkpoints.size(); ++i) {
       const CheckpointEntry& entry = phase.checkpoints[i];
       PlannedCheckpoint planned;
@@ -146,9 +183,12 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out) {
       planned.order = static_cast<int64_t>(plan.checkpoints.size());
       planned.line = entry.line;
       planned.capture = capture_options(experiment, phase, entry, out);
-      planned.capture.model.model =
-          entry.random ? config_folder(experiment, phase, i) : checkpoint_folder(experiment, entry);
-      const OpenModel model = open_model(planned.capture.model);
+      const Place place =
+          entry.random ? config_place(experiment, phase, i) : checkpoint_place(experiment, entry);
+      planned.capture.model.model = place.folder;
+      planned.capture.model.hub = place.hub;
+      const OpenModel model = place.hub ? open_without_weights(planned.capture.model)
+                                        : open_model(planned.capture.model);
       check_context(experiment, phase, model, entry.label);
       if (plan.checkpoints.empty()) {
         first = model.text.config;
@@ -156,7 +196,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out) {
         plan.vocabulary = model.text.config.embedding_rows;
       }
       check_alike(experiment, planned, model.text.config, first_label, first);
-      model.weights();  // every tensor is there and has its shape
+      if (model.checkpoint) model.weights();  // every tensor is there and has its shape
       plan.longest_context = std::max(plan.longest_context, model.context);
       plan.vocabulary = std::min(plan.vocabulary, model.text.config.embedding_rows);
       plan.checkpoints.push_back(std::move(planned));
@@ -166,12 +206,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out) {
 }
 
 DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan) {
-  const fs::path path = experiment.resolve(experiment.corpus.path);
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) {
-    throw InputError("{}: corpus: there is no {}; paths are relative to the experiment file",
-                     experiment.at(experiment.corpus.line), path.string());
-  }
+  const fs::path path = find_corpus(experiment);
   const auto corpus = open_corpus(path, {experiment.corpus.field, experiment.corpus.id});
   const fs::path found = find_tokenizer(experiment, plan);
   std::optional<Tokenizer> tokenizer;

@@ -22,8 +22,9 @@ struct StudyPlan {
   int64_t vocabulary = 0;
 };
 
-// Finds and opens every checkpoint (headers only) and checks that they belong together. Throws
-// InputError with the line of the experiment file and what to write instead. Captures go to
+// Finds every checkpoint, opens it (headers only; of a Hub model the config alone, as its weights
+// come when it is measured) and checks that they belong together. Patterns are expanded already.
+// Throws InputError with the line of the experiment file and what to write instead. Captures go to
 // `out`/checkpoints/LABEL.
 StudyPlan plan_study(const Experiment& experiment, const std::filesystem::path& out);
 

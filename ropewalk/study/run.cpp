@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 
 #include "ropewalk/analysis/summary.h"
 #include "ropewalk/base/atomic_file.h"
@@ -15,10 +16,14 @@
 #include "ropewalk/base/version.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/analyze.h"
+#include "ropewalk/study/audit.h"
 #include "ropewalk/study/figures.h"
 #include "ropewalk/study/inspect.h"
+#include "ropewalk/study/locate.h"
 #include "ropewalk/study/plan.h"
+#include "ropewalk/study/prefetch.h"
 #include "ropewalk/study/report.h"
+#include "ropewalk/study/revisions.h"
 #include "ropewalk/study/yaml_map.h"
 
 namespace ropewalk {
@@ -47,16 +52,37 @@ Json read_if_there(const fs::path& path) {
   }
 }
 
+Experiment read_and_expand(const fs::path& file) {
+  Experiment experiment = read_experiment(file);
+  expand_revisions(experiment);
+  return experiment;
+}
+
+// Looks at the checkpoints before anything is spent on them. Without a Hub to ask, what is in the
+// cache can be measured all the same.
+Audit try_audit(const Experiment& experiment) {
+  try {
+    return audit_experiment(experiment);
+  } catch (const InputError& error) {
+    log::info("no audit: {}", error.what());
+  } catch (const SystemError& error) {
+    log::info("no audit: {}", error.what());
+  }
+  return {};
+}
+
 // An experiment on its way to a results folder.
 class Study {
  public:
   explicit Study(const RunOptions& options)
       : options_(options),
-        experiment_(read_experiment(options.experiment)),
+        experiment_(read_and_expand(options.experiment)),
         out_(options.out.value_or(fs::path("out") / options.experiment.stem())),
+        audit_(try_audit(experiment_)),
         plan_(plan_study(experiment_, out_)),
         documents_(study_documents(experiment_, plan_)) {
     check_only();
+    check_audit();
     log::info("{}: {} checkpoints, {} documents of up to {} tokens; {} shorter ones skipped",
               experiment_.name, plan_.checkpoints.size(), documents_.documents.size(),
               plan_.longest_context, documents_.skipped_short);
@@ -67,13 +93,16 @@ class Study {
 
  private:
   void check_only() const;
+  void check_audit() const;
   bool wanted(const PlannedCheckpoint& planned) const;
   DocumentSet documents_for(int64_t context) const;
   // Whether a finished capture is there that measured just this; `info` gets its description.
-  bool finished(const PlannedCheckpoint& planned, const OpenModel& model, Json* info) const;
+  bool finished(const PlannedCheckpoint& planned, Json* info) const;
   void remove_leftovers() const;
   void settle_documents();
-  void measure(const PlannedCheckpoint& planned);
+  // `next`: the checkpoint to be measured after this one, or null.
+  void measure(const PlannedCheckpoint& planned, const PlannedCheckpoint* next);
+  void evict(const PlannedCheckpoint& planned, std::span<const PlannedCheckpoint* const> later);
   void write_all_tables();
   void draw();
   void report();
@@ -83,6 +112,7 @@ class Study {
   RunOptions options_;
   Experiment experiment_;
   fs::path out_;
+  Audit audit_;
   StudyPlan plan_;
   DocumentSet documents_;
   int64_t settled_ = -1;  // documents to read; -1: all
@@ -103,6 +133,17 @@ void Study::check_only() const {
   }
 }
 
+// A checkpoint that cannot be measured ends the run before it begins; the rest is for the reader to
+// judge.
+void Study::check_audit() const {
+  for (const AuditFinding& finding : audit_.findings) {
+    if (finding.kind == AuditFinding::Kind::missing) {
+      throw InputError("{}: {}", experiment_.file.string(), finding.text);
+    }
+    log::warning("audit: {}", finding.text);
+  }
+}
+
 bool Study::wanted(const PlannedCheckpoint& planned) const {
   return options_.only.empty() || std::find(options_.only.begin(), options_.only.end(),
                                             planned.capture.label) != options_.only.end();
@@ -112,12 +153,19 @@ DocumentSet Study::documents_for(int64_t context) const {
   return cut_documents(documents_, context, settled_);
 }
 
-bool Study::finished(const PlannedCheckpoint& planned, const OpenModel& model, Json* info) const {
+bool Study::finished(const PlannedCheckpoint& planned, Json* info) const {
   const fs::path folder = planned.capture.out;
   std::error_code ignored;
   if (!fs::exists(folder / kMomentsName, ignored)) return false;
   *info = read_if_there(folder / kCaptureName);
   if (!info->is_object()) return false;
+  const ModelOptions& options = planned.capture.model;
+  OpenModel model = options.hub ? open_without_weights(options) : open_model(options);
+  if (options.hub) {
+    // The commit stands for the weights, which need not be in the cache.
+    if (info->value("hub", "") != options.hub->name()) return false;
+    model.known_fingerprint = info->value("weights", "");
+  }
   const Json identity = capture_identity(planned.capture, model, documents_for(model.context));
   for (const auto& [key, value] : identity.items()) {
     if (info->value(key, Json()) != value) {
@@ -155,25 +203,44 @@ void Study::settle_documents() {
   const Json target = info.is_object() ? info.value("target_se", Json()) : Json();
   if (target.is_object() && target.value("value", 0.0) == *experiment_.target_se) {
     settled_ = info.value("documents", int64_t{-1});
-    const OpenModel model = open_model(first->capture.model);
     Json ignored;
-    if (finished(*first, model, &ignored)) return;
+    if (finished(*first, &ignored)) return;
     settled_ = -1;
   }
   PlannedCheckpoint planned = *first;
   planned.capture.target_se = experiment_.target_se;
-  measure(planned);
+  measure(planned, nullptr);
   const Json measured = read_if_there(first->capture.out / kCaptureName);
   settled_ = measured.value("documents", int64_t{-1});
 }
 
-void Study::measure(const PlannedCheckpoint& planned) {
+void Study::measure(const PlannedCheckpoint& planned, const PlannedCheckpoint* next) {
   const CaptureOptions& capture = planned.capture;
   std::error_code error;
   fs::remove_all(capture.out, error);  // of other settings
   if (error) throw SystemError("{}: cannot remove: {}", capture.out.string(), error.message());
+  if (capture.model.hub) {
+    fetch_weights(shared_hub(), *capture.model.hub, {capture.label + ": download", true, {}});
+  }
   const OpenModel model = open_model(capture.model);
+  std::optional<Prefetch> prefetch;
+  if (next != nullptr && next->capture.model.hub) {
+    prefetch.emplace(shared_hub(), *next->capture.model.hub);
+  }
   capture_documents(capture, model, documents_for(model.context));
+}
+
+void Study::evict(const PlannedCheckpoint& planned,
+                  std::span<const PlannedCheckpoint* const> later) {
+  const auto& hub = planned.capture.model.hub;
+  if (!options_.evict || !hub) return;
+  const bool needed = std::any_of(later.begin(), later.end(), [&](const PlannedCheckpoint* other) {
+    return other->capture.model.hub && other->capture.model.hub->name() == hub->name();
+  });
+  if (needed) return;
+  const int64_t freed = evict_weights(shared_hub(), *hub);
+  if (freed > 0)
+    log::info("{}: {} removed from the cache", planned.capture.label, format_bytes(freed));
 }
 
 void Study::write_all_tables() {
@@ -309,22 +376,33 @@ std::string Study::run() {
   remove_leftovers();
   manifest_ = read_if_there(out_ / kManifest);
   settle_documents();
+  std::vector<Json> infos(plan_.checkpoints.size());  // of those that are finished
+  std::vector<const PlannedCheckpoint*> to_do;
+  for (const PlannedCheckpoint& planned : plan_.checkpoints) {
+    Json& info = infos[static_cast<size_t>(planned.order)];
+    if (finished(planned, &info)) continue;
+    info = Json();
+    if (wanted(planned)) to_do.push_back(&planned);
+  }
+  std::span<const PlannedCheckpoint* const> later(to_do);
   for (const PlannedCheckpoint& planned : plan_.checkpoints) {
     throw_if_interrupted();
-    Json info;
-    if (finished(planned, open_model(planned.capture.model), &info)) {
+    Json& info = infos[static_cast<size_t>(planned.order)];
+    if (!later.empty() && later.front() == &planned) {
+      later = later.subspan(1);
+      measure(planned, later.empty() ? nullptr : later.front());
+      info = read_json_file(planned.capture.out / kCaptureName);
+    } else if (!info.is_null()) {
       if (wanted(planned)) {
         log::info("{} of {}, {}: measured already", planned.order + 1, plan_.checkpoints.size(),
                   planned.capture.label);
       }
       std::error_code ignored;
       fs::remove(*planned.capture.state, ignored);
-    } else if (wanted(planned)) {
-      measure(planned);
-      info = read_json_file(planned.capture.out / kCaptureName);
     } else {
       continue;
     }
+    evict(planned, later);
     present_.emplace_back(&planned, std::move(info));
   }
   write_all_tables();
@@ -367,6 +445,13 @@ std::string Study::result_text() const {
   return text;
 }
 
+// How much of a Hub checkpoint is still to come.
+std::string missing(const HubCheckpoint& checkpoint) {
+  int64_t bytes = 0;
+  for (const HubFile& file : missing_weights(shared_hub(), checkpoint)) bytes += file.size;
+  return format_bytes(bytes);
+}
+
 // Floating-point operations a second of a large matrix product, the machine's usual bottleneck.
 double measure_rate(const OpenModel& model) {
   constexpr int64_t kSize = 1024;
@@ -393,26 +478,28 @@ std::string Study::describe() {
   double total = 0;
   double rate = 0;
   for (const PlannedCheckpoint& planned : plan_.checkpoints) {
-    const OpenModel model = open_model(planned.capture.model);
+    const ModelOptions& options = planned.capture.model;
+    const bool remote = options.hub && !has_weights(shared_hub(), *options.hub);
+    const OpenModel model = remote ? open_without_weights(options) : open_model(options);
     const DocumentSet documents = documents_for(model.context);
-    const Json inspection = inspect_model(model);
-    const double flops = inspection["flops_per_document"].get<double>() *
-                         static_cast<double>(documents.documents.size());
+    const double flops =
+        flops_per_document(model) * static_cast<double>(documents.documents.size());
     Json info;
-    const bool done = finished(planned, model, &info);
+    const bool done = finished(planned, &info);
     const bool measured = !done && wanted(planned);
     if (measured) total += flops;
     if (rate == 0) rate = measure_rate(model);
     text += fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9.3g}  {}\n",
                         planned.capture.label, planned.phase, model.context,
                         format_count(static_cast<double>(documents.total_tokens)),
-                        planned.capture.model.random
-                            ? "random"
-                            : format_bytes(inspection["weights"]["needed_bytes"].get<int64_t>()),
+                        options.random ? "random"
+                        : remote       ? "on the Hub"
+                                       : format_bytes(needed_weights(model)),
                         flops / 1e12,
-                        done       ? "measured already"
-                        : measured ? "measure"
-                                   : "not asked for");
+                        done        ? "measured already"
+                        : !measured ? "not asked for"
+                        : remote    ? fmt::format("download {}, measure", missing(*options.hub))
+                                    : "measure");
   }
   // Attention and what is not a matrix product run below the rate of a large product.
   constexpr double kEfficiency = 0.5;

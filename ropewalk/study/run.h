@@ -12,6 +12,7 @@ struct RunOptions {
   std::optional<std::filesystem::path> out;  // default: out/ and the experiment file's name
   std::vector<std::string> only;             // labels to measure; empty: all
   std::vector<std::string> formats = {"png", "svg", "pdf"};
+  bool evict = false;  // remove a Hub checkpoint's weights from the cache once it is measured
 };
 
 // Measures every checkpoint of an experiment and writes qk.csv, summary.json, figures/ and

@@ -57,11 +57,15 @@ def layout(tensors):
     return header, data
 
 
-def write_file(path: Path, header, data: bytes, length=None):
+def file_bytes(header, data: bytes, length=None) -> bytes:
     """`header` as an object, or as the bytes to write in its place; `length` as the file claims it."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text) if length is None else length) + text + data)
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+def write_file(path: Path, header, data: bytes, length=None):
+    path.write_bytes(file_bytes(header, data, length))
 
 
 class Setup:

@@ -434,7 +434,9 @@ def test_mistakes_are_answered_with_the_line(study, tmp_path):
     assert "its architecture is llama, not smollm3" in said("path: B", "path: llama")
     assert "'A' names a revision, but the file has no model" in said("path: A", "revision: step-1")
     hub = mistake(study, GOOD.replace("dtype: float32", "model: org/name").replace("path: A", "revision: main"))
-    assert hub.startswith("mistake.yaml:3: model 'org/name' is not a folder")
+    assert hub.startswith("mistake.yaml:8: 'A': model 'org/name' is not a folder, and org/name@main: is not in the cache")
+    neither = mistake(study, GOOD.replace("dtype: float32", "model: some/where/else").replace("path: A", "revision: main"))
+    assert neither.startswith("mistake.yaml:3: model 'some/where/else' is neither a folder nor a Hub model")
     tokenizer = mistake(study, "tokenizer: nothing.json\n" + GOOD)
     assert tokenizer.startswith("mistake.yaml:1: tokenizer 'nothing.json' is not there")
 
@@ -470,9 +472,11 @@ def test_too_many_threads_are_refused():
 @pytest.mark.parametrize("name", ["smollm3", "pythia-160m", "olmo2-1b"])
 def test_ready_made_experiments_read(name, tmp_path):
     """Everything in the file is understood; what is missing is the download."""
-    result = engine.run("run", ROOT / "experiments" / f"{name}.yaml", "--out", tmp_path / "out", "--dry-run")
+    result = engine.run("run", ROOT / "experiments" / f"{name}.yaml", "--out", tmp_path / "out", "--dry-run",
+                        environment={"HF_HOME": str(tmp_path)})  # fmt: skip
     assert result.code == 3
-    assert re.search(rf"{name}.yaml:\d+: model '\S+/\S+' is not a folder", result.stderr), result.stderr
+    said = rf"{name}.yaml:\d+: '\S+': model '\S+/\S+' is not a folder, and \S+@\S+: is not in the cache"
+    assert re.search(said, result.stderr), result.stderr
 
 
 def test_demo_shows_what_training_said(tmp_path):

@@ -1,0 +1,38 @@
+#include "ropewalk/base/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace ropewalk {
+
+void run_parallel(size_t count, size_t threads, std::stop_token stop,
+                  const std::function<void(size_t, std::stop_token)>& work) {
+  std::stop_source stopping;
+  const std::stop_callback outside(std::move(stop), [&] { stopping.request_stop(); });
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto take = [&] {
+    for (size_t i = next++; i < count && !stopping.stop_requested(); i = next++) {
+      try {
+        work(i, stopping.get_token());
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!first) first = std::current_exception();
+        stopping.request_stop();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (size_t i = 1; i < std::min(count, threads); ++i) others.emplace_back(take);
+    take();
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace ropewalk

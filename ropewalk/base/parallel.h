@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <stop_token>
+
+namespace ropewalk {
+
+// Calls `work(i, stop)` for every i below `count` on at most `threads` threads and waits for all.
+// The first exception asks the others to stop and is thrown here; so does a `stop` from outside.
+void run_parallel(size_t count, size_t threads, std::stop_token stop,
+                  const std::function<void(size_t, std::stop_token)>& work);
+
+}  // namespace ropewalk

@@ -1,0 +1,271 @@
+#include "ropewalk/checkpoint/hub.h"
+
+#include <sys/statvfs.h>
+
+#include <charconv>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/json.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/parallel.h"
+#include "ropewalk/base/progress.h"
+#include "ropewalk/base/units.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kParallel = 4;  // files at a time
+
+// W/"abc" and "abc" mean abc.
+std::string plain_etag(std::string etag) {
+  if (etag.starts_with("W/")) etag.erase(0, 2);
+  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') {
+    etag = etag.substr(1, etag.size() - 2);
+  }
+  return etag;
+}
+
+std::string file_path(const HubRepository& repository, const std::string& commit,
+                      const std::string& name) {
+  std::string path = fmt::format("{}/resolve/{}", repository.page(), encode_url(commit));
+  for (const fs::path& part : fs::path(name)) path += "/" + encode_url(part.string());
+  return path;
+}
+
+// The address in Link: <https://…>; rel="next", or empty.
+std::string next_page(const HttpResponse& response) {
+  const std::string link = response.header("link");
+  const size_t open = link.find('<');
+  const size_t close = link.find('>', open);
+  if (close == std::string::npos || link.find("rel=\"next\"", close) == std::string::npos)
+    return "";
+  return link.substr(open + 1, close - open - 1);
+}
+
+HubFile read_entry(const Json& entry, const std::string& source) {
+  HubFile file;
+  try {
+    file.name = entry.at("path").get<std::string>();
+    const Json lfs = entry.value("lfs", Json());
+    const Json& stored = lfs.is_object() ? lfs : entry;  // large files are kept outside of git
+    file.etag = stored.at("oid").get<std::string>();
+    file.size = stored.at("size").get<int64_t>();
+  } catch (const Json::exception&) {
+    throw InputError("{}: lists a file without path, oid or size", source);
+  }
+  return file;
+}
+
+void check_space(const fs::path& folder, int64_t needed, const std::string& title) {
+  fs::path there = folder;
+  std::error_code ignored;
+  while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
+  struct statvfs disk {};
+  if (::statvfs(there.c_str(), &disk) != 0) return;  // unknown; writing will tell
+  const double available = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+  if (static_cast<double>(needed) <= available) return;
+  throw SystemError(
+      "{}: {} needs {}, of which {} are free; make room, set HF_HUB_CACHE to another disk, or give "
+      "run --evict",
+      folder.string(), title, format_bytes(needed), format_bytes(static_cast<int64_t>(available)));
+}
+
+}  // namespace
+
+Hub::Hub(HubSettings settings) : settings_(std::move(settings)) {}
+
+HubCache Hub::cache(const HubRepository& repository) const { return {settings_.cache, repository}; }
+
+HttpResponse Hub::ask(const std::stop_token& stop,
+                      const std::function<HttpResponse(HubRequests&)>& work) {
+  if (settings_.offline) throw InputError("the Hub cannot be asked, as HF_HUB_OFFLINE is set");
+  std::optional<HttpClient> client;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      client.emplace(std::move(idle_.back()));
+      idle_.pop_back();
+    }
+  }
+  if (!client) client.emplace(settings_.http);
+  HubRequests requests(settings_, *client, stop);
+  HttpResponse response = work(requests);
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(*client));
+  return response;
+}
+
+std::string Hub::commit(const HubRepository& repository, const std::string& revision,
+                        const std::string& file) {
+  if (is_commit(revision)) return revision;
+  const HubCache cache = this->cache(repository);
+  const std::string known = cache.commit_of(revision);
+  const std::string what = fmt::format("{}@{}", repository.id, revision);
+  if (settings_.offline) {
+    if (!known.empty()) return known;
+    throw InputError("{}: is not in the cache {}, and HF_HUB_OFFLINE is set", what,
+                     settings_.cache.string());
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    const auto asked = refs_.find(repository.api());
+    if (asked != refs_.end() && asked->second.contains(revision)) {
+      cache.remember(revision, asked->second.at(revision));
+      return asked->second.at(revision);
+    }
+  }
+  try {
+    // Where the file is missing, the answer names the commit all the same.
+    const HttpResponse response = ask({}, [&](HubRequests& requests) {
+      return requests.head(file_path(repository, revision, file));
+    });
+    const std::string commit = response.header("x-repo-commit");
+    const bool found = response.status < 400 || response.header("x-error-code") == "EntryNotFound";
+    if (!found) fail_request(response, what);
+    if (!is_commit(commit)) {
+      throw InputError("{}: {} does not say which commit this is; is it a Hugging Face Hub?", what,
+                       shown_url(settings_.endpoint));
+    }
+    cache.remember(revision, commit);
+    return commit;
+  } catch (const SystemError& error) {
+    if (known.empty()) throw;
+    log::warning("{}; taking {} as it was when last asked", error.what(), what);
+    return known;
+  }
+}
+
+std::map<std::string, std::string> Hub::refs(const HubRepository& repository) {
+  const std::string path = repository.api() + "/refs";
+  {
+    const std::lock_guard lock(mutex_);
+    const auto asked = refs_.find(repository.api());
+    if (asked != refs_.end()) return asked->second;
+  }
+  if (settings_.offline) return cache(repository).refs();
+  const HttpResponse response = ask({}, [&](HubRequests& requests) { return requests.get(path); });
+  if (response.status != 200) fail_request(response, repository.id);
+  const std::string source = shown_url(settings_.endpoint) + path;
+  const Json json = parse_json(response.body, source);
+  std::map<std::string, std::string> refs;
+  for (const char* kind : {"tags", "branches"}) {
+    const Json list = json.is_object() ? json.value(kind, Json::array()) : Json();
+    if (!list.is_array()) throw InputError("{}: has no list of {}", source, kind);
+    for (const Json& ref : list) {
+      if (!ref.is_object() || !ref.contains("name") || !ref["name"].is_string() ||
+          !is_commit(ref.value("targetCommit", ""))) {
+        throw InputError("{}: lists a revision without name or commit", source);
+      }
+      refs[ref["name"]] = ref["targetCommit"];  // a branch wins over a tag of its name
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  return refs_[repository.api()] = refs;
+}
+
+std::vector<HubFile> Hub::tree(const HubRepository& repository, const std::string& commit) {
+  const std::string what = fmt::format("{}@{}", repository.id, commit);
+  std::vector<HubFile> files;
+  constexpr int kPages = 1000;
+  std::string page = fmt::format("{}/tree/{}", repository.api(), encode_url(commit));
+  for (int i = 0; !page.empty(); ++i) {
+    if (i == kPages) throw InputError("{}: its list of files has no end", what);
+    const HttpResponse response =
+        ask({}, [&](HubRequests& requests) { return requests.get(page); });
+    if (response.status != 200) fail_request(response, what);
+    const std::string source = fmt::format("list of the files of {}", what);
+    const Json list = parse_json(response.body, source);
+    if (!list.is_array()) throw InputError("{}: is not a list", source);
+    for (const Json& entry : list) {
+      if (entry.is_object() && entry.value("type", "") == "file") {
+        files.push_back(read_entry(entry, source));
+      }
+    }
+    page = next_page(response);
+  }
+  return files;
+}
+
+std::optional<HubFile> Hub::find(const HubRepository& repository, const std::string& commit,
+                                 const std::string& name) {
+  const std::string what = fmt::format("{}@{}/{}", repository.id, commit, name);
+  if (settings_.offline) return std::nullopt;
+  const HttpResponse response = ask({}, [&](HubRequests& requests) {
+    return requests.head(file_path(repository, commit, name));
+  });
+  if (response.header("x-error-code") == "EntryNotFound") return std::nullopt;
+  if (response.status >= 400) fail_request(response, what);
+  const std::string linked = response.header("x-linked-etag");
+  const std::string length = response.header(linked.empty() ? "content-length" : "x-linked-size");
+  HubFile file{name, plain_etag(linked.empty() ? response.header("etag") : linked), -1};
+  std::from_chars(length.data(), length.data() + length.size(), file.size);
+  const std::string answered = response.header("x-repo-commit");
+  if (file.etag.empty() || file.size < 0) {
+    throw InputError("{}: {} gives no etag and size; is it a Hugging Face Hub?", what,
+                     shown_url(settings_.endpoint));
+  }
+  if (answered != commit) {
+    throw InputError("{}: the Hub answers for commit '{}' instead; refused", what, answered);
+  }
+  return file;
+}
+
+void Hub::fetch(const HubRepository& repository, const std::string& commit,
+                const std::vector<HubFile>& files, const FetchOptions& options) {
+  const HubCache cache = this->cache(repository);
+  std::vector<const HubFile*> missing;
+  int64_t bytes = 0;
+  for (const HubFile& file : files) {
+    if (cache.has(commit, file.name)) continue;
+    missing.push_back(&file);
+    bytes += missing_bytes(cache, file);
+  }
+  if (missing.empty()) return;
+  check_space(settings_.cache, bytes, options.title);
+  std::mutex mutex;
+  std::optional<Progress> progress;
+  if (options.progress && bytes > 0) progress.emplace(options.title, "bytes", bytes);
+  const auto arrived = [&](int64_t amount) {
+    const std::lock_guard lock(mutex);
+    if (progress) progress->advance(amount);
+  };
+  run_parallel(missing.size(), kParallel, options.stop, [&](size_t i, const std::stop_token& stop) {
+    const HubFile& file = *missing[i];
+    std::error_code ignored;
+    if (!fs::exists(cache.blob(file.etag), ignored)) {
+      ask(stop, [&](HubRequests& requests) {
+        download_blob(requests, cache, file, file_path(repository, commit, file.name), stop,
+                      arrived);
+        return HttpResponse();
+      });
+    }
+    cache.link(commit, file.name, file.etag);
+  });
+}
+
+fs::path Hub::fetch(const HubRepository& repository, const std::string& commit,
+                    const std::string& name, const FetchOptions& options) {
+  const HubCache cache = this->cache(repository);
+  if (cache.has(commit, name)) return cache.file(commit, name);
+  const std::optional<HubFile> file = find(repository, commit, name);
+  if (!file) return {};
+  fetch(repository, commit, std::vector{*file}, options);
+  return cache.file(commit, name);
+}
+
+std::string Hub::read(const HubRepository& repository, const std::string& commit,
+                      const std::string& name, int64_t offset, int64_t length) {
+  if (length == 0) return "";
+  const HttpResponse response = ask({}, [&](HubRequests& requests) {
+    return requests.get_part(file_path(repository, commit, name), offset, length);
+  });
+  const std::string what = fmt::format("{}@{}/{}", repository.id, commit, name);
+  if (response.status == 200) throw InputError("{}: the server knows no ranges", what);
+  if (response.status != 206) fail_request(response, what);
+  if (static_cast<int64_t>(response.body.size()) == length) return response.body;
+  throw InputError("{}: the server sends {} bytes, expected {}", what, response.body.size(),
+                   length);
+}
+
+}  // namespace ropewalk

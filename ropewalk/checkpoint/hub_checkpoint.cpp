@@ -1,0 +1,119 @@
+#include "ropewalk/checkpoint/hub_checkpoint.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/parallel.h"
+#include "ropewalk/checkpoint/config_file.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kIndex = "model.safetensors.index.json";
+constexpr const char* kSingle = "model.safetensors";
+constexpr const char* kTokenizer = "tokenizer.json";
+
+// The shards an index names. Opening the checkpoint checks the rest of it.
+std::vector<std::string> shard_names(const fs::path& index) {
+  const ConfigFile file(index);
+  const ConfigFile weight_map = file.object("weight_map");
+  std::set<std::string> names;
+  for (const auto& [tensor, shard] : weight_map.json().items()) {
+    const std::string name = shard.is_string() ? shard.get<std::string>() : "";
+    if (name.empty() || name.find('/') != std::string::npos || name == "." || name == "..") {
+      throw InputError("{}: tensor '{}' names shard {}, expected a file name in the same folder",
+                       index.string(), tensor, shard.dump());
+    }
+    names.insert(name);
+  }
+  return {names.begin(), names.end()};
+}
+
+// The names of the weight files as far as the cache knows them; empty: not at all.
+std::vector<std::string> known_weights(const HubCache& cache, const std::string& commit) {
+  if (cache.has(commit, kIndex)) return shard_names(cache.file(commit, kIndex));
+  if (cache.has(commit, kSingle)) return {kSingle};
+  return {};
+}
+
+}  // namespace
+
+std::string HubCheckpoint::name() const { return fmt::format("{}@{}", repository.id, commit); }
+
+HubCheckpoint find_checkpoint(Hub& hub, const std::string& id, const std::string& revision) {
+  HubCheckpoint found{{HubRepository::Kind::model, id}, revision, "", {}};
+  found.commit = hub.commit(found.repository, revision);
+  found.folder = hub.cache(found.repository).snapshot(found.commit);
+  if (hub.fetch(found.repository, found.commit, "config.json", {"config.json", false, {}})
+          .empty()) {
+    throw InputError("{}@{}: holds no config.json{}", id, revision,
+                     hub.settings().offline ? " in the cache, and HF_HUB_OFFLINE is set"
+                                            : "; is this a model for transformers?");
+  }
+  return found;
+}
+
+bool has_weights(const Hub& hub, const HubCheckpoint& checkpoint) {
+  const HubCache cache = hub.cache(checkpoint.repository);
+  const std::vector<std::string> names = known_weights(cache, checkpoint.commit);
+  return !names.empty() && std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return cache.has(checkpoint.commit, name);
+  });
+}
+
+std::vector<HubFile> missing_weights(Hub& hub, const HubCheckpoint& checkpoint) {
+  const auto& [repository, revision, commit, folder] = checkpoint;
+  const HubCache cache = hub.cache(repository);
+  std::vector<std::string> names = known_weights(cache, commit);
+  if (names.empty() && !hub.fetch(repository, commit, kIndex, {kIndex, false, {}}).empty()) {
+    names = known_weights(cache, commit);
+  }
+  if (names.empty()) names = {kSingle};
+  std::erase_if(names, [&](const std::string& name) { return cache.has(commit, name); });
+  std::vector<std::optional<HubFile>> found(names.size());
+  run_parallel(names.size(), 4, {}, [&](size_t i, const std::stop_token&) {
+    found[i] = hub.find(repository, commit, names[i]);
+  });
+  std::vector<HubFile> files;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (found[i]) {
+      files.push_back(*found[i]);
+      continue;
+    }
+    if (hub.settings().offline) {
+      throw InputError("{}@{}: {} is not in the cache {}, and HF_HUB_OFFLINE is set", repository.id,
+                       revision, names[i], hub.settings().cache.string());
+    }
+    if (names[i] == kSingle) {
+      throw InputError("{}@{}: holds neither {} nor {}; ropewalk reads no pickled weights (.bin)",
+                       repository.id, revision, kSingle, kIndex);
+    }
+    throw InputError("{}@{}: {} names shard {}, which is missing", repository.id, revision, kIndex,
+                     names[i]);
+  }
+  return files;
+}
+
+void fetch_weights(Hub& hub, const HubCheckpoint& checkpoint, const FetchOptions& options) {
+  hub.fetch(checkpoint.repository, checkpoint.commit, missing_weights(hub, checkpoint), options);
+}
+
+bool fetch_tokenizer(Hub& hub, const HubCheckpoint& checkpoint) {
+  return !hub.fetch(checkpoint.repository, checkpoint.commit, kTokenizer, {kTokenizer, false, {}})
+              .empty();
+}
+
+int64_t evict_weights(const Hub& hub, const HubCheckpoint& checkpoint) {
+  const HubCache cache = hub.cache(checkpoint.repository);
+  int64_t freed = 0;
+  for (const std::string& name : known_weights(cache, checkpoint.commit)) {
+    freed += cache.remove(checkpoint.commit, name);
+  }
+  return freed;
+}
+
+}  // namespace ropewalk

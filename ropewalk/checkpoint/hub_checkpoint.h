@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "ropewalk/checkpoint/hub.h"
+
+namespace ropewalk {
+
+// A revision of a Hub model at the commit it was at when found. Its folder in the cache is a
+// checkpoint folder like any other once its weights are there.
+struct HubCheckpoint {
+  HubRepository repository;
+  std::string revision;
+  std::string commit;
+  std::filesystem::path folder;
+
+  std::string name() const;  // "org/name@COMMIT"
+};
+
+// Finds a revision and fetches its config.json. Throws InputError where it has none.
+HubCheckpoint find_checkpoint(Hub& hub, const std::string& id, const std::string& revision);
+
+// Whether the weights are all in the cache; asks nobody.
+bool has_weights(const Hub& hub, const HubCheckpoint& checkpoint);
+
+// The weight files that are not in the cache yet; fetches the index, which names them.
+std::vector<HubFile> missing_weights(Hub& hub, const HubCheckpoint& checkpoint);
+
+// Fetches the weights: model.safetensors, or the shards that the index names.
+void fetch_weights(Hub& hub, const HubCheckpoint& checkpoint, const FetchOptions& options);
+
+// Fetches tokenizer.json; false where the repository has none.
+bool fetch_tokenizer(Hub& hub, const HubCheckpoint& checkpoint);
+
+// Removes the weights from the cache; what other revisions share stays. Returns the bytes freed.
+int64_t evict_weights(const Hub& hub, const HubCheckpoint& checkpoint);
+
+}  // namespace ropewalk

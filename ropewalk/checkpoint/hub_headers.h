@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+
+#include "ropewalk/checkpoint/hub_checkpoint.h"
+
+namespace ropewalk {
+
+// A temporary checkpoint folder with a Hub checkpoint's config and the headers of its weight files,
+// all their tensors zero: enough to look at a model of many gigabytes, at the cost of some
+// kilobytes. Headers alone cannot be verified, so nothing is computed with them and nothing enters
+// the cache.
+class HubHeaders {
+ public:
+  HubHeaders(Hub& hub, const HubCheckpoint& checkpoint);
+  ~HubHeaders();
+  HubHeaders(const HubHeaders&) = delete;
+  HubHeaders& operator=(const HubHeaders&) = delete;
+
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace ropewalk

@@ -1,0 +1,165 @@
+#include "ropewalk/checkpoint/hub_requests.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/units.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr int kRedirects = 10;
+constexpr double kLongestWait = 900;  // seconds
+
+bool is_redirect(int64_t status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+bool is_passing(const HttpResponse& response) {
+  return response.status == 0 || response.status == 408 || response.status == 429 ||
+         response.status >= 500;
+}
+
+// Seconds until the Hub's rate limit is lifted: RateLimit: "api";r=0;t=55
+std::optional<double> rate_limit_reset(const HttpResponse& response) {
+  const std::string limit = response.header("ratelimit");
+  const size_t place = limit.find("t=");
+  int64_t seconds = 0;
+  if (place == std::string::npos || limit.find("r=0") == std::string::npos ||
+      std::from_chars(limit.data() + place + 2, limit.data() + limit.size(), seconds).ec !=
+          std::errc()) {
+    return std::nullopt;
+  }
+  return static_cast<double>(seconds);
+}
+
+std::string describe(const HttpResponse& response) {
+  return response.status == 0 ? response.problem : fmt::format("HTTP {}", response.status);
+}
+
+}  // namespace
+
+void wait_politely(double seconds, const std::stop_token& stop) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  while (Clock::now() < end) {
+    throw_if_interrupted();
+    if (stop.stop_requested()) throw SystemError("stopped while waiting");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+double backoff(int attempt) { return std::min(16.0, std::exp2(attempt - 1)); }
+
+HubRequests::HubRequests(const HubSettings& settings, HttpClient& client, std::stop_token stop)
+    : settings_(settings),
+      endpoint_(parse_url(settings.endpoint)),
+      stop_(std::move(stop)),
+      client_(client) {}
+
+HttpResponse HubRequests::follow(HttpRequest request, bool leave_host) {
+  std::map<std::string, std::string> kept;
+  const std::string first = request.url;
+  for (int hop = 0; hop <= kRedirects; ++hop) {
+    const HttpUrl url = parse_url(request.url);
+    const bool home = url.same_host(endpoint_);
+    request.token = home ? settings_.token : "";
+    HttpResponse response = client_.exchange(request);
+    log::debug("{} {}: {}", request.head ? "HEAD" : "GET", shown_url(request.url),
+               describe(response));
+    for (const char* name : {"x-repo-commit", "x-linked-etag", "x-linked-size"}) {
+      // What the endpoint says counts; the host of the bytes may say anything.
+      if (home && !response.header(name).empty()) kept.try_emplace(name, response.header(name));
+    }
+    const std::string location = response.header("location");
+    const bool redirect = is_redirect(response.status) && !location.empty();
+    const std::string target = redirect ? join_url(request.url, location) : "";
+    if (!redirect || (!leave_host && !parse_url(target).same_host(endpoint_))) {
+      for (const auto& [name, value] : kept) response.headers[name] = value;
+      return response;
+    }
+    if (url.scheme == "https" && parse_url(target).scheme == "http") {
+      throw InputError("{}: leads from https to plain http ({}); refused", shown_url(first),
+                       shown_url(target));
+    }
+    request.url = target;
+  }
+  throw InputError("{}: leads on and on, {} redirects and more", shown_url(first), kRedirects);
+}
+
+HttpResponse HubRequests::persist(const HttpRequest& request, bool leave_host) {
+  bool received = false;
+  HttpRequest watched = request;
+  if (request.sink) {
+    watched.sink = [&](int64_t status, std::string_view part) {
+      received = true;
+      request.sink(status, part);
+    };
+  }
+  for (int attempt = 1;; ++attempt) {
+    throw_if_interrupted();
+    HttpResponse response = follow(watched, leave_host);
+    if (received || !is_passing(response)) return response;
+    if (response.hopeless) {
+      throw SystemError("{}: {}; is SSL_CERT_FILE right?", shown_url(request.url),
+                        response.problem);
+    }
+    const double wait =
+        response.retry_after.value_or(rate_limit_reset(response).value_or(backoff(attempt)));
+    if (attempt == kAttempts || wait > kLongestWait) {
+      const std::string asked =
+          wait > kLongestWait ? fmt::format("; the server asks to wait {}", format_duration(wait))
+                              : fmt::format(", {} times", attempt);
+      throw SystemError("{}: {}{}; try again later", shown_url(request.url), describe(response),
+                        asked);
+    }
+    log::info("{}: {}; trying again in {}", shown_url(request.url), describe(response),
+              format_duration(wait));
+    wait_politely(wait, stop_);
+  }
+}
+
+HttpResponse HubRequests::head(const std::string& path) {
+  HttpRequest request;
+  request.url = settings_.endpoint + path;
+  request.head = true;
+  request.stop = stop_;
+  return persist(request, false);
+}
+
+HttpResponse HubRequests::get(const std::string& path) {
+  HttpRequest request;
+  request.url = path.starts_with('/') ? settings_.endpoint + path : path;
+  request.stop = stop_;
+  if (!parse_url(request.url).same_host(endpoint_)) {
+    throw InputError("{}: the next page of a list is on another host, {}; refused",
+                     shown_url(settings_.endpoint), shown_url(request.url));
+  }
+  return persist(request, true);
+}
+
+HttpResponse HubRequests::get_part(const std::string& path, int64_t offset, int64_t length) {
+  HttpRequest request;
+  request.url = settings_.endpoint + path;
+  request.offset = offset;
+  request.length = length;
+  request.stop = stop_;
+  return persist(request, true);
+}
+
+HttpResponse HubRequests::stream(const std::string& path, int64_t offset, const Sink& sink) {
+  HttpRequest request;
+  request.url = settings_.endpoint + path;
+  request.offset = offset;
+  request.sink = sink;
+  request.stop = stop_;
+  return persist(request, true);
+}
+
+}  // namespace ropewalk

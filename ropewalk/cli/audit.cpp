@@ -1,0 +1,29 @@
+#include "ropewalk/study/audit.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/cli/verbs.h"
+#include "ropewalk/study/revisions.h"
+
+namespace ropewalk::cli {
+
+void add_audit(CLI::App& app) {
+  auto file = std::make_shared<std::string>();
+  CLI::App* verb = app.add_subcommand(
+      "audit", "Look for duplicate, missing and changed checkpoints of a run; reads no weights");
+  verb->add_option("experiment", *file, "Experiment file (YAML)")->required();
+  verb->callback([file] {
+    Experiment experiment = read_experiment(*file);
+    expand_revisions(experiment);
+    const Audit audit = audit_experiment(experiment);
+    fmt::print("{}", format_audit(experiment, audit));
+    if (!audit.findings.empty()) {
+      throw InputError("{}: {} findings, listed on standard output", *file, audit.findings.size());
+    }
+  });
+}
+
+}  // namespace ropewalk::cli

@@ -1,0 +1,302 @@
+#include "ropewalk/study/audit.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/parallel.h"
+#include "ropewalk/checkpoint/config_overrides.h"
+#include "ropewalk/study/inspect.h"
+#include "ropewalk/study/locate.h"
+#include "ropewalk/study/revisions.h"
+#include "ropewalk/study/yaml_map.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+using Kind = AuditFinding::Kind;
+constexpr size_t kParallel = 8;  // requests at a time
+
+// What is known of a checkpoint without its weights.
+struct Subject {
+  const Phase* phase = nullptr;
+  const CheckpointEntry* entry = nullptr;
+  std::map<std::string, std::string> weights;  // name of a weight file (or "all") and its hash
+  std::optional<ConfigFile> config;
+  std::vector<std::string> missing;
+};
+
+// Everything but what differs between programs that write the same config.
+Json settings(const Subject& subject) {
+  const ConfigFile config = override_config(*subject.config, subject.phase->config);
+  Json json = describe_config(read_text_model(config).config);
+  for (const auto& [key, value] : config.json().items()) {
+    const bool norm =
+        key.find("norm") != std::string::npos || key.ends_with("eps") || key.ends_with("epsilon");
+    if (norm && (value.is_number() || value.is_boolean() || value.is_string())) json[key] = value;
+  }
+  return json.flatten();
+}
+
+std::string shard_name(int number, int count) {
+  return fmt::format("model-{:05}-of-{:05}.safetensors", number, count);
+}
+
+// Of model-00002-of-00003.safetensors, 3; of other names, 0.
+int shard_count(const std::string& name) {
+  constexpr size_t kNumber = std::string_view("model-").size();
+  constexpr size_t kCount = std::string_view("model-00002-of-").size();
+  if (name.size() != shard_name(1, 1).size()) return 0;
+  int number = 0;
+  int count = 0;
+  std::from_chars(name.data() + kNumber, name.data() + kNumber + 5, number);
+  std::from_chars(name.data() + kCount, name.data() + kCount + 5, count);
+  return name == shard_name(number, count) ? count : 0;
+}
+
+// Notes the weights among a revision's files, and what is missing.
+void read_files(const std::vector<HubFile>& files, Subject& subject) {
+  std::set<std::string> names;
+  for (const HubFile& file : files) names.insert(file.name);
+  const bool index = names.contains("model.safetensors.index.json");
+  const bool numbered = std::any_of(names.begin(), names.end(),
+                                    [](const std::string& name) { return shard_count(name) > 0; });
+  std::vector<std::string> absent;
+  std::set<int> counts;
+  for (const HubFile& file : files) {
+    const int count = shard_count(file.name);
+    // An index may name its shards as it likes; most number them.
+    const bool shard = index && (numbered ? count > 0 : file.name.ends_with(".safetensors"));
+    if (!shard && (index || file.name != "model.safetensors")) continue;
+    subject.weights[file.name] = file.etag;
+    if (file.size == 0) subject.missing.push_back(file.name + " is empty");
+    if (shard && numbered) counts.insert(count);
+  }
+  for (const int count : counts) {
+    for (int i = 1; i <= count; ++i) {
+      if (!names.contains(shard_name(i, count))) absent.push_back(shard_name(i, count));
+    }
+  }
+  if (absent.size() == 1) subject.missing.push_back("shard " + absent[0] + " is missing");
+  if (absent.size() > 1) {
+    subject.missing.push_back(
+        fmt::format("{} shards are missing, {} first", absent.size(), absent[0]));
+  }
+  if (!names.contains("config.json")) subject.missing.push_back("config.json is missing");
+  if (!subject.weights.empty()) return;
+  const bool pickled = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name.ends_with(".bin") || name.ends_with(".pt");
+  });
+  subject.missing.push_back(index ? "every shard is missing"
+                            : pickled
+                                ? "only pickled weights (.bin), which ropewalk does not read"
+                                : "weights are missing: neither model.safetensors nor its index");
+}
+
+void read_hub(const std::string& id, const std::string& commit, Subject& subject) {
+  Hub& hub = shared_hub();
+  const HubRepository repository{HubRepository::Kind::model, id};
+  const std::vector<HubFile> files = hub.tree(repository, commit);
+  read_files(files, subject);
+  const auto config = std::find_if(files.begin(), files.end(),
+                                   [](const HubFile& file) { return file.name == "config.json"; });
+  if (config == files.end()) return;
+  // The same bytes serve every revision, so most configs cost no request.
+  hub.fetch(repository, commit, std::vector{*config}, {"config.json", false, {}});
+  try {
+    subject.config.emplace(hub.cache(repository).file(commit, "config.json"));
+  } catch (const InputError& error) {
+    subject.missing.push_back(error.what());
+  }
+}
+
+void read_folder(const fs::path& folder, Subject& subject) {
+  try {
+    const Checkpoint checkpoint(folder);
+    subject.config = checkpoint.config();
+    subject.weights["all"] = checkpoint.fingerprint();
+  } catch (const std::runtime_error& error) {
+    subject.missing.push_back(error.what());
+  }
+}
+
+// Fills in what the checkpoints' places tell.
+void read_subjects(const Experiment& experiment, std::vector<Subject>& subjects) {
+  const fs::path model = experiment.resolve(experiment.model.value_or(""));
+  std::error_code ignored;
+  const bool local = !experiment.model || fs::is_directory(model, ignored);
+  std::map<std::string, std::string> refs;
+  const bool asks_hub =
+      !local && std::any_of(subjects.begin(), subjects.end(),
+                            [](const Subject& subject) { return !subject.entry->path; });
+  if (asks_hub) {
+    if (!is_hub_id(*experiment.model)) {
+      throw InputError("{}: model '{}' is neither a folder nor a Hub model (org/name)",
+                       experiment.at(experiment.model_line), *experiment.model);
+    }
+    refs = shared_hub().refs({HubRepository::Kind::model, *experiment.model});
+  }
+  run_parallel(subjects.size(), kParallel, {}, [&](size_t i, const std::stop_token&) {
+    Subject& subject = subjects[i];
+    const CheckpointEntry& entry = *subject.entry;
+    if (entry.path) return read_folder(experiment.resolve(*entry.path), subject);
+    if (local) return read_folder(model / *entry.revision, subject);
+    if (is_commit(*entry.revision)) return read_hub(*experiment.model, *entry.revision, subject);
+    const auto found = refs.find(*entry.revision);
+    if (found != refs.end()) return read_hub(*experiment.model, found->second, subject);
+    std::vector<std::string_view> names;
+    for (const auto& [name, commit] : refs) names.push_back(name);
+    const std::string near = nearest(*entry.revision, names);
+    subject.missing.push_back(
+        fmt::format("{} has no revision '{}'{}", *experiment.model, *entry.revision,
+                    near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  });
+}
+
+std::string quoted(const std::vector<const Subject*>& subjects) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(subjects.size(), kShown); ++i) {
+    const bool last = i + 1 == subjects.size();
+    text += fmt::format("{}'{}'", i == 0 ? "" : last ? " and " : ", ", subjects[i]->entry->label);
+  }
+  if (subjects.size() > kShown) text += fmt::format(" and {} more", subjects.size() - kShown);
+  return text;
+}
+
+void find_duplicates(const std::vector<Subject>& subjects, std::vector<AuditFinding>& findings) {
+  std::map<std::map<std::string, std::string>, std::vector<const Subject*>> same;
+  std::map<std::pair<std::string, std::string>, std::vector<const Subject*>> files;
+  for (const Subject& subject : subjects) {
+    if (subject.weights.empty()) continue;
+    auto& group = same[subject.weights];
+    group.push_back(&subject);
+    if (group.size() > 1) continue;  // of duplicates, the first speaks for all
+    for (const auto& file : subject.weights) files[file].push_back(&subject);
+  }
+  for (const Subject& subject : subjects) {
+    const auto group = same.find(subject.weights);
+    if (group == same.end() || group->second.front() != &subject) continue;
+    if (group->second.size() > 1) {
+      findings.push_back({Kind::duplicate, quoted(group->second) + " have the same weights"});
+    }
+    for (const auto& file : subject.weights) {
+      const auto& sharing = files[file];
+      if (sharing.size() > 1 && sharing.front() == &subject) {
+        findings.push_back(
+            {Kind::duplicate, fmt::format("{} share {}", quoted(sharing), file.first)});
+      }
+    }
+  }
+}
+
+void find_changes(const std::vector<Subject>& subjects, std::vector<AuditFinding>& findings) {
+  const Subject* before = nullptr;
+  Json former;
+  for (const Subject& subject : subjects) {
+    if (!subject.config) continue;
+    Json now;
+    try {
+      now = settings(subject);
+    } catch (const InputError& error) {
+      findings.push_back(
+          {Kind::config, fmt::format("'{}': {}", subject.entry->label, error.what())});
+      continue;
+    }
+    // Between phases, settings may change: that is what phases are for.
+    if (before != nullptr && before->phase == subject.phase) {
+      std::set<std::string> keys;
+      for (const Json* json : {&former, &now}) {
+        for (const auto& [key, value] : json->items()) keys.insert(key);
+      }
+      for (const std::string& key : keys) {
+        const Json was = former.value(key, Json());
+        const Json is = now.value(key, Json());
+        if (was == is) continue;
+        std::string name = key.substr(1);
+        std::replace(name.begin(), name.end(), '/', '.');
+        findings.push_back(
+            {Kind::config, fmt::format("{} changes from {} at '{}' to {} at '{}'", name, was.dump(),
+                                       before->entry->label, is.dump(), subject.entry->label)});
+      }
+    }
+    before = &subject;
+    former = std::move(now);
+  }
+}
+
+void find_gaps(const Experiment& experiment, std::vector<AuditFinding>& findings) {
+  std::map<std::pair<const Phase*, std::string>, std::vector<int64_t>> series;
+  for (const Phase& phase : experiment.phases) {
+    for (const CheckpointEntry& entry : phase.checkpoints) {
+      const std::string name = entry.revision.value_or(entry.path.value_or("").filename().string());
+      if (const auto step = revision_step(name))
+        series[{&phase, step->series}].push_back(step->step);
+    }
+  }
+  for (const auto& [place, steps] : series) {
+    for (const auto& [first, last] : missing_steps(steps)) {
+      const std::string which = first == last ? fmt::format("step {}", first)
+                                              : fmt::format("steps {} to {}", first, last);
+      findings.push_back({Kind::gap, fmt::format("{}…: {} {} missing from the series", place.second,
+                                                 which, first == last ? "is" : "are")});
+    }
+  }
+}
+
+const char* kind_name(Kind kind) {
+  switch (kind) {
+    case Kind::missing:
+      return "missing";
+    case Kind::duplicate:
+      return "duplicate";
+    case Kind::config:
+      return "config";
+    case Kind::gap:
+      break;
+  }
+  return "gap";
+}
+
+}  // namespace
+
+Audit audit_experiment(const Experiment& experiment) {
+  std::vector<Subject> subjects;
+  for (const Phase& phase : experiment.phases) {
+    for (const CheckpointEntry& entry : phase.checkpoints) {
+      if (!entry.random) subjects.push_back({&phase, &entry, {}, {}, {}});
+    }
+  }
+  read_subjects(experiment, subjects);
+  Audit audit;
+  audit.checkpoints = subjects.size();
+  for (const Subject& subject : subjects) {
+    for (const std::string& missing : subject.missing) {
+      audit.findings.push_back(
+          {Kind::missing, fmt::format("'{}': {}", subject.entry->label, missing)});
+    }
+  }
+  find_duplicates(subjects, audit.findings);
+  find_changes(subjects, audit.findings);
+  find_gaps(experiment, audit.findings);
+  return audit;
+}
+
+std::string format_audit(const Experiment& experiment, const Audit& audit) {
+  std::string text;
+  for (const AuditFinding& finding : audit.findings) {
+    text += fmt::format("{:<10}{}\n", kind_name(finding.kind), finding.text);
+  }
+  text +=
+      fmt::format("{}: {} checkpoints, {}\n", experiment.name, audit.checkpoints,
+                  audit.findings.empty()       ? "nothing odd"
+                  : audit.findings.size() == 1 ? "1 finding"
+                                               : fmt::format("{} findings", audit.findings.size()));
+  return text;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,98 @@
+#include "ropewalk/study/locate.h"
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/checkpoint/hub_headers.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kMain = "main";
+constexpr std::string_view kScheme = "hf://";
+constexpr std::string_view kDatasets = "hf://datasets/";
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// Finds a model, its config fetched where it is on the Hub.
+void find_model(ModelOptions& options, const std::string& revision) {
+  const std::string name = options.model.string();
+  if (is_there(options.model) || !is_hub_id(name)) {
+    if (revision.empty()) return;
+    throw UsageError("--revision {}: is for Hub models; {} is a folder", revision, name);
+  }
+  try {
+    options.hub = find_checkpoint(shared_hub(), name, revision.empty() ? kMain : revision);
+  } catch (const InputError& error) {
+    throw InputError("{} is not a folder, and {}", name, error.what());
+  }
+  options.model = options.hub->folder;
+}
+
+}  // namespace
+
+Hub& shared_hub() {
+  static Hub hub;
+  return hub;
+}
+
+void locate_model(ModelOptions& options, const std::string& revision) {
+  find_model(options, revision);
+  if (!options.hub) return;
+  fetch_tokenizer(shared_hub(), *options.hub);
+  fetch_weights(shared_hub(), *options.hub, {options.hub->repository.id, true, {}});
+}
+
+OpenModel open_for_inspection(const ModelOptions& options, const std::string& revision) {
+  ModelOptions found = options;
+  find_model(found, revision);
+  if (!found.hub || has_weights(shared_hub(), *found.hub)) return open_model(found);
+  const HubHeaders headers(shared_hub(), *found.hub);
+  found.model = headers.folder();
+  return open_model(found);
+}
+
+fs::path locate_tokenizer(const fs::path& path) {
+  if (is_there(path) || !is_hub_id(path.string())) return path;
+  Hub& hub = shared_hub();
+  const HubRepository repository{HubRepository::Kind::model, path.string()};
+  const std::string commit = hub.commit(repository, kMain, "tokenizer.json");
+  const fs::path file = hub.fetch(repository, commit, "tokenizer.json", {path.string(), true, {}});
+  if (!file.empty()) return file;
+  throw InputError("{}: holds no tokenizer.json{}", repository.id,
+                   hub.settings().offline ? " in the cache, and HF_HUB_OFFLINE is set" : "");
+}
+
+bool is_hub_corpus(const fs::path& path) { return path.string().starts_with(kScheme); }
+
+fs::path locate_corpus(const fs::path& path) {
+  if (!is_hub_corpus(path)) return path;
+  const std::string text = path.string();
+  const size_t name = text.find('/', kDatasets.size());
+  const size_t file = name == std::string::npos ? name : text.find('/', name + 1);
+  HubRepository repository{HubRepository::Kind::dataset, ""};
+  std::string revision = kMain;
+  if (text.starts_with(kDatasets) && file != std::string::npos) {
+    repository.id = text.substr(kDatasets.size(), file - kDatasets.size());
+    if (const size_t at = repository.id.find('@'); at != std::string::npos) {
+      revision = repository.id.substr(at + 1);
+      repository.id.resize(at);
+    }
+  }
+  if (!is_hub_id(repository.id) || revision.empty() || file + 1 == text.size()) {
+    throw InputError("{}: is no file of a dataset; write hf://datasets/org/name/file.parquet",
+                     text);
+  }
+  Hub& hub = shared_hub();
+  const std::string inside = text.substr(file + 1);
+  const std::string commit = hub.commit(repository, revision, inside);
+  const fs::path there = hub.fetch(repository, commit, inside, {inside, true, {}});
+  if (!there.empty()) return there;
+  throw InputError("{}: {}", text,
+                   hub.settings().offline ? "is not in the cache, and HF_HUB_OFFLINE is set"
+                                          : "the dataset has no such file");
+}
+
+}  // namespace ropewalk

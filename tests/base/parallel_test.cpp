@@ -1,0 +1,45 @@
+#include "ropewalk/base/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace ropewalk {
+namespace {
+
+TEST(Parallel, DoesEverythingOnce) {
+  std::vector<std::atomic<int>> done(100);
+  run_parallel(done.size(), 4, {}, [&](size_t i, const std::stop_token&) { ++done[i]; });
+  for (const auto& count : done) EXPECT_EQ(count, 1);
+  run_parallel(0, 4, {}, [](size_t, const std::stop_token&) { FAIL(); });
+}
+
+TEST(Parallel, TheFirstErrorStopsTheOthers) {
+  std::atomic<int> stopped = 0;
+  const auto work = [&](size_t i, const std::stop_token& stop) {
+    if (i == 1) throw std::runtime_error("the first");
+    while (!stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ++stopped;
+    throw std::runtime_error("a later one");
+  };
+  try {
+    run_parallel(3, 3, {}, work);
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "the first");
+  }
+  EXPECT_LE(stopped, 2);
+}
+
+TEST(Parallel, StopsFromOutside) {
+  std::stop_source source;
+  source.request_stop();
+  run_parallel(5, 2, source.get_token(), [](size_t, const std::stop_token&) { FAIL(); });
+}
+
+}  // namespace
+}  // namespace ropewalk

@@ -1,0 +1,109 @@
+#include "ropewalk/checkpoint/hub_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "ropewalk/base/error.h"
+#include "tests/temporary_folder.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+const HubRepository kModel{HubRepository::Kind::model, "org/name"};
+const std::string kCommit(40, 'a');
+const std::string kOther(40, 'b');
+const std::string kEtag(64, '1');
+
+// A cache with one blob, which two commits have.
+class HubCacheTest : public testing::Test {
+ protected:
+  HubCacheTest() : cache(folder.path() / "hub", kModel) {
+    fs::create_directories(cache.blob(kEtag).parent_path());
+    folder.write("hub/models--org--name/blobs/" + kEtag, "bytes");
+    cache.link(kCommit, "model.safetensors", kEtag);
+    cache.link(kOther, "deep/er/model.safetensors", kEtag);
+  }
+
+  TemporaryFolder folder;
+  HubCache cache;
+};
+
+TEST(HubNames, Ids) {
+  for (const char* id : {"org/name", "HuggingFaceTB/SmolLM3-3B", "a_b/c.d-e"}) {
+    EXPECT_TRUE(is_hub_id(id)) << id;
+  }
+  for (const char* id : {"", "name", "/name", "org/", "a/b/c", "../name", "org/..", "./name",
+                         "org/na me", "org--x/name", "/tmp/x", "org/name@main", "-a/b"}) {
+    EXPECT_FALSE(is_hub_id(id)) << id;
+  }
+}
+
+TEST(HubNames, Places) {
+  EXPECT_EQ(kModel.folder(), "models--org--name");
+  EXPECT_EQ(kModel.page(), "/org/name");
+  EXPECT_EQ(kModel.api(), "/api/models/org/name");
+  const HubRepository dataset{HubRepository::Kind::dataset, "org/name"};
+  EXPECT_EQ(dataset.folder(), "datasets--org--name");
+  EXPECT_EQ(dataset.page(), "/datasets/org/name");
+  EXPECT_EQ(dataset.api(), "/api/datasets/org/name");
+}
+
+TEST_F(HubCacheTest, LinksAreRelative) {
+  EXPECT_TRUE(cache.has(kCommit, "model.safetensors"));
+  EXPECT_EQ(fs::read_symlink(cache.file(kCommit, "model.safetensors")), "../../blobs/" + kEtag);
+  EXPECT_EQ(fs::read_symlink(cache.file(kOther, "deep/er/model.safetensors")),
+            "../../../../blobs/" + kEtag);
+  EXPECT_TRUE(cache.has(kOther, "deep/er/model.safetensors"));
+  cache.link(kCommit, "model.safetensors", kEtag);  // once more is no error
+  cache.link(kCommit, "model.safetensors", "another");
+  EXPECT_FALSE(cache.has(kCommit, "model.safetensors")) << "whose bytes are not there";
+}
+
+TEST_F(HubCacheTest, RemovesBytesWithTheirLastName) {
+  EXPECT_EQ(cache.remove(kCommit, "model.safetensors"), 0);
+  EXPECT_TRUE(cache.has(kOther, "deep/er/model.safetensors"));
+  EXPECT_EQ(cache.remove(kOther, "deep/er/model.safetensors"), 5);
+  EXPECT_FALSE(fs::exists(cache.blob(kEtag)));
+  EXPECT_EQ(cache.remove(kOther, "deep/er/model.safetensors"), 0);
+}
+
+TEST_F(HubCacheTest, RemovesNothingOutsideOfItself) {
+  const fs::path outside = folder.write("outside", "precious");
+  const fs::path link = cache.file(kCommit, "sly.safetensors");
+  fs::create_symlink(outside, link);
+  EXPECT_EQ(cache.remove(kCommit, "sly.safetensors"), 0);
+  EXPECT_FALSE(fs::exists(fs::symlink_status(link)));
+  EXPECT_TRUE(fs::exists(outside));
+}
+
+TEST_F(HubCacheTest, RemembersCommits) {
+  EXPECT_EQ(cache.commit_of("main"), "");
+  cache.remember("main", kCommit);
+  cache.remember("refs/pr/1", kOther);
+  EXPECT_EQ(cache.commit_of("main"), kCommit);
+  EXPECT_EQ(cache.commit_of("refs/pr/1"), kOther);
+  EXPECT_EQ(cache.commit_of(kCommit), kCommit);
+  folder.write("hub/models--org--name/refs/odd", "../../elsewhere");
+  EXPECT_EQ(cache.commit_of("odd"), "");
+  const std::map<std::string, std::string> refs{{"main", kCommit}, {"refs/pr/1", kOther}};
+  EXPECT_EQ(cache.refs(), refs);
+}
+
+TEST_F(HubCacheTest, RefusesNamesThatLeadOut) {
+  for (const char* name : {"", "..", "../x", "a/../../x", "/etc/passwd", "a/./b", "a\\b"}) {
+    EXPECT_THROW(cache.file(kCommit, name), InputError) << name;
+    EXPECT_THROW(cache.remember(name, kCommit), InputError) << name;
+  }
+  EXPECT_THROW(cache.file(kCommit, std::string("a\0b", 3)), InputError);
+  for (const char* etag : {"", "..", "../x", "a/b", ".hidden"}) {
+    EXPECT_THROW(cache.blob(etag), InputError) << etag;
+    EXPECT_THROW(HubLock(cache, etag, {}), InputError) << etag;
+  }
+  for (const char* commit : {"", "main", "..", "../../../x"}) {
+    EXPECT_THROW(cache.snapshot(commit), InputError) << commit;
+    EXPECT_THROW(cache.remember("main", commit), InputError) << commit;
+  }
+}
+
+}  // namespace
+}  // namespace ropewalk
