@@ -45,6 +45,10 @@ Scratch::Scratch(int64_t size, const std::optional<std::filesystem::path>& folde
                       std::strerror(error));
   }
   data_ = static_cast<std::byte*>(address);
+#ifdef MADV_HUGEPAGE
+  // Small pages of so much memory take longer to get than to fill.
+  if (!file_) ::madvise(address, static_cast<size_t>(size), MADV_HUGEPAGE);
+#endif
 }
 
 Scratch::~Scratch() {

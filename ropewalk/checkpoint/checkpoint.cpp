@@ -115,17 +115,28 @@ TensorView Checkpoint::tensor(const std::string& name) const {
 }
 
 std::string Checkpoint::fingerprint() const {
-  constexpr int64_t kBlock = 4096;
+  static constexpr int64_t kBlock = 4096;
+  const auto for_samples = [](const TensorView& view, auto use) {
+    const int64_t bytes = view.info->bytes;
+    for (const int64_t start : {int64_t{0}, bytes / 2, bytes - kBlock}) {
+      const int64_t begin = std::clamp<int64_t>(start, 0, bytes);
+      use(begin, std::min(kBlock, bytes - begin));
+    }
+  };
+  // A disk answers a thousand small questions faster when it has them all at once.
+  for (const auto& [name, view] : tensors_) {
+    for_samples(view, [&, &view = view](int64_t begin, int64_t size) {
+      view.shard->file().will_need(view.info->offset + begin, size);
+    });
+  }
   Sha256 hash;
   for (const auto& [name, view] : tensors_) {
     const StoredTensor& info = *view.info;
     hash.update(fmt::format("{} {} {} ", name, info.type_name, format_shape(info.shape)));
-    for (const int64_t start : {int64_t{0}, info.bytes / 2, info.bytes - kBlock}) {
-      const int64_t begin = std::clamp<int64_t>(start, 0, info.bytes);
-      const int64_t size = std::min(kBlock, info.bytes - begin);
+    for_samples(view, [&, &view = view](int64_t begin, int64_t size) {
       hash.update(view.data() + begin, static_cast<size_t>(size));
       view.shard->file().release(info.offset + begin, size);
-    }
+    });
   }
   return hash.hex();
 }

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -33,17 +35,32 @@ std::string_view first_line(std::string_view text) { return text.substr(0, text.
 // OpenMP's threads wait for each other in a busy loop. Where other programs want the cores too,
 // that loop takes the time its own partner needs, and everything runs ten times slower. The library
 // reads its settings while it is loaded, so a short loop takes a fresh start of this program, which
-// only verbs that compute on many cores are worth.
-void wait_politely(int argc, char** argv) {
+// only verbs that compute on many cores are worth. It is done before the libraries, half a second's
+// worth on a machine with a GPU, begin to set themselves up; environ is not there yet either.
+void wait_politely(int argc, char** argv, char** environment) {
+  static constexpr size_t kMost = 4096;  // variables
+  static std::array<char*, kMost + 2> longer;
+  static char setting[] = "GOMP_SPINCOUNT=1000";
   const bool computes = std::any_of(argv, argv + argc, [](std::string_view word) {
     return word == "run" || word == "demo" || word == "capture" || word == "analyze";
   });
   if (!computes) return;
-  constexpr const char* kSetting = "GOMP_SPINCOUNT";
-  if (std::getenv(kSetting) != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
-  ::setenv(kSetting, "1000", 1);
-  ::execv("/proc/self/exe", argv);  // returns only where it fails; then things are merely slower
+  size_t count = 0;
+  for (; environment[count] != nullptr; ++count) {
+    const std::string_view variable(environment[count]);
+    const bool set =
+        variable.starts_with("GOMP_SPINCOUNT=") || variable.starts_with("OMP_WAIT_POLICY=");
+    if (set || count == kMost) return;
+    longer[count] = environment[count];
+  }
+  longer[count] = setting;
+  longer[count + 1] = nullptr;
+  ::execve("/proc/self/exe", argv, longer.data());  // returns only where it fails: merely slower
 }
+#ifdef __linux__
+__attribute__((section(".preinit_array"), used)) void (*const before_all)(int, char**,
+                                                                          char**) = &wait_politely;
+#endif
 
 int run(int argc, char** argv) {
   CLI::App app("Ropewalk watches attention heads learn position.", "ropewalk");
@@ -84,10 +101,7 @@ int run(int argc, char** argv) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  wait_politely(argc, argv);
+int guarded(int argc, char** argv) {
   ropewalk::install_interrupt_handlers();
   try {
     return run(argc, argv);
@@ -111,4 +125,13 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     return fail(kInternal, first_line(error.what()));
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int code = guarded(argc, argv);
+  // Nothing is left to do; libraries would take half a second to clear up after a GPU.
+  std::fflush(nullptr);
+  ::_exit(code);
 }

@@ -1,5 +1,6 @@
 #include "ropewalk/kernels/gpu.h"
 
+#include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "ropewalk/base/error.h"
@@ -8,6 +9,16 @@ namespace ropewalk {
 
 c10::Stream torch_stream(const at::Device& device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+}
+
+c10::Stream new_stream(const at::Device& device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
+}
+
+std::shared_ptr<c10::Event> mark(const c10::Stream& stream) {
+  auto event = std::make_shared<c10::Event>(stream.device_type());
+  event->record(stream);
+  return event;
 }
 
 cuda::Stream current_stream(const at::Tensor& tensor) {

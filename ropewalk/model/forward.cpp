@@ -78,7 +78,8 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
           const auto tokens = static_cast<int64_t>(document.tokens.size());
           Projection projection = project(config, *layer_weights, hidden[i]);
           if (wanted && options.point == CapturePoint::pre_rope) {
-            collector.collect({layer, &document, projection.q, projection.k});
+            const bool turned = layer_config.rope;
+            collector.collect({layer, &document, projection.q, projection.k, turned});
           }
           position(config, layer_config, tables.find(layer_config, tokens), projection);
           if (wanted && options.point == CapturePoint::post_rope) {

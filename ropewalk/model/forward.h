@@ -23,8 +23,9 @@ enum class CapturePoint {
 struct QueryKey {
   int64_t layer = 0;
   const Document* document = nullptr;
-  at::Tensor q;  // [n_q_heads, T, d_head]
-  at::Tensor k;  // [n_kv_heads, T, d_head]
+  at::Tensor q;           // [n_q_heads, T, d_head]
+  at::Tensor k;           // [n_kv_heads, T, d_head]
+  bool changing = false;  // once collect() returns
 };
 
 // Receives queries and keys. Says up front which layers it wants; each of those comes once for

@@ -2,7 +2,6 @@
 
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -20,23 +19,13 @@ void give_back_free_memory() {
 #endif
 }
 
-// A GPU runs behind the program: an event says how far it has come.
-std::shared_ptr<c10::Event> mark(const c10::Stream& stream) {
-  auto event = std::make_shared<c10::Event>(stream.device_type());
-  event->record(stream);
-  return event;
-}
-
 }  // namespace
 
 LayerStream::LayerStream(const WeightReader& reader, int64_t last_layer, const MemoryPlan& plan)
     : reader_(reader), last_layer_(last_layer), plan_(plan) {
   kept_.resize(static_cast<size_t>(last_layer) + 1);
   const at::Device device = reader.device();
-  if (device.is_cuda()) {
-    const c10::impl::VirtualGuardImpl gpu(device.type());
-    side_ = std::make_unique<c10::Stream>(gpu.getStreamFromGlobalPool(device));
-  }
+  if (device.is_cuda()) side_ = std::make_unique<c10::Stream>(new_stream(device));
   if (plan_.layers_ahead > 0) prefetch(0);
 }
 

@@ -177,7 +177,7 @@ LayerWeights WeightReader::load(int64_t layer) const {
       at::Tensor source = random_ ? random_->tensor(name, part.shape) : view_of(view);
       if (part.fused_heads > 0) source = split_fused(source, part.fused_heads, only_qk);
       target.copy_(source);
-      view.shard->file().release(view.info->offset, view.info->bytes);
+      if (!device_.is_cuda()) view.shard->file().release(view.info->offset, view.info->bytes);
     }
     weights.*spec.destination =
         device_.is_cuda() ? whole.to(device_, /*non_blocking=*/true) : whole;

@@ -1,5 +1,8 @@
 #include "ropewalk/moments/moments.h"
 
+#include <ATen/Dispatch.h>
+
+#include <algorithm>
 #include <numeric>
 
 namespace ropewalk {
@@ -52,45 +55,89 @@ MomentsView block_view(const StreamMoments& moments, int64_t block) {
           moments.products.select(1, block)};
 }
 
+namespace {
+
+// The numbers of one stream; each tensor is [streams, numbers] with those side by side.
+template <typename T>
+T* row_of(const at::Tensor& tensor, int64_t stream) {
+  return tensor.mutable_data_ptr<double>() + stream * tensor.stride(0);
+}
+
+}  // namespace
+
 void join_moments(const MomentsView& whole, const TokenSet& whole_tokens, const MomentsView& part,
                   const TokenSet& part_tokens) {
   if (part_tokens.tokens == 0) return;
   const double all = whole_tokens.tokens + part_tokens.tokens;
   const double product = whole_tokens.tokens * part_tokens.tokens / all;
-  const at::Tensor offset = part.mean - whole.mean;  // [streams, d]
   const double drift = part_tokens.position_mean - whole_tokens.position_mean;
-  whole.position.add_(part.position).add_(offset, product * drift);
-  whole.products.add_(part.products);
-  if (product > 0) {
-    whole.products.add_(pack_triangle(offset.unsqueeze(2) * offset.unsqueeze(1)), product);
-  }
-  whole.mean.add_(offset, part_tokens.tokens / all);
+  const int64_t d = whole.mean.size(1);
+  at::parallel_for(0, whole.mean.size(0), 1, [&](int64_t begin, int64_t end) {
+    std::vector<double> offset(static_cast<size_t>(d));
+    for (int64_t stream = begin; stream < end; ++stream) {
+      double* mean = row_of<double>(whole.mean, stream);
+      double* position = row_of<double>(whole.position, stream);
+      double* products = row_of<double>(whole.products, stream);
+      const double* part_mean = row_of<const double>(part.mean, stream);
+      const double* part_position = row_of<const double>(part.position, stream);
+      const double* part_products = row_of<const double>(part.products, stream);
+      for (int64_t i = 0; i < d; ++i) {
+        const double away = part_mean[i] - mean[i];
+        offset[static_cast<size_t>(i)] = away;
+        position[i] += part_position[i] + away * (product * drift);
+        mean[i] += away * (part_tokens.tokens / all);
+      }
+      for (int64_t i = 0; i < d; ++i) {
+        const double weighted = product * offset[static_cast<size_t>(i)];
+        for (int64_t j = i; j < d; ++j) {
+          *products++ += *part_products++ + weighted * offset[static_cast<size_t>(j)];
+        }
+      }
+    }
+  });
 }
 
 namespace {
 
-// Places of the upper triangle in a flattened d x d matrix, by rows.
-at::Tensor triangle_places(int64_t d) {
-  const at::Tensor rows_columns = at::triu_indices(d, d);
-  return rows_columns[0] * d + rows_columns[1];
+// Calls copy(matrix, packed) with pointers to each matrix's d x d and d(d+1)/2 numbers.
+template <typename Copy>
+void for_triangles(const at::Tensor& matrices, const at::Tensor& packed, Copy copy) {
+  const int64_t d = matrices.size(-1);
+  AT_DISPATCH_FLOATING_TYPES(matrices.scalar_type(), "triangle", [&] {
+    auto* matrix = matrices.mutable_data_ptr<scalar_t>();
+    auto* triangle = packed.mutable_data_ptr<scalar_t>();
+    for (int64_t m = 0; m < matrices.numel() / (d * d); ++m) {
+      for (int64_t i = 0; i < d; ++i) {
+        copy(matrix + i * d + i, triangle, d - i, d);
+        triangle += d - i;
+      }
+      matrix += d * d;
+    }
+  });
 }
 
 }  // namespace
 
 at::Tensor pack_triangle(const at::Tensor& matrices) {
   const int64_t d = matrices.size(-1);
-  return matrices.flatten(-2).index_select(-1, triangle_places(d).to(matrices.device()));
+  std::vector<int64_t> shape(matrices.sizes().begin(), matrices.sizes().end() - 2);
+  shape.push_back(d * (d + 1) / 2);
+  at::Tensor packed = at::empty(shape, matrices.options());
+  for_triangles(matrices.contiguous(), packed, [](auto* diagonal, auto* row, int64_t n, int64_t) {
+    std::copy_n(diagonal, n, row);
+  });
+  return packed;
 }
 
 at::Tensor unpack_triangle(const at::Tensor& packed, int64_t d) {
-  std::vector<int64_t> shape(packed.sizes().begin(), packed.sizes().end());
-  shape.back() = d * d;
-  const at::Tensor flat = at::zeros(shape, packed.options());
-  flat.index_copy_(-1, triangle_places(d).to(packed.device()), packed);
-  shape.back() = d;
-  shape.push_back(d);
-  const at::Tensor upper = flat.view(shape);
-  return upper + upper.transpose(-2, -1) - at::diag_embed(upper.diagonal(0, -2, -1));
+  std::vector<int64_t> shape(packed.sizes().begin(), packed.sizes().end() - 1);
+  shape.insert(shape.end(), {d, d});
+  at::Tensor matrices = at::empty(shape, packed.options());
+  for_triangles(matrices, packed.contiguous(),
+                [](auto* diagonal, auto* row, int64_t n, int64_t down) {
+                  for (int64_t j = 0; j < n; ++j) diagonal[j] = diagonal[j * down] = row[j];
+                });
+  return matrices;
 }
 
 }  // namespace ropewalk

@@ -1,5 +1,8 @@
 #include "ropewalk/moments/moments_collector.h"
 
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -7,6 +10,7 @@
 #include <tuple>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/kernels/gpu.h"
 #include "ropewalk/kernels/scatter.h"
 
 namespace ropewalk {
@@ -94,6 +98,8 @@ MomentsCollector::MomentsCollector(const ModelConfig& config, const std::vector<
   }
 }
 
+MomentsCollector::~MomentsCollector() { finish_latest(); }
+
 at::Tensor MomentsCollector::numbers(const Layer& layer) const {
   return at::from_blob(scratch_.data() + layer.offset,
                        {layer.bytes / static_cast<int64_t>(sizeof(double))}, at::kDouble);
@@ -149,13 +155,28 @@ void MomentsCollector::collect_on_gpu(const QueryKey& taken, const BlockCounts& 
     return GpuStreams{heads, view.mean, view.position, view.products};
   };
   const auto b = static_cast<size_t>(block);
-  join_on_gpu(
-      taken.q, streams_of(gpu.queries, gpu.q_heads), taken.k, streams_of(gpu.keys, gpu.kv_heads),
-      {taken.document->index, static_cast<double>(counts.tokens[b]), counts.position_mean[b]},
-      gpu.bad);
+  finish_latest();
+  if (!side_) side_ = std::make_unique<c10::Stream>(new_stream(taken.q.device()));
+  mark(torch_stream(taken.q.device()))->block(*side_);
+  {
+    const c10::StreamGuard guard(*side_);
+    join_on_gpu(
+        taken.q, streams_of(gpu.queries, gpu.q_heads), taken.k, streams_of(gpu.keys, gpu.kv_heads),
+        {taken.document->index, static_cast<double>(counts.tokens[b]), counts.position_mean[b]},
+        gpu.bad);
+  }
+  running_ = Running{taken.q, taken.k, mark(*side_)};
+  if (taken.changing) finish_latest();
+}
+
+void MomentsCollector::finish_latest() {
+  if (!running_) return;
+  running_->done->block(torch_stream(running_->q.device()));
+  running_.reset();
 }
 
 void MomentsCollector::settle() {
+  finish_latest();
   for (const auto& [number, gpu] : gpu_) settle(number, gpu);
 }
 
@@ -198,8 +219,7 @@ void MomentsCollector::add(const at::Tensor& vectors, const std::vector<int64_t>
     chosen = vectors.index_select(0, at::tensor(heads, at::kLong).to(vectors.device()));
   }
   const Scatter scatter = document_scatter(chosen);
-  const MomentsView document{scatter.mean.to(at::kCPU), scatter.position.to(at::kCPU),
-                             pack_triangle(scatter.products).to(at::kCPU)};
+  const MomentsView document{scatter.mean, scatter.position, pack_triangle(scatter.products)};
   const at::Tensor finite = document.products.isfinite().all(-1).logical_and(
       document.position.isfinite().all(-1));  // [streams]
   if (!finite.all().item<bool>()) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,11 @@
 #include "ropewalk/model/forward.h"
 #include "ropewalk/moments/head_sampling.h"
 #include "ropewalk/moments/moments.h"
+
+namespace c10 {
+struct Event;
+class Stream;
+}  // namespace c10
 
 namespace ropewalk {
 
@@ -41,6 +47,7 @@ class MomentsCollector : public Collector {
  public:
   MomentsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads, int64_t blocks,
                    const std::optional<std::filesystem::path>& scratch = std::nullopt);
+  ~MomentsCollector() override;
 
   bool wants(int64_t layer) const override { return streams_.contains(layer); }
   void collect(const QueryKey& taken) override;
@@ -78,6 +85,8 @@ class MomentsCollector : public Collector {
   GpuLayer move_to_gpu(int64_t number, const at::Device& device) const;
   void collect_on_gpu(const QueryKey& taken, const BlockCounts& counts);
   void settle(int64_t number, const GpuLayer& gpu);
+  // Lets go of what the moments stream still read, in the order of the GPU's main stream.
+  void finish_latest();
   at::Tensor numbers(const Layer& layer) const;
 
   int64_t blocks_;
@@ -85,6 +94,15 @@ class MomentsCollector : public Collector {
   Scratch scratch_;
   std::map<int64_t, Layer> layers_;
   std::map<int64_t, GpuLayer> gpu_;
+  // On a GPU moments are computed beside the rest of the layer, on a stream of their own; what they
+  // read stays until they are done.
+  struct Running {
+    at::Tensor q;
+    at::Tensor k;
+    std::shared_ptr<c10::Event> done;
+  };
+  std::unique_ptr<c10::Stream> side_;
+  std::optional<Running> running_;
   bool spooled_;         // layers other than the one at hand leave memory
   int64_t latest_ = -1;  // layer
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <memory>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/hash.h"
@@ -74,8 +76,13 @@ void add_streams(Bundle& bundle, const std::string& kind, const std::vector<Stre
                  }
                });
   };
-  const auto total = [&counts](const Piece& piece) {
-    return piece.total != nullptr ? *piece.total : total_moments(piece.blocks, counts);
+  // Joining the blocks takes longer than writing them, so totals, small beside those, are kept.
+  const auto totals = std::make_shared<std::map<const Piece*, MomentsView>>();
+  const auto total = [&counts, totals](const Piece& piece) {
+    if (piece.total != nullptr) return *piece.total;
+    auto [place, added] = totals->try_emplace(&piece);
+    if (added) place->second = total_moments(piece.blocks, counts);
+    return place->second;
   };
   const int64_t blocks = counts.blocks();
   add(".mean", at::kDouble, {streams, d}, [=](const Piece& p) { return total(p).mean; });
