@@ -1,3 +1,5 @@
+#pragma once
+
 // The body of the CPU's float32 attention, compiled once for each kind of processor
 // (attention_avx512.cpp, attention_avx2.cpp). It calls no function of any library: a linker keeps
 // one copy of an inline function, and it might keep the one other processors cannot run.
@@ -6,7 +8,6 @@
 // through its keys a block at a time, with the largest score and the sum of weights so far, and
 // what it has summed is scaled down when a larger score turns up. The rows of a KV head are its
 // query heads, token by token: row = token * groups + head.
-#pragma once
 
 #include "ropewalk/kernels/attention_cpu.h"
 
