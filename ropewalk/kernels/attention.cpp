@@ -1,6 +1,9 @@
 #include "ropewalk/kernels/attention.h"
 
 #include <algorithm>
+#include <atomic>
+
+#include "ropewalk/kernels/attention_cpu.h"
 
 namespace ropewalk {
 namespace {
@@ -39,7 +42,74 @@ at::Tensor cudnn_attention(const at::Tensor& q, const at::Tensor& k, const at::T
   return out.squeeze(0).slice(1, 0, tokens);
 }
 
+// The kernel for float32 on this processor, if it has one.
+const cpu::AttentionKernel* best_kernel() {
+  const auto kernels = cpu::attention_kernels();
+  return kernels.empty() ? nullptr : kernels.front();
+}
+
+// How cpu_attention divides its work, and the numbers it holds beside its inputs and output.
+struct CpuPlan {
+  CpuPlan(const cpu::AttentionKernel& kernel, int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens,
+          int64_t width)
+      : panels(at::divup(tokens, kernel.panel)),
+        blocks(n_kv_heads * at::divup(tokens * (n_q_heads / n_kv_heads), kernel.block_rows)),
+        threads(std::min<int64_t>(at::get_num_threads(), blocks)),
+        packed(n_kv_heads * panels * kernel.panel * width),
+        scratch(kernel.scratch_size(width)) {}
+  int64_t panels;   // of each KV head
+  int64_t blocks;   // of all
+  int64_t threads;  // with a scratch each
+  int64_t packed;   // numbers of all keys, and of all values
+  int64_t scratch;
+  int64_t numbers() const { return 2 * packed + threads * scratch; }
+};
+
 }  // namespace
+
+at::Tensor cpu_attention(const cpu::AttentionKernel& kernel, const at::Tensor& q,
+                         const at::Tensor& k, const at::Tensor& v, double scale,
+                         std::optional<int64_t> window) {
+  const int64_t tokens = q.size(1);
+  const int64_t d_head = q.size(2);
+  const int64_t kv_heads = k.size(0);
+  const int64_t groups = q.size(0) / kv_heads;
+  const at::Tensor out = at::empty({tokens, kv_heads, groups, d_head}, q.options());
+  // Numbers of a vector must lie side by side.
+  const auto dense = [](const at::Tensor& x) { return x.stride(2) == 1 ? x : x.contiguous(); };
+  const auto vectors = [](const at::Tensor& x) {
+    return cpu::TokenVectors{x.const_data_ptr<float>(), x.stride(0), x.stride(1)};
+  };
+  const at::Tensor queries = dense(q);
+  const at::Tensor keys = dense(k);
+  const at::Tensor values = dense(v);
+  cpu::Attention attention{.q = vectors(queries),
+                           .k = vectors(keys),
+                           .v = vectors(values),
+                           .out = out.mutable_data_ptr<float>(),
+                           .tokens = tokens,
+                           .kv_heads = kv_heads,
+                           .groups = groups,
+                           .d_head = d_head,
+                           .scale = static_cast<float>(scale),
+                           .window = std::min(window.value_or(tokens), tokens)};
+  const CpuPlan plan(kernel, q.size(0), kv_heads, tokens, attention.width());
+  const at::Tensor workspace = at::empty({plan.numbers()}, q.options());
+  attention.keys = workspace.mutable_data_ptr<float>();
+  attention.values = attention.keys + plan.packed;
+  at::parallel_for(0, kv_heads * plan.panels, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) kernel.pack(attention, i / plan.panels, i % plan.panels);
+  });
+  // The longest blocks first, each to the first thread that is free.
+  std::atomic<int64_t> next = 0;
+  at::parallel_for(0, plan.threads, 1, [&](int64_t thread, int64_t) {
+    float* scratch = attention.values + plan.packed + thread * plan.scratch;
+    for (int64_t i = next++; i < plan.blocks; i = next++) {
+      kernel.attend(attention, i % kv_heads, (plan.blocks - 1 - i) / kv_heads, scratch);
+    }
+  });
+  return out;
+}
 
 at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             double scale, std::optional<int64_t> window) {
@@ -47,6 +117,9 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
   const int64_t tokens = q.size(1);
   const int64_t d_head = q.size(2);
   const int64_t groups = heads / k.size(0);
+  if (q.is_cpu() && q.scalar_type() == at::kFloat && best_kernel() != nullptr) {
+    return cpu_attention(*best_kernel(), q, k, v, scale, window);
+  }
   const bool whole = !window || *window >= tokens;
   if (whole && suits_cudnn(q)) {
     return cudnn_attention(q, k, v, scale).transpose(0, 1).unflatten(1, {k.size(0), groups});
@@ -75,8 +148,13 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
   return result;
 }
 
-int64_t causal_attention_workspace(int64_t n_q_heads, int64_t tokens, int64_t d_head,
-                                   int64_t element_size, std::optional<int64_t> window) {
+int64_t causal_attention_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens,
+                                   int64_t d_head, int64_t element_size,
+                                   std::optional<int64_t> window) {
+  if (element_size == sizeof(float) && best_kernel() != nullptr) {
+    const CpuPlan plan(*best_kernel(), n_q_heads, n_kv_heads, tokens, cpu::padded_width(d_head));
+    return plan.numbers() * element_size;
+  }
   int64_t bytes = n_q_heads * tokens * d_head * element_size / 4;  // what its threads hold
   if (window && *window < tokens) {
     bytes += kWindowBlock * (kWindowBlock + *window) * static_cast<int64_t>(2 * sizeof(int64_t));

@@ -7,6 +7,10 @@
 
 namespace ropewalk {
 
+namespace cpu {
+struct AttentionKernel;
+}
+
 // Causal attention of one document.
 //   q [n_q_heads, T, d_head], k and v [n_kv_heads, T, d_head]; query head h reads KV head
 //   h / (n_q_heads / n_kv_heads).
@@ -15,8 +19,14 @@ namespace ropewalk {
 at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             double scale, std::optional<int64_t> window);
 
+// The same by one of cpu::attention_kernels(); float32 on the CPU.
+at::Tensor cpu_attention(const cpu::AttentionKernel& kernel, const at::Tensor& q,
+                         const at::Tensor& k, const at::Tensor& v, double scale,
+                         std::optional<int64_t> window);
+
 // Bytes beyond its inputs and output that causal_attention may hold at once.
-int64_t causal_attention_workspace(int64_t n_q_heads, int64_t tokens, int64_t d_head,
-                                   int64_t element_size, std::optional<int64_t> window);
+int64_t causal_attention_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens,
+                                   int64_t d_head, int64_t element_size,
+                                   std::optional<int64_t> window);
 
 }  // namespace ropewalk

@@ -144,9 +144,9 @@ int64_t layer_workspace(const ModelConfig& config, int64_t tokens, int64_t eleme
     if (layer.window && (!window || *layer.window > *window)) window = layer.window;
   }
   const int64_t attended = tokens * q * element_size;
-  const int64_t attention =
-      projection + attended +
-      causal_attention_workspace(config.n_q_heads, tokens, config.d_head, element_size, window);
+  const int64_t attention = projection + attended +
+                            causal_attention_workspace(config.n_q_heads, config.n_kv_heads, tokens,
+                                                       config.d_head, element_size, window);
   // xIELU widens to float32 several times over.
   const int64_t inner = config.activation == Activation::xielu
                             ? config.d_mlp * (2 * element_size + 5 * wide)
