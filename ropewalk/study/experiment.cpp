@@ -5,6 +5,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/study/analyze.h"
 #include "ropewalk/study/yaml_map.h"
 
 namespace ropewalk {
@@ -212,7 +213,8 @@ Experiment read_experiment(const fs::path& file) {
         [&](const YamlValue& v) {
           experiment.vectors = v.word({"uniform", "log-uniform", "all"});
         }},
-       {"components", [&](const YamlValue& v) { experiment.components = v.integer(1, 1024); }},
+       {"components",
+        [&](const YamlValue& v) { experiment.components = v.integer(1, kMostComponents); }},
        {"phases", [&](const YamlValue& v) { read_phases(v, experiment); }, true}});
   check_portraits(experiment, portrait_lines);
   return experiment;
