@@ -31,6 +31,14 @@ std::string read_label(const YamlValue& value) {
   return label;
 }
 
+int64_t read_memory(const YamlValue& value) {
+  try {
+    return parse_bytes(value.text(), value.where() + ": memory");
+  } catch (const UsageError& error) {
+    throw InputError("{}", error.what());
+  }
+}
+
 void read_corpus(const YamlValue& value, Experiment& experiment) {
   Experiment::Corpus& corpus = experiment.corpus;
   corpus.line = value.line();
@@ -202,10 +210,12 @@ Experiment read_experiment(const fs::path& file) {
        {"device",
         [&](const YamlValue& v) {
           experiment.device = v.word({"auto", "cpu", "cuda"});
+          experiment.device_line = v.line();
         }},
        {"memory",
         [&](const YamlValue& v) {
-          experiment.memory = parse_bytes(v.text(), v.where() + ": memory");
+          experiment.memory = read_memory(v);
+          experiment.memory_line = v.line();
         }},
        {"blocks", [&](const YamlValue& v) { experiment.blocks = v.integer(1, 4096); }},
        {"sliding", [&](const YamlValue& v) { experiment.sliding = v.flag(); }},
