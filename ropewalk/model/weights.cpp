@@ -198,6 +198,7 @@ LayerWeights WeightReader::load(int64_t layer) const {
       at::Tensor source = random_ ? random_->tensor(name, part.shape) : view_of(view);
       if (part.fused_heads > 0) source = split_fused(source, part.fused_heads, only_qk);
       target.copy_(source);
+      if (!random_) view.shard->file().require_unchanged();
       view.shard->file().release(view.info->offset, view.info->bytes);
     }
     weights.*spec.destination =
@@ -230,6 +231,7 @@ at::Tensor WeightReader::stored_rows(std::span<const int32_t> tokens) const {
   at::Tensor rows = at::empty({wanted.size(0), config_.d_model},
                               table.options().pinned_memory(device_.is_cuda()));
   at::index_select_out(rows, table, 0, wanted);
+  view.shard->file().require_unchanged();
   // The budget is the GPU's there, and the next document wants the same pages.
   if (!device_.is_cuda()) view.shard->file().release(view.info->offset, view.info->bytes);
   return rows;

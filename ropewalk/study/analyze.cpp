@@ -57,9 +57,9 @@ CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& 
 }
 
 void write_tables(const fs::path& table, const std::vector<CheckpointAnalysis>& checkpoints) {
-  write_file_atomically(table, format_qk_table(checkpoints));
-  write_file_atomically(table.parent_path() / "summary.json",
-                        summarize(checkpoints).dump(2) + "\n");
+  write_files_atomically(
+      {{table, format_qk_table(checkpoints)},
+       {table.parent_path() / "summary.json", summarize(checkpoints).dump(2) + "\n"}});
 }
 
 void analyze(const AnalyzeOptions& options) {
@@ -94,6 +94,7 @@ void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) 
   }
   std::vector<NamedMoments> inputs;
   for (const fs::path& capture : captures) {
+    throw_if_interrupted();
     inputs.push_back({capture.string(), read_moments(moments_path(capture))});
   }
   const CaptureMoments merged = merge_moments(std::move(inputs));
