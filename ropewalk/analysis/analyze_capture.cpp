@@ -4,6 +4,7 @@
 
 #include "ropewalk/analysis/head_pca.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
 
 namespace ropewalk {
 namespace {
@@ -79,6 +80,7 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
     const c10::InferenceMode no_autograd;
     for (int64_t i = begin; i < end; ++i) {
+      throw_if_interrupted();
       const StreamPlace place = moments.queries.places[static_cast<size_t>(i)];
       const StreamPlace key{place.layer, place.head / facts.group};
       const int64_t key_row = moments.keys.find(key);

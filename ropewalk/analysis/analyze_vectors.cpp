@@ -8,6 +8,7 @@
 
 #include "ropewalk/analysis/head_pca.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/json.h"
 #include "ropewalk/base/mapped_file.h"
 #include "ropewalk/moments/vectors_reader.h"
@@ -170,6 +171,7 @@ CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
   std::map<StreamKey, StreamInput> keys;  // of the layer at hand
   for (const StreamKey& key : streams) {
     if (key.kind != StreamKind::query) continue;
+    throw_if_interrupted();
     const StreamKey kv{key.layer, static_cast<int32_t>(key.head / facts.group), StreamKind::key};
     if (std::find(streams.begin(), streams.end(), kv) == streams.end()) {
       throw InputError("{}: {} needs {}, which is not there; is --kv-group {} right?",

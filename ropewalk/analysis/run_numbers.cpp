@@ -169,6 +169,35 @@ void add_errors(CheckpointNumbers& numbers, const SummaryReader& summary) {
   }
 }
 
+// A summary lists its checkpoints: the table must have them.
+void check_labels(const QkTable& table, const Json& summary, const std::string& source) {
+  const auto list = summary.find("checkpoints");
+  if (list == summary.end() || !list->is_array()) return;
+  std::set<std::string> labels;
+  for (const QkCheckpoint& checkpoint : table.checkpoints) labels.insert(checkpoint.label);
+  for (const Json& entry : *list) {
+    const Json label = entry.is_object() ? entry.value("label", Json()) : Json();
+    if (!label.is_string() || labels.contains(label.get<std::string>())) continue;
+    throw InputError(
+        "{}: has a checkpoint '{}', which the table lacks; the summary belongs to another table",
+        source, printable_excerpt(label.get<std::string>(), 60));
+  }
+}
+
+void require_heads(const RunNumbers& run) {
+  int64_t undefined = 0;
+  for (const auto* group : {&run.checkpoints, &run.baselines}) {
+    for (const CheckpointNumbers& numbers : *group) {
+      if (!numbers.heads.empty()) return;
+      undefined += numbers.undefined;
+    }
+  }
+  if (undefined == 0) {
+    throw InputError("{}: has no row of PC0 (pc 0), of which all numbers are taken", run.source);
+  }
+  throw InputError("{}: none of its {} rows of PC0 has both r_q and r_k", run.source, undefined);
+}
+
 }  // namespace
 
 RunNumbers run_numbers(const QkTable& table, const Json& summary,
@@ -178,6 +207,7 @@ RunNumbers run_numbers(const QkTable& table, const Json& summary,
   if (!summary.is_null() && !summary.is_object()) {
     throw InputError("{}: expected a JSON object, as analyze writes it", summary_source);
   }
+  if (summary.is_object()) check_labels(table, summary, summary_source);
   // The highest layer seen of each model stands for its last one.
   std::map<std::string, int64_t> last_layers;
   for (const QkCheckpoint& checkpoint : table.checkpoints) {
@@ -203,6 +233,7 @@ RunNumbers run_numbers(const QkTable& table, const Json& summary,
   }
   // A table of baselines alone is a run of its own.
   if (run.checkpoints.empty()) std::swap(run.checkpoints, run.baselines);
+  require_heads(run);
   return run;
 }
 

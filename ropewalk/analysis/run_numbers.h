@@ -71,7 +71,7 @@ struct RunNumbers {
 
 // `summary` (null: none) adds standard errors, and the model's last layer where the heads measured
 // do not reach it. Throws InputError naming `summary_source` where it disagrees with the table: it
-// then belongs to another one.
+// then belongs to another one; and where no head counts, as there is then nothing to show.
 RunNumbers run_numbers(const QkTable& table, const Json& summary = {},
                        const std::string& summary_source = {});
 

@@ -9,6 +9,7 @@
 #include "ropewalk/analysis/statistics.h"
 #include "ropewalk/analysis/student_t.h"
 #include "ropewalk/analysis/taxonomy.h"
+#include "ropewalk/base/interrupt.h"
 
 namespace ropewalk {
 namespace {
@@ -83,6 +84,7 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints) {
             {"rope", Json::object()},
             {"nope", Json::object()}};
   for (const CheckpointAnalysis& checkpoint : checkpoints) {
+    throw_if_interrupted();
     const HeadGroup all = make_group(checkpoint, [](const HeadAnalysis&) { return true; });
     json["checkpoints"].push_back(describe(checkpoint, all));
     add_group(json, checkpoint, all);
@@ -95,6 +97,7 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints) {
   const CheckpointAnalysis* before = nullptr;
   for (const CheckpointAnalysis& checkpoint : checkpoints) {
     if (checkpoint.random) continue;  // not a step of the run
+    throw_if_interrupted();
     if (before != nullptr) json["differences"].push_back(compare_checkpoints(*before, checkpoint));
     before = &checkpoint;
   }

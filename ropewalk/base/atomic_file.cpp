@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <list>
 #include <system_error>
 
 #include "ropewalk/base/error.h"
@@ -44,8 +45,10 @@ class TemporaryFile {
       if (written > 0) part.remove_prefix(static_cast<size_t>(written));
     }
   }
-  void commit() const {
+  void sync() const {
     if (::fsync(file_) != 0) fail(target_, "write", errno);
+  }
+  void commit() const {
     if (::rename(name_.c_str(), target_.c_str()) != 0) fail(target_, "rename into place", errno);
   }
 
@@ -53,6 +56,7 @@ class TemporaryFile {
   const fs::path& target_;
   fs::path name_;
   int file_;
+  const Undo undo_{[this] { ::unlink(name_.c_str()); }};
 };
 
 }  // namespace
@@ -65,7 +69,17 @@ void write_file_atomically(const fs::path& path,
                            const std::function<void(const ByteSink&)>& produce) {
   const TemporaryFile file(path);
   produce([&](std::string_view part) { file.write(part); });
+  file.sync();
   file.commit();
+}
+
+void write_files_atomically(const std::vector<FileText>& files) {
+  std::list<TemporaryFile> written;
+  for (const FileText& file : files) {
+    written.emplace_back(file.path).write(file.text);
+    written.back().sync();
+  }
+  for (const TemporaryFile& file : written) file.commit();
 }
 
 AtomicFolder::AtomicFolder(fs::path target) : target_(std::move(target)) {
@@ -77,6 +91,7 @@ AtomicFolder::AtomicFolder(fs::path target) : target_(std::move(target)) {
        parent = parent.parent_path()) {
     created_parent_ = parent;
   }
+  undo_.emplace([this] { remove(); });
   std::error_code error;
   fs::create_directories(target_.parent_path(), error);
   if (!error) {
@@ -87,7 +102,10 @@ AtomicFolder::AtomicFolder(fs::path target) : target_(std::move(target)) {
 }
 
 AtomicFolder::~AtomicFolder() {
-  if (committed_) return;
+  if (!committed_) remove();
+}
+
+void AtomicFolder::remove() const {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
   if (created_parent_.empty()) return;

@@ -2,8 +2,12 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "ropewalk/base/last_resort.h"
 
 namespace ropewalk {
 
@@ -14,6 +18,14 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 using ByteSink = std::function<void(std::string_view)>;
 void write_file_atomically(const std::filesystem::path& path,
                            const std::function<void(const ByteSink&)>& produce);
+
+// Several files of one result: all are written and synced before the first gets its name, so that a
+// full disk leaves none of them.
+struct FileText {
+  std::filesystem::path path;
+  std::string text;
+};
+void write_files_atomically(const std::vector<FileText>& files);
 
 // A folder being filled under a temporary name beside `target`. `commit` renames it into place;
 // without commit the destructor removes it with all it holds. Throws SystemError when it cannot be
@@ -30,11 +42,14 @@ class AtomicFolder {
   void commit();
 
  private:
+  void remove() const;
+
   std::filesystem::path target_;
   std::filesystem::path path_;
   std::filesystem::path
       created_parent_;  // topmost folder made for the target; removed if nothing came of it
   bool committed_ = false;
+  std::optional<Undo> undo_;
 };
 
 }  // namespace ropewalk

@@ -43,8 +43,8 @@ FolderLock::FolderLock(const std::filesystem::path& folder) {
     if (why != EWOULDBLOCK) {
       throw SystemError("{}: cannot lock: {}", path.string(), std::strerror(why));
     }
-    throw UsageError("{}: is in use by {}; wait for it, or name another folder", folder.string(),
-                     size > 0 ? printable(holder.data()) : std::string("another process"));
+    throw SystemError("{}: is in use by {}; wait for it, or name another folder", folder.string(),
+                      size > 0 ? printable(holder.data()) : std::string("another process"));
   }
   const std::string self = describe_self();
   // Only for the message above: a failure to write it changes nothing.

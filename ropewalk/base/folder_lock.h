@@ -4,8 +4,8 @@
 
 namespace ropewalk {
 
-// Holds a folder, which is made where it is missing, for this process. Throws UsageError naming the
-// process that holds it already; the lock of a process that died is free.
+// Holds a folder, which is made where it is missing, for this process. Throws SystemError naming
+// the process that holds it already; the lock of a process that died is free.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder);

@@ -3,10 +3,12 @@
 #include <blake2.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/mapped_file.h"
 
 namespace ropewalk {
@@ -50,7 +52,15 @@ std::string sha256_hex(std::string_view data) {
 
 std::string sha256_file(const std::filesystem::path& path) {
   const MappedFile file(path);
-  return sha256_hex(file.text());
+  constexpr size_t kPart = size_t{1} << 24;  // a few milliseconds' work
+  Sha256 hash;
+  for (std::string_view rest = file.text(); !rest.empty();
+       rest.remove_prefix(std::min(kPart, rest.size()))) {
+    throw_if_interrupted();
+    hash.update(rest.substr(0, kPart));
+  }
+  file.require_unchanged();
+  return hash.hex();
 }
 
 int64_t blake2b_int64(std::string_view data) {

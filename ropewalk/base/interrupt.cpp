@@ -1,27 +1,97 @@
 #include "ropewalk/base/interrupt.h"
 
+#include <semaphore.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <system_error>
+#include <thread>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/last_resort.h"
 
 namespace ropewalk {
 namespace {
 
+constexpr int kSystemExit = 4;  // as SystemError's
+
 volatile std::sig_atomic_t received = 0;
+volatile std::sig_atomic_t signals = 0;
+const char* volatile lost_file = nullptr;
+sem_t arrived;  // posted once a signal
 
 extern "C" void on_signal(int signal) {
-  if (received != 0) {
+  const int before = errno;
+  signals = signals + 1;
+  if (signals > 2) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
-  received = signal;
+  if (received == 0) received = signal;
+  ::sem_post(&arrived);
+  errno = before;
+}
+
+extern "C" void on_lost_memory(int signal, siginfo_t* info, void*) {
+  const char* path = mapping_at(info->si_addr);
+  if (path == nullptr) {  // a fault of the program: what reads there tries again, and dies of it
+    std::signal(signal, SIG_DFL);
+    return;
+  }
+  lost_file = path;
+  ::sem_post(&arrived);
+  for (;;) ::pause();  // the thread that reads cannot go on; the watcher ends the process
+}
+
+// Ends the process where it does not end itself in time. A thread of its own: it may do what a
+// signal handler must not.
+[[noreturn]] void watch() {
+  while (::sem_wait(&arrived) != 0) {
+  }
+  if (lost_file == nullptr) {
+    constexpr int64_t kPatience = 1'500'000'000;  // nanoseconds
+    timespec until{};
+    ::clock_gettime(CLOCK_REALTIME, &until);
+    const int64_t nanoseconds = until.tv_nsec + kPatience;
+    until.tv_sec += nanoseconds / 1'000'000'000;
+    until.tv_nsec = nanoseconds % 1'000'000'000;
+    while (::sem_timedwait(&arrived, &until) != 0 && errno == EINTR) {
+    }
+  }
+  if (lost_file != nullptr) {
+    end_now(kSystemExit, fmt::format("{}: changed or vanished while it was being read; see that "
+                                     "nothing writes to it, then start again",
+                                     lost_file));
+  }
+  end_now(128 + received, Interrupted(received).what());
 }
 
 }  // namespace
 
 void install_interrupt_handlers() {
+  ::sem_init(&arrived, 0, 0);
+  try {
+    std::thread(watch).detach();
+  } catch (const std::system_error& error) {
+    throw SystemError("cannot start a thread: {}; are memory or processes limited?",
+                      error.code().message());
+  }
+  // A library may end the program as well: OpenMP does where it cannot start its threads.
+  std::atexit([] {
+    if (first_to_end()) undo_all();
+  });
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  struct sigaction lost {};
+  lost.sa_sigaction = on_lost_memory;
+  lost.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &lost, nullptr);
 }
 
 void throw_if_interrupted() {

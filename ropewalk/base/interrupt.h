@@ -2,7 +2,14 @@
 
 namespace ropewalk {
 
-// Turns SIGINT and SIGTERM into a flag. A second signal ends the process at once.
+// Turns SIGINT and SIGTERM into a flag, which throw_if_interrupted() looks at. Where nobody has
+// looked for a second and a half, or where a second signal arrives, the process ends all the same:
+// what is under temporary names is removed, and the usual line is written. A third signal ends it
+// without further ado.
+//
+// Memory of a mapped file that is gone, because the file was cut off or its disk fails, ends the
+// process too, with a line that names the file. Writing past a limit, or to nobody, becomes an
+// error code instead of a signal.
 void install_interrupt_handlers();
 
 // Throws Interrupted once a signal has arrived. Long loops call it between units of work, so that

@@ -54,7 +54,10 @@ void write(Level level, std::string_view line) {
   // "\r\x1b[K" wipes a progress bar on the current terminal line; harmless text goes to files
   // without it.
   static const bool terminal = isatty(fileno(stderr)) != 0;
-  fmt::print(stderr, "{}{}{}\n", terminal ? "\r\x1b[K" : "", prefix(level), printable(line));
+  const std::string text =
+      fmt::format("{}{}{}\n", terminal ? "\r\x1b[K" : "", prefix(level), printable(line));
+  // Where nobody can be told, there is nobody to tell it to.
+  [[maybe_unused]] const size_t written = std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 }  // namespace ropewalk::log

@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/last_resort.h"
 #include "ropewalk/base/units.h"
 
 namespace ropewalk {
@@ -16,12 +16,11 @@ namespace ropewalk {
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) throw SystemError("{}: cannot open: {}", path.string(), std::strerror(errno));
-  struct stat status {};
-  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+  if (::fstat(file, &status_) != 0 || !S_ISREG(status_.st_mode)) {
     ::close(file);
     throw SystemError("{}: is not a regular file", path.string());
   }
-  size_ = status.st_size;
+  size_ = status_.st_size;
   if (size_ > 0) {
     void* address = ::mmap(nullptr, static_cast<size_t>(size_), PROT_READ, MAP_PRIVATE, file, 0);
     if (address == MAP_FAILED) {
@@ -31,12 +30,27 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
                         std::strerror(error));
     }
     data_ = static_cast<const std::byte*>(address);
+    remember_mapping(data_, static_cast<size_t>(size_), path_.c_str());
   }
   ::close(file);
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), static_cast<size_t>(size_));
+  if (data_ == nullptr) return;
+  forget_mapping(data_);
+  ::munmap(const_cast<std::byte*>(data_), static_cast<size_t>(size_));
+}
+
+void MappedFile::require_unchanged() const {
+  struct stat now {};
+  if (::stat(path_.c_str(), &now) != 0) return;
+  const bool same_file = now.st_dev == status_.st_dev && now.st_ino == status_.st_ino;
+  if (!same_file) return;
+  if (now.st_size != status_.st_size || now.st_mtim.tv_sec != status_.st_mtim.tv_sec ||
+      now.st_mtim.tv_nsec != status_.st_mtim.tv_nsec) {
+    throw InputError("{}: was written to while it was being read; wait until it is complete",
+                     path_.string());
+  }
 }
 
 namespace {
@@ -65,7 +79,9 @@ std::string read_text_file(const std::filesystem::path& path, int64_t limit) {
     throw InputError("{}: is {}, more than the {} such a file may have", path.string(),
                      format_bytes(file.size()), format_bytes(limit));
   }
-  return std::string(file.text());
+  std::string text(file.text());
+  file.require_unchanged();
+  return text;
 }
 
 }  // namespace ropewalk

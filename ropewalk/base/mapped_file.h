@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -9,7 +11,8 @@
 namespace ropewalk {
 
 // A whole file mapped read-only. Throws SystemError when it cannot be opened or is not a regular
-// file.
+// file. Where the file is cut off later, reading what is gone ends the program with a line that
+// names it (interrupt.h).
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);
@@ -24,6 +27,10 @@ class MappedFile {
     return {reinterpret_cast<const char*>(data_), static_cast<size_t>(size_)};
   }
 
+  // Throws InputError where the file was written to since it was opened: what was read of it may be
+  // a mixture, or zeros past its new end. Removing or replacing it changes nothing.
+  void require_unchanged() const;
+
   // Hints to the kernel about [offset, offset + size): read it soon; or drop it from this process's
   // resident memory (it stays in the page cache and is read again if touched).
   void will_need(int64_t offset, int64_t size) const;
@@ -33,6 +40,7 @@ class MappedFile {
   std::filesystem::path path_;
   const std::byte* data_ = nullptr;
   int64_t size_ = 0;
+  struct stat status_ {};
 };
 
 // The file's contents, refusing more than `limit` bytes.

@@ -17,6 +17,11 @@ constexpr auto kPlainLine = std::chrono::seconds(30);
 constexpr auto kPlainPause = std::chrono::seconds(2);
 constexpr int kBarWidth = 24;
 
+// A bar that cannot be shown must not end the work.
+void show(const std::string& text) {
+  [[maybe_unused]] const size_t written = std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 }  // namespace
 
 Progress::Progress(std::string title, std::string unit, int64_t total)
@@ -71,8 +76,8 @@ void Progress::draw(bool last) {
     if (!last && now - drawn_ < kRedraw) return;
     drawn_ = now;
     const int filled = static_cast<int>(kBarWidth * std::min<int64_t>(done_, total_) / total_);
-    fmt::print(stderr, "\r\x1b[K[{:#<{}}{:.<{}}] {}", "", filled, "", kBarWidth - filled, line());
-    if (last) fmt::print(stderr, "\n");
+    show(fmt::format("\r\x1b[K[{:#<{}}{:.<{}}] {}{}", "", filled, "", kBarWidth - filled, line(),
+                     last ? "\n" : ""));
     std::fflush(stderr);
     return;
   }
@@ -81,7 +86,7 @@ void Progress::draw(bool last) {
   if (last && tenth == last_tenth_ && tenth == 10) return;  // already said
   last_tenth_ = tenth;
   drawn_ = now;
-  fmt::print(stderr, "{}\n", line());
+  show(line() + "\n");
 }
 
 }  // namespace ropewalk

@@ -32,7 +32,8 @@ int64_t parse_bytes(std::string_view text, std::string_view what) {
   while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
   if (end != copy.c_str() && std::isfinite(number) && number > 0) {
     for (const auto& [name, factor] : kUnits) {
-      if (unit == name && number * factor < 9e18) return static_cast<int64_t>(number * factor);
+      const double bytes = number * factor;
+      if (unit == name && bytes >= 1 && bytes < 9e18) return static_cast<int64_t>(bytes);
     }
   }
   throw UsageError("{}: '{}' is not a size; write for example 8GiB or 500MB", what, text);

@@ -61,14 +61,19 @@ struct Exchange {
 
 size_t on_header(const char* data, size_t, size_t size, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
-  const std::string_view line(data, size);
-  if (line.starts_with("HTTP/")) exchange.response.headers.clear();  // of an interim answer
-  const size_t colon = line.find(':');
-  if (colon != std::string_view::npos) {
-    exchange.response.headers[lower_case(trimmed(line.substr(0, colon)))] =
-        trimmed(line.substr(colon + 1));
+  try {
+    const std::string_view line(data, size);
+    if (line.starts_with("HTTP/")) exchange.response.headers.clear();  // of an interim answer
+    const size_t colon = line.find(':');
+    if (colon != std::string_view::npos) {
+      exchange.response.headers[lower_case(trimmed(line.substr(0, colon)))] =
+          trimmed(line.substr(colon + 1));
+    }
+    return size;
+  } catch (...) {
+    exchange.thrown = std::current_exception();
+    return 0;
   }
-  return size;
 }
 
 size_t on_body(const char* data, size_t, size_t size, void* user) {

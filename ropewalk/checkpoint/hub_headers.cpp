@@ -36,6 +36,7 @@ HubHeaders::HubHeaders(Hub& hub, const HubCheckpoint& checkpoint) {
     throw SystemError("{}: cannot create folder: {}", name, std::strerror(errno));
   }
   folder_ = name;
+  undo_.emplace([this] { remove(); });
   try {
     for (const auto& entry : fs::directory_iterator(checkpoint.folder)) {
       if (!entry.is_regular_file()) continue;
@@ -47,15 +48,17 @@ HubHeaders::HubHeaders(Hub& hub, const HubCheckpoint& checkpoint) {
       fs::resize_file(path, static_cast<uintmax_t>(files[i].size));  // takes no room
     });
   } catch (const fs::filesystem_error& error) {
-    fs::remove_all(folder_);
+    remove();
     throw SystemError("{}: cannot write: {}", folder_.string(), error.code().message());
   } catch (...) {
-    fs::remove_all(folder_);
+    remove();
     throw;
   }
 }
 
-HubHeaders::~HubHeaders() {
+HubHeaders::~HubHeaders() { remove(); }
+
+void HubHeaders::remove() const {
   std::error_code ignored;
   fs::remove_all(folder_, ignored);
 }

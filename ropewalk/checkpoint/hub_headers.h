@@ -1,7 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
+#include "ropewalk/base/last_resort.h"
 #include "ropewalk/checkpoint/hub_checkpoint.h"
 
 namespace ropewalk {
@@ -20,7 +22,10 @@ class HubHeaders {
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
+  void remove() const;
+
   std::filesystem::path folder_;
+  std::optional<Undo> undo_;
 };
 
 }  // namespace ropewalk

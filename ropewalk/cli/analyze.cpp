@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
 
 namespace ropewalk::cli {
@@ -15,14 +16,14 @@ void add_analyze(CLI::App& app) {
   verb->add_option("--out", options->out, "Table to write; summary.json goes beside it")
       ->capture_default_str();
   verb->add_option("--components", options->components, "Principal components a head")
-      ->check(CLI::Range(1, 64))
+      ->check(CLI::Range(int64_t{1}, kMostComponents))
       ->capture_default_str();
   verb->add_option("--from", options->from,
                    "moments or vectors [default: moments where there are any]")
       ->check(CLI::IsMember({"moments", "vectors", "auto"}));
   verb->add_option("--kv-group", options->kv_group,
                    "Query heads that share a key head, for vectors that do not say")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   verb->callback([options] { analyze(*options); });
 }
 

@@ -36,25 +36,27 @@ void add_capture(CLI::App& app) {
   verb->add_option("--label", options.label,
                    "Name of this checkpoint [default: the folder's or the revision]");
   verb->add_option("--documents", options.documents, "Documents to read [default: all]")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   verb->add_option("--min-tokens", options.min_tokens,
                    "Shortest document to take, in tokens [default: the context]")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   verb->add_option("--blocks", options.blocks, "Blocks of documents, for standard errors")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   verb->add_option("--target-se", options.target_se,
                    "Stop once the standard errors of mean r_q and mean r_k are at most this")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   verb->add_option("--shard", arguments->shard,
                    "Read only part i of n, i from 0: i/n; join with merge");
   verb->add_flag("--pre-rope", options.pre_rope, "Capture before RoPE");
   verb->add_option("--vectors", options.vectors,
                    "Also write vectors of tokens: uniform, log-uniform or all");
-  verb->add_option("--rate", options.rate, "Expected tokens a bucket")->capture_default_str();
+  verb->add_option("--rate", options.rate, "Expected tokens a bucket")
+      ->check(above_zero())
+      ->capture_default_str();
   verb->add_option("--bucket-size", options.bucket_size,
                    "Bucket width in tokens [default: context / 16]")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   verb->callback([arguments] {
     CaptureOptions settled = arguments->capture;
     settled.model = arguments->model.settle();

@@ -5,16 +5,21 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/last_resort.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/cli/verbs.h"
@@ -24,13 +29,26 @@ namespace {
 // Exit codes; docs/cli.md lists them.
 enum ExitCode { kOk = 0, kInternal = 1, kUsage = 2, kInput = 3, kSystem = 4, kSignal = 128 };
 
+// Who ends the program says why; the watcher of interrupt.h may have been faster.
+void take_the_last_word() {
+  if (ropewalk::first_to_end()) return;
+  for (;;) ::pause();
+}
+
 int fail(int code, std::string_view message) {
+  take_the_last_word();
   ropewalk::log::error("{}", message);
   return code;
 }
 
 // torch adds a stack trace to its messages.
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+
+std::vector<std::string_view> words;  // of the command line
+
+bool is_verb(std::initializer_list<std::string_view> verbs) {
+  return std::find_first_of(words.begin(), words.end(), verbs.begin(), verbs.end()) != words.end();
+}
 
 // OpenMP's threads wait for each other in a busy loop. Where other programs want the cores too,
 // that loop takes the time its own partner needs, and everything runs ten times slower. The library
@@ -62,6 +80,20 @@ __attribute__((section(".preinit_array"), used)) void (*const before_all)(int, c
                                                                           char**) = &wait_politely;
 #endif
 
+// Results count once they have left: standard output may be a full disk, or a reader that has gone.
+int finish() {
+  errno = 0;
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  const int error = errno;
+  if (written) {
+    take_the_last_word();
+    return kOk;
+  }
+  if (error == EPIPE) return kSignal + SIGPIPE;  // as `| head` expects
+  const std::string reason = error != 0 ? fmt::format(": {}", std::strerror(error)) : "";
+  return fail(kSystem, fmt::format("standard output: cannot write{}", reason));
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Ropewalk watches attention heads learn position.", "ropewalk");
   app.set_version_flag("--version", ropewalk::version_details());
@@ -90,9 +122,12 @@ int run(int argc, char** argv) {
       "4 the machine refused (files, disk, memory, device), 128 + n ended by signal n.");
   try {
     app.parse(argc, argv);
-    return kOk;
+    return finish();
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      app.exit(error);
+      return finish();
+    }
     const std::vector<std::string> unread = app.remaining();
     if (app.get_subcommands().empty() && !unread.empty() && !unread.front().starts_with('-')) {
       return fail(kUsage, fmt::format("'{}' is not a verb; see ropewalk --help", unread.front()));
@@ -101,10 +136,17 @@ int run(int argc, char** argv) {
   }
 }
 
-int guarded(int argc, char** argv) {
-  ropewalk::install_interrupt_handlers();
+// Says what the exception at hand means; returns the exit code.
+int report_failure() {
+  const auto out_of_memory = [](std::string_view detail) {
+    const std::string advice =
+        is_verb({"capture", "inspect"}) ? "give a smaller --memory or --context"
+        : is_verb({"run", "demo"}) ? "give a smaller memory: or context: in the experiment file"
+                                   : "end other programs, or take a machine with more";
+    return fail(kSystem, fmt::format("out of memory; {}{}", advice, detail));
+  };
   try {
-    return run(argc, argv);
+    throw;
   } catch (const ropewalk::UsageError& error) {
     return fail(kUsage, error.what());
   } catch (const ropewalk::InputError& error) {
@@ -114,16 +156,38 @@ int guarded(int argc, char** argv) {
   } catch (const ropewalk::Interrupted& error) {
     return fail(kSignal + error.signal(), error.what());
   } catch (const std::bad_alloc&) {
-    return fail(kSystem, "out of memory; give a smaller --memory or --context");
+    return out_of_memory("");
   } catch (const c10::Error& error) {
     const std::string_view what = first_line(error.what_without_backtrace());
     const bool memory = what.find("memory") != std::string_view::npos;
-    return memory
-               ? fail(kSystem,
-                      fmt::format("out of memory; give a smaller --memory or --context ({})", what))
-               : fail(kInternal, what);
+    return memory ? out_of_memory(fmt::format(" ({})", what)) : fail(kInternal, what);
+  } catch (const std::system_error& error) {  // a file, a thread, standard output
+    if (error.code() == std::errc::broken_pipe) return kSignal + SIGPIPE;
+    if (error.code() == std::errc::not_enough_memory) return out_of_memory("");
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      return fail(kSystem, "cannot start a thread; are memory or processes limited here?");
+    }
+    return fail(kSystem, first_line(error.what()));
   } catch (const std::exception& error) {
-    return fail(kInternal, first_line(error.what()));
+    // oneDNN makes its code when it is needed, and has no better words where there is no room.
+    const std::string_view what = first_line(error.what());
+    const bool room = what.find("could not create a primitive") != std::string_view::npos;
+    return room ? out_of_memory(fmt::format(" ({})", what)) : fail(kInternal, what);
+  }
+}
+
+int guarded(int argc, char** argv) {
+  words.assign(argv + 1, argv + std::max(argc, 1));
+  // An exception where none can be caught: in a thread of a library, while another one unwinds.
+  std::set_terminate([] {
+    ropewalk::undo_all();
+    ::_exit(std::current_exception() ? report_failure() : kInternal);
+  });
+  try {
+    ropewalk::install_interrupt_handlers();
+    return run(argc, argv);
+  } catch (...) {
+    return report_failure();
   }
 }
 

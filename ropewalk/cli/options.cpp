@@ -1,5 +1,7 @@
 #include "ropewalk/cli/options.h"
 
+#include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "ropewalk/base/error.h"
@@ -8,6 +10,39 @@
 #include "ropewalk/model/device.h"
 
 namespace ropewalk::cli {
+namespace {
+
+template <typename Number>
+bool parse(const std::string& text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  return read.ec == std::errc() && read.ptr == end;
+}
+
+CLI::Validator number_check(const std::string& wanted,
+                            const std::function<bool(const std::string&)>& fits) {
+  return {[=](std::string& text) {
+            return fits(text) ? "" : fmt::format("found '{}'; expected {}", text, wanted);
+          },
+          ""};
+}
+
+}  // namespace
+
+CLI::Validator whole_number(int64_t least) {
+  return number_check(fmt::format("a whole number of at least {}", least),
+                      [=](const std::string& text) {
+                        int64_t number = 0;
+                        return parse(text, number) && number >= least;
+                      });
+}
+
+CLI::Validator above_zero() {
+  return number_check("a number above 0", [](const std::string& text) {
+    double number = 0;
+    return parse(text, number) && std::isfinite(number) && number > 0;
+  });
+}
 
 void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
   ModelOptions& options = arguments.options;
@@ -20,8 +55,10 @@ void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
                   "Tokens a document [default: the model's max_position_embeddings]")
       ->check(CLI::Range(int64_t{1}, int64_t{std::numeric_limits<int32_t>::max()}));
   verb.add_option("--heads", options.heads, "Query heads to sample [default: all]")
-      ->check(CLI::PositiveNumber);
-  verb.add_option("--seed", options.seed, "Seed of the head sample")->capture_default_str();
+      ->check(whole_number(1));
+  verb.add_option("--seed", options.seed, "Seed of the head sample")
+      ->check(whole_number(0))
+      ->capture_default_str();
   verb.add_flag("--sliding", options.sliding, "Measure sliding layers too");
   verb.add_option("--device", options.device, "auto, cpu or cuda")->capture_default_str();
   verb.add_option("--dtype", options.dtype, "auto, float32 or bfloat16")->capture_default_str();
@@ -34,7 +71,7 @@ void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
 
 ModelOptions ModelArguments::settle() const {
   ModelOptions settled = options;
-  if (!memory.empty()) settled.memory = parse_bytes(memory, "--memory");
+  if (memory) settled.memory = parse_bytes(*memory, "--memory");
   set_up_torch(threads);
   return settled;
 }

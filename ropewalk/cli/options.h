@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ropewalk/study/open_model.h"
@@ -12,7 +13,7 @@ namespace ropewalk::cli {
 // line.
 struct ModelArguments {
   ModelOptions options;
-  std::string memory;
+  std::optional<std::string> memory;
   std::string revision;
   int threads = 0;
 
@@ -25,6 +26,10 @@ constexpr int kMostThreads = 1024;
 
 // Threads (0: all cores) and exact float32, before anything is computed.
 void set_up_torch(int threads);
+
+// Checks of numbers that say in a few words what was found and expected, and let no NaN through.
+CLI::Validator whole_number(int64_t least);
+CLI::Validator above_zero();
 
 void add_model_arguments(CLI::App& verb, ModelArguments& arguments);
 

@@ -6,7 +6,7 @@ namespace ropewalk::cuda {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw SystemError("this program was built without CUDA; use --device cpu");
+  throw SystemError("this program was built without CUDA; use device cpu");
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ at::Device parse_device(const std::string& name) {
   if (name == "cuda" || name.starts_with("cuda:")) {
     if (!gpu) {
       throw SystemError(
-          "--device {}: no CUDA device here, or this program was built without CUDA; use --device "
+          "device {}: there is no CUDA device here, or this program was built without CUDA; use "
           "cpu",
           name);
     }

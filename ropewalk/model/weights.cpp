@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <numeric>
 
@@ -49,6 +50,25 @@ at::Tensor split_fused(const at::Tensor& source, int64_t heads, bool only_qk) {
   std::vector<int64_t> flat(source.sizes().begin(), source.sizes().end());
   flat[0] = -1;
   return parts.reshape(flat);
+}
+
+// Weights of layers that the config does not know: it is another model's, and how deep a layer lies
+// would be wrong for all of them.
+void refuse_more_layers(const Checkpoint& checkpoint, const std::string& prefix, int64_t n_layers) {
+  for (const auto& shard : checkpoint.shards()) {
+    const auto& tensors = shard->tensors();
+    for (auto it = tensors.lower_bound(prefix); it != tensors.end(); ++it) {
+      if (!it->first.starts_with(prefix)) break;
+      const char* number = it->first.data() + prefix.size();
+      int64_t layer = 0;
+      const auto read = std::from_chars(number, it->first.data() + it->first.size(), layer);
+      if (read.ec != std::errc() || layer < n_layers) continue;
+      throw InputError(
+          "{}: holds '{}', but config.json has {} layers, the last of them {}; expected the config "
+          "that belongs to these weights",
+          shard->path().string(), it->first, n_layers, n_layers - 1);
+    }
+  }
 }
 
 }  // namespace
@@ -103,6 +123,7 @@ WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& arc
   }
   prefix_ = *prefix;
   check_shape(prefix_ + embedding, {config.embedding_rows, config.d_model});
+  refuse_more_layers(checkpoint, prefix_ + "layers.", config.n_layers);
   for (int64_t layer = 0; layer <= last_layer; ++layer) {
     for (const TensorSpec& spec : specs(layer))
       check_shape(layer_prefix(layer) + spec.name, spec.shape);
@@ -177,6 +198,7 @@ LayerWeights WeightReader::load(int64_t layer) const {
       at::Tensor source = random_ ? random_->tensor(name, part.shape) : view_of(view);
       if (part.fused_heads > 0) source = split_fused(source, part.fused_heads, only_qk);
       target.copy_(source);
+      if (!random_) view.shard->file().require_unchanged();
       if (!device_.is_cuda()) view.shard->file().release(view.info->offset, view.info->bytes);
     }
     weights.*spec.destination =
@@ -209,6 +231,7 @@ at::Tensor WeightReader::stored_rows(std::span<const int32_t> tokens) const {
   at::Tensor rows = at::empty({wanted.size(0), config_.d_model},
                               table.options().pinned_memory(device_.is_cuda()));
   at::index_select_out(rows, table, 0, wanted);
+  view.shard->file().require_unchanged();
   // The budget is the GPU's there, and the next document wants the same pages.
   if (!device_.is_cuda()) view.shard->file().release(view.info->offset, view.info->bytes);
   return rows;

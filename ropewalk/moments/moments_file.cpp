@@ -7,6 +7,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/hash.h"
+#include "ropewalk/base/interrupt.h"
 #include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/checkpoint/safetensors_writer.h"
 
@@ -71,6 +72,7 @@ void add_streams(Bundle& bundle, const std::string& kind, const std::vector<Stre
     bundle.add(kind + name, type, std::move(shape),
                [&pieces, type, take = std::move(take)](const ByteSink& write) {
                  for (const Piece& piece : pieces) {
+                   throw_if_interrupted();
                    write(bytes_of(take(piece).to(type).contiguous()));
                    piece.release();
                  }
@@ -152,6 +154,7 @@ class Unbundle {
       throw InputError("{}: tensor '{}' is {} {}, expected {} {}", file_.path().string(), name,
                        stored.type_name, format_shape(stored.shape), expected, format_shape(shape));
     }
+    throw_if_interrupted();
     at::Tensor result = at::empty(shape, at::TensorOptions().dtype(type));
     if (stored.bytes > 0) {
       std::memcpy(result.data_ptr(), file_.file().data() + stored.offset,
@@ -334,6 +337,7 @@ CaptureMoments read_moments(const std::filesystem::path& path) {
       throw InputError("{}: tensor 'document.index' is not sorted", name);
     }
   }
+  file.file().require_unchanged();
   return moments;
 }
 

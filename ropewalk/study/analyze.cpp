@@ -18,6 +18,14 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
+void require_there(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    throw SystemError("{}: cannot open: {}", path.string(),
+                      error ? error.message() : "No such file or directory");
+  }
+}
+
 bool use_moments(const fs::path& folder, const std::string& from) {
   if (from == "moments") return true;
   if (from == "vectors") return false;
@@ -27,6 +35,7 @@ bool use_moments(const fs::path& folder, const std::string& from) {
 }
 
 fs::path moments_path(const fs::path& capture) {
+  require_there(capture);
   std::error_code ignored;
   if (fs::is_regular_file(capture, ignored)) return capture;
   if (!fs::exists(capture / kMomentsName, ignored)) {
@@ -39,6 +48,7 @@ fs::path moments_path(const fs::path& capture) {
 }  // namespace
 
 CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& options) {
+  require_there(folder);
   if (!use_moments(folder, options.from)) {
     return analyze_vectors(folder, options.components, options.kv_group);
   }
@@ -47,9 +57,9 @@ CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& 
 }
 
 void write_tables(const fs::path& table, const std::vector<CheckpointAnalysis>& checkpoints) {
-  write_file_atomically(table, format_qk_table(checkpoints));
-  write_file_atomically(table.parent_path() / "summary.json",
-                        summarize(checkpoints).dump(2) + "\n");
+  write_files_atomically(
+      {{table, format_qk_table(checkpoints)},
+       {table.parent_path() / "summary.json", summarize(checkpoints).dump(2) + "\n"}});
 }
 
 void analyze(const AnalyzeOptions& options) {
@@ -84,6 +94,7 @@ void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) 
   }
   std::vector<NamedMoments> inputs;
   for (const fs::path& capture : captures) {
+    throw_if_interrupted();
     inputs.push_back({capture.string(), read_moments(moments_path(capture))});
   }
   const CaptureMoments merged = merge_moments(std::move(inputs));

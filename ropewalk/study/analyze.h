@@ -10,6 +10,8 @@
 
 namespace ropewalk {
 
+inline constexpr int64_t kMostComponents = 1024;
+
 struct AnalyzeOptions {
   std::vector<std::filesystem::path> captures;  // folders, in the order of training
   std::filesystem::path out;                    // qk.csv; summary.json goes beside it

@@ -281,9 +281,13 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
     }
     return !reached;
   };
-  const int64_t read =
-      before + run_forward(config, weights, model.last_layer, unread, collectors, forward);
-  moments.settle();
+  int64_t read = before;
+  try {
+    read += run_forward(config, weights, model.last_layer, unread, collectors, forward);
+    moments.settle();
+  } catch (const InputError& error) {
+    throw InputError("'{}': {}", options.label, error.what());
+  }
   progress.finish();
   if (model.device.is_cuda()) {
     log::debug("GPU memory: {} bytes at most", peak_memory(model.device));

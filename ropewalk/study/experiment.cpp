@@ -5,6 +5,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/study/analyze.h"
 #include "ropewalk/study/yaml_map.h"
 
 namespace ropewalk {
@@ -28,6 +29,14 @@ std::string read_label(const YamlValue& value) {
                     label));
   }
   return label;
+}
+
+int64_t read_memory(const YamlValue& value) {
+  try {
+    return parse_bytes(value.text(), value.where() + ": memory");
+  } catch (const UsageError& error) {
+    throw InputError("{}", error.what());
+  }
 }
 
 void read_corpus(const YamlValue& value, Experiment& experiment) {
@@ -201,10 +210,12 @@ Experiment read_experiment(const fs::path& file) {
        {"device",
         [&](const YamlValue& v) {
           experiment.device = v.word({"auto", "cpu", "cuda"});
+          experiment.device_line = v.line();
         }},
        {"memory",
         [&](const YamlValue& v) {
-          experiment.memory = parse_bytes(v.text(), v.where() + ": memory");
+          experiment.memory = read_memory(v);
+          experiment.memory_line = v.line();
         }},
        {"blocks", [&](const YamlValue& v) { experiment.blocks = v.integer(1, 4096); }},
        {"sliding", [&](const YamlValue& v) { experiment.sliding = v.flag(); }},
@@ -212,7 +223,8 @@ Experiment read_experiment(const fs::path& file) {
         [&](const YamlValue& v) {
           experiment.vectors = v.word({"uniform", "log-uniform", "all"});
         }},
-       {"components", [&](const YamlValue& v) { experiment.components = v.integer(1, 1024); }},
+       {"components",
+        [&](const YamlValue& v) { experiment.components = v.integer(1, kMostComponents); }},
        {"phases", [&](const YamlValue& v) { read_phases(v, experiment); }, true}});
   check_portraits(experiment, portrait_lines);
   return experiment;

@@ -58,6 +58,8 @@ struct Experiment {
   std::vector<Phase> phases;
   int model_line = 0;
   int tokenizer_line = 0;
+  int device_line = 0;
+  int memory_line = 0;
 
   // "demo.yaml:12", for messages.
   std::string at(int line) const;

@@ -22,8 +22,8 @@ RunNumbers read_run(const fs::path& table_path, const std::optional<fs::path>& s
       try {
         run = run_numbers(table, read_json_file(beside), beside.string());
       } catch (const InputError& error) {
+        run = run_numbers(table);  // throws where the table itself is at fault
         log::warning("{}; going on without standard errors", error.what());
-        run = run_numbers(table);
       }
     } else {
       log::info("no summary.json beside {}: no standard errors", table_path.string());
@@ -69,7 +69,7 @@ void draw_figures(const DrawOptions& options) {
   if (options.experiment) apply_experiment(*options.experiment, run, wanted);
   const std::vector<Figure> figures = make_figures(run, wanted);
   if (figures.size() < kFigureCount) {
-    log::info("{}: no explained_variance, so no figure of it", run.source);
+    log::info("{}: no explained_variance of heads that count, so no figure of it", run.source);
   }
   write_figures(figures, options.out, options.formats);
   log::info("{}: {} figures of {} checkpoint{}", options.out.string(), figures.size(),

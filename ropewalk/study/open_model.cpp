@@ -22,7 +22,7 @@ OpenModel settle(const ConfigFile& file, const ModelOptions& options) {
   model.memory = options.memory.value_or(0);
   if (model.memory == 0) model.memory = default_memory(model.device);
   model.context = options.context.value_or(config.max_positions);
-  if (model.context > config.max_positions) {
+  if (model.context > config.max_positions && !options.from_file) {
     log::warning("--context {} is beyond the model's max_position_embeddings {}", model.context,
                  config.max_positions);
   }
@@ -37,9 +37,11 @@ OpenModel settle(const ConfigFile& file, const ModelOptions& options) {
   }
   if (layers.empty()) {
     throw UsageError(
-        "{}: every layer slides over less than the context of {} tokens; add --sliding to "
-        "measure them, or take a shorter --context",
-        model.name, model.context);
+        "{}: every layer slides over less than the context of {} tokens; {} to measure them, or "
+        "take "
+        "a shorter {}",
+        model.name, model.context, options.from_file ? "write sliding: true" : "add --sliding",
+        options.from_file ? "context" : "--context");
   }
   const auto candidates = head_candidates(layers, static_cast<int32_t>(config.n_q_heads));
   model.heads =

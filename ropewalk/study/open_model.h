@@ -29,6 +29,7 @@ struct ModelOptions {
   std::optional<int64_t> memory;  // bytes; default: four fifths of what is free
   Json config = Json::object();   // overrides of config.json
   std::optional<int64_t> random;  // seed: fresh weights instead of the checkpoint's
+  bool from_file = false;         // an experiment's: messages name its keys, not options
 };
 
 // An opened checkpoint with everything settled that does not depend on the text.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/model/device.h"
 #include "ropewalk/study/locate.h"
 #include "ropewalk/text/tokenizer.h"
 
@@ -74,6 +75,26 @@ Place config_place(const Experiment& experiment, const Phase& phase, size_t plac
       experiment.at(entry.line), entry.label);
 }
 
+void check_device(const Experiment& experiment) {
+  try {
+    parse_device(experiment.device);
+  } catch (const SystemError& error) {
+    throw SystemError("{}: {}", experiment.at(experiment.device_line), error.what());
+  }
+}
+
+// What its config tells, and its weights where they are here. What cannot be done with them is said
+// with the checkpoint's line.
+OpenModel open_planned(const Experiment& experiment, const PlannedCheckpoint& planned) {
+  const ModelOptions& options = planned.capture.model;
+  try {
+    return options.hub ? open_without_weights(options) : open_model(options);
+  } catch (const UsageError& error) {
+    throw InputError("{}: '{}': {}", experiment.at(planned.line), planned.capture.label,
+                     error.what());
+  }
+}
+
 void check_context(const Experiment& experiment, const Phase& phase, const OpenModel& model,
                    const std::string& label) {
   const int64_t most = model.text.config.max_positions;
@@ -113,6 +134,7 @@ CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
   options.model.memory = experiment.memory;
   options.model.config = phase.config;
   options.model.random = entry.random;
+  options.model.from_file = true;
   options.label = entry.label;
   options.blocks = experiment.blocks;
   options.vectors = experiment.vectors;
@@ -172,6 +194,7 @@ fs::path find_corpus(const Experiment& experiment) {
 }  // namespace
 
 StudyPlan plan_study(const Experiment& experiment, const fs::path& out) {
+  check_device(experiment);
   StudyPlan plan;
   std::string first_label;
   ModelConfig first;
@@ -187,8 +210,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out) {
           entry.random ? config_place(experiment, phase, i) : checkpoint_place(experiment, entry);
       planned.capture.model.model = place.folder;
       planned.capture.model.hub = place.hub;
-      const OpenModel model = place.hub ? open_without_weights(planned.capture.model)
-                                        : open_model(planned.capture.model);
+      const OpenModel model = open_planned(experiment, planned);
       check_context(experiment, phase, model, entry.label);
       if (plan.checkpoints.empty()) {
         first = model.text.config;

@@ -12,6 +12,7 @@
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/figures/figure.h"
+#include "ropewalk/study/report_inputs.h"
 #include "ropewalk/study/report_table.h"
 #include "ropewalk/study/report_template.h"
 
@@ -19,21 +20,23 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-Json read_beside(const fs::path& path) {
+using Check = void (*)(const Json&, const std::string&);
+
+// Null where there is no such file.
+Json read_beside(const fs::path& path, Check check) {
   std::error_code ignored;
-  return fs::exists(path, ignored) ? read_json_file(path) : Json();
+  if (!fs::exists(path, ignored)) return {};
+  Json json = read_json_file(path);
+  check(json, path.string());
+  return json;
 }
 
 // What the manifest says about the figures, so that the page shows the same ones.
 FigureOptions figure_options(const Json& manifest, const QkTable& table) {
   FigureOptions options;
-  if (!manifest.is_object()) return options;
-  if (const auto name = manifest.find("name"); name != manifest.end() && name->is_string()) {
-    options.title = name->get<std::string>();
-  }
-  const Json settings = manifest.value("settings", Json());
-  const Json portraits = settings.is_object() ? settings.value("portraits", Json()) : Json();
-  for (const Json& portrait : portraits) {
+  if (manifest.is_null()) return options;
+  options.title = manifest.at("name").get<std::string>();
+  for (const Json& portrait : manifest.at("settings").value("portraits", Json::array())) {
     const auto there =
         std::any_of(table.checkpoints.begin(), table.checkpoints.end(),
                     [&](const QkCheckpoint& checkpoint) { return portrait == checkpoint.label; });
@@ -89,25 +92,25 @@ fs::path write_report(const ReportOptions& options) {
   }
   const QkTable table = read_qk_table(options.folder / "qk.csv");
   const fs::path summary_path = options.folder / "summary.json";
-  Json summary = read_beside(summary_path);
+  Json summary = read_beside(summary_path, check_summary);
   RunNumbers run;
   try {
     run = run_numbers(table, summary, summary_path.string());
   } catch (const InputError& error) {
+    run = run_numbers(table);  // throws where the table itself is at fault
     log::warning("{}; going on without standard errors", error.what());
     summary = Json();
-    run = run_numbers(table);
   }
-  Json manifest = read_beside(options.folder / "manifest.json");
+  Json manifest = read_beside(options.folder / "manifest.json", check_manifest);
   const FigureOptions drawing = figure_options(manifest, table);
-  if (manifest.is_object()) manifest.erase("report");  // of a former one
+  if (!manifest.is_null()) manifest.erase("report");  // of a former one
   Json figures = Json::object();
   for (Figure& figure : make_figures(run, drawing)) figures[figure.name] = std::move(figure.spec);
   const std::string text = page({{"format", 1},
                                  {"title", drawing.title.empty() ? run.model : drawing.title},
                                  {"ropewalk", version_details()},
-                                 {"manifest", manifest.is_object() ? manifest : Json()},
-                                 {"summary", summary.is_object() ? summary : Json()},
+                                 {"manifest", manifest},
+                                 {"summary", summary},
                                  {"table", report_table(table)},
                                  {"figures", figures}});
   const fs::path out = options.out.value_or(options.folder / "report.html");

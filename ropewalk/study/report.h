@@ -18,7 +18,8 @@ bool can_write_report();
 std::string report_template_digest();
 
 // Writes the interactive report of a results folder as one HTML file. A summary.json that belongs
-// to another table is left out with a warning. Throws SystemError saying what to install where
+// to another table is left out with a warning; one that is none, or a manifest.json that is none,
+// is an InputError. Throws SystemError saying what to install where
 // can_write_report() is false. Returns where the report is.
 std::filesystem::path write_report(const ReportOptions& options);
 

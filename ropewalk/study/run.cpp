@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <span>
 
 #include "ropewalk/analysis/summary.h"
@@ -14,6 +15,7 @@
 #include "ropewalk/base/mapped_file.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/version.h"
+#include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/analyze.h"
 #include "ropewalk/study/audit.h"
@@ -95,15 +97,20 @@ class Study {
   void check_only() const;
   void check_audit() const;
   bool wanted(const PlannedCheckpoint& planned) const;
+  // What becomes of a checkpoint whose capture is damaged.
+  const char* fate(const PlannedCheckpoint& planned) const;
   DocumentSet documents_for(int64_t context) const;
   // Whether a finished capture is there that measured just this; `info` gets its description.
   bool finished(const PlannedCheckpoint& planned, Json* info) const;
   void remove_leftovers() const;
   void settle_documents();
+  // Measures what is wanted and not finished; fills present_.
+  void measure_all();
   // `next`: the checkpoint to be measured after this one, or null.
   void measure(const PlannedCheckpoint& planned, const PlannedCheckpoint* next);
   void evict(const PlannedCheckpoint& planned, std::span<const PlannedCheckpoint* const> later);
-  void write_all_tables();
+  // False: a capture turned out to be damaged, and was removed.
+  bool write_all_tables();
   void draw();
   void report();
   void write_manifest(const Json& tables, const Json& figures);
@@ -118,7 +125,8 @@ class Study {
   int64_t settled_ = -1;  // documents to read; -1: all
   // Checkpoints that are finished, in order, with their capture.json.
   std::vector<std::pair<const PlannedCheckpoint*, Json>> present_;
-  Json manifest_;  // of the former run, then of this one
+  std::set<std::string> measured_;  // labels of those measured now
+  Json manifest_;                   // of the former run, then of this one
 };
 
 void Study::check_only() const {
@@ -149,6 +157,10 @@ bool Study::wanted(const PlannedCheckpoint& planned) const {
                                             planned.capture.label) != options_.only.end();
 }
 
+const char* Study::fate(const PlannedCheckpoint& planned) const {
+  return wanted(planned) ? "is measured again" : "is left out, as --only does not ask for it";
+}
+
 DocumentSet Study::documents_for(int64_t context) const {
   return cut_documents(documents_, context, settled_);
 }
@@ -176,6 +188,12 @@ bool Study::finished(const PlannedCheckpoint& planned, Json* info) const {
   for (const char* key : {"random", "vectors"}) {
     if (info->contains(key) != identity.contains(key)) return false;
   }
+  try {
+    const SafetensorsFile whole(folder / kMomentsName);  // a header, and the size it states
+  } catch (const InputError& error) {
+    log::warning("{}; '{}' {}", error.what(), planned.capture.label, fate(planned));
+    return false;
+  }
   return true;
 }
 
@@ -195,6 +213,7 @@ void Study::remove_leftovers() const {
 // With a target, the first trained checkpoint decides how many documents all of them read.
 void Study::settle_documents() {
   if (!experiment_.target_se) return;
+  settled_ = -1;
   const auto first =
       std::find_if(plan_.checkpoints.begin(), plan_.checkpoints.end(),
                    [](const PlannedCheckpoint& planned) { return !planned.capture.model.random; });
@@ -227,7 +246,16 @@ void Study::measure(const PlannedCheckpoint& planned, const PlannedCheckpoint* n
   if (next != nullptr && next->capture.model.hub) {
     prefetch.emplace(shared_hub(), *next->capture.model.hub);
   }
-  capture_documents(capture, model, documents_for(model.context));
+  try {
+    capture_documents(capture, model, documents_for(model.context));
+  } catch (const UsageError& unusable) {
+    const bool given = experiment_.memory.has_value();
+    throw InputError(
+        "{}: '{}': {}",
+        given ? experiment_.at(experiment_.memory_line) + ": memory" : experiment_.file.string(),
+        capture.label, unusable.what());
+  }
+  measured_.insert(capture.label);
 }
 
 void Study::evict(const PlannedCheckpoint& planned,
@@ -243,7 +271,7 @@ void Study::evict(const PlannedCheckpoint& planned,
     log::info("{}: {} removed from the cache", planned.capture.label, format_bytes(freed));
 }
 
-void Study::write_all_tables() {
+bool Study::write_all_tables() {
   if (present_.empty()) throw UsageError("{}: nothing was measured", out_.string());
   // Everything the tables depend on.
   Json inputs{{"components", experiment_.components}, {"captures", Json::array()}};
@@ -256,7 +284,7 @@ void Study::write_all_tables() {
       former.value(kTable, "") == file_digest(out_ / kTable) &&
       former.value(kSummary, "") == file_digest(out_ / kSummary)) {
     log::info("tables: up to date");
-    return;
+    return true;
   }
   AnalyzeOptions analysis;
   analysis.components = experiment_.components;
@@ -264,7 +292,16 @@ void Study::write_all_tables() {
   std::vector<CheckpointAnalysis> checkpoints;
   for (const auto& [planned, info] : present_) {
     throw_if_interrupted();
-    CheckpointAnalysis checkpoint = analyze_folder(planned->capture.out, analysis);
+    CheckpointAnalysis checkpoint;
+    try {
+      checkpoint = analyze_folder(planned->capture.out, analysis);
+    } catch (const InputError& error) {
+      if (measured_.contains(planned->capture.label)) throw;
+      log::warning("{}; '{}' {}", error.what(), planned->capture.label, fate(*planned));
+      std::error_code ignored;
+      fs::remove_all(planned->capture.out, ignored);
+      return false;
+    }
     checkpoint.phase = planned->phase;
     checkpoint.order = planned->order;
     checkpoint.model = experiment_.name;
@@ -283,6 +320,7 @@ void Study::write_all_tables() {
                   {kTable, file_digest(out_ / kTable)},
                   {kSummary, file_digest(out_ / kSummary)}},
                  Json());
+  return true;
 }
 
 void Study::draw() {
@@ -371,10 +409,8 @@ void Study::write_manifest(const Json& tables, const Json& figures) {
   write_file_atomically(out_ / kManifest, manifest_.dump(2) + "\n");
 }
 
-std::string Study::run() {
-  const FolderLock lock(out_);
-  remove_leftovers();
-  manifest_ = read_if_there(out_ / kManifest);
+void Study::measure_all() {
+  present_.clear();
   settle_documents();
   std::vector<Json> infos(plan_.checkpoints.size());  // of those that are finished
   std::vector<const PlannedCheckpoint*> to_do;
@@ -405,7 +441,15 @@ std::string Study::run() {
     evict(planned, later);
     present_.emplace_back(&planned, std::move(info));
   }
-  write_all_tables();
+}
+
+std::string Study::run() {
+  const FolderLock lock(out_);
+  remove_leftovers();
+  manifest_ = read_if_there(out_ / kManifest);
+  do {
+    measure_all();
+  } while (!write_all_tables());
   draw();
   report();
   return result_text();

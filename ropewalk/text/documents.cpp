@@ -1,11 +1,13 @@
 #include "ropewalk/text/documents.h"
 
 #include <bit>
+#include <unordered_set>
 #include <utility>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/hash.h"
 #include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/log.h"
 #include "ropewalk/text/encoded_corpus.h"
 #include "ropewalk/text/tokenizer.h"
 
@@ -33,6 +35,21 @@ int64_t example_id_of(const CorpusEntry& entry, int64_t index) {
   if (const auto* number = std::get_if<int64_t>(&entry.id)) return *number;
   if (const auto* text = std::get_if<std::string>(&entry.id)) return blake2b_int64(*text);
   return index;
+}
+
+// Standard errors take documents for independent, which copies of one another are not.
+void warn_of_repeats(const DocumentSet& set, const std::string& corpus) {
+  std::unordered_set<std::string> seen;
+  for (const Document& document : set.documents) {
+    throw_if_interrupted();
+    seen.insert(document_digest(document));
+  }
+  const size_t repeats = set.documents.size() - seen.size();
+  if (repeats == 0) return;
+  log::warning(
+      "{}: {} of {} documents repeat another one, token by token; standard errors take "
+      "them for independent and come out too small",
+      corpus, repeats, set.documents.size());
 }
 
 }  // namespace
@@ -70,6 +87,7 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
         "min_tokens",
         corpus.name(), *options.min_tokens, set.entries_read, longest_where, set.longest_skipped);
   }
+  warn_of_repeats(set, corpus.name());
   return set;
 }
 

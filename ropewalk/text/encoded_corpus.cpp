@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
 #include "ropewalk/text/tokenizer.h"
 
 namespace ropewalk {
@@ -80,6 +81,7 @@ std::optional<EncodedEntry> EncodedCorpus::next() {
 void EncodedCorpus::encode(Slot& slot) const {
   if (slot.error) return;
   try {
+    throw_if_interrupted();
     EncodedEntry& encoded = slot.encoded;
     encoded.from_text = std::holds_alternative<std::string>(encoded.entry.content);
     encoded.tokens = tokens_within(encoded.entry, tokenizer_, options_);
@@ -96,6 +98,7 @@ void EncodedCorpus::read_ahead() {
   while (slots_.size() < worker_count() * kAheadEntries && bytes < kAheadBytes) {
     Slot slot;
     try {
+      throw_if_interrupted();
       std::optional<CorpusEntry> entry = corpus_.next();
       if (!entry) break;
       slot.encoded.entry = std::move(*entry);

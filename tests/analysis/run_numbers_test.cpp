@@ -106,6 +106,24 @@ TEST(RunNumbers, RefusesTheSummaryOfAnotherTable) {
                  "summary belongs to another table");
   }
   EXPECT_THROW(numbers(Json::array()), InputError);
+  const Json other = parse_json(R"({"checkpoints": [{"label": "a"}, {"label": "z"}]})", "s");
+  EXPECT_THROW(numbers(other), InputError);
+}
+
+TEST(RunNumbers, SaysWhyThereIsNothingToShow) {
+  const auto message = [](const std::string& rows) -> std::string {
+    try {
+      run_numbers(parse_qk_table("checkpoint,layer,q_head,pc,r_q,r_k\n" + rows, "qk.csv"));
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message("a,0,0,1,0.5,0.5\n"),
+            "qk.csv: has no row of PC0 (pc 0), of which all numbers are taken");
+  EXPECT_EQ(message("a,0,0,0,,0.5\na,0,1,0,0.5,\n"),
+            "qk.csv: none of its 2 rows of PC0 has both r_q and r_k");
+  EXPECT_EQ(message("a,0,0,0,,\nb,0,0,0,0.5,0.5\n"), "");
 }
 
 TEST(RunNumbers, NamesTheModelThatAllShare) {

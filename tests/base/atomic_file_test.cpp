@@ -54,6 +54,19 @@ TEST(WriteFileAtomically, WritesAndReplaces) {
   EXPECT_EQ(listing(folder.path()), (Listing{{"a", "two"}}));
 }
 
+TEST(WriteFilesAtomically, AllOrNone) {
+  const TemporaryFolder folder;
+  write_files_atomically({{folder.path() / "a", "one"}, {folder.path() / "b", "two"}});
+  EXPECT_EQ(listing(folder.path()), (Listing{{"a", "one"}, {"b", "two"}}));
+  {
+    const FileSizeLimit full(100);
+    EXPECT_THROW(write_files_atomically(
+                     {{folder.path() / "a", "fits"}, {folder.path() / "b", std::string(200, 'x')}}),
+                 SystemError);
+  }
+  EXPECT_EQ(listing(folder.path()), (Listing{{"a", "one"}, {"b", "two"}}));
+}
+
 TEST(WriteFileAtomically, AProducerThatFailsLeavesTheOldFile) {
   const TemporaryFolder folder;
   folder.write("a", "old");

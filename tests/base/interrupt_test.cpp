@@ -1,11 +1,17 @@
 #include "ropewalk/base/interrupt.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 
+#include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/last_resort.h"
+#include "ropewalk/base/mapped_file.h"
+#include "tests/temporary_folder.h"
 
 namespace ropewalk {
 namespace {
@@ -30,16 +36,84 @@ TEST(Interrupt, TurnsSignalsIntoAnException) {
   EXPECT_EXIT(raise_and_report(SIGTERM), testing::ExitedWithCode(10), "");
 }
 
-TEST(Interrupt, TheSecondSignalEndsTheProcess) {
+// A long stretch of work that looks at no signal; the folder it fills is removed all the same.
+[[noreturn]] void work_on(const std::filesystem::path& target, int signals) {
+  install_interrupt_handlers();
+  const AtomicFolder folder(target);
+  write_file_atomically(folder.path() / "half", "of it");
+  for (int i = 0; i < signals; ++i) std::raise(SIGINT);
+  for (;;) ::pause();
+}
+
+TEST(Interrupt, EndsWorkThatDoesNotLook) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const TemporaryFolder place;
+  for (const int signals : {1, 2}) {
+    EXPECT_EXIT(work_on(place.path() / "new" / "out", signals), testing::ExitedWithCode(130),
+                "^error: interrupted by signal 2\n$");
+    EXPECT_TRUE(std::filesystem::is_empty(place.path())) << signals;
+  }
+}
+
+TEST(Interrupt, TheThirdSignalEndsTheProcess) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(
       {
         install_interrupt_handlers();
-        std::raise(SIGINT);
-        std::raise(SIGINT);
+        first_to_end();  // and takes its time
+        for (int i = 0; i < 3; ++i) std::raise(SIGINT);
         std::exit(0);
       },
       testing::KilledBySignal(SIGINT), "");
+}
+
+[[noreturn]] void end_by_a_library(const std::filesystem::path& target) {
+  install_interrupt_handlers();
+  const AtomicFolder folder(target);
+  std::exit(1);
+}
+
+TEST(Interrupt, WhoeverEndsTheProgramNothingHalfDoneStays) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const TemporaryFolder place;
+  EXPECT_EXIT(end_by_a_library(place.path() / "out"), testing::ExitedWithCode(1), "");
+  EXPECT_TRUE(std::filesystem::is_empty(place.path()));
+}
+
+[[noreturn]] void read_what_is_gone(const std::filesystem::path& path) {
+  install_interrupt_handlers();
+  const MappedFile file(path);
+  std::filesystem::resize_file(path, 1);
+  const std::string copy(file.text());
+  std::exit(copy.size() == 7 ? 10 : 11);
+}
+
+TEST(Interrupt, NamesAFileThatIsCutOffWhileItIsRead) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const TemporaryFolder folder;
+  const auto path = folder.write("weights", std::string(100'000, 'x'));
+  EXPECT_EXIT(read_what_is_gone(path), testing::ExitedWithCode(4),
+              "^error: .*/weights: changed or vanished while it was being read");
+}
+
+[[noreturn]] void write_past_a_limit(const std::filesystem::path& path) {
+  install_interrupt_handlers();
+  const rlimit limit{1000, 1000};
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  try {
+    write_file_atomically(path, std::string(2000, 'x'));
+  } catch (const SystemError& error) {
+    const std::string text = error.what();
+    std::exit(text == path.string() + ": cannot write: File too large" ? 10 : 11);
+  }
+  std::exit(12);
+}
+
+TEST(Interrupt, WritingPastALimitIsAnError) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const TemporaryFolder folder;
+  EXPECT_EXIT(write_past_a_limit(folder.path() / "a"), testing::ExitedWithCode(10), "");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(Interrupt, NothingHappensWithoutASignal) { EXPECT_NO_THROW(throw_if_interrupted()); }

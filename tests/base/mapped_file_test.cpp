@@ -54,6 +54,19 @@ TEST(MappedFile, NamesWhatItCannotOpen) {
   EXPECT_EQ(refusal("/dev/null"), "/dev/null: is not a regular file");
 }
 
+TEST(MappedFile, SeesThatTheFileWasWrittenTo) {
+  const TemporaryFolder folder;
+  const auto path = folder.write("a", "12345");
+  const MappedFile file(path);
+  EXPECT_NO_THROW(file.require_unchanged());
+  std::filesystem::resize_file(path, 4);
+  EXPECT_THROW(file.require_unchanged(), InputError);
+  std::filesystem::remove(path);
+  EXPECT_NO_THROW(file.require_unchanged()) << "what is mapped stays";
+  folder.write("a", "another file");
+  EXPECT_NO_THROW(file.require_unchanged());
+}
+
 TEST(ReadTextFile, RefusesMoreThanTheLimit) {
   const TemporaryFolder folder;
   const auto path = folder.write("a", "12345");

@@ -12,7 +12,7 @@ TEST(Units, ParsesBytes) {
   EXPECT_EQ(parse_bytes("500MB", "--memory"), 500'000'000);
   EXPECT_EQ(parse_bytes("1.5 KiB", "--memory"), 1536);
   EXPECT_EQ(parse_bytes("123", "--memory"), 123);
-  for (const char* bad : {"", "GiB", "-1GiB", "8 GiBs", "nan", "1e30GiB", "0"}) {
+  for (const char* bad : {"", "GiB", "-1GiB", "8 GiBs", "nan", "1e30GiB", "0", "0.3"}) {
     EXPECT_THROW(parse_bytes(bad, "--memory"), UsageError) << bad;
   }
 }

@@ -4,7 +4,6 @@ import dataclasses
 import os
 import re
 import resource
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -38,7 +37,6 @@ def limit_files(size: int):
     """For `before`: writing past `size` bytes of a file fails, as on a full disk."""
 
     def apply():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
     return apply

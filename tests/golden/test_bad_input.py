@@ -152,6 +152,11 @@ COMMANDS = {
     "no heads": (["--heads", "0"], "heads"),
     "no documents": (["--documents", "0"], "documents"),
     "shard beyond the number of shards": (["--shard", "3/2"], "shard"),
+    **{f"{option} {value}": ([option, value], rf"{option}: found '{value}'; expected a (whole )?number")
+       for option in ("--target-se", "--rate", "--heads", "--documents", "--min-tokens", "--bucket-size")
+       for value in ("nan", "inf", "-1", "0", "1e999", "one", "")},
+    **{f"{option} {value}": ([option, value], option)
+       for option in ("--blocks", "--threads", "--context", "--seed", "--memory") for value in ("nan", "inf", "-1", "")},
 }
 
 
@@ -162,6 +167,7 @@ def test_command_line(setup, case):
     given += ["--context", setup.context] if "--context" not in options else []
     result = engine.run(*given, "--min-tokens", 1, "--quiet", *options, *([] if "--vectors" in options else ["--vectors", "all"]))
     assert_one_line(result, (USAGE,), pattern, setup.root)
+    assert len(result.stderr) < 200, "short enough to be read"
     assert os.listdir(setup.place) == []
 
 

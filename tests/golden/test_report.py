@@ -67,11 +67,36 @@ def test_a_summary_of_another_table_is_left_out(tmp_path):
     assert data_of(tmp_path / "report.html")["summary"] is None
 
 
+def test_a_summary_of_more_checkpoints_is_left_out(tmp_path):
+    table = synthetic.demo_like()
+    synthetic.write(table, tmp_path)
+    table[table.checkpoint != "s10000"].to_csv(tmp_path / "qk.csv", index=False, float_format="%.9g")
+    result = engine.run("report", tmp_path)
+    assert result.code == 0 and "has a checkpoint 's10000', which the table lacks" in result.stderr
+    assert data_of(tmp_path / "report.html")["summary"] is None
+
+
+@pytest.mark.parametrize("name, text, says", [
+    ("summary.json", "{}", "key 'checkpoints' is missing"),
+    ("summary.json", '{"checkpoints": 3}', "key 'checkpoints' is 3; expected a list"),
+    ("manifest.json", "{}", "key 'format' is missing"),
+    ("manifest.json", "[]", r"the file is \[\]; expected an object"),
+])  # fmt: skip
+def test_files_that_are_something_else(tmp_path, name, text, says):
+    synthetic.write(synthetic.demo_like(), tmp_path)
+    (tmp_path / name).write_text(text)
+    result = engine.run("report", tmp_path)
+    assert result.code == 3 and re.fullmatch(rf"error: .*/{name}: {says}.*\n", result.stderr), result.stderr
+    assert not (tmp_path / "report.html").exists()
+
+
 @pytest.mark.parametrize("text, code, says", [
     (None, 4, "qk.csv"),
     ("checkpoint,layer,q_head,pc,r_q,r_k\n", 3, "no rows"),
     ("checkpoint,layer,q_head,pc,r_q,r_k,r_q_se\na,0,0,0,0.5,0.5,-1\n", 3, "r_q_se"),
     ("checkpoint,layer,q_head,pc,r_q,r_k,n_q\na,0,0,0,0.5,0.5,1.5\n", 3, "n_q"),
+    ("checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,1,0.5,0.5\n", 3, "has no row of PC0"),
+    ("checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,,0.5\n", 3, "has both r_q and r_k"),
 ])  # fmt: skip
 def test_bad_folders(tmp_path, text, code, says):
     if text is not None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import random
 import re
 import shutil
@@ -15,7 +16,7 @@ import pandas
 import pytest
 import torch
 import transformers
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 import engine
 import tiny_models
@@ -364,7 +365,7 @@ def test_two_at_once(study, tmp_path):
         while first.poll() is None and not (out / "checkpoints").exists():
             time.sleep(0.01)
         second = study.run(experiment, out)
-        assert second.code == 2
+        assert second.code == 4
         assert re.search(rf"in use by process {first.pid} on \S+, since", second.stderr), second.stderr
     finally:
         first.kill()
@@ -387,6 +388,44 @@ def test_output_that_cannot_be_written(study):
     result = study.run(study.write(), "/proc/nothing/out")
     assert result.code == 4
     assert re.fullmatch(r"error: /proc/nothing/out: cannot create folder: .*\n", result.stderr), result.stderr
+
+
+# Damage
+
+
+def test_damaged_captures_are_measured_again(study, finished, tmp_path):
+    """Cut off, which the size tells; and wrong inside, which shows when tables are made again."""
+    out = tmp_path / "out"
+    shutil.copytree(finished, out)
+    times = written(out)
+    cut, spoilt = (out / "checkpoints" / label / "moments.safetensors" for label in "AB")
+    os.truncate(cut, cut.stat().st_size - 1)
+    result = engine.run("run", study.write(), "--out", out, "--format", "json")
+    assert result.code == 0, result.stderr
+    assert re.search(r"warning: .*/A/moments.safetensors: .*; 'A' is measured again", result.stderr), result.stderr
+    data = bytearray(spoilt.read_bytes())
+    data[-4:] = b"\xff\xff\xff\x7f"  # not a number
+    spoilt.write_bytes(data)
+    assert study.run(study.write(), out).code == 0, "tables are up to date"
+    (out / "qk.csv").unlink()
+    result = engine.run("run", study.write(), "--out", out, "--format", "json")
+    assert result.code == 0, result.stderr
+    assert re.search(r"warning: .*/B/moments.safetensors: .*not finite; 'B' is measured again", result.stderr), result.stderr
+    assert files(out) == files(finished)
+    changed = {label for label, when in written(out).items() if when != times[label]}
+    assert changed == {"A", "B"}
+
+
+def test_values_that_are_not_finite_name_the_checkpoint(study, tmp_path):
+    tensors = load_file(study.root / "B" / "model.safetensors")
+    shutil.copytree(study.root / "B", tmp_path / "broken")
+    tensors["model.layers.1.self_attn.q_proj.weight"][0, 0] = float("nan")
+    save_file(tensors, tmp_path / "broken" / "model.safetensors")
+    phases = [{"name": "P", "context": SHORT, "checkpoints": [
+        {"label": "A", "path": "A"}, {"label": "bad", "path": str(tmp_path / "broken")}]}]  # fmt: skip
+    result = study.run(study.write("bad.yaml", phases=phases), tmp_path / "out")
+    assert result.code == 3
+    assert re.fullmatch(r"error: 'bad': queries in layer 1, head 0, document 0 are not all finite.*\n", result.stderr)
 
 
 # Mistakes
@@ -439,6 +478,18 @@ def test_mistakes_are_answered_with_the_line(study, tmp_path):
     assert neither.startswith("mistake.yaml:3: model 'some/where/else' is neither a folder nor a Hub model")
     tokenizer = mistake(study, "tokenizer: nothing.json\n" + GOOD)
     assert tokenizer.startswith("mistake.yaml:1: tokenizer 'nothing.json' is not there")
+    assert said("dtype: float32", "memory: lots").startswith("mistake.yaml:3: memory: 'lots' is not a size")
+    assert said("dtype: float32", "precision: {target_se: .nan}").startswith("mistake.yaml:3: precision.target_se: found '.nan'")
+    if not torch.cuda.is_available():
+        device = mistake(study, GOOD.replace("dtype: float32", "device: cuda"), code=4)
+        assert device.startswith("mistake.yaml:3: device cuda: there is no CUDA device here")
+
+
+def test_too_little_memory_names_the_key(study, tmp_path):
+    result = study.run(study.write("small.yaml", memory="1KiB"), tmp_path / "out")
+    assert result.code == 3
+    assert re.search(r"small.yaml:\d+: memory: 'init': a memory budget of 1.0 KiB is too small", result.stderr), result.stderr
+    assert "--" not in result.stderr
 
 
 def test_missing_experiment(study):

@@ -86,6 +86,14 @@ TEST(WeightReader, NamesWhatIsMissingOrMisshapen) {
             "expected [24, 16] from config.json");
 }
 
+TEST(WeightReader, RefusesAConfigOfFewerLayers) {
+  TinyCheckpoint cut;
+  cut.config["num_hidden_layers"] = 2;
+  EXPECT_EQ(cut.complaint(),
+            "/model.safetensors: holds 'model.layers.2.input_layernorm.weight', but config.json "
+            "has 2 layers, the last of them 1; expected the config that belongs to these weights");
+}
+
 TEST(WeightReader, EmbedsTokens) {
   TinyCheckpoint tiny;
   const auto opened = tiny.open();

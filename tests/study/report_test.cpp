@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/study/report_inputs.h"
 #include "ropewalk/study/report_table.h"
 
 namespace ropewalk {
@@ -93,6 +94,59 @@ TEST(Report, RefusesATableThatIsMostlyHoles) {
   std::string text = "checkpoint,layer,q_head,pc,r_q,r_k\n";
   for (int i = 0; i < 5000; ++i) text += fmt::format("a,{},0,{},0.5,0.5\n", i, i);
   EXPECT_THROW(report_table(parse_qk_table(text, "qk.csv")), InputError);
+}
+
+// What is said about a file, less its name.
+std::string complaint(void (*check)(const Json&, const std::string&), const std::string& text) {
+  try {
+    check(parse_json(text, "f"), "f");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Report, NamesTheKeyOfASummaryThatIsNone) {
+  const auto said = [](const std::string& text) { return complaint(check_summary, text); };
+  EXPECT_EQ(said(R"({"checkpoints": []})"), "");
+  EXPECT_EQ(said("{}"), "f: key 'checkpoints' is missing; expected what ropewalk writes");
+  EXPECT_EQ(said("[]"), "f: the file is []; expected an object");
+  EXPECT_EQ(said(R"({"checkpoints": {}})"), "f: key 'checkpoints' is {}; expected a list");
+  EXPECT_EQ(said(R"({"checkpoints": [{"label": 3}]})"),
+            "f: key 'checkpoints[0].label' is 3; expected a text");
+  const auto with = [&](const std::string& rest) {
+    return said("{\"checkpoints\": [], " + rest + "}");
+  };
+  EXPECT_EQ(with(R"("mean_r_q": {"a": 0.5})"), "f: key 'mean_r_q.a' is 0.5; expected an object");
+  EXPECT_EQ(with(R"("mean_r_q": {"a": {"value": "x"}})"),
+            "f: key 'mean_r_q.a.value' is \"x\"; expected a number or null");
+  EXPECT_EQ(with(R"("taxonomy": {"a": []})"), "f: key 'taxonomy.a' is []; expected an object");
+  EXPECT_EQ(with(R"("depth_r_q": {"a": [null, 1]})"),
+            "f: key 'depth_r_q.a[1]' is 1; expected an object");
+  EXPECT_EQ(with(R"("thresholds": {"high": 0.7})"),
+            "f: key 'thresholds.low' is missing; expected what ropewalk writes");
+  EXPECT_EQ(with(R"("differences": [{"from": "a", "to": null}])"),
+            "f: key 'differences[0].to' is null; expected a text");
+  EXPECT_EQ(
+      with(R"("differences": [{"from": "a", "to": "b", "heads_r_q": [{"layer": 0}]}])"),
+      "f: key 'differences[0].heads_r_q[0].q_head' is missing; expected what ropewalk writes");
+}
+
+TEST(Report, NamesTheKeyOfAManifestThatIsNone) {
+  const std::string good =
+      R"({"format": 1, "name": "n", "ropewalk": "1", "experiment": {"text": ""}, "corpus": {},
+          "settings": {"portraits": ["a"]}, "checkpoints": [{"label": "a"}]})";
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    return complaint(check_manifest, text.replace(text.find(from), from.size(), to));
+  };
+  EXPECT_EQ(complaint(check_manifest, good), "");
+  EXPECT_EQ(complaint(check_manifest, "{}"),
+            "f: key 'format' is missing; expected what ropewalk writes");
+  EXPECT_EQ(changed(R"("format": 1)", R"("format": 2)"), "f: key 'format' is 2; expected 1");
+  EXPECT_EQ(changed(R"(["a"])", "[7]"), "f: key 'settings.portraits[0]' is 7; expected a text");
+  EXPECT_EQ(changed(R"([{"label": "a"}])", "{}"), "f: key 'checkpoints' is {}; expected a list");
+  EXPECT_EQ(changed(R"({"text": ""})", "null"), "f: key 'experiment' is null; expected an object");
 }
 
 TEST(Report, JsonCannotLeaveItsScript) {

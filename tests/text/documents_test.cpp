@@ -44,6 +44,16 @@ std::string message(std::vector<CorpusEntry> entries, const DocumentOptions& opt
   return "no error";
 }
 
+TEST(Documents, SaysHowManyRepeatAnother) {
+  testing::internal::CaptureStderr();
+  select({entry_of(0, 4), entry_of(10, 4), entry_of(0, 5), entry_of(0, 4)}, options_of(4));
+  EXPECT_EQ(testing::internal::GetCapturedStderr().substr(0, 63),
+            "warning: corpus: 2 of 4 documents repeat another one, token by ");
+  testing::internal::CaptureStderr();
+  select({entry_of(0, 4), entry_of(1, 4)}, options_of(4));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(Documents, KeepsTheFirstLongEnoughAndCutsThem) {
   DocumentOptions options = options_of(4);
   options.documents = 2;
