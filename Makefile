@@ -1,5 +1,5 @@
 # Every target sets up and builds what it needs; run any of them on a fresh clone.
-.PHONY: setup build demo smollm2 test test-real sanitize bench format clean
+.PHONY: setup build demo smollm2 test test-real sanitize fuzz bench format clean
 .DEFAULT_GOAL := build
 
 JOBS := $(shell nproc)
@@ -33,6 +33,12 @@ sanitize: setup
 	@cmake --preset sanitize
 	@cmake --build build/sanitize --target ropewalk_tests
 	@ctest --test-dir build/sanitize --output-on-failure --no-tests=error -j $(JOBS) -L '^unit$$'
+
+fuzz: setup
+	@tools/setup.sh fuzz
+	@cmake --preset fuzz
+	@cmake --build build/fuzz
+	@.venv/bin/python tests/fuzz/run.py build/fuzz $(TARGETS)
 
 bench: build
 	@tools/setup.sh real

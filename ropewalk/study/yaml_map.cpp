@@ -1,6 +1,7 @@
 #include "ropewalk/study/yaml_map.h"
 
 #include <fmt/ranges.h>
+#include <yaml-cpp/eventhandler.h>
 
 #include <algorithm>
 #include <cctype>
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <sstream>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/mapped_file.h"
@@ -41,6 +43,31 @@ std::string lower_case(std::string_view text) {
 
 // Plain scalars only: "12" in quotes is a text.
 bool is_plain(const YAML::Node& node) { return node.IsScalar() && node.Tag() != "!"; }
+
+struct IgnoreEvents : YAML::EventHandler {
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+// 0, 1, or 2 for more. YAML::LoadAll finds documents without end in some texts.
+int count_documents(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  IgnoreEvents ignore;
+  int count = 0;
+  while (count < 2 && parser.HandleNextDocument(ignore)) ++count;
+  return count;
+}
 
 template <typename T>
 bool parse_whole(const std::string& text, T& value) {
@@ -130,18 +157,25 @@ std::vector<YamlValue> YamlValue::list() const {
 }
 
 Json YamlValue::json() const {
+  int values_left = 1000;
+  return json(values_left);
+}
+
+// Counts, as an alias may stand for a value that holds itself, or for any number of others.
+Json YamlValue::json(int& values_left) const {
+  if (--values_left < 0) fail("holds too many values, or itself through an alias");
   if (node_.IsNull()) return {};
   if (node_.IsMap()) {
     Json object = Json::object();
     for (const auto& pair : node_) {
       const std::string key = pair.first.Scalar();
-      object[key] = YamlValue(pair.second, file_, name_ + "." + key).json();
+      object[key] = YamlValue(pair.second, file_, name_ + "." + key).json(values_left);
     }
     return object;
   }
   if (node_.IsSequence()) {
     Json array = Json::array();
-    for (const YamlValue& value : list()) array.push_back(value.json());
+    for (const YamlValue& value : list()) array.push_back(value.json(values_left));
     return array;
   }
   const std::string& scalar = node_.Scalar();
@@ -190,13 +224,14 @@ YamlValue read_yaml(const std::filesystem::path& file) {
                      file.string(), line, static_cast<unsigned char>(text[*bad]));
   }
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1) {
-      throw InputError("{}: holds {} YAML documents, expected one; remove the '---' between them",
-                       file.string(), documents.size());
+    const int documents = count_documents(text);
+    if (documents == 0) throw InputError("{}: is empty", file.string());
+    if (documents > 1) {
+      throw InputError(
+          "{}: holds several YAML documents, expected one; remove the '---' between them",
+          file.string());
     }
-    if (documents.empty()) throw InputError("{}: is empty", file.string());
-    return {documents.front(), file.string(), ""};
+    return {YAML::Load(text), file.string(), ""};
   } catch (const YAML::Exception& error) {
     throw InputError("{}:{}: is not YAML: {}", file.string(), error.mark.line + 1, error.msg);
   }

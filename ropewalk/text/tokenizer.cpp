@@ -34,7 +34,10 @@ struct Scratch {
 };
 
 void normalize(const Normalizers& steps, NormalizedText& text, RegexScratch& scratch) {
-  for (const auto& step : steps) step->apply(text, scratch);
+  for (const auto& step : steps) {
+    step->apply(text, scratch);
+    require_rewritten(text.text.size(), text.longest);
+  }
 }
 
 // A section of the file, or nothing where it is absent or null.
@@ -132,7 +135,11 @@ struct Tokenizer::Impl {
       list.text.assign(stretch.text, part.span.begin, part.span.end - part.span.begin);
       list.pieces = {{0, list.text.size()}};
       list.at_origin = stretch.at_origin && part.span.begin == 0;
-      for (const auto& step : pre_tokenizers) step->apply(list, scratch.regex);
+      const size_t longest = longest_rewritten(list.text.size());
+      for (const auto& step : pre_tokenizers) {
+        step->apply(list, scratch.regex);
+        require_rewritten(list.text.size(), longest);
+      }
       for (const TextSpan piece : list.pieces) {
         encode_word({list.text.data() + piece.begin, piece.end - piece.begin}, scratch, ids);
       }
@@ -196,6 +203,7 @@ Tokenizer::Encoding Tokenizer::encode(std::string_view text) const {
   }
   Encoding encoding{impl_->post_processor.prefix, {}, impl_->post_processor.suffix};
   auto scratch = impl_->take_scratch();
+  scratch->regex.begin_text();
   impl_->encode(text, *scratch, encoding.body);
   impl_->give_back(std::move(scratch));
   return encoding;
