@@ -15,7 +15,7 @@ packages=(
   chromium                                             # tests of the report
 )
 real_packages=(perl-doc)                                # real text: long English manuals
-fuzz_packages=(clang libclang-rt-dev)                   # a compiler with libFuzzer, and its run-time
+fuzz_packages=(clang)                                   # a compiler with libFuzzer
 
 venv=.venv
 stamp() { sha256sum "$@" | sha256sum | cut -c1-16; }
@@ -87,6 +87,8 @@ if [ "${1:-}" = real ]; then
   install_system_packages "${real_packages[@]}"
   install_python_packages tools/requirements-real.txt
 elif [ "${1:-}" = fuzz ]; then
+  # Some systems have libFuzzer in a package of its own.
+  if apt-cache show libclang-rt-dev >/dev/null 2>&1; then fuzz_packages+=(libclang-rt-dev); fi
   install_system_packages "${fuzz_packages[@]}"
 else
   install_system_packages "${packages[@]}"

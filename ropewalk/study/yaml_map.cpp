@@ -158,24 +158,24 @@ std::vector<YamlValue> YamlValue::list() const {
 
 Json YamlValue::json() const {
   int values_left = 1000;
-  return json(values_left);
+  return json(*this, values_left);
 }
 
 // Counts, as an alias may stand for a value that holds itself, or for any number of others.
-Json YamlValue::json(int& values_left) const {
-  if (--values_left < 0) fail("holds too many values, or itself through an alias");
+Json YamlValue::json(const YamlValue& top, int& values_left) const {
+  if (--values_left < 0) top.fail("holds too many values, or itself through an alias");
   if (node_.IsNull()) return {};
   if (node_.IsMap()) {
     Json object = Json::object();
     for (const auto& pair : node_) {
       const std::string key = pair.first.Scalar();
-      object[key] = YamlValue(pair.second, file_, name_ + "." + key).json(values_left);
+      object[key] = YamlValue(pair.second, file_, name_ + "." + key).json(top, values_left);
     }
     return object;
   }
   if (node_.IsSequence()) {
     Json array = Json::array();
-    for (const YamlValue& value : list()) array.push_back(value.json(values_left));
+    for (const YamlValue& value : list()) array.push_back(value.json(top, values_left));
     return array;
   }
   const std::string& scalar = node_.Scalar();

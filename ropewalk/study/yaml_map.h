@@ -48,7 +48,7 @@ class YamlValue {
   [[noreturn]] void fail(const std::string& text) const;
 
  private:
-  Json json(int& values_left) const;
+  Json json(const YamlValue& top, int& values_left) const;
   [[noreturn]] void expected(const std::string& what) const;
   std::string found() const;
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <pcre2.h>
 
-#include <algorithm>
 #include <array>
 #include <new>
 #include <optional>
@@ -18,10 +17,10 @@
 namespace ropewalk {
 namespace {
 
-// A match of a sane pattern takes a few steps, some thousands in odd texts. Those beyond are
-// counted, and a text has as many of them as take seconds: a pattern that explodes stops there.
+// A match of a sane pattern takes a few steps, some thousands in odd texts. Where it takes more
+// they are counted, and a text has as many as take seconds: a pattern that explodes stops there.
 constexpr uint32_t kStepsAtFirst = 10'000;
-constexpr uint32_t kMostSteps = 200'000'000;
+constexpr uint32_t kMostSteps = 100'000'000;
 constexpr uint32_t kHeapLimitKiB = 1 << 20;
 constexpr size_t kJitStackStart = size_t{32} << 10;
 constexpr size_t kJitStackMax = size_t{16} << 20;
@@ -124,11 +123,11 @@ struct Regex::Program {
       // The interpreter keeps its stack on the heap, which may grow further.
       return result == PCRE2_ERROR_JIT_STACKLIMIT ? with(PCRE2_NO_JIT) : result;
     };
-    int result = run(kStepsAtFirst);
-    for (uint32_t limit = kStepsAtFirst;
-         result == PCRE2_ERROR_MATCHLIMIT && buffers.steps_left > 0;) {
-      limit = std::min(10 * limit, buffers.steps_left);
+    uint32_t limit = kStepsAtFirst;
+    int result = run(limit);
+    while (result == PCRE2_ERROR_MATCHLIMIT && limit <= buffers.steps_left) {
       buffers.steps_left -= limit;
+      limit *= 4;
       result = run(limit);
     }
     if (result == PCRE2_ERROR_NOMATCH) return std::nullopt;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -25,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned kSeconds = 20;            // for one input; they take milliseconds
+constexpr unsigned kSeconds = 60;            // for one input; they take milliseconds
 constexpr rlim_t kMemory = rlim_t{3} << 30;  // beyond what the program and its libraries map
 
 struct Seed {
@@ -70,8 +69,8 @@ void watch() {
   ::setrlimit(RLIMIT_AS, &limit);
 }
 
-void run(const std::string& bytes, const std::string& name, int change) {
-  std::snprintf(running.data(), running.size(), "%s, change %d", name.c_str(), change);
+void run(const std::string& bytes, const std::string& name, uint32_t change) {
+  std::snprintf(running.data(), running.size(), "%s, change %u", name.c_str(), change);
   ::alarm(kSeconds);
   try {
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
@@ -157,33 +156,26 @@ class Changes {
 
 }  // namespace
 
-// driver CHANGES FOLDER...
+// driver CHANGES SEEDS [FINDINGS]
 int main(int count, char** arguments) {
-  int changes = 0;
-  if (count < 3 ||
-      std::from_chars(arguments[1], arguments[1] + std::strlen(arguments[1]), changes).ec !=
-          std::errc()) {
-    std::fprintf(stderr, "usage: %s CHANGES FOLDER...\n", arguments[0]);
-    return 2;
-  }
-  std::vector<Seed> seeds;
-  for (int i = 2; i < count; ++i) {
-    std::vector<Seed> more = read_seeds(arguments[i]);
-    std::move(more.begin(), more.end(), std::back_inserter(seeds));
-  }
+  const std::vector<std::string> given(arguments + 1, arguments + count);
+  const std::vector<Seed> seeds = read_seeds(given.size() < 2 ? "" : given[1]);
   if (seeds.empty()) {
-    std::fprintf(stderr, "no seeds in %s\n", arguments[2]);
+    std::fprintf(stderr, "usage: %s CHANGES SEEDS [FINDINGS]; SEEDS is a folder of files\n",
+                 arguments[0]);
     return 2;
   }
+  const std::vector<Seed> findings = read_seeds(given.size() < 3 ? "" : given[2]);
   watch();
   for (const Seed& seed : seeds) run(seed.bytes, seed.name, 0);
-  for (int change = 1; change <= changes; ++change) {
-    Changes random(static_cast<uint32_t>(change));
-    const auto number = static_cast<size_t>(change);
-    const Seed& seed = seeds[number % seeds.size()];
-    const Seed& other = seeds[number / seeds.size() % seeds.size()];
-    run(random.change(seed.bytes, other.bytes), seed.name, change);
+  for (const Seed& seed : findings) run(seed.bytes, seed.name, 0);
+  const auto changes = static_cast<uint32_t>(std::stoul(given[0]));
+  for (uint32_t change = 1; change <= changes; ++change) {
+    const Seed& seed = seeds[change % seeds.size()];
+    const Seed& other = seeds[change / seeds.size() % seeds.size()];
+    run(Changes(change).change(seed.bytes, other.bytes), seed.name, change);
   }
-  std::printf("%zu files, %d changes\n", seeds.size(), changes);
+  std::printf("%zu seeds, %zu former findings, %u changes\n", seeds.size(), findings.size(),
+              changes);
   return 0;
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
 #include "tests/fuzz/target.h"
 
 namespace ropewalk::fuzz {
@@ -28,6 +29,12 @@ int memory_file() {
   return file;
 }
 
+// With FUZZ_SAY set, to see what becomes of an input.
+void say(const std::exception& error) {
+  static const bool wanted = std::getenv("FUZZ_SAY") != nullptr;
+  if (wanted) std::fprintf(stderr, "%s\n", printable(error.what()).c_str());
+}
+
 }  // namespace
 }  // namespace ropewalk::fuzz
 
@@ -41,9 +48,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                 "a file in memory can be written");
   try {
     fuzz::read({{reinterpret_cast<const char*>(data), size}, path});
-  } catch (const InputError&) {
-  } catch (const UsageError&) {
-  } catch (const SystemError&) {
+  } catch (const InputError& error) {
+    fuzz::say(error);
+  } catch (const UsageError& error) {
+    fuzz::say(error);
+  } catch (const SystemError& error) {
+    fuzz::say(error);
   }
   return 0;
 }
