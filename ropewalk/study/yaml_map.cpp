@@ -218,11 +218,20 @@ void YamlValue::map(const std::vector<Key>& keys) const {
 YamlValue read_yaml(const std::filesystem::path& file) {
   constexpr int64_t kLimit = int64_t{4} << 20;
   const std::string text = read_text_file(file, kLimit);
+  const auto refuse = [&](std::string::const_iterator at, const char* what, const char* remedy) {
+    throw InputError("{}:{}: {}: found byte 0x{:02x}; {}", file.string(),
+                     std::count(text.begin(), at, '\n') + 1, what, static_cast<unsigned char>(*at),
+                     remedy);
+  };
   if (const auto bad = invalid_utf8_offset(text)) {
-    const auto line = std::count(text.begin(), text.begin() + static_cast<int64_t>(*bad), '\n') + 1;
-    throw InputError("{}:{}: is not UTF-8: found byte 0x{:02x}; save the file as UTF-8",
-                     file.string(), line, static_cast<unsigned char>(text[*bad]));
+    refuse(text.begin() + static_cast<int64_t>(*bad), "is not UTF-8", "save the file as UTF-8");
   }
+  // YAML allows no others; yaml-cpp uses some for itself, and makes texts of them that are no
+  // UTF-8.
+  const auto control = std::find_if(text.begin(), text.end(), [](char c) {
+    return c == '\x7f' || (c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r');
+  });
+  if (control != text.end()) refuse(control, "holds a control character", "remove it");
   try {
     const int documents = count_documents(text);
     if (documents == 0) throw InputError("{}: is empty", file.string());

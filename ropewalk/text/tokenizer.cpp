@@ -14,6 +14,7 @@
 #include "ropewalk/text/normalizer.h"
 #include "ropewalk/text/post_processor.h"
 #include "ropewalk/text/pre_tokenizer.h"
+#include "ropewalk/text/rewritten.h"
 #include "ropewalk/text/utf8.h"
 #include "ropewalk/text/word_cache.h"
 
@@ -21,7 +22,6 @@ namespace ropewalk {
 namespace {
 
 constexpr int64_t kLargestFile = int64_t{256} << 20;
-constexpr size_t kLargestText = size_t{1} << 30;  // offsets inside are 32 bits wide
 
 // Everything one call of `encode` works with. Kept between calls for its cache.
 struct Scratch {

@@ -13,10 +13,14 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
-HERE = Path(__file__).parent
-RESULTS = HERE.parent.parent / "benchmarks" / "results" / "fuzz.json"
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent.parent / "benchmarks"))
+import machine  # noqa: E402
+
+RESULTS = machine.RESULTS / "fuzz.json"
 TARGETS = ["safetensors", "config", "tokenizer", "experiment", "moments", "parquet", "jsonl"]
 SECONDS_FOR_ONE = 10
 MEMORY_MB = 2048
@@ -53,14 +57,18 @@ def report(log):
             "coverage": last(r"cov: (\d+)"), "peak_memory_mb": last(r"peak_rss_mb: +(\d+)")}
 
 
+def describe(build):
+    """Where it runs, and what is instrumented (by the compiler) or linked as it is."""
+    cache = (build / "CMakeCache.txt").read_text()
+    compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, re.M).group(1)
+    clang = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    return {"machine": {"cpu": machine.cpu_name(), "cores": os.cpu_count(), "system": platform.platform()},
+            "versions": {"compiler": clang, "torch": version("torch"), "pyarrow": version("pyarrow")}}
+
+
 def main():
     build, seconds = Path(sys.argv[1]), int(os.environ.get("FUZZ_SECONDS", "600"))
-    compiler = subprocess.run(["grep", "-m1", "CMAKE_CXX_COMPILER:", str(build / "CMakeCache.txt")],
-                              stdout=subprocess.PIPE, text=True, check=True).stdout.strip().split("=")[1]
-    version = subprocess.run([compiler, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    results |= {"machine": {"system": platform.platform(), "cores": os.cpu_count()},
-                "compiler": version.splitlines()[0]}
+    results = (json.loads(RESULTS.read_text()) if RESULTS.exists() else {}) | describe(build)
     failed = False
     for target in sys.argv[2:] or TARGETS:
         (HERE / "regressions" / target).mkdir(parents=True, exist_ok=True)
@@ -69,7 +77,7 @@ def main():
         print(f"fuzz: {target}: {json.dumps(outcome)}", file=sys.stderr, flush=True)
         failed = failed or outcome["exit_code"] != 0
         results.setdefault("targets", {})[target] = outcome
-        RESULTS.write_text(json.dumps(results, indent=2) + "\n")
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     return 1 if failed else 0
 
 

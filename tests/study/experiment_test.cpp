@@ -145,6 +145,9 @@ TEST(Experiment, AliasesThatHoldThemselvesOrMultiply) {
 TEST(Experiment, FilesThatAreNotExperiments) {
   EXPECT_EQ(message("name: [1\n").substr(0, 8), "e.yaml:2");
   EXPECT_NE(message("").find("empty"), std::string::npos);
+  EXPECT_NE(message("!a, b\n").find("several YAML documents"), std::string::npos);
+  EXPECT_EQ(message("name: x\nmodel: \"a\x04\"\n"),
+            "e.yaml:2: holds a control character: found byte 0x04; remove it");
   EXPECT_NE(message("- a\n- b\n").find("found a list, expected a map of name"), std::string::npos);
   EXPECT_NE(message("name: a\n---\nname: b\n").find("several YAML documents"), std::string::npos);
   EXPECT_NE(message("name: x\ncorpus: {path: a}\nphases: []\n").find("at least one phase"),
