@@ -3,6 +3,7 @@
 .DEFAULT_GOAL := build
 
 JOBS := $(shell nproc)
+FUZZ_TARGETS := safetensors config tokenizer experiment moments parquet jsonl
 SOURCES = $$(git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
 
 setup:
@@ -37,8 +38,8 @@ sanitize: setup
 fuzz: setup
 	@tools/setup.sh fuzz
 	@cmake --preset fuzz
-	@cmake --build build/fuzz
-	@.venv/bin/python tests/fuzz/run.py build/fuzz $(TARGETS)
+	@cmake --build build/fuzz --target $(FUZZ_TARGETS:%=fuzz_%)
+	@.venv/bin/python tests/fuzz/run.py build/fuzz $(FUZZ_TARGETS)
 
 bench: build
 	@tools/setup.sh real
