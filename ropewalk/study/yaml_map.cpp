@@ -79,6 +79,8 @@ bool parse_whole(const std::string& text, T& value) {
 }  // namespace
 
 std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
+  constexpr size_t kLongestTypo = 200;  // comparing takes the product of both lengths
+  if (word.size() > kLongestTypo) return "";
   std::string best;
   size_t least = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
