@@ -22,6 +22,8 @@ namespace ropewalk {
 namespace {
 
 constexpr int64_t kLargestFile = int64_t{256} << 20;
+// Far above any. A text like one, but for its end, is compared with it from every place.
+constexpr size_t kLongestAddedToken = 4096;
 
 // Everything one call of `encode` works with. Kept between calls for its cache.
 struct Scratch {
@@ -62,6 +64,10 @@ AddedTokenFinder make_finder(const std::vector<AddedToken>& all, bool normalized
       file.refuse(fmt::format("added token '{}' (id {}) is {} once normalised", token.content,
                               token.id,
                               pattern.text.empty() ? "empty" : "the same as another one"));
+    }
+    if (pattern.text.size() > kLongestAddedToken) {
+      file.refuse(fmt::format("the added token of id {} is {} bytes long; expected at most {}",
+                              token.id, pattern.text.size(), kLongestAddedToken));
     }
     tokens.push_back(token);
     patterns.push_back(std::move(pattern.text));

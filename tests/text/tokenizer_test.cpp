@@ -192,6 +192,12 @@ TEST(Tokenizer, SurvivesBrokenFiles) {
   }
 }
 
+TEST(Tokenizer, RefusesAddedTokensWithoutEnd) {
+  EXPECT_NE(refusal("/added_tokens/0/content", std::string(5000, 'a')).find("at most 4096"),
+            std::string::npos);
+  EXPECT_EQ(refusal("/added_tokens/0/content", std::string(4096, 'a')), "");
+}
+
 // Each step doubles the text.
 TEST(Tokenizer, StepsThatMakeATextEndless) {
   const Json replace = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
