@@ -1,8 +1,9 @@
 # Every target sets up and builds what it needs; run any of them on a fresh clone.
-.PHONY: setup build demo smollm2 test test-real sanitize bench format clean
+.PHONY: setup build demo smollm2 test test-real sanitize fuzz bench format clean
 .DEFAULT_GOAL := build
 
 JOBS := $(shell nproc)
+FUZZ_TARGETS := safetensors config tokenizer experiment moments parquet jsonl
 SOURCES = $$(git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
 
 setup:
@@ -33,6 +34,12 @@ sanitize: setup
 	@cmake --preset sanitize
 	@cmake --build build/sanitize --target ropewalk_tests
 	@ctest --test-dir build/sanitize --output-on-failure --no-tests=error -j $(JOBS) -L '^unit$$'
+
+fuzz: setup
+	@tools/setup.sh fuzz
+	@cmake --preset fuzz
+	@cmake --build build/fuzz --target $(FUZZ_TARGETS:%=fuzz_%)
+	@.venv/bin/python tests/fuzz/run.py build/fuzz $(FUZZ_TARGETS)
 
 bench: build
 	@tools/setup.sh real

@@ -39,7 +39,7 @@ if(NOT TARGET TorchWheel::torch)
     ${_torch_lib}/libtorch_cpu.so ${_torch_lib}/libc10.so)
   # at::parallel_for is compiled into whoever calls it, and runs on one thread without -fopenmp. The wheel brings
   # the OpenMP library that torch itself uses; a second one would keep threads of its own.
-  target_compile_options(TorchWheel::headers INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+  target_compile_options(TorchWheel::headers INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fopenmp>)
   file(GLOB _torch_gomp ${_torch_lib}/libgomp*.so*)
   if(NOT _torch_gomp)
     set(_torch_gomp -fopenmp)

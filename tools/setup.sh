@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Prepares a machine: system packages once, a .venv with pinned versions once. Safe to run again;
-# does nothing (and takes no time) when nothing changed. `setup.sh real` adds what test-real needs.
+# does nothing (and takes no time) when nothing changed. `setup.sh real` adds what test-real needs,
+# `setup.sh fuzz` what fuzz needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,6 +15,7 @@ packages=(
   chromium                                             # tests of the report
 )
 real_packages=(perl-doc)                                # real text: long English manuals
+fuzz_packages=(clang)                                   # a compiler with libFuzzer
 
 venv=.venv
 stamp() { sha256sum "$@" | sha256sum | cut -c1-16; }
@@ -84,6 +86,10 @@ install_node_packages() {
 if [ "${1:-}" = real ]; then
   install_system_packages "${real_packages[@]}"
   install_python_packages tools/requirements-real.txt
+elif [ "${1:-}" = fuzz ]; then
+  # Some systems have libFuzzer in a package of its own.
+  if apt-cache show libclang-rt-dev >/dev/null 2>&1; then fuzz_packages+=(libclang-rt-dev); fi
+  install_system_packages "${fuzz_packages[@]}"
 else
   install_system_packages "${packages[@]}"
   install_python_packages tools/requirements.txt

@@ -201,13 +201,14 @@ RopeSettings read_rope(const ConfigFile& config, const RopeTraits& traits,
     throw InputError("{}: partial_rotary_factor {} is not known in this architecture; expected 1",
                      config.source(), partial);
   }
-  rope.rotary_dim = static_cast<int64_t>(static_cast<double>(traits.d_head) * partial);
-  if (rope.rotary_dim < 2 || rope.rotary_dim > traits.d_head || rope.rotary_dim % 2 != 0) {
+  const double rotated = std::trunc(static_cast<double>(traits.d_head) * partial);
+  if (rotated < 2 || rotated > static_cast<double>(traits.d_head) || std::fmod(rotated, 2) != 0) {
     throw InputError(
         "{}: RoPE rotates {} dimensions (head_dim {} times partial_rotary_factor {}); expected an "
         "even number between 2 and head_dim",
-        config.source(), rope.rotary_dim, traits.d_head, partial);
+        config.source(), rotated, traits.d_head, partial);
   }
+  rope.rotary_dim = static_cast<int64_t>(rotated);
   read_scaling(parameters, rope);
   // transformers looks for `truncate` beside the layer types, not inside them.
   if (rope.type == RopeType::yarn && !nested) rope.truncate = parameters.flag("truncate", true);

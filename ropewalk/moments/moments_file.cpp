@@ -226,12 +226,14 @@ BlockCounts read_counts(const Unbundle& file, const std::string& path) {
   counts.tokens = file.values<int64_t>("block.tokens", shape[0]);
   counts.position_mean = file.values<double>("block.position_mean", shape[0]);
   counts.position_scatter = file.values<double>("block.position_scatter", shape[0]);
+  int64_t tokens = 0;
   for (size_t b = 0; b < counts.tokens.size(); ++b) {
-    constexpr int64_t kLimit = int64_t{1} << 52;  // counts are exact in float64
-    const bool sane = counts.tokens[b] >= 0 && counts.tokens[b] < kLimit &&
+    constexpr int64_t kLimit = int64_t{1} << 52;  // counts and their sum are exact in float64
+    const bool sane = counts.tokens[b] >= 0 && counts.tokens[b] < kLimit - tokens &&
                       counts.documents[b] >= 0 && counts.documents[b] <= counts.tokens[b] &&
                       counts.position_scatter[b] >= 0;
     if (!sane) throw InputError("{}: the counts of block {} make no sense", path, b);
+    tokens += counts.tokens[b];
   }
   return counts;
 }
@@ -288,7 +290,7 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
     const LayerStreams& streams = collector.streams().at(number);
     add_places(queries.places, number, streams.q_heads);
     add_places(keys.places, number, streams.kv_heads);
-    const auto release = [&collector, &layer] { collector.release(layer); };
+    const auto release = [&collector, &layer = layer] { collector.release(layer); };
     queries.pieces.push_back({layer.queries, nullptr, release});
     keys.pieces.push_back({layer.keys, nullptr, release});
   }

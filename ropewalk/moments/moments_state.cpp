@@ -55,7 +55,7 @@ void save_state(const std::filesystem::path& path, const MomentsCollector& colle
                        "F64",
                        {layer.bytes / kNumber},
                        layer.bytes,
-                       [&collector, &layer](const ByteSink& write) {
+                       [&collector, &layer = layer](const ByteSink& write) {
                          write(collector.bytes(layer));
                          collector.release(layer);
                        }});

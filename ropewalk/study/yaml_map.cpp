@@ -1,6 +1,7 @@
 #include "ropewalk/study/yaml_map.h"
 
 #include <fmt/ranges.h>
+#include <yaml-cpp/eventhandler.h>
 
 #include <algorithm>
 #include <cctype>
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <sstream>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/mapped_file.h"
@@ -42,6 +44,31 @@ std::string lower_case(std::string_view text) {
 // Plain scalars only: "12" in quotes is a text.
 bool is_plain(const YAML::Node& node) { return node.IsScalar() && node.Tag() != "!"; }
 
+struct IgnoreEvents : YAML::EventHandler {
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+// 0, 1, or 2 for more. YAML::LoadAll finds documents without end in some texts.
+int count_documents(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  IgnoreEvents ignore;
+  int count = 0;
+  while (count < 2 && parser.HandleNextDocument(ignore)) ++count;
+  return count;
+}
+
 template <typename T>
 bool parse_whole(const std::string& text, T& value) {
   const char* end = text.data() + text.size();
@@ -52,6 +79,8 @@ bool parse_whole(const std::string& text, T& value) {
 }  // namespace
 
 std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
+  constexpr size_t kLongestTypo = 200;  // comparing takes the product of both lengths
+  if (word.size() > kLongestTypo) return "";
   std::string best;
   size_t least = std::max<size_t>(2, word.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
@@ -130,18 +159,25 @@ std::vector<YamlValue> YamlValue::list() const {
 }
 
 Json YamlValue::json() const {
+  int values_left = 1000;
+  return json(*this, values_left);
+}
+
+// Counts, as an alias may stand for a value that holds itself, or for any number of others.
+Json YamlValue::json(const YamlValue& top, int& values_left) const {
+  if (--values_left < 0) top.fail("holds too many values, or itself through an alias");
   if (node_.IsNull()) return {};
   if (node_.IsMap()) {
     Json object = Json::object();
     for (const auto& pair : node_) {
       const std::string key = pair.first.Scalar();
-      object[key] = YamlValue(pair.second, file_, name_ + "." + key).json();
+      object[key] = YamlValue(pair.second, file_, name_ + "." + key).json(top, values_left);
     }
     return object;
   }
   if (node_.IsSequence()) {
     Json array = Json::array();
-    for (const YamlValue& value : list()) array.push_back(value.json());
+    for (const YamlValue& value : list()) array.push_back(value.json(top, values_left));
     return array;
   }
   const std::string& scalar = node_.Scalar();
@@ -184,19 +220,29 @@ void YamlValue::map(const std::vector<Key>& keys) const {
 YamlValue read_yaml(const std::filesystem::path& file) {
   constexpr int64_t kLimit = int64_t{4} << 20;
   const std::string text = read_text_file(file, kLimit);
+  const auto refuse = [&](std::string::const_iterator at, const char* what, const char* remedy) {
+    throw InputError("{}:{}: {}: found byte 0x{:02x}; {}", file.string(),
+                     std::count(text.begin(), at, '\n') + 1, what, static_cast<unsigned char>(*at),
+                     remedy);
+  };
   if (const auto bad = invalid_utf8_offset(text)) {
-    const auto line = std::count(text.begin(), text.begin() + static_cast<int64_t>(*bad), '\n') + 1;
-    throw InputError("{}:{}: is not UTF-8: found byte 0x{:02x}; save the file as UTF-8",
-                     file.string(), line, static_cast<unsigned char>(text[*bad]));
+    refuse(text.begin() + static_cast<int64_t>(*bad), "is not UTF-8", "save the file as UTF-8");
   }
+  // YAML allows no others; yaml-cpp uses some for itself, and makes texts of them that are no
+  // UTF-8.
+  const auto control = std::find_if(text.begin(), text.end(), [](char c) {
+    return c == '\x7f' || (c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r');
+  });
+  if (control != text.end()) refuse(control, "holds a control character", "remove it");
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1) {
-      throw InputError("{}: holds {} YAML documents, expected one; remove the '---' between them",
-                       file.string(), documents.size());
+    const int documents = count_documents(text);
+    if (documents == 0) throw InputError("{}: is empty", file.string());
+    if (documents > 1) {
+      throw InputError(
+          "{}: holds several YAML documents, expected one; remove the '---' between them",
+          file.string());
     }
-    if (documents.empty()) throw InputError("{}: is empty", file.string());
-    return {documents.front(), file.string(), ""};
+    return {YAML::Load(text), file.string(), ""};
   } catch (const YAML::Exception& error) {
     throw InputError("{}:{}: is not YAML: {}", file.string(), error.mark.line + 1, error.msg);
   }

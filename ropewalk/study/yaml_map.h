@@ -33,7 +33,7 @@ class YamlValue {
   // One of the words, with the nearest one suggested.
   std::string word(const std::vector<std::string_view>& words) const;
   std::vector<YamlValue> list() const;
-  // Numbers, texts, flags, maps and lists as JSON.
+  // Numbers, texts, flags, maps and lists as JSON; at most a thousand of them.
   Json json() const;
 
   struct Key {
@@ -48,6 +48,7 @@ class YamlValue {
   [[noreturn]] void fail(const std::string& text) const;
 
  private:
+  Json json(const YamlValue& top, int& values_left) const;
   [[noreturn]] void expected(const std::string& what) const;
   std::string found() const;
 

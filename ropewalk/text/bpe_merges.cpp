@@ -25,8 +25,9 @@ BpeMerges::BpeMerges(std::span<const Rule> rules, std::span<const int32_t> symbo
 
 void BpeMerges::find_joints(std::span<const Rule> rules, std::span<const int32_t> symbols) {
   // First and last symbol of every token. A rule may use a token that a later one makes, so rules
-  // are read until nothing changes; in ranked order that is once or twice. Where a token can be had
-  // with different ends (none of the known tokenizers has such), words are simply not cut.
+  // are read until nothing changes; in ranked order that is once or twice. Where that takes long or
+  // a token can be had with different ends (none of the known tokenizers has such), words are
+  // simply not cut.
   struct Ends {
     int32_t first;
     int32_t last;
@@ -34,7 +35,10 @@ void BpeMerges::find_joints(std::span<const Rule> rules, std::span<const int32_t
   std::unordered_map<int32_t, Ends> ends;
   ends.reserve(rules.size() + symbols.size());
   for (const int32_t symbol : symbols) ends[symbol] = {symbol, symbol};
+  constexpr int kMostRounds = 100;
+  int round = 0;
   for (bool changed = true; changed;) {
+    if (++round > kMostRounds) return;
     changed = false;
     for (const Rule& rule : rules) {
       const auto left = ends.find(rule.left);

@@ -50,7 +50,12 @@ class Replace final : public Normalizer {
     std::vector<TextSpan> matches;
     pattern_.find_all(text.text, scratch, matches);
     if (text.text.empty() || matches.empty()) return;
+    size_t replaced = 0;
+    for (const TextSpan match : matches) replaced += match.end - match.begin;
+    const size_t size = text.text.size() - replaced + matches.size() * content_.size();
+    require_rewritten(size, text.longest);
     std::string result;
+    result.reserve(size);
     size_t done = 0;
     for (const TextSpan match : matches) {
       result.append(text.text, done, match.begin - done);

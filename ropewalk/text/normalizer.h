@@ -6,6 +6,7 @@
 
 #include "ropewalk/text/json_part.h"
 #include "ropewalk/text/regex.h"
+#include "ropewalk/text/rewritten.h"
 
 namespace ropewalk {
 
@@ -13,6 +14,7 @@ namespace ropewalk {
 struct NormalizedText {
   std::string text;
   bool at_origin = false;  // begins where the input begins, nothing having been cut from its front
+  size_t longest = longest_rewritten(text.size());  // in bytes, whatever the steps are
 };
 
 // One step of the `normalizer` section.

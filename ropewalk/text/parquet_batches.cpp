@@ -14,6 +14,9 @@
 namespace ropewalk {
 namespace {
 
+// A few bytes of a file may claim, or decompress to, any number of them.
+constexpr int64_t kMostMemory = int64_t{1} << 30;
+
 void check(const arrow::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.message());
 }
@@ -40,20 +43,23 @@ void ParquetBatches::guarded(Action&& action) const {
 }
 
 ParquetBatches::ParquetBatches(const std::filesystem::path& path, int64_t batch_rows)
-    : name_(path.string()) {
-  auto file = arrow::io::ReadableFile::Open(name_);
+    : name_(path.string()),
+      memory_(
+          std::make_unique<arrow::CappedMemoryPool>(arrow::default_memory_pool(), kMostMemory)) {
+  auto file = arrow::io::ReadableFile::Open(name_, memory_.get());
   if (!file.ok()) {
     const auto& detail = file.status().detail();  // errno's text; the message only repeats the path
     throw SystemError("{}: cannot open: {}", name_,
                       detail ? detail->ToString() : file.status().message());
   }
   guarded([&] {
-    parquet::ReaderProperties properties;
+    parquet::ReaderProperties properties(memory_.get());
     properties.enable_buffered_stream();  // pages as they are needed, not whole column chunks
     parquet::ArrowReaderProperties arrow_properties;
     arrow_properties.set_batch_size(batch_rows);
     arrow_properties.set_pre_buffer(false);
     parquet::arrow::FileReaderBuilder builder;
+    builder.memory_pool(memory_.get());
     check(builder.Open(*file, properties));
     builder.properties(arrow_properties);
     check(builder.Build(&reader_));

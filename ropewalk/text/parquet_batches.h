@@ -12,11 +12,15 @@ namespace parquet::arrow {
 class FileReader;
 }
 
+namespace arrow {
+class CappedMemoryPool;
+}
+
 namespace ropewalk {
 
 // Chosen columns of a Parquet file, a few rows at a time: memory is a batch and a page a column,
-// however large the row groups are. Throws SystemError when the file cannot be opened, InputError
-// naming it when it is damaged.
+// however large the row groups are, and at most 1 GiB. Throws SystemError when the file cannot be
+// opened, InputError naming it when it is damaged.
 class ParquetBatches {
  public:
   ParquetBatches(const std::filesystem::path& path, int64_t batch_rows);
@@ -41,6 +45,7 @@ class ParquetBatches {
   void guarded(Action&& action) const;
 
   std::string name_;
+  std::unique_ptr<arrow::CappedMemoryPool> memory_;  // outlives what was read
   std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::shared_ptr<arrow::Schema> schema_;
   std::unique_ptr<arrow::RecordBatchReader> batches_;

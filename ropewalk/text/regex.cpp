@@ -17,8 +17,10 @@
 namespace ropewalk {
 namespace {
 
-// Enough for any sane pattern on megabytes of text; a pattern that explodes stops in seconds.
-constexpr uint32_t kMatchLimit = 1'000'000'000;
+// A match of a sane pattern takes a few steps, some thousands in odd texts. Where it takes more
+// they are counted, and a text has as many as take seconds: a pattern that explodes stops there.
+constexpr uint32_t kStepsAtFirst = 10'000;
+constexpr uint32_t kMostSteps = 100'000'000;
 constexpr uint32_t kHeapLimitKiB = 1 << 20;
 constexpr size_t kJitStackStart = size_t{32} << 10;
 constexpr size_t kJitStackMax = size_t{16} << 20;
@@ -74,10 +76,10 @@ struct RegexScratch::Buffers {
   MatchDataHandle match_data{require(pcre2_match_data_create(1, nullptr))};
   MatchContextHandle context{require(pcre2_match_context_create(nullptr))};
   JitStackHandle jit_stack{pcre2_jit_stack_create(kJitStackStart, kJitStackMax, nullptr)};
-  std::vector<uint8_t> kinds;  // of the characters of the text
+  std::vector<uint8_t> kinds;        // of the characters of the text
+  uint32_t steps_left = kMostSteps;  // of the text
 
   Buffers() {
-    pcre2_set_match_limit(context.get(), kMatchLimit);
     pcre2_set_heap_limit(context.get(), kHeapLimitKiB);
     if (jit_stack) pcre2_jit_stack_assign(context.get(), nullptr, jit_stack.get());
   }
@@ -85,6 +87,7 @@ struct RegexScratch::Buffers {
 
 RegexScratch::RegexScratch() : buffers_(std::make_unique<Buffers>()) {}
 RegexScratch::~RegexScratch() = default;
+void RegexScratch::begin_text() { buffers_->steps_left = kMostSteps; }
 
 struct Regex::Program {
   std::string pattern;  // as given
@@ -110,13 +113,23 @@ struct Regex::Program {
 
   // Length of the next match in characters, at or after `start`.
   std::optional<TextSpan> match(size_t start, RegexScratch::Buffers& buffers) const {
-    const auto run = [&](uint32_t options) {
-      return pcre2_match(code.get(), buffers.kinds.data(), buffers.kinds.size(), start, options,
-                         buffers.match_data.get(), buffers.context.get());
+    const auto run = [&](uint32_t limit) {
+      const auto with = [&](uint32_t options) {
+        return pcre2_match(code.get(), buffers.kinds.data(), buffers.kinds.size(), start, options,
+                           buffers.match_data.get(), buffers.context.get());
+      };
+      pcre2_set_match_limit(buffers.context.get(), limit);
+      const int result = with(0);
+      // The interpreter keeps its stack on the heap, which may grow further.
+      return result == PCRE2_ERROR_JIT_STACKLIMIT ? with(PCRE2_NO_JIT) : result;
     };
-    int result = run(0);
-    // The interpreter keeps its stack on the heap, which may grow further.
-    if (result == PCRE2_ERROR_JIT_STACKLIMIT) result = run(PCRE2_NO_JIT);
+    uint32_t limit = kStepsAtFirst;
+    int result = run(limit);
+    while (result == PCRE2_ERROR_MATCHLIMIT && limit <= buffers.steps_left) {
+      buffers.steps_left -= limit;
+      limit *= 4;
+      result = run(limit);
+    }
     if (result == PCRE2_ERROR_NOMATCH) return std::nullopt;
     if (result < 0) {
       throw InputError(

@@ -14,10 +14,13 @@ struct TextSpan {
   size_t end;
 };
 
-// Buffers that matching needs; one a thread.
+// Buffers that matching needs; one a thread. Also counts the steps of matches that take many, so
+// that a pattern made to be slow is given up.
 class RegexScratch {
  public:
   RegexScratch();
+  // Counts from zero again.
+  void begin_text();
   ~RegexScratch();
   RegexScratch(const RegexScratch&) = delete;
   RegexScratch& operator=(const RegexScratch&) = delete;

@@ -14,6 +14,7 @@
 #include "ropewalk/text/normalizer.h"
 #include "ropewalk/text/post_processor.h"
 #include "ropewalk/text/pre_tokenizer.h"
+#include "ropewalk/text/rewritten.h"
 #include "ropewalk/text/utf8.h"
 #include "ropewalk/text/word_cache.h"
 
@@ -21,7 +22,8 @@ namespace ropewalk {
 namespace {
 
 constexpr int64_t kLargestFile = int64_t{256} << 20;
-constexpr size_t kLargestText = size_t{1} << 30;  // offsets inside are 32 bits wide
+// Far above any. A text like one, but for its end, is compared with it from every place.
+constexpr size_t kLongestAddedToken = 4096;
 
 // Everything one call of `encode` works with. Kept between calls for its cache.
 struct Scratch {
@@ -34,7 +36,10 @@ struct Scratch {
 };
 
 void normalize(const Normalizers& steps, NormalizedText& text, RegexScratch& scratch) {
-  for (const auto& step : steps) step->apply(text, scratch);
+  for (const auto& step : steps) {
+    step->apply(text, scratch);
+    require_rewritten(text.text.size(), text.longest);
+  }
 }
 
 // A section of the file, or nothing where it is absent or null.
@@ -59,6 +64,10 @@ AddedTokenFinder make_finder(const std::vector<AddedToken>& all, bool normalized
       file.refuse(fmt::format("added token '{}' (id {}) is {} once normalised", token.content,
                               token.id,
                               pattern.text.empty() ? "empty" : "the same as another one"));
+    }
+    if (pattern.text.size() > kLongestAddedToken) {
+      file.refuse(fmt::format("the added token of id {} is {} bytes long; expected at most {}",
+                              token.id, pattern.text.size(), kLongestAddedToken));
     }
     tokens.push_back(token);
     patterns.push_back(std::move(pattern.text));
@@ -132,7 +141,11 @@ struct Tokenizer::Impl {
       list.text.assign(stretch.text, part.span.begin, part.span.end - part.span.begin);
       list.pieces = {{0, list.text.size()}};
       list.at_origin = stretch.at_origin && part.span.begin == 0;
-      for (const auto& step : pre_tokenizers) step->apply(list, scratch.regex);
+      const size_t longest = longest_rewritten(list.text.size());
+      for (const auto& step : pre_tokenizers) {
+        step->apply(list, scratch.regex);
+        require_rewritten(list.text.size(), longest);
+      }
       for (const TextSpan piece : list.pieces) {
         encode_word({list.text.data() + piece.begin, piece.end - piece.begin}, scratch, ids);
       }
@@ -196,6 +209,7 @@ Tokenizer::Encoding Tokenizer::encode(std::string_view text) const {
   }
   Encoding encoding{impl_->post_processor.prefix, {}, impl_->post_processor.suffix};
   auto scratch = impl_->take_scratch();
+  scratch->regex.begin_text();
   impl_->encode(text, *scratch, encoding.body);
   impl_->give_back(std::move(scratch));
   return encoding;

@@ -13,6 +13,11 @@ def tracked(*suffixes: str) -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
+def fuzzed(path: Path) -> bool:
+    """Input of a fuzzer, which may be anything."""
+    return name(path).startswith(("tests/fuzz/corpus/", "tests/fuzz/regressions/"))
+
+
 def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 

@@ -127,6 +127,11 @@ TEST(RopeSettings, RefusesWhatCannotBe) {
   EXPECT_NE(complaint(R"({"rope_theta": 1e4, "partial_rotary_factor": 0.5})")
                 .find("partial_rotary_factor"),
             std::string::npos);
+  RopeTraits partial = traits();
+  partial.default_partial = 0.5;
+  EXPECT_NE(complaint(R"({"rope_theta": 1e4, "partial_rotary_factor": 1e300})", partial)
+                .find("even number between 2 and head_dim"),
+            std::string::npos);
   RopeTraits odd = traits();
   odd.d_head = 5;
   EXPECT_NE(complaint(R"({"rope_theta": 1e4})", odd).find("head_dim 5"), std::string::npos);

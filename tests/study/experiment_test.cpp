@@ -129,11 +129,27 @@ TEST(Experiment, SaysWhereAndWhatToWriteInstead) {
             std::string::npos);
 }
 
+TEST(Experiment, AliasesThatHoldThemselvesOrMultiply) {
+  const auto scaled = [](const std::string& with) {
+    return message(
+        changed("rope_scaling: {rope_type: linear, factor: 2}", "rope_scaling: " + with));
+  };
+  EXPECT_NE(scaled("&a {x: *a}").find("holds too many values, or itself"), std::string::npos);
+  std::string laughs = "{a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]";
+  for (int i = 1; i < 9; ++i) {
+    laughs += fmt::format(", a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}, *a{1}]", i, i - 1);
+  }
+  EXPECT_NE(scaled(laughs + "}").find("holds too many values, or itself"), std::string::npos);
+}
+
 TEST(Experiment, FilesThatAreNotExperiments) {
   EXPECT_EQ(message("name: [1\n").substr(0, 8), "e.yaml:2");
   EXPECT_NE(message("").find("empty"), std::string::npos);
+  EXPECT_NE(message("!a, b\n").find("several YAML documents"), std::string::npos);
+  EXPECT_EQ(message("name: x\nmodel: \"a\x04\"\n"),
+            "e.yaml:2: holds a control character: found byte 0x04; remove it");
   EXPECT_NE(message("- a\n- b\n").find("found a list, expected a map of name"), std::string::npos);
-  EXPECT_NE(message("name: a\n---\nname: b\n").find("2 YAML documents"), std::string::npos);
+  EXPECT_NE(message("name: a\n---\nname: b\n").find("several YAML documents"), std::string::npos);
   EXPECT_NE(message("name: x\ncorpus: {path: a}\nphases: []\n").find("at least one phase"),
             std::string::npos);
 }

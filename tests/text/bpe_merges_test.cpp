@@ -89,6 +89,14 @@ TEST(BpeMerges, DoesNotCutWordsWhereTokensHaveSeveralSpellings) {
   EXPECT_EQ(merged(merges, ids), merge_by_definition(rules, ids));
 }
 
+TEST(BpeMerges, ReadsRulesWhoseTokensLaterOnesMake) {
+  std::vector<BpeMerges::Rule> rules;
+  for (int32_t i = 300; i > 0; --i) rules.push_back({i, 0, i + 1});
+  rules.push_back({0, 0, 1});
+  const BpeMerges merges(rules, Ids{0});
+  EXPECT_EQ(merged(merges, Ids(100, 0)), merge_by_definition(rules, Ids(100, 0)));
+}
+
 TEST(BpeMerges, LastRuleOfAPairCounts) {
   const std::vector<BpeMerges::Rule> rules = {{0, 1, 2}, {1, 0, 3}, {0, 1, 4}};
   EXPECT_EQ(merged(BpeMerges(rules, Ids{0, 1}), {0, 1, 0}), (Ids{0, 3}));

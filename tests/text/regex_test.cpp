@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "ropewalk/base/error.h"
+
 namespace ropewalk {
 namespace {
 
@@ -82,6 +84,14 @@ TEST(Regex, RefusesPatternsThatNestWithoutEnd) {
   std::string nested(5'000, '(');
   nested.append("a").append(5'000, ')');
   EXPECT_NE(refusal(nested), "");
+}
+
+// Every match here takes millions of steps and succeeds, so that no single one shows the pattern's
+// nature.
+TEST(Regex, GivesUpPatternsThatExplode) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text.append(32, 'a').append("b");
+  EXPECT_THROW(matches("(?:a|aa)+c|.", text), InputError);
 }
 
 TEST(Regex, TakesMegabytesInOneMatch) {

@@ -192,5 +192,27 @@ TEST(Tokenizer, SurvivesBrokenFiles) {
   }
 }
 
+TEST(Tokenizer, RefusesAddedTokensWithoutEnd) {
+  EXPECT_NE(refusal("/added_tokens/0/content", std::string(5000, 'a')).find("at most 4096"),
+            std::string::npos);
+  EXPECT_EQ(refusal("/added_tokens/0/content", std::string(4096, 'a')), "");
+}
+
+// Each step doubles the text.
+TEST(Tokenizer, StepsThatMakeATextEndless) {
+  const Json replace = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
+  const Json bytes = {{"type", "ByteLevel"},
+                      {"add_prefix_space", false},
+                      {"trim_offsets", true},
+                      {"use_regex", false}};
+  const auto with = [](const char* section, const char* list, const Json& step) {
+    Json json = small_tokenizer();
+    json[section] = {{"type", "Sequence"}, {list, std::vector<Json>(60, step)}};
+    return make(json);
+  };
+  EXPECT_THROW(with("normalizer", "normalizers", replace).encode("a"), InputError);
+  EXPECT_THROW(with("pre_tokenizer", "pretokenizers", bytes).encode("\u00e9"), InputError);
+}
+
 }  // namespace
 }  // namespace ropewalk

@@ -1,0 +1,14 @@
+#include "ropewalk/moments/moments_file.h"
+#include "tests/fuzz/target.h"
+
+void ropewalk::fuzz::read(const Input& input) {
+  const CaptureMoments moments = read_moments(input.path);
+  require(moments.counts.total_documents() == static_cast<int64_t>(moments.documents.size()),
+          "every document is recorded");
+  require(moments.counts.total_tokens() >= 0, "tokens can be counted");
+  for (const StreamSet* set : {&moments.queries, &moments.keys}) {
+    require(set->blocks.streams() == static_cast<int64_t>(set->places.size()),
+            "every stream has a place");
+    total_moments(set->blocks, moments.counts);
+  }
+}

@@ -1,0 +1,16 @@
+#include "ropewalk/text/tokenizer.h"
+
+#include "tests/fuzz/target.h"
+
+// A tokenizer.json, and behind a zero byte a text for it.
+void ropewalk::fuzz::read(const Input& input) {
+  const size_t end = input.bytes.find('\0');
+  const Tokenizer tokenizer = Tokenizer::from_json(input.bytes.substr(0, end), "tokenizer.json");
+  const auto encode = [&](std::string_view text) {
+    for (const int32_t id : tokenizer.encode_ids(text)) {
+      require(id >= 0 && id < tokenizer.vocabulary_size(), "ids lie within the vocabulary");
+    }
+  };
+  encode("Hello, w\u00f6rld 123!  \u0130aaaaaaaaaaaaaaaaaaaaaaaaaaaa\n\t\u4f60\u597d don't<s>");
+  if (end != std::string_view::npos) encode(input.bytes.substr(end + 1));
+}
