@@ -163,7 +163,10 @@ int main(int argc, char** argv) {
   words.assign(argv + 1, argv + std::max(argc, 1));
   wait_politely(argv);
   // An exception where none can be caught: in a thread of a library, while another one unwinds.
-  std::set_terminate([] { ::_exit(std::current_exception() ? report_failure() : kInternal); });
+  std::set_terminate([] {
+    ropewalk::undo_all();
+    ::_exit(std::current_exception() ? report_failure() : kInternal);
+  });
   try {
     ropewalk::install_interrupt_handlers();
     return run(argc, argv);
