@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -19,6 +20,8 @@ namespace {
 struct Undoings {
   std::mutex mutex;
   std::map<const Undo*, std::function<void()>> all;
+  // Tidying up takes memory, and may be what the lack of it calls for.
+  std::unique_ptr<char[]> reserve = std::make_unique<char[]>(size_t{1} << 20);
 };
 
 Undoings& undoings() {
@@ -52,7 +55,13 @@ bool first_to_end() { return !ending.exchange(true); }
 
 void undo_all() {
   const std::lock_guard lock(undoings().mutex);
-  for (const auto& [object, undo] : undoings().all) undo();
+  undoings().reserve.reset();
+  for (const auto& [object, undo] : undoings().all) {
+    try {
+      undo();
+    } catch (...) {  // the next one may fare better
+    }
+  }
 }
 
 void end_now(int exit_code, const std::string& line) {
