@@ -4,16 +4,19 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/processes.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/cli/verbs.h"
 
@@ -22,8 +25,24 @@ namespace {
 // Exit codes; docs/cli.md lists them.
 enum ExitCode { kOk = 0, kInternal = 1, kUsage = 2, kInput = 3, kSystem = 4, kSignal = 128 };
 
+// Of several processes most fail for the same reason at the same time. They wait for each other in
+// turn, the first not at all; the one that reports ends all others. False: somebody else did.
+bool may_report() {
+  constexpr int kMostTurns = 10;
+  for (int turn = 0; turn < 5 * std::min(ropewalk::processes::rank(), kMostTurns); ++turn) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (ropewalk::interrupted()) return false;
+  }
+  return true;
+}
+
 int fail(int code, std::string_view message) {
-  ropewalk::log::error("{}", message);
+  if (ropewalk::processes::count() == 1) {
+    ropewalk::log::error("{}", message);
+  } else if (code < kSignal && may_report()) {  // signals are the launcher's to report
+    ropewalk::log::error("process {} of {}: {}", ropewalk::processes::rank(),
+                         ropewalk::processes::count(), message);
+  }
   return code;
 }
 
@@ -84,13 +103,11 @@ int run(int argc, char** argv) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  wait_politely(argc, argv);
-  ropewalk::install_interrupt_handlers();
+int run_and_report(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    ropewalk::processes::finish();
+    return code;
   } catch (const ropewalk::UsageError& error) {
     return fail(kUsage, error.what());
   } catch (const ropewalk::InputError& error) {
@@ -111,4 +128,14 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     return fail(kInternal, first_line(error.what()));
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  wait_politely(argc, argv);
+  ropewalk::install_interrupt_handlers();
+  const int code = run_and_report(argc, argv);
+  if (code != kOk) ropewalk::processes::abort(code);
+  return code;
 }

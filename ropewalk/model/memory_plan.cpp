@@ -53,7 +53,7 @@ std::vector<std::span<const Document>> group_documents(std::span<const Document>
   int64_t used = 0;
   for (size_t i = 0; i < documents.size(); ++i) {
     const int64_t bytes = static_cast<int64_t>(documents[i].tokens.size()) * bytes_per_token;
-    const bool full = most > 0 && static_cast<int64_t>(i - begin) == most;
+    const bool full = most > 0 && static_cast<int64_t>(i) % most == 0;
     if (i > begin && (full || used + bytes > plan.hidden_budget)) {
       groups.push_back(documents.subspan(begin, i - begin));
       begin = i;

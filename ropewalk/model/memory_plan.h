@@ -32,8 +32,8 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget);
 
 MemoryNeeds memory_needs(const WeightReader& weights, int64_t last_layer, int64_t hidden_bytes);
 
-// Runs of consecutive documents whose hidden states fit the plan, at least one document each and at
-// most `most` where that is not 0.
+// Runs of consecutive documents whose hidden states fit the plan, at least one document each. Where
+// `most` is not 0 a run also ends after each `most` documents, whatever the plan.
 std::vector<std::span<const Document>> group_documents(std::span<const Document> documents,
                                                        int64_t bytes_per_token,
                                                        const MemoryPlan& plan, int64_t most = 0);

@@ -42,6 +42,9 @@ struct CaptureOptions {
   std::optional<std::filesystem::path> state;
 };
 
+// Several processes (base/processes.h) read a part each, and the first one writes what all have
+// read; everything below is collective then.
+
 // Runs the corpus through the model and writes `out`: moments.safetensors, capture.json and, where
 // asked for, vectors/. `out` appears only when everything is in it.
 void capture(const CaptureOptions& options);
@@ -54,5 +57,8 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
 // What capture.json must say for a finished capture to be the one these arguments ask for.
 Json capture_identity(const CaptureOptions& options, const OpenModel& model,
                       const DocumentSet& documents);
+
+// Removes what captures saved at this place, of however many processes.
+void remove_states(const std::filesystem::path& state);
 
 }  // namespace ropewalk
