@@ -136,6 +136,11 @@ int main(int argc, char** argv) {
   wait_politely(argc, argv);
   ropewalk::install_interrupt_handlers();
   const int code = run_and_report(argc, argv);
-  if (code != kOk) ropewalk::processes::abort(code);
+  if (code == kOk) return code;
+  // A signal mostly means that the launcher is ending all of them, and will say so.
+  constexpr auto kLaunchersTime = std::chrono::seconds(5);
+  const bool alone = ropewalk::processes::count() == 1;
+  if (!alone && ropewalk::interrupted()) std::this_thread::sleep_for(kLaunchersTime);
+  ropewalk::processes::abort(code);
   return code;
 }

@@ -3,8 +3,6 @@
 #include <charconv>
 #include <chrono>
 
-#include "ropewalk/analysis/analyze_capture.h"
-#include "ropewalk/analysis/summary.h"
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/hash.h"
@@ -16,10 +14,11 @@
 #include "ropewalk/base/version.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/forward.h"
-#include "ropewalk/moments/joint_moments.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/moments/moments_state.h"
 #include "ropewalk/moments/vectors_collector.h"
+#include "ropewalk/study/capture_state.h"
+#include "ropewalk/study/early_stop.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/shared_documents.h"
@@ -153,32 +152,6 @@ class Collectors : public Collector {
   std::vector<Collector*> collectors_;
 };
 
-// Whether the standard errors of the headline numbers, over all processes, still exceed the target.
-bool misses_target(const MomentsCollector& collector, const Json& info, double target) {
-  const BlockCounts counts = joint_counts(collector.layers().begin()->second.counts);
-  CheckpointAnalysis analysis;
-  for (const auto& [layer, moments] : collector.layers()) {
-    const MomentsCollector::Layer joint = collector.joint_layer(layer, counts);
-    if (!processes::first()) continue;
-    CheckpointAnalysis part =
-        analyze_capture(layer_moments(collector, layer, joint, info), 1, "this capture");
-    collector.release(moments);
-    if (analysis.heads.empty()) {
-      analysis = std::move(part);
-    } else {
-      std::move(part.heads.begin(), part.heads.end(), std::back_inserter(analysis.heads));
-    }
-  }
-  bool misses = false;
-  if (processes::first()) {
-    const HeadlineError error = headline_error(analysis);
-    log::info("standard error of mean r_q {:.4f}, of mean r_k {:.4f}", error.mean_r_q_se,
-              error.mean_r_k_se);
-    misses = !(std::max(error.mean_r_q_se, error.mean_r_k_se) <= target);  // unknown: a miss
-  }
-  return processes::share(int64_t{misses}) != 0;
-}
-
 // All processes must measure the same in the same way, whatever machine they are on.
 void require_agreement(const Json& info) {
   if (processes::count() == 1) return;
@@ -200,31 +173,14 @@ void refuse_vectors_of_many(const CaptureOptions& options) {
                    processes::count(), "mpirun or srun");
 }
 
-// Each of several processes has a state of its own.
-std::optional<fs::path> own_state(const CaptureOptions& options) {
-  if (!options.state || options.vectors) return std::nullopt;
-  if (processes::count() == 1) return options.state;
-  // With a target, processes read in rounds, and one that is ahead of the others would be lost.
-  if (options.target_se) return std::nullopt;
-  return options.state->string() + fmt::format("-{}-of-{}", processes::rank(), processes::count());
-}
-
-// When to save: as often as costs no more than a twentieth of the time.
-class SavePacing {
+class Stopwatch {
  public:
-  bool due() const { return Clock::now() - saved_ >= 20 * cost_; }
-  template <typename Save>
-  void time(Save save) {
-    const auto start = Clock::now();
-    save();
-    saved_ = Clock::now();
-    cost_ = saved_ - start;
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point saved_ = Clock::now();
-  Clock::duration cost_{0};
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
@@ -247,19 +203,6 @@ Json capture_identity(const CaptureOptions& options, const OpenModel& model,
   for (const char* key : {"ropewalk", "model", "hub", "skipped_short"}) identity.erase(key);
   identity["corpus"] = documents_digest(make_records(documents.documents));
   return identity;
-}
-
-void remove_states(const fs::path& state) {
-  std::error_code ignored;
-  fs::remove(state, ignored);
-  const std::string others = state.filename().string() + "-";  // and I-of-N
-  for (const auto& entry : fs::directory_iterator(state.parent_path(), ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(others) &&
-        name.find_first_not_of("0123456789-of", others.size()) == std::string::npos) {
-      fs::remove(entry.path(), ignored);
-    }
-  }
 }
 
 void capture(const CaptureOptions& options) {
@@ -334,10 +277,14 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
     progress.note(fmt::format("layer {}/{}", layer + 1, model.last_layer + 1));
     progress.advance(tokens);
   };
-  // In a round every process reads as many documents; then all ask together.
-  const int64_t round = (kTargetGroup + parts - 1) / parts;
-  if (options.target_se) forward.group_documents = round;
-  int64_t asked = before / round;
+  // With a target, documents are read in rounds, and then all processes ask together. A round has
+  // something for each of them.
+  const int64_t round = std::max(kTargetGroup * options.shard.count, parts);
+  if (options.target_se) forward.round = round;
+  const auto rounds_of = [&](int64_t done) {  // a round that has begun counts
+    return done == 0 ? 0 : mine.documents[static_cast<size_t>(done - 1)].index / round + 1;
+  };
+  int64_t asked = rounds_of(before);
   bool reached = false;
   const auto ask = [&] {
     moments.settle();
@@ -345,15 +292,16 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
     ++asked;
   };
   SavePacing pacing;
-  forward.go_on = [&](int64_t done) {
-    const bool last = before + done == to_read;
-    const bool between_rounds = (before + done) % round == 0 || last;
-    if (options.target_se && between_rounds) ask();
-    const bool whole = !options.target_se || between_rounds;
-    if (state && whole && !reached && !last && pacing.due()) {
+  forward.go_on = [&](int64_t group_end) {
+    const int64_t done = before + group_end;
+    const bool last = done == to_read;
+    const bool round_ends = last || rounds_of(done + 1) > rounds_of(done);
+    if (options.target_se && round_ends) ask();
+    const bool may_save = !last && !reached && (round_ends || !options.target_se);
+    if (state && may_save && pacing.due()) {
       pacing.time([&] {
         moments.settle();
-        save_state(*state, moments, identity, before + done);
+        save_state(*state, moments, identity, done);
       });
     }
     return !reached;
@@ -363,15 +311,18 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   }
   if (options.target_se) {
     // The last round may hold nothing for this process.
-    const auto all = static_cast<int64_t>(documents.documents.size());
-    while (!reached && asked * round * parts < all) ask();
+    const auto rounds = (documents.documents.back().index + round) / round;
+    while (!reached && asked < rounds) ask();
   }
   moments.settle();
   progress.finish();
   if (model.device.is_cuda()) {
     log::debug("GPU memory: {} bytes at most", peak_memory(model.device));
   }
+  const Stopwatch joining;
   moments.join_in_first();
+  log::debug("moments of {} processes, {} bytes each, joined in {:.4f} s", parts, bytes.all,
+             joining.seconds());
   if (!processes::first()) return;
 
   const int64_t read = moments.layers().begin()->second.counts.total_documents();
@@ -388,7 +339,9 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   info["tokens"] = tokens;
   info["corpus"] = documents_digest(records);
   if (writer) writer->finish();
+  const Stopwatch writing;
   write_moments(folder->path() / kMomentsName, moments, info, records);
+  log::debug("moments written in {:.4f} s", writing.seconds());
   write_file_atomically(folder->path() / kCaptureName, info.dump(2) + "\n");
   folder->commit();
   if (options.state) remove_states(*options.state);

@@ -58,7 +58,4 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
 Json capture_identity(const CaptureOptions& options, const OpenModel& model,
                       const DocumentSet& documents);
 
-// Removes what captures saved at this place, of however many processes.
-void remove_states(const std::filesystem::path& state);
-
 }  // namespace ropewalk

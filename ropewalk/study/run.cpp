@@ -19,6 +19,7 @@
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/analyze.h"
 #include "ropewalk/study/audit.h"
+#include "ropewalk/study/capture_state.h"
 #include "ropewalk/study/figures.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/locate.h"
