@@ -41,6 +41,11 @@ def seconds(part: dict, tokens: int, gpus: int) -> float:
     return part["start"] + part["load"] + documents + join + part["write"] + part["analyze"]
 
 
+def half_efficient(part: dict, tokens: int) -> int:
+    alone = seconds(part, tokens, 1)
+    return next(gpus for gpus in range(2, DOCUMENTS + 1) if alone / seconds(part, tokens, gpus) < gpus / 2)
+
+
 def tables() -> list[str]:
     gpu, processes = read("gpu"), read("processes")
     part = parts(gpu, processes)
@@ -64,6 +69,8 @@ def tables() -> list[str]:
             jobs = f"{gpus / JOB * 3600 / seconds(part, tokens, JOB):,.0f}" if gpus >= JOB else ""
             cells += [f"{time:,.0f}", f"{seconds(part, tokens, 1) / time:.1f}", f"{3600 / time:,.0f}", jobs]
         lines.append(f"| {gpus:,} | " + " | ".join(cells) + " |")
+    halves = [f"{half_efficient(part, tokens):,} with {tokens:,} tokens" for tokens in LENGTHS]
+    lines += ["", f"GPUs at which the speed-up falls to half their number: {', '.join(halves)}."]
     return lines
 
 
