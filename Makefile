@@ -46,7 +46,7 @@ bench: build
 	@cmake --preset release -DROPEWALK_BENCHMARKS=ON
 	@cmake --build build --target coverage forward
 	@.venv/bin/python tools/make_smollm2.py
-	@for script in cpu end_to_end moments_cost sampling_noise coverage report; do .venv/bin/python benchmarks/$$script.py || exit 1; done
+	@for script in cpu end_to_end moments_cost sampling_noise scaling_processes coverage report; do .venv/bin/python benchmarks/$$script.py || exit 1; done
 
 format: setup
 	@clang-format -i $(SOURCES)

@@ -11,6 +11,7 @@ packages=(
   libpcre2-dev                                         # regular expressions
   libssl-dev libb2-dev zlib1g-dev                      # SHA-256, Blake2b, gzip
   libcurl4-openssl-dev ca-certificates openssl         # downloads; certificates, and a tool to make those of a test
+  libopenmpi-dev openmpi-bin                           # many processes
   libgtest-dev libbenchmark-dev                        # tests, benchmarks
   chromium                                             # tests of the report
 )

@@ -9,13 +9,17 @@
 #include <system_error>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/processes.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
 fs::path temporary_name(const fs::path& target) {
-  return target.parent_path() / fmt::format(".{}.tmp-{}", target.filename().string(), ::getpid());
+  // Processes of one job may have the same number on different machines.
+  const std::string who = processes::first() ? "" : fmt::format("-{}", processes::rank());
+  return target.parent_path() /
+         fmt::format(".{}.tmp-{}{}", target.filename().string(), ::getpid(), who);
 }
 
 [[noreturn]] void fail(const fs::path& path, const char* action, int error) {

@@ -98,4 +98,6 @@ void throw_if_interrupted() {
   if (received != 0) throw Interrupted(received);
 }
 
+bool interrupted() { return received != 0; }
+
 }  // namespace ropewalk

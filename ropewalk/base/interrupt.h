@@ -16,4 +16,7 @@ void install_interrupt_handlers();
 // destructors run and no half-written result is left.
 void throw_if_interrupted();
 
+// The same as a question, for what must not throw.
+bool interrupted();
+
 }  // namespace ropewalk

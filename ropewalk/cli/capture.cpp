@@ -1,5 +1,6 @@
 #include "ropewalk/study/capture.h"
 
+#include "ropewalk/base/processes.h"
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
 #include "ropewalk/study/locate.h"
@@ -59,9 +60,14 @@ void add_capture(CLI::App& app) {
       ->check(whole_number(1));
   verb->callback([arguments] {
     CaptureOptions settled = arguments->capture;
+    // A shard is one process's, whatever started it.
+    if (arguments->shard.empty()) {
+      join_processes();
+    } else {
+      settled.shard = parse_shard(arguments->shard);
+    }
     settled.model = arguments->model.settle();
-    locate_model(settled.model, arguments->model.revision);
-    if (!arguments->shard.empty()) settled.shard = parse_shard(arguments->shard);
+    processes::first_before_others([&] { locate_model(settled.model, arguments->model.revision); });
     if (settled.label.empty()) {
       settled.label = default_label(settled.model);
     }

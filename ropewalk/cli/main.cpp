@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -15,12 +16,14 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/last_resort.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/processes.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/cli/verbs.h"
 
@@ -35,9 +38,25 @@ void take_the_last_word() {
   for (;;) ::pause();
 }
 
+// Of several processes most fail for the same reason at the same time. They wait for each other in
+// turn, the first not at all; the one that reports ends all others. False: somebody else did.
+bool may_report() {
+  constexpr int kMostTurns = 10;
+  for (int turn = 0; turn < 5 * std::min(ropewalk::processes::rank(), kMostTurns); ++turn) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (ropewalk::interrupted()) return false;
+  }
+  return true;
+}
+
 int fail(int code, std::string_view message) {
   take_the_last_word();
-  ropewalk::log::error("{}", message);
+  if (ropewalk::processes::count() == 1) {
+    ropewalk::log::error("{}", message);
+  } else if (code < kSignal && may_report()) {  // signals are the launcher's to report
+    ropewalk::log::error("process {} of {}: {}", ropewalk::processes::rank(),
+                         ropewalk::processes::count(), message);
+  }
   return code;
 }
 
@@ -185,7 +204,9 @@ int guarded(int argc, char** argv) {
   });
   try {
     ropewalk::install_interrupt_handlers();
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    ropewalk::processes::finish();
+    return code;
   } catch (...) {
     return report_failure();
   }
@@ -195,6 +216,12 @@ int guarded(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const int code = guarded(argc, argv);
+  if (code != kOk && ropewalk::processes::count() > 1) {
+    // A signal mostly means that the launcher is ending all of them, and will say so.
+    constexpr auto kLaunchersTime = std::chrono::seconds(5);
+    if (ropewalk::interrupted()) std::this_thread::sleep_for(kLaunchersTime);
+    ropewalk::processes::abort(code);
+  }
   // Nothing is left to do; libraries would take half a second to clear up after a GPU.
   std::fflush(nullptr);
   ::_exit(code);

@@ -1,10 +1,17 @@
 #include "ropewalk/cli/options.h"
 
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/processes.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/kernels/torch.h"
 #include "ropewalk/model/device.h"
@@ -76,7 +83,29 @@ ModelOptions ModelArguments::settle() const {
   return settled;
 }
 
+void join_processes() {
+  processes::start();
+  if (!processes::first()) log::set_level(std::max(log::level(), log::Level::error));
+}
+
+namespace {
+
+// A launcher that gives each process cores of its own has shared them out already.
+int cores_of_this_process() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
+  const int cores = CPU_COUNT(&allowed);
+  return cores < ::sysconf(_SC_NPROCESSORS_ONLN) ? cores
+                                                 : std::max(1, cores / processes::local_count());
+}
+
+}  // namespace
+
 void set_up_torch(int threads) {
+  if (threads == 0 && processes::local_count() > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) {
+    threads = cores_of_this_process();
+  }
   if (threads > 0) at::set_num_threads(threads);
   use_exact_float32();
 }

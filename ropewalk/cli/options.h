@@ -24,7 +24,11 @@ struct ModelArguments {
 // More than any machine has; OpenMP ends the program where it cannot start them.
 constexpr int kMostThreads = 1024;
 
-// Threads (0: all cores) and exact float32, before anything is computed.
+// For verbs that several processes share: joins them. All but the first one say only errors.
+void join_processes();
+
+// Threads (0: all cores, shared with the processes on this machine) and exact float32, before
+// anything is computed.
 void set_up_torch(int threads);
 
 // Checks of numbers that say in a few words what was found and expected, and let no NaN through.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ropewalk/base/processes.h"
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
 
@@ -28,8 +29,13 @@ void add_run_options(CLI::App& verb, Arguments& arguments) {
 void execute(const Arguments& arguments) {
   RunOptions run = arguments.run;
   std::erase(run.formats, "json");  // specifications are always written
+  join_processes();
   set_up_torch(arguments.threads);
-  fmt::print("{}", arguments.dry_run ? describe_run(run) : run_study(run));
+  if (!arguments.dry_run) {
+    fmt::print("{}", run_study(run));
+  } else if (processes::first()) {
+    fmt::print("{}", describe_run(run));
+  }
 }
 
 }  // namespace

@@ -1,13 +1,17 @@
 #include "ropewalk/model/device.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
+#include <algorithm>
 #include <fstream>
+#include <optional>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/processes.h"
 #include "ropewalk/kernels/passes.h"
 
 namespace ropewalk {
@@ -25,12 +29,28 @@ bool cpu_multiplies_bfloat16() {
 #endif
 }
 
+// Processes on one machine take its GPUs in turn. Kernels run on the current one, so it is set
+// here.
+at::Device use_gpu(std::optional<at::Device> asked) {
+  const c10::impl::VirtualGuardImpl gpus(at::kCUDA);
+  const int count = std::max<int>(1, gpus.deviceCount());
+  const at::Device device = asked.value_or(
+      at::Device(at::kCUDA, static_cast<at::DeviceIndex>(processes::local_rank() % count)));
+  if (device.index() >= count) {
+    throw SystemError("--device {}: this machine has {} GPUs, counted from 0", device.str(), count);
+  }
+  gpus.setDevice(device);
+  return device;
+}
+
+int gpu_count() { return c10::impl::VirtualGuardImpl(at::kCUDA).deviceCount(); }
+
 }  // namespace
 
 at::Device parse_device(const std::string& name) {
   if (name == "cpu") return at::Device(at::kCPU);
   const bool gpu = cuda::available() && at::hasCUDA();
-  if (name == "auto") return gpu ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+  if (name == "auto") return gpu ? use_gpu(std::nullopt) : at::Device(at::kCPU);
   if (name == "cuda" || name.starts_with("cuda:")) {
     if (!gpu) {
       throw SystemError(
@@ -38,8 +58,9 @@ at::Device parse_device(const std::string& name) {
           "cpu",
           name);
     }
+    if (name == "cuda") return use_gpu(std::nullopt);
     try {
-      return name == "cuda" ? at::Device(at::kCUDA, 0) : at::Device(name);
+      return use_gpu(at::Device(name));
     } catch (const c10::Error&) {
       // falls through to the message below
     }
@@ -63,13 +84,16 @@ std::string dtype_name(at::ScalarType dtype) {
 int64_t default_memory(const at::Device& device) {
   if (device.is_cuda()) {
     const auto [free, total] = c10::getDeviceAllocator(at::kCUDA)->getMemoryInfo(device.index());
-    return static_cast<int64_t>(static_cast<double>(free) * 0.8);
+    const int sharing = (processes::local_count() + gpu_count() - 1) / gpu_count();
+    return static_cast<int64_t>(static_cast<double>(free) * 0.8) / sharing;
   }
   std::ifstream file("/proc/meminfo");
   std::string word;
   int64_t kib = 0;
   while (file >> word) {
-    if (word == "MemAvailable:" && file >> kib) return kib * 1024 / 5 * 4;
+    if (word == "MemAvailable:" && file >> kib) {
+      return kib * 1024 / 5 * 4 / processes::local_count();
+    }
   }
   return int64_t{8} << 30;
 }

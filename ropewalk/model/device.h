@@ -6,7 +6,8 @@
 
 namespace ropewalk {
 
-// "auto", "cpu" or "cuda" (or "cuda:N"). auto: the GPU where there is one. Throws UsageError on
+// "auto", "cpu" or "cuda" (or "cuda:N"). auto: the GPU where there is one. Of several, processes on
+// one machine take theirs in turn. Makes a GPU this thread's current one. Throws UsageError on
 // another word, SystemError when CUDA is asked for and absent.
 at::Device parse_device(const std::string& name);
 
@@ -16,7 +17,8 @@ at::ScalarType parse_dtype(const std::string& name, const at::Device& device);
 
 std::string dtype_name(at::ScalarType dtype);
 
-// Four fifths of what is free on the device now: the default of --memory.
+// Four fifths of what is free on the device now, shared with the processes that use it too: the
+// default of --memory.
 int64_t default_memory(const at::Device& device);
 
 // Switches off TF32 and reduced-precision sums, so that float32 means float32 on every device.

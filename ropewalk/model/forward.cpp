@@ -53,9 +53,8 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
   // Weights that stay need no large groups, and small ones hold less and can be saved more often. A
   // GPU is so much faster than a disk that a group has to be large to compute while it reads.
   const int64_t kept_group = weights.device().is_cuda() ? 64 : 8;
-  const int64_t most =
-      options.group_documents == 0 && plan.keep_weights ? kept_group : options.group_documents;
-  const auto groups = group_documents(documents, bytes_per_token, plan, most);
+  const GroupLimits limits{plan.hidden_budget, plan.keep_weights ? kept_group : 0, options.round};
+  const auto groups = group_documents(documents, bytes_per_token, limits);
   // Read once, weights need not stay. (Of a CPU's memory, what is given back is cleared again.)
   if (groups.size() == 1 && weights.device().is_cuda()) plan.keep_weights = false;
   log::debug("{} documents in {} groups, weights {}", documents.size(), groups.size(),

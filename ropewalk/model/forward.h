@@ -39,9 +39,9 @@ class Collector {
 
 struct ForwardOptions {
   CapturePoint point = CapturePoint::post_rope;
-  int64_t memory = 0;           // bytes for weights, hidden states and what is reserved
-  int64_t reserved = 0;         // bytes of the budget that the collector takes
-  int64_t group_documents = 0;  // at most this many a group; 0: as suits the plan
+  int64_t memory = 0;    // bytes for weights, hidden states and what is reserved
+  int64_t reserved = 0;  // bytes of the budget that the collector takes
+  int64_t round = 0;     // a group ends where a document's index reaches a multiple of this
   std::function<void(int64_t layer, int64_t tokens)> progress;  // tokens done in a layer
   std::function<bool(int64_t documents)> go_on;  // asked after each group; false stops
 };

@@ -32,10 +32,15 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget);
 
 MemoryNeeds memory_needs(const WeightReader& weights, int64_t last_layer, int64_t hidden_bytes);
 
-// Runs of consecutive documents whose hidden states fit the plan, at least one document each and at
-// most `most` where that is not 0.
+struct GroupLimits {
+  int64_t hidden_budget = 0;  // bytes for hidden states of a group
+  int64_t most = 0;           // documents; 0: as many as fit
+  int64_t round = 0;          // a group ends where an index reaches a multiple of this; 0: nowhere
+};
+
+// Runs of consecutive documents within the limits, at least one document each.
 std::vector<std::span<const Document>> group_documents(std::span<const Document> documents,
                                                        int64_t bytes_per_token,
-                                                       const MemoryPlan& plan, int64_t most = 0);
+                                                       const GroupLimits& limits);
 
 }  // namespace ropewalk

@@ -1,7 +1,10 @@
 #include "ropewalk/moments/merge.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ropewalk/base/error.h"
 
@@ -129,6 +132,44 @@ CaptureMoments merge_moments(std::vector<NamedMoments> inputs) {
   merged.info["corpus"] = documents_digest(merged.documents);
   merged.info.erase("shard");
   return merged;
+}
+
+std::string describe_missing(const std::vector<NamedMoments>& inputs) {
+  constexpr size_t kShown = 5;
+  std::set<int64_t> present;
+  std::set<int64_t> shard_counts;
+  for (const NamedMoments& input : inputs) {
+    for (const DocumentRecord& document : input.moments.documents) present.insert(document.index);
+    const Json shard = input.moments.info.value("shard", Json());
+    const bool known = shard.is_array() && shard.size() == 2 && shard[1].is_number_integer();
+    shard_counts.insert(known ? shard[1].get<int64_t>() : 0);
+  }
+  if (present.empty()) return {};
+  std::vector<std::string> missing;
+  const auto say = [&](const std::string& what) {
+    std::string text = fmt::format(
+        "{}",
+        fmt::join(missing.begin(),
+                  missing.begin() + static_cast<std::ptrdiff_t>(std::min(missing.size(), kShown)),
+                  ", "));
+    if (missing.size() > kShown) text += fmt::format(" and {} more", missing.size() - kShown);
+    return fmt::format("{} {}", what, text);
+  };
+  if (shard_counts.size() == 1 && *shard_counts.begin() > 1) {
+    const int64_t count = *shard_counts.begin();
+    std::set<int64_t> shards;
+    for (const int64_t index : present) shards.insert(index % count);
+    for (int64_t i = 0; i < count; ++i) {
+      if (!shards.contains(i)) missing.push_back(fmt::format("{}/{}", i, count));
+    }
+    if (!missing.empty()) return say(missing.size() == 1 ? "shard" : "shards");
+  }
+  int64_t expected = 0;
+  for (const int64_t index : present) {
+    for (; expected < index; ++expected) missing.push_back(std::to_string(expected));
+    ++expected;
+  }
+  return missing.empty() ? std::string() : say(missing.size() == 1 ? "document" : "documents");
 }
 
 }  // namespace ropewalk

@@ -18,4 +18,8 @@ struct NamedMoments {
 // matter.
 CaptureMoments merge_moments(std::vector<NamedMoments> inputs);
 
+// What the inputs together visibly lack of the documents they were dealt from, in words: shards, or
+// documents between others. Empty where there is nothing.
+std::string describe_missing(const std::vector<NamedMoments>& inputs);
+
 }  // namespace ropewalk

@@ -10,8 +10,10 @@
 #include <tuple>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/processes.h"
 #include "ropewalk/kernels/gpu.h"
 #include "ropewalk/kernels/scatter.h"
+#include "ropewalk/moments/joint_moments.h"
 
 namespace ropewalk {
 
@@ -196,6 +198,38 @@ void MomentsCollector::settle(int64_t number, const GpuLayer& gpu) {
         document);
   }
   numbers(layers_.at(number)).copy_(gpu.numbers);
+}
+
+MomentsCollector::Layer MomentsCollector::joint_layer(int64_t number,
+                                                      const BlockCounts& all) const {
+  const Layer& mine = layers_.at(number);
+  if (processes::count() == 1) return mine;
+  Layer joint;
+  std::tie(joint.queries, joint.keys) =
+      split_numbers(numbers(mine).clone(), streams_.at(number), blocks_, mine.queries.d());
+  release(mine);
+  ropewalk::join_in_first(joint.queries, mine.counts, all);
+  ropewalk::join_in_first(joint.keys, mine.counts, all);
+  joint.counts = all;
+  return joint;
+}
+
+void MomentsCollector::join_in_first() {
+  if (processes::count() == 1) return;
+  const BlockCounts all = joint_counts(layers_.begin()->second.counts);
+  for (auto& [number, mine] : layers_) {
+    const Layer joint = joint_layer(number, all);
+    if (!processes::first()) continue;
+    const auto copy = [](const StreamMoments& to, const StreamMoments& from) {
+      to.mean.copy_(from.mean);
+      to.position.copy_(from.position);
+      to.products.copy_(from.products);
+    };
+    copy(mine.queries, joint.queries);
+    copy(mine.keys, joint.keys);
+    mine.counts = all;
+    release(mine);
+  }
 }
 
 std::string_view MomentsCollector::bytes(const Layer& layer) const {

@@ -64,6 +64,11 @@ class MomentsCollector : public Collector {
   const std::map<int64_t, Layer>& layers() const { return layers_; }
   const std::map<int64_t, LayerStreams>& streams() const { return streams_; }
   int64_t blocks() const { return blocks_; }
+  // The layer as all processes together have it, in the first one; in the others its numbers mean
+  // nothing. Counts are joint_counts(). Alone: the layer itself. Collective.
+  Layer joint_layer(int64_t number, const BlockCounts& all) const;
+  // Makes that of every layer the first process's own. Collective.
+  void join_in_first();
   // All of a layer's numbers, float64; and back, with the counts that go with them.
   std::string_view bytes(const Layer& layer) const;
   void restore(int64_t layer, std::string_view bytes, const BlockCounts& counts);

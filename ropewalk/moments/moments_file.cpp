@@ -267,8 +267,8 @@ MomentsView total_moments(const StreamMoments& blocks, const BlockCounts& counts
   return {total.mean.contiguous(), total.position.contiguous(), total.products.contiguous()};
 }
 
-CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer, Json info) {
-  const MomentsCollector::Layer& gathered = collector.layers().at(layer);
+CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
+                             const MomentsCollector::Layer& gathered, Json info) {
   const LayerStreams& streams = collector.streams().at(layer);
   CaptureMoments moments;
   moments.info = std::move(info);

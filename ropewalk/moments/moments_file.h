@@ -55,8 +55,10 @@ struct CaptureMoments {
 inline constexpr int kMomentsFormat = 1;
 inline constexpr const char* kMomentsName = "moments.safetensors";
 
-// One layer of what a collector gathered so far, without documents; blocks are views of it.
-CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer, Json info);
+// One layer of what a collector gathered (`gathered`: of all processes together), without
+// documents; blocks are views of it.
+CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
+                             const MomentsCollector::Layer& gathered, Json info);
 
 // The moments of all blocks of each stream.
 MomentsView total_moments(const StreamMoments& blocks, const BlockCounts& counts);

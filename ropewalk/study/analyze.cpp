@@ -97,7 +97,12 @@ void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) 
     throw_if_interrupted();
     inputs.push_back({capture.string(), read_moments(moments_path(capture))});
   }
+  const std::string missing = describe_missing(inputs);
   const CaptureMoments merged = merge_moments(std::move(inputs));
+  if (!missing.empty()) {
+    log::warning("the captures hold nothing of {}: {} is a part of the corpus", missing,
+                 out.string());
+  }
   AtomicFolder folder(out);
   write_moments(folder.path() / kMomentsName, merged);
   write_file_atomically(folder.path() / kCaptureName, merged.info.dump(2) + "\n");

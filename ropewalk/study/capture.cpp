@@ -3,14 +3,13 @@
 #include <charconv>
 #include <chrono>
 
-#include "ropewalk/analysis/analyze_capture.h"
-#include "ropewalk/analysis/summary.h"
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/hash.h"
 #include "ropewalk/base/json.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/base/processes.h"
 #include "ropewalk/base/progress.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/model/device.h"
@@ -18,8 +17,11 @@
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/moments/moments_state.h"
 #include "ropewalk/moments/vectors_collector.h"
+#include "ropewalk/study/capture_state.h"
+#include "ropewalk/study/early_stop.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/locate.h"
+#include "ropewalk/study/shared_documents.h"
 #include "ropewalk/text/tokenizer.h"
 #include "ropewalk/text/utf8.h"
 
@@ -60,14 +62,11 @@ DocumentSet read_documents(const CaptureOptions& options, const OpenModel& model
   wanted.vocabulary_size = static_cast<int32_t>(model.text.config.embedding_rows);
   DocumentSet set = select_documents(*corpus, tokenizer ? &*tokenizer : nullptr, wanted);
   if (options.shard.count > 1) {
-    std::erase_if(set.documents, [&](const Document& document) {
-      return document.index % options.shard.count != options.shard.index;
-    });
+    set = part_of_documents(set, options.shard.index, options.shard.count);
     if (set.documents.empty()) {
       throw InputError("{}: no document is left for shard {}/{}", options.corpus.string(),
                        options.shard.index, options.shard.count);
     }
-    set.total_tokens = count_tokens(set.documents);
   }
   log::info("{} documents, {} tokens; {} shorter ones skipped", set.documents.size(),
             set.total_tokens, set.skipped_short);
@@ -153,42 +152,35 @@ class Collectors : public Collector {
   std::vector<Collector*> collectors_;
 };
 
-// Whether the standard errors of the headline numbers still exceed the target.
-bool misses_target(const MomentsCollector& collector, const Json& info, double target) {
-  CheckpointAnalysis analysis;
-  for (const auto& [layer, moments] : collector.layers()) {
-    CheckpointAnalysis part =
-        analyze_capture(layer_moments(collector, layer, info), 1, "this capture");
-    collector.release(moments);
-    if (analysis.heads.empty()) {
-      analysis = std::move(part);
-    } else {
-      std::move(part.heads.begin(), part.heads.end(), std::back_inserter(analysis.heads));
-    }
+// All processes must measure the same in the same way, whatever machine they are on.
+void require_agreement(const Json& info) {
+  if (processes::count() == 1) return;
+  const Json first = parse_json(processes::share(info.dump()), "the first process's settings");
+  for (const auto& [key, value] : first.items()) {
+    const Json mine = info.value(key, Json());
+    if (mine == value) continue;
+    constexpr size_t kShown = 60;
+    throw InputError(
+        "'{}' is {} here and {} in process 0; name --device and --dtype, and let every process "
+        "see the same files",
+        key, mine.dump().substr(0, kShown), value.dump().substr(0, kShown));
   }
-  const HeadlineError error = headline_error(analysis);
-  const double worst = std::max(error.mean_r_q_se, error.mean_r_k_se);
-  log::info("standard error of mean r_q {:.4f}, of mean r_k {:.4f}", error.mean_r_q_se,
-            error.mean_r_k_se);
-  return !(worst <= target);  // unknown counts as a miss
 }
 
-// When to save: as often as costs no more than a twentieth of the time.
-class SavePacing {
+void refuse_vectors_of_many(const CaptureOptions& options) {
+  if (!options.vectors || processes::count() == 1) return;
+  throw UsageError("vectors are written by one process, and these are {}; start one, without {}",
+                   processes::count(), "mpirun or srun");
+}
+
+class Stopwatch {
  public:
-  bool due() const { return Clock::now() - saved_ >= 20 * cost_; }
-  template <typename Save>
-  void time(Save save) {
-    const auto start = Clock::now();
-    save();
-    saved_ = Clock::now();
-    cost_ = saved_ - start;
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point saved_ = Clock::now();
-  Clock::duration cost_{0};
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
@@ -218,41 +210,62 @@ void capture(const CaptureOptions& options) {
     throw UsageError("the label '{}' is not UTF-8; give another with --label",
                      printable(options.label));
   }
-  refuse_used_folder(options.out);
-  const OpenModel model = open_model(options.model);
-  make_sampler(options, model);  // refuses wrong options before the corpus is read
-  capture_documents(options, model, read_documents(options, model));
+  refuse_vectors_of_many(options);
+  OpenModel model;
+  DocumentSet documents;
+  processes::first_before_others([&] {
+    if (processes::first()) refuse_used_folder(options.out);
+    model = open_model(options.model);
+    make_sampler(options, model);  // refuses wrong options before the corpus is read
+    if (processes::first()) documents = read_documents(options, model);
+  });
+  share_documents(documents);
+  capture_documents(options, model, documents);
 }
 
 void capture_documents(const CaptureOptions& options, const OpenModel& model,
                        const DocumentSet& documents) {
   // With a target, how many documents are read before asking again; as many as give a usable error.
   constexpr int64_t kTargetGroup = 8;
+  refuse_vectors_of_many(options);
+  const int64_t parts = processes::count();
   const ModelConfig& config = model.text.config;
   const WeightReader weights = model.weights();
   const TokenSampler sampler = make_sampler(options, model);
   Json info = describe_capture(options, model, documents);
 
-  AtomicFolder folder(options.out);
-  Collectors collectors;
   const MomentsBytes bytes = moments_bytes(config, model.heads, options.blocks);
   const int64_t held = bytes.held(model.memory);
+  const bool spooled = held < bytes.all;
+  std::optional<AtomicFolder> folder;
+  if (processes::first() || spooled) folder.emplace(options.out);
+  require_agreement(info);  // and the first process's folder is there
+  Collectors collectors;
   MomentsCollector moments(config, model.heads, options.blocks,
-                           held < bytes.all ? std::optional(folder.path()) : std::nullopt);
+                           spooled ? std::optional(folder->path()) : std::nullopt);
   collectors.add(moments);
   std::optional<VectorsWriter> writer;
   std::optional<VectorsCollector> vectors;
   if (options.vectors) {
-    writer.emplace(folder.path(), config.d_head, kVectorsBuffer);
+    writer.emplace(folder->path(), config.d_head, kVectorsBuffer);
     vectors.emplace(config, model.heads, model.context, sampler, *writer);
     collectors.add(*vectors);
   }
 
-  const auto state = options.vectors ? std::nullopt : options.state;
-  const Json identity = state ? capture_identity(options, model, documents) : Json();
+  // This process's part.
+  CaptureOptions part_options = options;
+  DocumentSet part;
+  if (parts > 1) {
+    part_options.shard = {processes::rank(), parts};
+    part = part_of_documents(documents, processes::rank(), parts);
+  }
+  const DocumentSet& mine = parts > 1 ? part : documents;
+  const auto to_read = static_cast<int64_t>(mine.documents.size());
+  const std::optional<fs::path> state = own_state(options);
+  const Json identity = state ? capture_identity(part_options, model, mine) : Json();
   const int64_t before = state ? restore_state(*state, moments, identity) : 0;
   const std::span<const Document> unread =
-      std::span(documents.documents).subspan(static_cast<size_t>(before));
+      std::span(mine.documents).subspan(static_cast<size_t>(before));
   if (before > 0) log::info("{}: going on after {} documents", options.label, before);
 
   Progress progress(options.title, "token-layers", count_tokens(unread) * (model.last_layer + 1));
@@ -264,26 +277,44 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
     progress.note(fmt::format("layer {}/{}", layer + 1, model.last_layer + 1));
     progress.advance(tokens);
   };
-  if (options.target_se) forward.group_documents = kTargetGroup;
+  // With a target, documents are read in rounds, and then all processes ask together. A round has
+  // something for each of them.
+  const int64_t round = std::max(kTargetGroup * options.shard.count, parts);
+  if (options.target_se) forward.round = round;
+  const auto rounds_of = [&](int64_t done) {  // a round that has begun counts
+    return done == 0 ? 0 : mine.documents[static_cast<size_t>(done - 1)].index / round + 1;
+  };
+  int64_t asked = rounds_of(before);
   bool reached = false;
+  const auto ask = [&] {
+    moments.settle();
+    reached = !misses_target(moments, info, *options.target_se);
+    ++asked;
+  };
   SavePacing pacing;
-  forward.go_on = [&](int64_t done) {
-    if (options.target_se) {
-      moments.settle();
-      reached = !misses_target(moments, info, *options.target_se);
-    }
-    const bool last = before + done == static_cast<int64_t>(documents.documents.size());
-    if (state && !reached && !last && pacing.due()) {
+  forward.go_on = [&](int64_t group_end) {
+    const int64_t done = before + group_end;
+    const bool last = done == to_read;
+    const bool round_ends = last || rounds_of(done + 1) > rounds_of(done);
+    if (options.target_se && round_ends) ask();
+    const bool may_save = !last && !reached && (round_ends || !options.target_se);
+    if (state && may_save && pacing.due()) {
       pacing.time([&] {
         moments.settle();
-        save_state(*state, moments, identity, before + done);
+        save_state(*state, moments, identity, done);
       });
     }
     return !reached;
   };
-  int64_t read = before;
   try {
-    read += run_forward(config, weights, model.last_layer, unread, collectors, forward);
+    if (!unread.empty()) {
+      run_forward(config, weights, model.last_layer, unread, collectors, forward);
+    }
+    if (options.target_se) {
+      // The last round may hold nothing for this process.
+      const auto rounds = (documents.documents.back().index + round) / round;
+      while (!reached && asked < rounds) ask();
+    }
     moments.settle();
   } catch (const InputError& error) {
     throw InputError("'{}': {}", options.label, error.what());
@@ -292,6 +323,13 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   if (model.device.is_cuda()) {
     log::debug("GPU memory: {} bytes at most", peak_memory(model.device));
   }
+  const Stopwatch joining;
+  moments.join_in_first();
+  log::debug("moments of {} processes, {} bytes each, joined in {:.4f} s", parts, bytes.all,
+             joining.seconds());
+  if (!processes::first()) return;
+
+  const int64_t read = moments.layers().begin()->second.counts.total_documents();
   if (options.target_se) {
     const std::string verdict = reached ? "reached after" : "not reached with";
     log::info("target standard error {} {} {} documents", *options.target_se, verdict, read);
@@ -305,11 +343,12 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   info["tokens"] = tokens;
   info["corpus"] = documents_digest(records);
   if (writer) writer->finish();
-  write_moments(folder.path() / kMomentsName, moments, info, records);
-  write_file_atomically(folder.path() / kCaptureName, info.dump(2) + "\n");
-  folder.commit();
-  std::error_code ignored;
-  if (state) fs::remove(*state, ignored);
+  const Stopwatch writing;
+  write_moments(folder->path() / kMomentsName, moments, info, records);
+  log::debug("moments written in {:.4f} s", writing.seconds());
+  write_file_atomically(folder->path() / kCaptureName, info.dump(2) + "\n");
+  folder->commit();
+  if (options.state) remove_states(*options.state);
   log::info("{} heads, {} documents, {} tokens in {}", model.heads.size(), read, tokens,
             options.out.string());
 }

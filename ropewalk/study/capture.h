@@ -42,6 +42,9 @@ struct CaptureOptions {
   std::optional<std::filesystem::path> state;
 };
 
+// Several processes (base/processes.h) read a part each, and the first one writes what all have
+// read; everything below is collective then.
+
 // Runs the corpus through the model and writes `out`: moments.safetensors, capture.json and, where
 // asked for, vectors/. `out` appears only when everything is in it.
 void capture(const CaptureOptions& options);

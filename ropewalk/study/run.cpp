@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <set>
 #include <span>
 
@@ -13,12 +14,14 @@
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/processes.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/analyze.h"
 #include "ropewalk/study/audit.h"
+#include "ropewalk/study/capture_state.h"
 #include "ropewalk/study/figures.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/locate.h"
@@ -26,6 +29,7 @@
 #include "ropewalk/study/prefetch.h"
 #include "ropewalk/study/report.h"
 #include "ropewalk/study/revisions.h"
+#include "ropewalk/study/shared_documents.h"
 #include "ropewalk/study/yaml_map.h"
 
 namespace ropewalk {
@@ -80,9 +84,9 @@ class Study {
       : options_(options),
         experiment_(read_and_expand(options.experiment)),
         out_(options.out.value_or(fs::path("out") / options.experiment.stem())),
-        audit_(try_audit(experiment_)),
+        audit_(processes::first() ? try_audit(experiment_) : Audit()),
         plan_(plan_study(experiment_, out_)),
-        documents_(study_documents(experiment_, plan_)) {
+        documents_(processes::first() ? study_documents(experiment_, plan_) : DocumentSet()) {
     check_only();
     check_audit();
     log::info("{}: {} checkpoints, {} documents of up to {} tokens; {} shorter ones skipped",
@@ -90,6 +94,7 @@ class Study {
               plan_.longest_context, documents_.skipped_short);
   }
 
+  // Collective; of several processes the first one returns the text.
   std::string run();
   std::string describe();
 
@@ -106,6 +111,10 @@ class Study {
   void settle_documents();
   // Measures what is wanted and not finished; fills present_.
   void measure_all();
+  // Whether a former run settled that already, by this checkpoint.
+  bool settled_before(const PlannedCheckpoint& decisive);
+  // Which checkpoints are to be measured, of those that are there `infos` get their description.
+  std::vector<const PlannedCheckpoint*> find_work(std::vector<Json>& infos) const;
   // `next`: the checkpoint to be measured after this one, or null.
   void measure(const PlannedCheckpoint& planned, const PlannedCheckpoint* next);
   void evict(const PlannedCheckpoint& planned, std::span<const PlannedCheckpoint* const> later);
@@ -210,40 +219,51 @@ void Study::remove_leftovers() const {
   }
 }
 
+bool Study::settled_before(const PlannedCheckpoint& decisive) {
+  const Json info = read_if_there(decisive.capture.out / kCaptureName);
+  const Json target = info.is_object() ? info.value("target_se", Json()) : Json();
+  if (!target.is_object() || target.value("value", 0.0) != *experiment_.target_se) return false;
+  settled_ = info.value("documents", int64_t{-1});
+  Json ignored;
+  if (finished(decisive, &ignored)) return true;
+  settled_ = -1;
+  return false;
+}
+
 // With a target, the first trained checkpoint decides how many documents all of them read.
 void Study::settle_documents() {
   if (!experiment_.target_se) return;
   settled_ = -1;
-  const auto first =
+  const auto decisive =
       std::find_if(plan_.checkpoints.begin(), plan_.checkpoints.end(),
                    [](const PlannedCheckpoint& planned) { return !planned.capture.model.random; });
-  if (first == plan_.checkpoints.end()) return;
-  const Json info = read_if_there(first->capture.out / kCaptureName);
-  const Json target = info.is_object() ? info.value("target_se", Json()) : Json();
-  if (target.is_object() && target.value("value", 0.0) == *experiment_.target_se) {
-    settled_ = info.value("documents", int64_t{-1});
-    Json ignored;
-    if (finished(*first, &ignored)) return;
-    settled_ = -1;
+  if (decisive == plan_.checkpoints.end()) return;
+  const bool settled = processes::first() && settled_before(*decisive);
+  if (processes::share(int64_t{settled}) == 0) {
+    PlannedCheckpoint planned = *decisive;
+    planned.capture.target_se = experiment_.target_se;
+    measure(planned, nullptr);
+    if (processes::first()) {
+      const Json measured = read_if_there(decisive->capture.out / kCaptureName);
+      settled_ = measured.value("documents", int64_t{-1});
+    }
   }
-  PlannedCheckpoint planned = *first;
-  planned.capture.target_se = experiment_.target_se;
-  measure(planned, nullptr);
-  const Json measured = read_if_there(first->capture.out / kCaptureName);
-  settled_ = measured.value("documents", int64_t{-1});
+  settled_ = processes::share(settled_);
 }
 
 void Study::measure(const PlannedCheckpoint& planned, const PlannedCheckpoint* next) {
   const CaptureOptions& capture = planned.capture;
   std::error_code error;
-  fs::remove_all(capture.out, error);  // of other settings
+  if (processes::first()) fs::remove_all(capture.out, error);  // of other settings
   if (error) throw SystemError("{}: cannot remove: {}", capture.out.string(), error.message());
   if (capture.model.hub) {
-    fetch_weights(shared_hub(), *capture.model.hub, {capture.label + ": download", true, {}});
+    processes::first_before_others([&] {
+      fetch_weights(shared_hub(), *capture.model.hub, {capture.label + ": download", true, {}});
+    });
   }
   const OpenModel model = open_model(capture.model);
   std::optional<Prefetch> prefetch;
-  if (next != nullptr && next->capture.model.hub) {
+  if (next != nullptr && next->capture.model.hub && processes::first()) {
     prefetch.emplace(shared_hub(), *next->capture.model.hub);
   }
   try {
@@ -261,7 +281,8 @@ void Study::measure(const PlannedCheckpoint& planned, const PlannedCheckpoint* n
 void Study::evict(const PlannedCheckpoint& planned,
                   std::span<const PlannedCheckpoint* const> later) {
   const auto& hub = planned.capture.model.hub;
-  if (!options_.evict || !hub) return;
+  // One process a machine, as each may have a cache of its own.
+  if (!options_.evict || !hub || processes::local_rank() > 0) return;
   const bool needed = std::any_of(later.begin(), later.end(), [&](const PlannedCheckpoint* other) {
     return other->capture.model.hub && other->capture.model.hub->name() == hub->name();
   });
@@ -409,17 +430,26 @@ void Study::write_manifest(const Json& tables, const Json& figures) {
   write_file_atomically(out_ / kManifest, manifest_.dump(2) + "\n");
 }
 
+std::vector<const PlannedCheckpoint*> Study::find_work(std::vector<Json>& infos) const {
+  std::vector<const PlannedCheckpoint*> to_do;
+  for (const PlannedCheckpoint& planned : plan_.checkpoints) {
+    bool measure = false;
+    if (processes::first()) {
+      Json& info = infos[static_cast<size_t>(planned.order)];
+      const bool done = finished(planned, &info);
+      if (!done) info = Json();
+      measure = !done && wanted(planned);
+    }
+    if (processes::share(int64_t{measure}) != 0) to_do.push_back(&planned);
+  }
+  return to_do;
+}
+
 void Study::measure_all() {
   present_.clear();
   settle_documents();
   std::vector<Json> infos(plan_.checkpoints.size());  // of those that are finished
-  std::vector<const PlannedCheckpoint*> to_do;
-  for (const PlannedCheckpoint& planned : plan_.checkpoints) {
-    Json& info = infos[static_cast<size_t>(planned.order)];
-    if (finished(planned, &info)) continue;
-    info = Json();
-    if (wanted(planned)) to_do.push_back(&planned);
-  }
+  const std::vector<const PlannedCheckpoint*> to_do = find_work(infos);
   std::span<const PlannedCheckpoint* const> later(to_do);
   for (const PlannedCheckpoint& planned : plan_.checkpoints) {
     throw_if_interrupted();
@@ -427,14 +457,13 @@ void Study::measure_all() {
     if (!later.empty() && later.front() == &planned) {
       later = later.subspan(1);
       measure(planned, later.empty() ? nullptr : later.front());
-      info = read_json_file(planned.capture.out / kCaptureName);
+      if (processes::first()) info = read_json_file(planned.capture.out / kCaptureName);
     } else if (!info.is_null()) {
       if (wanted(planned)) {
         log::info("{} of {}, {}: measured already", planned.order + 1, plan_.checkpoints.size(),
                   planned.capture.label);
       }
-      std::error_code ignored;
-      fs::remove(*planned.capture.state, ignored);
+      remove_states(*planned.capture.state);
     } else {
       continue;
     }
@@ -444,12 +473,19 @@ void Study::measure_all() {
 }
 
 std::string Study::run() {
-  const FolderLock lock(out_);
-  remove_leftovers();
-  manifest_ = read_if_there(out_ / kManifest);
-  do {
+  std::optional<FolderLock> lock;
+  if (processes::first()) {
+    lock.emplace(out_);
+    remove_leftovers();
+    manifest_ = read_if_there(out_ / kManifest);
+  }
+  share_documents(documents_);
+  bool written = false;
+  while (!written) {
     measure_all();
-  } while (!write_all_tables());
+    written = processes::share(int64_t{processes::first() && write_all_tables()}) != 0;
+  }
+  if (!processes::first()) return {};
   draw();
   report();
   return result_text();
@@ -554,7 +590,11 @@ std::string Study::describe() {
 
 }  // namespace
 
-std::string run_study(const RunOptions& options) { return Study(options).run(); }
+std::string run_study(const RunOptions& options) {
+  std::optional<Study> study;
+  processes::first_before_others([&] { study.emplace(options); });
+  return study->run();
+}
 
 std::string describe_run(const RunOptions& options) { return Study(options).describe(); }
 

@@ -69,6 +69,20 @@ def test_two_halves_are_the_whole(study):
     assert (merged / "moments.safetensors").read_bytes() == (other / "moments.safetensors").read_bytes()
 
 
+def test_a_missing_part_is_named(study):
+    thirds = [study.capture(f"third{i}", "--shard", f"{i}/3") for i in range(3)]
+
+    def said(out, *captures):
+        done = engine.run("merge", *captures, "--out", study.root / out, "--log-level", "warning")
+        assert done.code == 0, done.stderr
+        return done.stderr
+
+    assert re.fullmatch(r"warning: .* nothing of shard 1/3: .*two_thirds is a part of the corpus\n", said("two_thirds", thirds[0], thirds[2]))
+    assert "nothing of shards 0/3, 2/3:" in said("one_third", thirds[1])
+    assert said("later", study.root / "two_thirds", thirds[1]) == ""
+    assert "nothing of documents 1, 4, 7, 10, 13 and 8 more:" in said("again", study.root / "two_thirds")
+
+
 def test_refusals(study, tmp_path):
     def refused(pattern, *captures):
         done, out = merge(study, "refused", *captures)

@@ -46,7 +46,7 @@ class ForwardTest : public testing::Test {
     ForwardOptions options;
     options.memory = memory;
     options.point = point;
-    options.group_documents = group_documents_;
+    options.round = round_;
     options.progress = [this](int64_t, int64_t tokens) { progress_ += tokens; };
     options.go_on = [&](int64_t count) {
       recorder.calls += fmt::format("group{} ", count);
@@ -64,7 +64,7 @@ class ForwardTest : public testing::Test {
 
   TinyCheckpoint tiny_;
   TinyCheckpoint::Opened opened_;
-  int64_t group_documents_ = 0;
+  int64_t round_ = 0;
   int64_t stop_after_ = 1000;
   int64_t progress_ = 0;
   int64_t read_ = 0;
@@ -115,7 +115,7 @@ TEST_F(ForwardTest, GroupsDoNotChangeTheArithmetic) {
 }
 
 TEST_F(ForwardTest, StopsBetweenGroups) {
-  group_documents_ = 2;
+  round_ = 2;
   Recorder all({1});
   run(all, 1, tiny_documents({5, 3, 4}));
   EXPECT_EQ(all.calls, "1:0 1:1 group2 1:2 group3 ");

@@ -51,13 +51,13 @@ TEST(MemoryPlan, NamesTheLeastThatWorks) {
   }
 }
 
-std::vector<int64_t> group_sizes(const std::vector<int64_t>& lengths, int64_t budget) {
-  const std::vector<Document> documents = tiny_documents(lengths);
-  MemoryPlan plan;
-  plan.hidden_budget = budget;
+std::vector<int64_t> group_sizes(const std::vector<int64_t>& lengths, const GroupLimits& limits,
+                                 int64_t stride = 1) {
+  std::vector<Document> documents = tiny_documents(lengths);
+  for (Document& document : documents) document.index *= stride;
   std::vector<int64_t> sizes;
   const Document* next = documents.data();
-  for (const auto& group : group_documents(documents, 10, plan)) {
+  for (const auto& group : group_documents(documents, 10, limits)) {
     EXPECT_EQ(group.data(), next) << "consecutive, none left out";
     next += group.size();
     sizes.push_back(static_cast<int64_t>(group.size()));
@@ -68,12 +68,21 @@ std::vector<int64_t> group_sizes(const std::vector<int64_t>& lengths, int64_t bu
 
 TEST(GroupDocuments, FillsTheBudget) {
   using Sizes = std::vector<int64_t>;
-  EXPECT_EQ(group_sizes({}, 100), Sizes{});
-  EXPECT_EQ(group_sizes({5, 5, 5}, 150), Sizes{3});
-  EXPECT_EQ(group_sizes({5, 5, 5}, 149), (Sizes{2, 1}));
-  EXPECT_EQ(group_sizes({5, 5, 5}, 50), (Sizes{1, 1, 1}));
-  EXPECT_EQ(group_sizes({1, 9, 2, 8, 1}, 100), (Sizes{2, 2, 1}));
-  EXPECT_EQ(group_sizes({20, 1, 20}, 10), (Sizes{1, 1, 1})) << "at least one document each";
+  EXPECT_EQ(group_sizes({}, {100}), Sizes{});
+  EXPECT_EQ(group_sizes({5, 5, 5}, {150}), Sizes{3});
+  EXPECT_EQ(group_sizes({5, 5, 5}, {149}), (Sizes{2, 1}));
+  EXPECT_EQ(group_sizes({5, 5, 5}, {50}), (Sizes{1, 1, 1}));
+  EXPECT_EQ(group_sizes({1, 9, 2, 8, 1}, {100}), (Sizes{2, 2, 1}));
+  EXPECT_EQ(group_sizes({20, 1, 20}, {10}), (Sizes{1, 1, 1})) << "at least one document each";
+}
+
+TEST(GroupDocuments, EndsWithARound) {
+  using Sizes = std::vector<int64_t>;
+  const std::vector<int64_t> ten(10, 1);
+  EXPECT_EQ(group_sizes(ten, {100, 4, 0}), (Sizes{4, 4, 2}));
+  EXPECT_EQ(group_sizes(ten, {100, 0, 4}), (Sizes{4, 4, 2}));
+  EXPECT_EQ(group_sizes(ten, {30, 0, 4}), (Sizes{3, 1, 3, 1, 2})) << "whatever fits";
+  EXPECT_EQ(group_sizes(ten, {100, 0, 8}, 3), (Sizes{3, 3, 2, 2})) << "every third document";
 }
 
 TEST(MemoryNeeds, CountsWhatLoadHolds) {

@@ -1,0 +1,120 @@
+"""Several processes under mpirun on one machine: weak scaling with SmolLM2-135M, as many documents for each process, a
+thread each; and the parts that do not shrink with more processes: starting, loading weights, joining, writing and analysing
+the moments of SmolLM3-3B's 576 query and 144 key heads. many_gpus.py works out from these what many GPUs would give."""
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import machine
+
+ROPEWALK = machine.BUILD / "ropewalk"
+COUNTS, DOCUMENTS, CONTEXT, REPEATS = (1, 2, 3, 4), 4, 512, 3
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_rmaps_base_oversubscribe": "1"}  # fmt: skip
+
+
+def write_corpus(path: Path, documents: int, tokens: int, vocabulary: int) -> Path:
+    path.write_text("".join(json.dumps({"tokens": [(7 * i + j * j) % vocabulary for j in range(tokens)]}) + "\n" for i in range(documents)))
+    return path
+
+
+def forget(folder: Path):
+    """The folder's files leave the file cache."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def capture(root: Path, count: int, model: Path, corpus: Path, context: int) -> tuple[float, str, Path]:
+    """Seconds from start to finish, what it said, and what it wrote."""
+    out = root / f"out{time.monotonic_ns()}"
+    command = ["mpirun", "-n", str(count), ROPEWALK, "capture", model, "--corpus", corpus, "--context", context, "--out", out,
+               "--dtype", "float32", "--threads", 1, "--log-level", "debug"]  # fmt: skip
+    start = time.perf_counter()
+    done = subprocess.run(list(map(str, command)), env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+    seconds = time.perf_counter() - start
+    assert done.returncode == 0, done.stderr
+    return seconds, done.stderr, out
+
+
+def make_model(folder: Path, **shape) -> Path:
+    """Random weights; as narrow as heads allow, since only the number of heads and their width matter here."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    LlamaForCausalLM(LlamaConfig(vocab_size=512, hidden_size=64, intermediate_size=64, max_position_embeddings=256, **shape)).save_pretrained(folder)
+    return folder
+
+
+def weak_scaling(root: Path) -> list[dict]:
+    cores = os.cpu_count()
+    vocabulary = json.loads((machine.SMOLLM2 / "config.json").read_text())["vocab_size"]
+    times = {count: [] for count in COUNTS}
+    for _ in range(REPEATS):
+        for count in COUNTS:
+            corpus = write_corpus(root / f"{count}.jsonl", DOCUMENTS * count, CONTEXT, vocabulary)
+            times[count].append(capture(root, count, machine.SMOLLM2, corpus, CONTEXT)[0])
+            print(count, times[count][-1], flush=True)
+    alone = statistics.median(times[1])
+    rows = []
+    for count in COUNTS:
+        median = statistics.median(times[count])
+        ideal = alone * max(1, count / cores)  # with more processes than cores, they take turns
+        rows.append({"processes": count, "documents": DOCUMENTS * count, "seconds": times[count], "median_seconds": median,
+                     "seconds_with_perfect_scaling": ideal, "efficiency": ideal / median})  # fmt: skip
+    return rows
+
+
+def fixed_parts(root: Path) -> dict:
+    tiny = make_model(root / "tiny", num_hidden_layers=2, num_attention_heads=2)
+    one_token = write_corpus(root / "one.jsonl", 2, 1, 512)
+    start = [capture(root, 2, tiny, one_token, 1)[0] for _ in range(REPEATS)]
+    loads = []
+    for _ in range(REPEATS):
+        forget(machine.SMOLLM2)
+        loads.append(capture(root, 1, machine.SMOLLM2, write_corpus(root / "first.jsonl", 1, 1, 512), 1)[0])
+    weights = sum(path.stat().st_size for path in machine.SMOLLM2.glob("*.safetensors"))
+    load = statistics.median(loads) - statistics.median(start)
+
+    heads = make_model(root / "heads", num_hidden_layers=36, num_attention_heads=16, num_key_value_heads=4, head_dim=128)
+    corpus = write_corpus(root / "heads.jsonl", 32, 256, 512)
+    joins, writes, analyses = [], [], []
+    for _ in range(REPEATS):
+        _, said, out = capture(root, 2, heads, corpus, 256)
+        size, join = re.search(r"processes, (\d+) bytes each, joined in ([\d.]+) s", said).groups()
+        joins.append(float(join))
+        writes.append(float(re.search(r"moments written in ([\d.]+) s", said).group(1)))
+        begin = time.perf_counter()
+        subprocess.run([ROPEWALK, "analyze", out, "--out", root / "qk.csv", "--quiet"], check=True)
+        analyses.append(time.perf_counter() - begin)
+        print(joins[-1], writes[-1], analyses[-1], flush=True)
+    return {
+        "start": {"seconds": start, "median_seconds": statistics.median(start)},
+        "load": {"model": machine.SMOLLM2.name, "bytes": weights, "seconds_with_start": loads, "bytes_a_second": weights / load},
+        "moments": {"heads": "SmolLM3-3B's: 36 layers of 16 query and 4 key heads of 128 dimensions, 16 blocks", "bytes_a_process": int(size)},
+        "join": {"processes": 2, "seconds": joins, "median_seconds": statistics.median(joins),
+                 "bytes_a_second": int(size) / statistics.median(joins)},
+        "write": {"seconds": writes, "median_seconds": statistics.median(writes)},
+        "analyze": {"cores": os.cpu_count(), "seconds": analyses, "median_seconds": statistics.median(analyses)},
+    }  # fmt: skip
+
+
+def main():
+    mpi = subprocess.run(["mpirun", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+    with tempfile.TemporaryDirectory() as place:
+        fixed = fixed_parts(Path(place))
+        rows = weak_scaling(Path(place))
+    machine.write("processes", {
+        "mpi": mpi, "cores": os.cpu_count(), "threads_a_process": 1, "model": machine.SMOLLM2.name, "dtype": "float32",
+        "tokens_a_document": CONTEXT, "documents_a_process": DOCUMENTS, "weak_scaling": rows, **fixed})  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+# Sets ROPEWALK_WITH_MPI where ROPEWALK_MPI asks for it, or finds it. Of MPI only the C interface is used.
+set(ROPEWALK_WITH_MPI OFF)
+if(NOT ROPEWALK_MPI STREQUAL "OFF")
+  set(MPI_CXX_SKIP_MPICXX TRUE)
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(MPI_CXX_FOUND)
+    set(ROPEWALK_WITH_MPI ON)
+  elseif(ROPEWALK_MPI STREQUAL "ON")
+    message(FATAL_ERROR "ROPEWALK_MPI is ON, but no MPI was found; put its mpicxx on the path, or set MPI_HOME")
+  else()
+    message(STATUS "Building for one process: no MPI was found")
+  endif()
+endif()

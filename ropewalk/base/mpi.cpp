@@ -1,0 +1,132 @@
+// The only file that knows MPI; no_mpi.cpp is its twin.
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/processes.h"
+
+namespace ropewalk::processes {
+namespace {
+
+void check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int size = 0;
+  MPI_Error_string(code, text.data(), &size);
+  throw SystemError("{} failed: {}", call, text.data());
+}
+#define ROPEWALK_MPI_CHECK(call) check(call, #call)
+
+// Waits for the others asleep: MPI itself waits in a busy loop, which takes the cores from whoever
+// is still computing, and cannot be interrupted.
+void meet() {
+  constexpr auto kLongest = std::chrono::microseconds(10'000);
+  MPI_Request request = MPI_REQUEST_NULL;
+  ROPEWALK_MPI_CHECK(MPI_Ibarrier(MPI_COMM_WORLD, &request));
+  auto pause = std::chrono::microseconds(20);
+  for (;;) {
+    int met = 0;
+    ROPEWALK_MPI_CHECK(MPI_Test(&request, &met, MPI_STATUS_IGNORE));
+    if (met != 0) return;
+    throw_if_interrupted();
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongest);
+  }
+}
+
+// MPI counts in int; larger messages go in parts.
+template <typename T, typename Send>
+void in_parts(std::span<T> values, Send send) {
+  constexpr size_t kMost = size_t{1} << 27;  // values
+  if (count() == 1) return;
+  meet();
+  for (size_t begin = 0; begin < values.size(); begin += kMost) {
+    const auto part = values.subspan(begin, std::min(kMost, values.size() - begin));
+    send(part.data(), static_cast<int>(part.size()));
+  }
+}
+
+}  // namespace
+
+void start() {
+  const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
+  if (launcher.count == 1) return;
+  int provided = 0;
+  ROPEWALK_MPI_CHECK(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  Place place;
+  ROPEWALK_MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &place.rank));
+  ROPEWALK_MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &place.count));
+  if (place.count == 1) {
+    MPI_Finalize();
+    throw UsageError(
+        "{} started {} processes, but MPI sees each of them alone: this program was built with "
+        "another MPI than the launcher's; with srun, name the interface with --mpi (srun "
+        "--mpi=list shows which there are); or capture with --shard i/n and join with merge",
+        launcher.name, launcher.count);
+  }
+  MPI_Comm machine = MPI_COMM_NULL;
+  ROPEWALK_MPI_CHECK(
+      MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine));
+  ROPEWALK_MPI_CHECK(MPI_Comm_rank(machine, &place.local_rank));
+  ROPEWALK_MPI_CHECK(MPI_Comm_size(machine, &place.local_count));
+  MPI_Comm_free(&machine);
+  set_place(place);
+}
+
+void finish() {
+  if (count() == 1) return;
+  meet();
+  MPI_Finalize();
+}
+
+void abort(int exit_code) {
+  if (count() > 1) MPI_Abort(MPI_COMM_WORLD, exit_code);
+}
+
+void first_before_others(const std::function<void()>& work) {
+  if (first()) work();
+  if (count() > 1) meet();
+  if (!first()) work();
+}
+
+void share(std::span<std::byte> bytes) {
+  in_parts(bytes, [](std::byte* data, int size) {
+    ROPEWALK_MPI_CHECK(MPI_Bcast(data, size, MPI_BYTE, 0, MPI_COMM_WORLD));
+  });
+}
+
+int64_t share(int64_t number) {
+  share(std::as_writable_bytes(std::span(&number, 1)));
+  return number;
+}
+
+std::string share(std::string text) {
+  text.resize(static_cast<size_t>(share(static_cast<int64_t>(text.size()))));
+  share(std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+void sum(std::span<double> numbers) {
+  in_parts(numbers, [](double* data, int size) {
+    ROPEWALK_MPI_CHECK(
+        MPI_Allreduce(MPI_IN_PLACE, data, size, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+  });
+}
+
+void sum_in_first(std::span<double> numbers) {
+  in_parts(numbers, [](double* data, int size) {
+    const void* from = first() ? MPI_IN_PLACE : data;
+    void* into = first() ? data : nullptr;
+    ROPEWALK_MPI_CHECK(MPI_Reduce(from, into, size, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD));
+  });
+}
+
+}  // namespace ropewalk::processes

@@ -1,0 +1,39 @@
+#include "ropewalk/study/early_stop.h"
+
+#include <algorithm>
+
+#include "ropewalk/analysis/analyze_capture.h"
+#include "ropewalk/analysis/summary.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/processes.h"
+#include "ropewalk/moments/joint_moments.h"
+#include "ropewalk/moments/moments_file.h"
+
+namespace ropewalk {
+
+bool misses_target(const MomentsCollector& collector, const Json& info, double target) {
+  const BlockCounts counts = joint_counts(collector.layers().begin()->second.counts);
+  CheckpointAnalysis analysis;
+  for (const auto& [layer, moments] : collector.layers()) {
+    const MomentsCollector::Layer joint = collector.joint_layer(layer, counts);
+    if (!processes::first()) continue;
+    CheckpointAnalysis part =
+        analyze_capture(layer_moments(collector, layer, joint, info), 1, "this capture");
+    collector.release(moments);
+    if (analysis.heads.empty()) {
+      analysis = std::move(part);
+    } else {
+      std::move(part.heads.begin(), part.heads.end(), std::back_inserter(analysis.heads));
+    }
+  }
+  bool misses = false;
+  if (processes::first()) {
+    const HeadlineError error = headline_error(analysis);
+    log::info("standard error of mean r_q {:.4f}, of mean r_k {:.4f}", error.mean_r_q_se,
+              error.mean_r_k_se);
+    misses = !(std::max(error.mean_r_q_se, error.mean_r_k_se) <= target);  // unknown: a miss
+  }
+  return processes::share(int64_t{misses}) != 0;
+}
+
+}  // namespace ropewalk

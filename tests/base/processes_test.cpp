@@ -1,0 +1,52 @@
+#include "ropewalk/base/processes.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+namespace ropewalk {
+namespace {
+
+processes::Launcher found(const std::map<std::string, std::string>& variables) {
+  return processes::find_launcher([&](const char* name) -> const char* {
+    const auto place = variables.find(name);
+    return place == variables.end() ? nullptr : place->second.c_str();
+  });
+}
+
+TEST(Processes, FindsTheLauncher) {
+  EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "4"}}).count, 4);
+  EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "4"}}).name, "mpirun");
+  EXPECT_EQ(found({{"PMI_SIZE", "3"}}).count, 3);
+  EXPECT_EQ(found({{"SLURM_STEP_NUM_TASKS", "8"}, {"PMIX_RANK", "1"}}).count, 8);
+  EXPECT_EQ(found({{"SLURM_STEP_NUM_TASKS", "8"}}).name, "srun");
+}
+
+TEST(Processes, OneProcessHasNone) {
+  EXPECT_EQ(found({}).count, 1);
+  EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "1"}}).count, 1);
+  EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "what"}}).count, 1);
+  EXPECT_EQ(found({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}}).count, 1)
+      << "a batch script of a job of eight tasks";
+  EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}}).count, 1)
+      << "mpirun -n 1, which started its own daemons with srun";
+}
+
+TEST(Processes, AloneEverythingIsItself) {
+  EXPECT_EQ(processes::rank(), 0);
+  EXPECT_EQ(processes::count(), 1);
+  EXPECT_TRUE(processes::first());
+  EXPECT_EQ(processes::share(int64_t{7}), 7);
+  EXPECT_EQ(processes::share(std::string("text")), "text");
+  std::vector<double> numbers{1, 2};
+  processes::sum(numbers);
+  processes::sum_in_first(numbers);
+  EXPECT_EQ(numbers, (std::vector<double>{1, 2}));
+  int calls = 0;
+  processes::first_before_others([&] { ++calls; });
+  EXPECT_EQ(calls, 1);
+}
+
+}  // namespace
+}  // namespace ropewalk
