@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-DOCUMENTS, CONTEXT, SAMPLES, REPEATS = 64, 4096, 16, 3
+DOCUMENTS, CONTEXT, SAMPLES, REPEATS = 64, 4096, 16, 2
 
 
 def peer(model_folder: Path, corpus: Path, table: Path):
