@@ -1,12 +1,14 @@
 """What many GPUs would give, worked out from measured parts: results/gpu.json (a document on one H200) and
-results/processes.json (what does not shrink with more processes). Prints the tables of docs/performance.md; a test
-compares them. Needs nothing but Python."""
+results/processes.json (what does not shrink with more processes). Writes the tables of docs/performance.md, between its
+marks; a test checks that they are what the results give. Needs nothing but Python."""
 
 import json
 import math
+import re
 from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parent / "results"
+DOCUMENT = RESULTS.parent.parent / "docs" / "performance.md"
 GPUS = (1, 8, 16, 32, 64, 128, 256, 512, 1024)
 DOCUMENTS, LENGTHS, JOB = 1024, (4096, 65536), 8
 
@@ -46,7 +48,15 @@ def half_efficient(part: dict, tokens: int) -> int:
     return next(gpus for gpus in range(2, DOCUMENTS + 1) if alone / seconds(part, tokens, gpus) < gpus / 2)
 
 
-def tables() -> list[str]:
+def weak_scaling() -> list[str]:
+    lines = ["| processes | documents | seconds | perfect | efficiency |", "|---|---|---|---|---|"]
+    for row in read("processes")["weak_scaling"]:
+        perfect, share = row["seconds_with_perfect_scaling"], row["efficiency"]
+        lines.append(f"| {row['processes']} | {row['documents']} | {row['median_seconds']:.1f} | {perfect:.1f} | {share:.0%} |")
+    return lines
+
+
+def many_gpus() -> list[str]:
     gpu, processes = read("gpu"), read("processes")
     part = parts(gpu, processes)
     lines = ["| part | seconds |", "|---|---|"]
@@ -74,5 +84,14 @@ def tables() -> list[str]:
     return lines
 
 
+def fill(text: str) -> str:
+    """The document with its tables made anew."""
+    for name, lines in (("weak scaling", weak_scaling()), ("many GPUs", many_gpus())):
+        marks = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
+        text, found = re.subn(marks, lambda mark: mark[1] + "\n".join(lines) + "\n" + mark[2], text, flags=re.S)
+        assert found == 1, name
+    return text
+
+
 if __name__ == "__main__":
-    print("\n".join(tables()))
+    DOCUMENT.write_text(fill(DOCUMENT.read_text()))
