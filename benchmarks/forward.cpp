@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   EveryOther collector(moments, size);
   ForwardOptions forward;
   forward.memory = model.memory;
-  forward.group_documents = size;
+  forward.round = size;
   using Clock = std::chrono::steady_clock;
   auto last = Clock::now();
   Json plain = Json::array();
