@@ -49,8 +49,14 @@ def half_efficient(part: dict, tokens: int) -> int:
 
 
 def weak_scaling() -> list[str]:
-    lines = ["| processes | documents | seconds | perfect | efficiency |", "|---|---|---|---|---|"]
-    for row in read("processes")["weak_scaling"]:
+    measured = read("processes")
+    lines = [
+        f"{measured['cores']} cores, {measured['model']}, {measured['dtype']}, documents of {measured['tokens_a_document']:,} tokens, {measured['mpi']}:",
+        "",
+        "| processes | documents | seconds | perfect | efficiency |",
+        "|---|---|---|---|---|",
+    ]
+    for row in measured["weak_scaling"]:
         perfect, share = row["seconds_with_perfect_scaling"], row["efficiency"]
         lines.append(f"| {row['processes']} | {row['documents']} | {row['median_seconds']:.1f} | {perfect:.1f} | {share:.0%} |")
     return lines
