@@ -7,6 +7,7 @@
 #endif
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <optional>
 
@@ -105,6 +106,21 @@ void use_exact_float32() {
 
 int64_t peak_memory(const at::Device& gpu) {
   return c10::getDeviceAllocator(gpu.type())->getDeviceStats(gpu.index()).allocated_bytes[0].peak;
+}
+
+double product_rate(at::ScalarType dtype, const at::Device& device) {
+  constexpr int64_t kSize = 1024;
+  const at::Tensor a = at::ones({kSize, kSize}, at::TensorOptions().dtype(dtype).device(device));
+  at::mm(a, a);
+  const auto start = std::chrono::steady_clock::now();
+  int64_t products = 0;
+  double seconds = 0;
+  while (seconds < 0.2) {
+    at::mm(a, a).select(0, 0).select(0, 0).item<float>();
+    ++products;
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  return 2.0 * kSize * kSize * kSize * static_cast<double>(products) / seconds;
 }
 
 }  // namespace ropewalk

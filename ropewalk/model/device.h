@@ -27,4 +27,7 @@ void use_exact_float32();
 // The most memory this program has held on a GPU at once.
 int64_t peak_memory(const at::Device& gpu);
 
+// Floating-point operations a second of a large matrix product, the machine's usual bottleneck.
+double product_rate(at::ScalarType dtype, const at::Device& device);
+
 }  // namespace ropewalk

@@ -65,9 +65,11 @@ T* row_of(const at::Tensor& tensor, int64_t stream) {
 
 }  // namespace
 
-void join_moments(const MomentsView& whole, const TokenSet& whole_tokens, const MomentsView& part,
+void join_moments(const MomentsView& whole, const TokenSet& whole_tokens, const MomentsView& joined,
                   const TokenSet& part_tokens) {
   if (part_tokens.tokens == 0) return;
+  const MomentsView part{joined.mean.to(at::kDouble), joined.position.to(at::kDouble),
+                         joined.products.to(at::kDouble)};  // blocks of a file are float32
   const double all = whole_tokens.tokens + part_tokens.tokens;
   const double product = whole_tokens.tokens * part_tokens.tokens / all;
   const double drift = part_tokens.position_mean - whole_tokens.position_mean;

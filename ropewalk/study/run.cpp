@@ -1,7 +1,6 @@
 #include "ropewalk/study/run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <set>
 #include <span>
@@ -18,6 +17,7 @@
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/checkpoint/safetensors.h"
+#include "ropewalk/model/device.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/analyze.h"
 #include "ropewalk/study/audit.h"
@@ -532,23 +532,6 @@ std::string missing(const HubCheckpoint& checkpoint) {
   return format_bytes(bytes);
 }
 
-// Floating-point operations a second of a large matrix product, the machine's usual bottleneck.
-double measure_rate(const OpenModel& model) {
-  constexpr int64_t kSize = 1024;
-  const at::Tensor a =
-      at::ones({kSize, kSize}, at::TensorOptions().dtype(model.dtype).device(model.device));
-  at::mm(a, a);
-  const auto start = std::chrono::steady_clock::now();
-  int64_t products = 0;
-  double seconds = 0;
-  while (seconds < 0.2) {
-    at::mm(a, a).select(0, 0).select(0, 0).item<float>();
-    ++products;
-    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-  return 2.0 * kSize * kSize * kSize * static_cast<double>(products) / seconds;
-}
-
 std::string Study::describe() {
   std::string text =
       fmt::format("{}: {} checkpoints, {} documents, into {}\n\n", experiment_.name,
@@ -568,7 +551,7 @@ std::string Study::describe() {
     const bool done = finished(planned, &info);
     const bool measured = !done && wanted(planned);
     if (measured) total += flops;
-    if (rate == 0) rate = measure_rate(model);
+    if (rate == 0) rate = product_rate(model.dtype, model.device);
     text += fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9.3g}  {}\n",
                         planned.capture.label, planned.phase, model.context,
                         format_count(static_cast<double>(documents.total_tokens)),

@@ -85,6 +85,17 @@ def verbs(tmp_path_factory):
     return Verbs(tmp_path_factory.mktemp("verbs"))
 
 
+@pytest.fixture(scope="module")
+def no_report():
+    return "built without the report" in engine.run("report", "nowhere", "--out", "nowhere").stderr
+
+
+@pytest.fixture(autouse=True)
+def skip_what_is_not_built(request, no_report):
+    if no_report and "-report]" in request.node.name.replace("[report]", "-report]"):
+        pytest.skip("built without the report")
+
+
 VERBS = ["inspect", "capture", "analyze", "merge", "compare", "figures", "report", "run", "audit"]
 WRITERS = ["capture", "analyze", "merge", "figures", "report", "run"]
 
