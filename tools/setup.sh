@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Prepares a machine: system packages once, a .venv with pinned versions once. Safe to run again;
-# does nothing (and takes no time) when nothing changed. `setup.sh real` adds what test-real needs.
+# does nothing (and takes no time) when nothing changed. `setup.sh real` adds what test-real needs;
+# `setup.sh peers` makes .venv-peers, for the programs that benchmarks compare with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -84,6 +85,10 @@ install_node_packages() {
 if [ "${1:-}" = real ]; then
   install_system_packages "${real_packages[@]}"
   install_python_packages tools/requirements-real.txt
+elif [ "${1:-}" = peers ]; then
+  # On their own: what they require may contradict what ropewalk is built and tested with.
+  venv=.venv-peers
+  install_python_packages benchmarks/peers.txt
 else
   install_system_packages "${packages[@]}"
   install_python_packages tools/requirements.txt
