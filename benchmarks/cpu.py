@@ -69,7 +69,9 @@ class Peers:
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800)
         except (OSError, subprocess.SubprocessError) as error:
-            said = (getattr(error, "stderr", None) or "").strip().splitlines()
+            # A program that fails says why last; one that was killed or took too long does not.
+            failed = isinstance(error, subprocess.CalledProcessError) and error.returncode > 0
+            said = error.stderr.strip().splitlines() if failed else []
             # Without this machine's paths: the reason goes into the result.
             self.facts[name]["reason"] = (said[-1] if said else str(error)).replace(f"{machine.ROOT}/", "")
             print(f"{name} does not run: {self.facts[name]['reason']}", file=sys.stderr)
