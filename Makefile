@@ -1,5 +1,5 @@
 # Every target sets up and builds what it needs; run any of them on a fresh clone.
-.PHONY: setup build demo smollm2 test test-real sanitize fuzz bench format clean
+.PHONY: setup build demo smollm2 test test-real sanitize fuzz bench bench-gpu format clean
 .DEFAULT_GOAL := build
 
 JOBS := $(shell nproc)
@@ -43,10 +43,17 @@ fuzz: setup
 
 bench: build
 	@tools/setup.sh real
+	@tools/setup.sh peers || echo "bench: not every peer could be installed; cpu.json says which did not run" >&2
 	@cmake --preset release -DROPEWALK_BENCHMARKS=ON
 	@cmake --build build --target coverage forward
 	@.venv/bin/python tools/make_smollm2.py
-	@for script in cpu end_to_end moments_cost sampling_noise scaling_processes coverage report; do .venv/bin/python benchmarks/$$script.py || exit 1; done
+	@for script in cpu scaling end_to_end moments_cost sampling_noise scaling_processes coverage report plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
+
+bench-gpu: build
+	@cmake --preset release -DROPEWALK_BENCHMARKS=ON
+	@cmake --build build --target forward
+	@ctest --test-dir build --output-on-failure --no-tests=error -R '^golden\.gpu$$'
+	@for script in gpu gpu_end_to_end plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
 
 format: setup
 	@clang-format -i $(SOURCES)

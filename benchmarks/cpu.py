@@ -1,36 +1,43 @@
 """On the CPU, SmolLM2-135M in float32, documents of 4,096 tokens: the forward pass with the moments of every token of every
-head, against its own matrix products and attention (the floor) and against transformers' plain forward pass."""
+head, against its own matrix products and attention (the floor), transformers' plain forward pass, and what else keeps every
+token's queries and keys: transformers with a hook, TransformerLens, nnsight. All in turn, round by round, after the numbers
+were found equal. Usage: cpu.py [TOKENS [ROUNDS]]"""
 
 import json
 import os
 import statistics
 import subprocess
+import sys
 import time
 
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TQDM_DISABLE", "1")
 
+import equality  # noqa: E402
 import fused  # noqa: E402
+import gpu_model  # noqa: E402
 import machine  # noqa: E402
 import torch  # noqa: E402
 from torch.nn import functional  # noqa: E402
 from transformers import AutoModel  # noqa: E402
 
-TOKENS, ROUNDS, WARM_UP = 4096, 5, 1
+WARM_UP, PEER_ROUNDS = 1, 3
+PEERS = ("transformer_lens", "nnsight")
 
 
 class Floor:
     """Every matrix product and attention of the backbone; or, of the last layer, only what queries and keys need."""
 
-    def __init__(self, model):
-        self.config = model.config
+    def __init__(self, model, tokens):
+        self.config, self.tokens = model.config, tokens
         self.layers = fused.layers(model)
 
     def run(self, needed=False):
         c = self.config
         nq, nk, d = c.num_attention_heads, c.num_key_value_heads, c.hidden_size // c.num_attention_heads
-        x, inner = torch.randn(TOKENS, c.hidden_size), torch.randn(TOKENS, c.intermediate_size)
-        keys = torch.randn(1, nq, TOKENS, d)
+        x, inner = torch.randn(self.tokens, c.hidden_size), torch.randn(self.tokens, c.intermediate_size)
+        keys = torch.randn(1, nq, self.tokens, d)
         spent = {"products": 0.0, "attention": 0.0}
 
         def timed(kind, call):
@@ -49,39 +56,83 @@ class Floor:
         return spent
 
 
-def main():
+class Peers:
+    """Programs of .venv-peers. One that does not run is asked once, and its reason kept."""
+
+    def __init__(self, tokens):
+        self.tokens, self.facts = tokens, {name: {"reason": None} for name in PEERS}
+
+    def seconds(self, name):
+        if self.facts[name]["reason"]:
+            return None
+        command = [machine.ROOT / ".venv-peers" / "bin" / "python", machine.ROOT / "benchmarks" / "peers.py", name, machine.SMOLLM2, str(self.tokens)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800)
+        except (OSError, subprocess.SubprocessError) as error:
+            # A program that fails says why last; one that was killed or took too long does not.
+            failed = isinstance(error, subprocess.CalledProcessError) and error.returncode > 0
+            said = error.stderr.strip().splitlines() if failed else []
+            # Without this machine's paths: the reason goes into the result.
+            self.facts[name]["reason"] = (said[-1] if said else str(error)).replace(f"{machine.ROOT}/", "")
+            print(f"{name} does not run: {self.facts[name]['reason']}", file=sys.stderr)
+            return None
+        measured = json.loads(done.stdout.splitlines()[-1])
+        self.facts[name].update(version=measured["version"], difference=measured["difference"])
+        return measured["seconds"]
+
+
+def clocked(call):
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def main(tokens=4096, rounds=5):
+    equal = equality.check(machine.SMOLLM2)
+    print(f"equal: {equal}", flush=True)
     model = AutoModel.from_pretrained(machine.SMOLLM2, dtype=torch.float32, attn_implementation="sdpa").eval()
-    ids = torch.randint(0, model.config.vocab_size, (1, TOKENS))
-    command = [machine.BUILD / "benchmarks" / "forward", machine.SMOLLM2, str(TOKENS), "1", "1", "cpu", "float32"]
-    seconds = {name: [] for name in ("floor", "floor_of_what_is_needed", "ropewalk", "ropewalk_without_moments", "transformers")}
-    parts = []
+    kept = []
+    gpu_model.capturing_attention("keeping", kept, None)
+    hooked = AutoModel.from_pretrained(machine.SMOLLM2, dtype=torch.float32, attn_implementation="keeping").eval()
+    ids = torch.randint(0, model.config.vocab_size, (1, tokens))
+    command = [machine.BUILD / "benchmarks" / "forward", machine.SMOLLM2, str(tokens), "1", "1", "cpu", "float32"]
+    seconds = {name: [] for name in ("floor", "floor_of_what_is_needed", "ropewalk", "ropewalk_without_moments", "transformers",
+                                     "transformers_keeping", *PEERS)}  # fmt: skip
+    parts, peers = [], Peers(tokens)
     with torch.inference_mode():
-        floor = Floor(model)
-        for round in range(ROUNDS + WARM_UP):
+        floor = Floor(model, tokens)
+        for round in range(-WARM_UP, rounds):
             whole, needed = floor.run(), floor.run(needed=True)
             ours = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
-            start = time.perf_counter()
-            model(ids, use_cache=False)
-            theirs = time.perf_counter() - start
-            if round < WARM_UP:
+            measured = {
+                "floor": sum(whole.values()), "floor_of_what_is_needed": sum(needed.values()),
+                "ropewalk": ours["with"][0], "ropewalk_without_moments": ours["without"][0],
+                "transformers": clocked(lambda: model(ids, use_cache=False)),
+                "transformers_keeping": clocked(lambda: hooked(ids, use_cache=False)),
+            }  # fmt: skip
+            assert len(kept) == model.config.num_hidden_layers, "a layer's queries and keys were not kept"
+            kept.clear()
+            if round < 0:
                 continue
+            measured.update({name: peers.seconds(name) for name in PEERS if round < PEER_ROUNDS})
             parts.append(whole)
-            seconds["floor"].append(sum(whole.values()))
-            seconds["floor_of_what_is_needed"].append(sum(needed.values()))
-            seconds["ropewalk"] += ours["with"]
-            seconds["ropewalk_without_moments"] += ours["without"]
-            seconds["transformers"].append(theirs)
-            print({name: round_[-1] for name, round_ in seconds.items()}, whole, flush=True)
-    median = {name: statistics.median(times) for name, times in seconds.items()}
+            for name, time_ in measured.items():
+                if time_ is not None:
+                    seconds[name].append(time_)
+            print(measured, flush=True)
+    seconds = {name: times or None for name, times in seconds.items()}
+    median = {name: times and statistics.median(times) for name, times in seconds.items()}
     result = {
-        "model": machine.SMOLLM2.name, "tokens": TOKENS, "threads": torch.get_num_threads(), "seconds": seconds, "median": median, "floor_parts": parts,
+        "model": machine.SMOLLM2.name, "tokens": tokens, "threads": torch.get_num_threads(), "equality": equal, "seconds": seconds, "median": median,
+        "spread": {name: times and [min(times), max(times)] for name, times in seconds.items()},
+        "floor_parts": parts, "peers": peers.facts,
         "times_the_floor": median["ropewalk"] / median["floor"],
         "times_the_floor_of_what_is_needed": median["ropewalk"] / median["floor_of_what_is_needed"],
-        "faster_than_transformers": median["transformers"] / median["ropewalk"],
+        "faster_than": {name: median[name] and median[name] / median["ropewalk"] for name in ("transformers", "transformers_keeping", *PEERS)},
     }  # fmt: skip
     machine.write("cpu", result)
     print({name: value for name, value in result.items() if name.startswith(("times", "faster"))})
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

@@ -1,6 +1,5 @@
 """Several processes under mpirun on one machine: weak scaling with SmolLM2-135M, as many documents for each process, a
-thread each; and the parts that do not shrink with more processes: starting, loading weights, joining, writing and analysing
-the moments of SmolLM3-3B's 576 query and 144 key heads. many_gpus.py works out from these what many GPUs would give."""
+thread each; and what joining the moments of SmolLM3-3B's 576 query and 144 key heads takes, for many_gpus.py."""
 
 import json
 import os
@@ -24,15 +23,8 @@ def write_corpus(path: Path, documents: int, tokens: int, vocabulary: int) -> Pa
     return path
 
 
-def forget(folder: Path):
-    """The folder's files leave the file cache."""
-    for path in folder.iterdir():
-        with path.open("rb") as file:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def capture(root: Path, count: int, model: Path, corpus: Path, context: int) -> tuple[float, str, Path]:
-    """Seconds from start to finish, what it said, and what it wrote."""
+def capture(root: Path, count: int, model: Path, corpus: Path, context: int) -> tuple[float, str]:
+    """Seconds from start to finish, and what it said."""
     out = root / f"out{time.monotonic_ns()}"
     command = ["mpirun", "-n", str(count), ROPEWALK, "capture", model, "--corpus", corpus, "--context", context, "--out", out,
                "--dtype", "float32", "--threads", 1, "--log-level", "debug"]  # fmt: skip
@@ -40,7 +32,7 @@ def capture(root: Path, count: int, model: Path, corpus: Path, context: int) -> 
     done = subprocess.run(list(map(str, command)), env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
     seconds = time.perf_counter() - start
     assert done.returncode == 0, done.stderr
-    return seconds, done.stderr, out
+    return seconds, done.stderr
 
 
 def make_model(folder: Path, **shape) -> Path:
@@ -72,48 +64,28 @@ def weak_scaling(root: Path) -> list[dict]:
     return rows
 
 
-def fixed_parts(root: Path) -> dict:
-    tiny = make_model(root / "tiny", num_hidden_layers=2, num_attention_heads=2)
-    one_token = write_corpus(root / "one.jsonl", 2, 1, 512)
-    start = [capture(root, 2, tiny, one_token, 1)[0] for _ in range(REPEATS)]
-    loads = []
-    for _ in range(REPEATS):
-        forget(machine.SMOLLM2)
-        loads.append(capture(root, 1, machine.SMOLLM2, write_corpus(root / "first.jsonl", 1, 1, 512), 1)[0])
-    weights = sum(path.stat().st_size for path in machine.SMOLLM2.glob("*.safetensors"))
-    load = statistics.median(loads) - statistics.median(start)
-
+def joining(root: Path) -> dict:
+    """Moments of SmolLM3-3B's heads, in two processes."""
     heads = make_model(root / "heads", num_hidden_layers=36, num_attention_heads=16, num_key_value_heads=4, head_dim=128)
     corpus = write_corpus(root / "heads.jsonl", 32, 256, 512)
-    joins, writes, analyses = [], [], []
+    seconds = []
     for _ in range(REPEATS):
-        _, said, out = capture(root, 2, heads, corpus, 256)
+        said = capture(root, 2, heads, corpus, 256)[1]
         size, join = re.search(r"processes, (\d+) bytes each, joined in ([\d.]+) s", said).groups()
-        joins.append(float(join))
-        writes.append(float(re.search(r"moments written in ([\d.]+) s", said).group(1)))
-        begin = time.perf_counter()
-        subprocess.run([ROPEWALK, "analyze", out, "--out", root / "qk.csv", "--quiet"], check=True)
-        analyses.append(time.perf_counter() - begin)
-        print(joins[-1], writes[-1], analyses[-1], flush=True)
-    return {
-        "start": {"seconds": start, "median_seconds": statistics.median(start)},
-        "load": {"model": machine.SMOLLM2.name, "bytes": weights, "seconds_with_start": loads, "bytes_a_second": weights / load},
-        "moments": {"heads": "SmolLM3-3B's: 36 layers of 16 query and 4 key heads of 128 dimensions, 16 blocks", "bytes_a_process": int(size)},
-        "join": {"processes": 2, "seconds": joins, "median_seconds": statistics.median(joins),
-                 "bytes_a_second": int(size) / statistics.median(joins)},
-        "write": {"seconds": writes, "median_seconds": statistics.median(writes)},
-        "analyze": {"cores": os.cpu_count(), "seconds": analyses, "median_seconds": statistics.median(analyses)},
-    }  # fmt: skip
+        seconds.append(float(join))
+        print(seconds[-1], flush=True)
+    return {"processes": 2, "heads": "SmolLM3-3B's: 36 layers of 16 query and 4 key heads of 128 dimensions, 16 blocks",
+            "bytes_a_process": int(size), "seconds": seconds, "median_seconds": statistics.median(seconds)}  # fmt: skip
 
 
 def main():
     mpi = subprocess.run(["mpirun", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
     with tempfile.TemporaryDirectory() as place:
-        fixed = fixed_parts(Path(place))
+        join = joining(Path(place))
         rows = weak_scaling(Path(place))
     machine.write("processes", {
         "mpi": mpi, "cores": os.cpu_count(), "threads_a_process": 1, "model": machine.SMOLLM2.name, "dtype": "float32",
-        "tokens_a_document": CONTEXT, "documents_a_process": DOCUMENTS, "weak_scaling": rows, **fixed})  # fmt: skip
+        "tokens_a_document": CONTEXT, "documents_a_process": DOCUMENTS, "weak_scaling": rows, "join": join})  # fmt: skip
 
 
 if __name__ == "__main__":

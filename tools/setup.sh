@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Prepares a machine: system packages once, a .venv with pinned versions once. Safe to run again;
 # does nothing (and takes no time) when nothing changed. `setup.sh real` adds what test-real needs,
-# `setup.sh fuzz` what fuzz needs.
+# `setup.sh fuzz` what fuzz needs; `setup.sh peers` makes .venv-peers, for the programs that
+# benchmarks compare with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -91,6 +92,10 @@ elif [ "${1:-}" = fuzz ]; then
   # Some systems have libFuzzer in a package of its own.
   if apt-cache show libclang-rt-dev >/dev/null 2>&1; then fuzz_packages+=(libclang-rt-dev); fi
   install_system_packages "${fuzz_packages[@]}"
+elif [ "${1:-}" = peers ]; then
+  # On their own: what they require may contradict what ropewalk is built and tested with.
+  venv=.venv-peers
+  install_python_packages benchmarks/peers.txt
 else
   install_system_packages "${packages[@]}"
   install_python_packages tools/requirements.txt

@@ -10,7 +10,6 @@ import torch
 
 DEMO = Path(__file__).resolve().parents[2] / "data" / "demo"
 CAPTURE = [DEMO / "LC2-500", "--tokenizer", DEMO / "tokenizer.json", "--corpus", DEMO / "eval.jsonl", "--context", 2048, "--documents", 32]
-COMPONENTS = 10
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
@@ -33,22 +32,22 @@ def expected(measure):
     return measure("cpu", "float32")
 
 
-def separated(table, share):
-    """Rows whose explained variance is further than this share from both neighbours'."""
+def separated(table, gap):
+    """Rows whose explained variance is further than this, a share of the whole, from both neighbours'."""
     variance = table.explained_variance.unstack()
-    ratio = (variance.shift(-1, axis=1) / variance).iloc[:, : COMPONENTS - 1] < 1 - share
-    after = ratio.reindex(columns=variance.columns, fill_value=False)
-    before = ratio.shift(1, axis=1).fillna(True).astype(bool).reindex(columns=variance.columns, fill_value=True)
-    return (after & before).stack().reindex(table.index)
+    gaps = (variance - variance.shift(-1, axis=1)) > gap  # to the next; nobody knows the one after the last
+    before = gaps.shift(1, axis=1).fillna(True).astype(bool)
+    return (gaps & before).stack().reindex(table.index)
 
 
-# bfloat16 turns components that are close to each other: 1 of the 344 that are 1 % apart differs by more than 5e-3.
-@pytest.mark.parametrize("dtype, share, tolerance", [("float32", 0.01, 1e-4), ("bfloat16", 0.05, 5e-3)])
-def test_agrees_with_the_cpu(measure, expected, dtype, share, tolerance):
+# bfloat16 turns components that are closer to each other: of all 344 whose variance differs by 1 % of itself, the worst
+# differs by 0.013, a twelfth of its standard error.
+@pytest.mark.parametrize("dtype, gap, tolerance", [("float32", 1e-3, 1e-4), ("bfloat16", 1e-2, 5e-3)])
+def test_agrees_with_the_cpu(measure, expected, dtype, gap, tolerance):
     measured = measure("cuda", dtype)
     assert list(measured.index) == list(expected.index)
-    rows = separated(expected, share)
-    assert rows.mean() > 0.3
+    rows = separated(expected, gap)
+    assert rows.mean() > 0.25
     for column in ("r_q", "r_k"):
         # Below 0.05 the sign rule may turn a component round.
         difference = (measured[column].abs() - expected[column].abs()).abs()[rows]

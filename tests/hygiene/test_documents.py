@@ -29,7 +29,7 @@ def test_make_targets_exist():
 
 def test_makefile_promises():
     targets = set(re.findall(r"^([\w-]+):", (tree.ROOT / "Makefile").read_text(), re.M))
-    assert targets >= {"setup", "build", "test", "test-real", "sanitize", "fuzz", "bench", "format", "clean"}
+    assert targets >= {"setup", "build", "test", "test-real", "sanitize", "fuzz", "bench", "bench-gpu", "format", "clean"}
 
 
 @pytest.mark.parametrize("document", ["README.md", "docs/cli.md"])
@@ -60,12 +60,3 @@ def test_links_lead_somewhere():
 
 def test_changelog_is_open():
     assert re.search(r"^## Unreleased$", (tree.ROOT / "CHANGELOG.md").read_text(), re.M)
-
-
-def test_many_gpus_are_worked_out_from_measurements(monkeypatch):
-    """The tables of docs/performance.md are what the script makes of the results."""
-    monkeypatch.syspath_prepend(tree.ROOT / "benchmarks")
-    import many_gpus
-
-    text = many_gpus.DOCUMENT.read_text()
-    assert many_gpus.fill(text) == text

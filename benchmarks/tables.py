@@ -1,0 +1,218 @@
+"""Writes the numbers of documents from results/*.json: what stands between `<!-- table:NAME -->` and `<!-- end -->` in
+docs/performance.md and README.md. A block whose results are not there yet stays empty. Usage: tables.py"""
+
+import json
+import re
+from pathlib import Path
+
+import many_gpus as many
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+DOCUMENTS = ("README.md", "docs/performance.md")
+# In the order of the chart and the table; (key of cpu.json, what it is called)
+WAYS = [("floor", "floor"), ("ropewalk_without_moments", "Ropewalk, nothing kept"), ("ropewalk", "Ropewalk, moments of every token"),
+        ("transformers", "transformers, nothing kept"), ("transformers_keeping", "transformers, every q and k kept"),
+        ("nnsight", "nnsight, every q and k saved"), ("transformer_lens", "TransformerLens, every q and k cached")]  # fmt: skip
+NAMES = {"transformer_lens": "TransformerLens", "nnsight": "nnsight"}
+AXES = {"tokens": "tokens a document", "layers": "layers", "heads": "query heads measured", "threads": "threads"}
+
+
+def table(header: list[str], rows: list[list]) -> str:
+    lines = [f"| {' | '.join(map(str, row))} |" for row in (header, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]])
+
+
+def place(result: dict) -> str:
+    """The machine a result is from."""
+    gpu, cpu = result.get("gpu"), result["machine"]
+    where = gpu["name"] if gpu else f"{cpu['cores']} cores ({cpu['cpu']})"
+    return f"{where}, torch {result['versions']['torch']}, transformers {result['versions']['transformers']}, {result['date']}"
+
+
+def image(name: str, text: str) -> str:
+    return f"![{text}](images/performance-{name}.svg)"
+
+
+def listed(values) -> str:
+    *first, last = values
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def gpu(r: dict) -> str:
+    rows = []
+    for row in r["lengths"]:
+        ms = {name: times["median"] for name, times in row["milliseconds"].items()}
+        memory = row["every_token_kept_or_measured"]["peak_gpu_bytes"]
+        rows.append([f"{row['tokens']:,}", f"{ms['ropewalk']:,.1f}", f"{ms['floor']:,.1f}", f"{row['times_the_floor']:.2f}", f"{row['moments_share']:.1%}".replace("%", " %"),
+                     f"{ms['transformers']:,.1f}", f"{row['faster_than_transformers']:.2f}", f"{ms['transformers_sampling_16_tokens']:,.1f}",
+                     f"{memory['ropewalk'] / 1e9:.1f} of {memory['transformers'] / 1e9:.1f}"])  # fmt: skip
+    needed = listed([f"{row['times_the_floor_of_what_is_needed']:.2f}" for row in r["lengths"]])
+    documents = listed([str(row["every_token_kept_or_measured"]["documents"]) for row in r["lengths"]])
+    header = ["tokens", "Ropewalk", "floor", "times the floor", "moments add", "transformers", "times faster", "with 16 tokens sampled", "memory, GB"]
+    return f"""{r['model']}, {r['dtype']}; milliseconds a document ({place(r)}):
+
+{table(header, rows)}
+
+- The *floor* is the matrix products and attention of the backbone alone, on the same weights, by the same libraries. (The
+  last layer's attention and MLP are not needed for its queries and keys; against the floor without them the ratios are
+  {needed}.)
+- *transformers* is the plain forward pass with `sdpa`, without any capture; the column after it samples 16 tokens a document.
+- *Memory* is the peak on the GPU: Ropewalk's, of what transformers takes when it keeps queries and keys of every token of
+  the same {documents} documents.
+
+{streaming(r['streaming'])}"""
+
+
+def streaming(r: dict) -> str:
+    s = r["seconds_a_group"]
+    return f"""With `--memory {r['memory']}`, less than the weights ({r['weights_bytes'] / 1e9:.1f} GB), layers come and go. {r['documents_at_a_time']} documents of {r['tokens']:,} tokens take
+{s['streamed']:.3f} s, with all weights kept {s['kept']:.3f} s; to copy the weights takes {s['bus']:.3f} s. That is {r['times_the_limit']:.2f} times the larger of the two."""
+
+
+def gpu_end_to_end(r: dict) -> str:
+    ours, peer = (f"{r[name]['median_seconds']:.1f} s" for name in ("ropewalk", "peer"))
+    used = r["tokens_used_a_document"]
+    return f"""From a checkpoint on disk, the file cache cold, to the table of heads, {r['documents']} documents of {r['tokens']:,} tokens: {ours} with
+every token; {peer} for a script with transformers, hooks and scikit-learn that keeps {used['peer']} tokens a document,
+{r['times_faster']:.1f} times as long ({place(r)})."""
+
+
+def weak_scaling(r: dict) -> str:
+    rows = [[row["processes"], row["documents"], f"{row['median_seconds']:.1f}", f"{row['seconds_with_perfect_scaling']:.1f}", f"{row['efficiency']:.0%}".replace("%", " %")]
+            for row in r["weak_scaling"]]  # fmt: skip
+    return f"""SmolLM2-135M, {r['dtype']}, documents of {r['tokens_a_document']:,} tokens, {r['mpi']} ({place(r)}):
+
+{table(["processes", "documents", "seconds", "perfect", "efficiency"], rows)}"""
+
+
+def many_gpus(gpu: dict, study: dict, processes: dict) -> str:
+    part = many.parts(gpu, study, processes)
+    parts = [[f"a document of {tokens:,} tokens", f"{part['document'][tokens]:.3f}"] for tokens in many.LENGTHS]
+    parts += [["a capture beside its documents", f"{part['beside']:.1f}"],
+              [f"joining {processes['join']['bytes_a_process'] / 1e9:.2f} GB of moments of each of two processes", f"{part['join']:.1f}"],
+              [f"analysis, {study['machine']['cores']} cores", f"{part['analysis']:.1f}"]]  # fmt: skip
+    header, rows = ["GPUs"], []
+    for tokens in many.LENGTHS:
+        header += [f"{tokens:,} tokens: seconds", "times faster", "checkpoints an hour", f"in jobs of {many.JOB}"]
+    for gpus in many.GPUS:
+        row = [f"{gpus:,}"]
+        for tokens in many.LENGTHS:
+            time = many.seconds(part, tokens, gpus)
+            jobs = f"{gpus / many.JOB * 3600 / many.seconds(part, tokens, many.JOB):,.0f}" if gpus >= many.JOB else ""
+            row += [f"{time:,.0f}", f"{many.seconds(part, tokens, 1) / time:.1f}", f"{3600 / time:,.0f}", jobs]
+        rows.append(row)
+    halves = listed([f"{many.half_efficient(part, tokens):,} with {tokens:,} tokens" for tokens in many.LENGTHS])
+    return f"""{table(["part", "seconds"], parts)}
+
+{table(header, rows)}
+
+GPUs at which the speed-up falls to half their number: {halves}."""
+
+
+def cpu(r: dict) -> str:
+    rows, missing = [], []
+    for key, name in WAYS:
+        median, spread = r["median"].get(key), r["spread"].get(key)
+        if median is None:
+            missing.append(f"- {NAMES[key]} was not measured: `{r['peers'][key]['reason']}`")
+            continue
+        rows.append([name, f"{median:.2f}", f"{spread[0]:.2f} – {spread[1]:.2f}", f"{median / r['median']['ropewalk']:.2f}"])
+    versions = ", ".join(f"{NAMES[name]} {facts['version']}" for name, facts in r["peers"].items() if facts.get("version"))
+    header = ["", "seconds", "from – to", "times Ropewalk's"]
+    text = f"""SmolLM2-135M, float32, one document of {r['tokens']:,} tokens, {r['threads']} threads ({place(r)}{', ' if versions else ''}{versions}):
+
+{table(header, rows)}
+
+{image('cpu', f"Seconds a document of {r['tokens']:,} tokens")}
+
+Ropewalk takes {r['times_the_floor']:.2f} times the floor ({r['times_the_floor_of_what_is_needed']:.2f} times the floor without the last layer's attention and MLP, which nothing here
+needs). Before anything was timed, Ropewalk's r_q and r_k of all {r['equality']['heads']} heads were those of transformers' queries and keys and
+scikit-learn's PCA (largest difference {r['equality']['difference_r_q']:.0e}), and each peer's queries and keys were transformers'."""
+    return "\n".join([text, "", *missing]) if missing else text
+
+
+def end_to_end(r: dict) -> str:
+    rows = [[name, f"{r[key]['median_seconds']:.1f}", f"{min(r[key]['seconds']):.1f} – {max(r[key]['seconds']):.1f}", f"{r[key]['peak_memory_bytes'] / 1e9:.2f}"]
+            for key, name in (("ropewalk", "Ropewalk"), ("peer", "transformers with hooks, scikit-learn"))]  # fmt: skip
+    return f"""From a checkpoint on disk to the table of heads, SmolLM2-135M, {r['documents']} documents of {r['tokens']:,} tokens, every token of all
+{r['heads']} heads ({place(r)}):
+
+{table(["", "seconds", "from – to", "peak memory, GB"], rows)}
+
+Ropewalk is {r['times_faster']:.1f} times faster and takes {r['times_less_memory']:.1f} times less memory."""
+
+
+def moments_cost(r: dict) -> str:
+    few, many = r["peak_memory_bytes"].items()
+    return f"""Moments add {r['ratio_median'] - 1:.1%} to the forward pass of documents of {r['tokens']:,} tokens (median of {len(r['ratios'])} pairs), and memory stays the same
+from {few[0]} documents to {many[0]}: {few[1] / 1e6:.0f} and {many[1] / 1e6:.0f} MB (`moments_cost.json`).""".replace("% to", " % to")
+
+
+def scaling(r: dict) -> str:
+    documents = [[row["documents"], f"{row['milliseconds_a_token']:.2f}", f"{row['spread'][0]:.2f} – {row['spread'][1]:.2f}", f"{row['peak_memory_bytes'] / 1e6:.0f}"]
+                 for row in r["documents"]]  # fmt: skip
+    first, last = r["documents"][0], r["documents"][-1]
+    cost, memory = (last[key] / first[key] for key in ("milliseconds_a_token", "peak_memory_bytes"))
+    others = []
+    for axis, name in AXES.items():
+        rows = r[axis]
+        others.append([name, *(" · ".join(values) for values in (
+            [f"{row[axis]:,}" for row in rows], [f"{row['milliseconds_a_token']:.2f}" for row in rows],
+            [f"{row['peak_memory_bytes'] / 1e6:,.0f}" for row in rows]))])  # fmt: skip
+    return f"""`ropewalk capture` of every token in float32, SmolLM2-135M (for layers, models of its shapes with random weights): median
+milliseconds a token of whole processes, less the {r['start_seconds']:.1f} s that a capture of one token takes; the most memory of any
+run ({place(r)}).
+
+Documents of {r['document_tokens']} tokens, `{' '.join(map(str, r['options_of_documents']))}`:
+
+{table(["documents", "milliseconds a token", "from – to", "peak memory, MB"], documents)}
+
+From {first['documents']} documents to {last['documents']}, cost a token is multiplied by {cost:.2f} and memory by {memory:.2f}.
+
+{image('documents', 'Milliseconds a token and peak memory against documents')}
+
+In the other directions, `--memory {r['memory_budget']}`; where tokens do not vary, documents have {r['other_tokens']:,}:
+
+{table(["what varies", "values", "milliseconds a token", "peak memory, MB"], others)}
+
+{image('scaling', 'Milliseconds a token against tokens a document, layers, heads measured and threads')}"""
+
+
+def readme(r: dict) -> str:
+    rows = [["tokens behind a number", "every one", "those one can afford to keep"],
+            ["standard errors", "of every number and every change", "none"],
+            ["time, checkpoint to table", 1, f"{r['times_faster']:.1f}"],
+            ["peak memory", 1, f"{r['times_less_memory']:.1f}"]]  # fmt: skip
+    return f"""{table(["", "Ropewalk", "transformers with hooks, scikit-learn"], rows)}
+
+Time and memory were measured with SmolLM2-135M on a CPU of {r['machine']['cores']} cores, {r['documents']} documents of {r['tokens']:,} tokens and all {r['heads']} heads, where
+both take every token: `benchmarks/results/end_to_end.json`; `make bench` repeats it."""
+
+
+# Name of the block: (its results, what writes it)
+BLOCKS = {"readme": (["end_to_end"], readme), "weak_scaling": (["processes"], weak_scaling),
+          "many_gpus": (["gpu", "gpu_end_to_end", "processes"], many_gpus),
+          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "end_to_end", "moments_cost", "scaling")}}  # fmt: skip
+
+
+def written(text: str, results: Path = RESULTS) -> str:
+    """The document with its blocks as the results have them."""
+
+    def block(found: re.Match) -> str:
+        sources, write = BLOCKS[found[1]]
+        paths = [results / f"{source}.json" for source in sources]
+        inside = f"\n{write(*(json.loads(path.read_text()) for path in paths))}\n" if all(path.exists() for path in paths) else ""
+        return f"<!-- table:{found[1]} -->\n{inside}\n<!-- end -->"
+
+    return re.sub(r"<!-- table:(\w+) -->\n.*?<!-- end -->", block, text, flags=re.S)
+
+
+def main():
+    for name in DOCUMENTS:
+        path = ROOT / name
+        path.write_text(written(path.read_text()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Numbers in documents and images are those of benchmarks/results."""
+
+import json
+import re
+import sys
+
+import pytest
+import tree
+
+sys.path.insert(0, str(tree.ROOT / "benchmarks"))
+
+import plot  # noqa: E402
+import tables  # noqa: E402
+
+
+@pytest.mark.parametrize("document", tables.DOCUMENTS)
+def test_documents_show_the_results(document):
+    text = (tree.ROOT / document).read_text()
+    assert text == tables.written(text), "run benchmarks/tables.py"
+
+
+def test_every_block_stands_somewhere():
+    there = [name for document in tables.DOCUMENTS for name in re.findall(r"<!-- table:(\w+) -->", (tree.ROOT / document).read_text())]
+    assert sorted(there) == sorted(tables.BLOCKS)
+
+
+def test_blocks_follow_their_results(tmp_path):
+    """Another result makes another text; no result leaves an empty block."""
+    text = "<!-- table:readme -->\nold\n<!-- end -->"
+    assert "old" not in tables.written(text, tmp_path)
+    result = json.loads((tables.RESULTS / "end_to_end.json").read_text())
+    for faster in (1.5, 2.5):
+        (tmp_path / "end_to_end.json").write_text(json.dumps({**result, "times_faster": faster}))
+        assert f"| {faster} |" in tables.written(text, tmp_path)
+
+
+def test_a_peer_that_did_not_run_is_named():
+    ways = [key for key, _ in tables.WAYS]
+    result = {
+        "machine": {"cpu": "any", "cores": 2}, "versions": {"torch": "2", "transformers": "5"}, "date": "2026-01-01", "tokens": 4096, "threads": 2,
+        "median": {way: 2.0 for way in ways} | {"nnsight": None}, "spread": {way: [1.0, 3.0] for way in ways} | {"nnsight": None},
+        "peers": {"nnsight": {"reason": "no wheel"}, "transformer_lens": {"reason": None, "version": "9.9"}},
+        "equality": {"heads": 270, "difference_r_q": 1e-6}, "times_the_floor": 1.1, "times_the_floor_of_what_is_needed": 1.2,
+    }  # fmt: skip
+    text = tables.cpu(result)
+    assert "nnsight was not measured: `no wheel`" in text and "| nnsight" not in text
+    assert "TransformerLens 9.9" in text and "| TransformerLens" in text
+
+
+@pytest.mark.parametrize("name", plot.PLOTS)
+def test_images_show_the_results(name):
+    source, image = tables.RESULTS / f"{plot.PLOTS[name][0]}.json", plot.IMAGES / f"performance-{name}.svg"
+    assert image.exists() == source.exists(), "run benchmarks/plot.py"
+    assert not image.exists() or image.read_text().endswith(f"{plot.mark(source)}\n"), "run benchmarks/plot.py"
