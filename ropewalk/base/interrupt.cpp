@@ -1,5 +1,6 @@
 #include "ropewalk/base/interrupt.h"
 
+#include <pthread.h>
 #include <semaphore.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/last_resort.h"
+#include "ropewalk/base/log.h"
 
 namespace ropewalk {
 namespace {
@@ -22,6 +24,8 @@ constexpr int kSystemExit = 4;  // as SystemError's
 volatile std::sig_atomic_t received = 0;
 volatile std::sig_atomic_t signals = 0;
 const char* volatile lost_file = nullptr;
+volatile std::sig_atomic_t fault = 0;
+pthread_t watcher;
 sem_t arrived;  // posted once a signal
 
 extern "C" void on_signal(int signal) {
@@ -47,11 +51,35 @@ extern "C" void on_lost_memory(int signal, siginfo_t* info, void*) {
   for (;;) ::pause();  // the thread that reads cannot go on; the watcher ends the process
 }
 
+// A fault of the program, or of a library that finds no memory: the process dies of it all the
+// same, once the watcher has tidied up. Blocked until then, the signal cannot come twice from here.
+extern "C" void on_fault(int signal) {
+  std::signal(signal, SIG_DFL);
+  if (::pthread_equal(::pthread_self(), watcher) != 0) return;  // reads there again, and dies
+  fault = signal;
+  ::sem_post(&arrived);
+  for (;;) ::pause();
+}
+
+[[noreturn]] void die_of_fault() {
+  ::alarm(2);  // the thread at fault may hold a lock that tidying up needs
+  if (first_to_end()) {
+    undo_all();
+    log::error(
+        "signal {}: a fault of this program or of a library of its; where memory is limited, give "
+        "it more, and otherwise please report it",
+        static_cast<int>(fault));
+  }
+  ::raise(fault);
+  ::_exit(128 + fault);
+}
+
 // Ends the process where it does not end itself in time. A thread of its own: it may do what a
 // signal handler must not.
 [[noreturn]] void watch() {
   while (::sem_wait(&arrived) != 0) {
   }
+  if (fault != 0) die_of_fault();
   if (lost_file == nullptr) {
     constexpr int64_t kPatience = 1'500'000'000;  // nanoseconds
     timespec until{};
@@ -62,6 +90,7 @@ extern "C" void on_lost_memory(int signal, siginfo_t* info, void*) {
     while (::sem_timedwait(&arrived, &until) != 0 && errno == EINTR) {
     }
   }
+  if (fault != 0) die_of_fault();
   if (lost_file != nullptr) {
     end_now(kSystemExit, fmt::format("{}: changed or vanished while it was being read; see that "
                                      "nothing writes to it, then start again",
@@ -75,7 +104,9 @@ extern "C" void on_lost_memory(int signal, siginfo_t* info, void*) {
 void install_interrupt_handlers() {
   ::sem_init(&arrived, 0, 0);
   try {
-    std::thread(watch).detach();
+    std::thread watching(watch);
+    watcher = watching.native_handle();
+    watching.detach();
   } catch (const std::system_error& error) {
     throw SystemError("cannot start a thread: {}; are memory or processes limited?",
                       error.code().message());
@@ -86,6 +117,7 @@ void install_interrupt_handlers() {
   });
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  std::signal(SIGSEGV, on_fault);
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
   struct sigaction lost {};

@@ -364,3 +364,15 @@ def test_what_is_not_there(verb, tmp_path, monkeypatch):
     command, name = MISSING[verb]
     breakable.assert_one_line(engine.run(*command, "--quiet"), (SYSTEM,), name, tmp_path)
     assert os.listdir(tmp_path) == []
+
+
+def test_fault_of_a_library(verbs, tmp_path):
+    """A crash leaves nothing half-done either, and still is one for whoever started the program."""
+    process = start(verbs.command("capture", tmp_path))
+    while process.poll() is None and not leftovers(tmp_path):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGSEGV)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGSEGV
+    assert re.fullmatch(r"error: signal 11: a fault of this program or of a library .*\n", err), err
+    assert list(tmp_path.iterdir()) == []
