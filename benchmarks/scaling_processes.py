@@ -13,7 +13,7 @@ from pathlib import Path
 import machine
 
 ROPEWALK = machine.BUILD / "ropewalk"
-COUNTS, DOCUMENTS, CONTEXT, REPEATS = (1, 2, 3, 4), 4, 512, 3
+COUNTS, DOCUMENTS, CONTEXT, REPEATS = (1, 2, 3, 4), 4, 512, 2
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_rmaps_base_oversubscribe": "1"}  # fmt: skip
 
