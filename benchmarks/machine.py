@@ -32,6 +32,11 @@ def describe() -> dict:
     }
 
 
+def write_corpus(path: Path, documents: int, tokens: int, vocabulary: int) -> Path:
+    path.write_text("".join(json.dumps({"tokens": [(7 * i + j * j) % vocabulary for j in range(tokens)]}) + "\n" for i in range(documents)))
+    return path
+
+
 def write(name: str, result: dict) -> None:
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"

@@ -29,8 +29,7 @@ with tempfile.TemporaryDirectory() as place:
     vocabulary = json.loads((model / "config.json").read_text())["vocab_size"]
     result["peak_memory_bytes"] = {}
     for documents in (10, 100):
-        corpus = root / f"{documents}.jsonl"
-        corpus.write_text("".join(json.dumps({"tokens": [(7 * i + j * j) % vocabulary for j in range(256)]}) + "\n" for i in range(documents)))
+        corpus = machine.write_corpus(root / f"{documents}.jsonl", documents, 256, vocabulary)
         # One document's hidden states at a time and all blocks in use, so that only the moments could grow.
         result["peak_memory_bytes"][documents] = engine.peak_memory(
             root / "note", "capture", model, "--corpus", corpus, "--out", root / f"out{documents}", "--context", 256,

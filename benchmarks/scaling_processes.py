@@ -18,11 +18,6 @@ ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_R
                "OMPI_MCA_rmaps_base_oversubscribe": "1"}  # fmt: skip
 
 
-def write_corpus(path: Path, documents: int, tokens: int, vocabulary: int) -> Path:
-    path.write_text("".join(json.dumps({"tokens": [(7 * i + j * j) % vocabulary for j in range(tokens)]}) + "\n" for i in range(documents)))
-    return path
-
-
 def capture(root: Path, count: int, model: Path, corpus: Path, context: int) -> tuple[float, str]:
     """Seconds from start to finish, and what it said."""
     out = root / f"out{time.monotonic_ns()}"
@@ -51,7 +46,7 @@ def weak_scaling(root: Path) -> list[dict]:
     times = {count: [] for count in COUNTS}
     for _ in range(REPEATS):
         for count in COUNTS:
-            corpus = write_corpus(root / f"{count}.jsonl", DOCUMENTS * count, CONTEXT, vocabulary)
+            corpus = machine.write_corpus(root / f"{count}.jsonl", DOCUMENTS * count, CONTEXT, vocabulary)
             times[count].append(capture(root, count, machine.SMOLLM2, corpus, CONTEXT)[0])
             print(count, times[count][-1], flush=True)
     alone = statistics.median(times[1])
@@ -67,7 +62,7 @@ def weak_scaling(root: Path) -> list[dict]:
 def joining(root: Path) -> dict:
     """Moments of SmolLM3-3B's heads, in two processes."""
     heads = make_model(root / "heads", num_hidden_layers=36, num_attention_heads=16, num_key_value_heads=4, head_dim=128)
-    corpus = write_corpus(root / "heads.jsonl", 32, 256, 512)
+    corpus = machine.write_corpus(root / "heads.jsonl", 32, 256, 512)
     seconds = []
     for _ in range(REPEATS):
         said = capture(root, 2, heads, corpus, 256)[1]

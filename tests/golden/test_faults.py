@@ -92,7 +92,8 @@ def no_report():
 
 @pytest.fixture(autouse=True)
 def skip_what_is_not_built(request, no_report):
-    if no_report and "-report]" in request.node.name.replace("[report]", "-report]"):
+    parameters = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    if no_report and parameters.get("verb") == "report":
         pytest.skip("built without the report")
 
 
