@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/checkpoint/hub.h"
+#include "ropewalk/hub/hub.h"
 
 namespace ropewalk {
 

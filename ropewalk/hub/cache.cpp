@@ -1,4 +1,4 @@
-#include "ropewalk/checkpoint/hub_cache.h"
+#include "ropewalk/hub/cache.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -13,7 +13,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/mapped_file.h"
 #include "ropewalk/base/printable.h"
-#include "ropewalk/checkpoint/hub_requests.h"
+#include "ropewalk/hub/requests.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;

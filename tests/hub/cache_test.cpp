@@ -1,4 +1,4 @@
-#include "ropewalk/checkpoint/hub_cache.h"
+#include "ropewalk/hub/cache.h"
 
 #include <gtest/gtest.h>
 

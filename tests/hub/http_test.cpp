@@ -1,4 +1,4 @@
-#include "ropewalk/checkpoint/http.h"
+#include "ropewalk/hub/http.h"
 
 #include <gtest/gtest.h>
 

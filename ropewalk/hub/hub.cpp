@@ -1,4 +1,4 @@
-#include "ropewalk/checkpoint/hub.h"
+#include "ropewalk/hub/hub.h"
 
 #include <sys/statvfs.h>
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "ropewalk/checkpoint/hub_cache.h"
-#include "ropewalk/checkpoint/hub_requests.h"
+#include "ropewalk/hub/cache.h"
+#include "ropewalk/hub/requests.h"
 
 namespace ropewalk {
 

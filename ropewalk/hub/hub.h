@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/checkpoint/hub_cache.h"
-#include "ropewalk/checkpoint/hub_download.h"
-#include "ropewalk/checkpoint/hub_settings.h"
+#include "ropewalk/hub/cache.h"
+#include "ropewalk/hub/download.h"
+#include "ropewalk/hub/settings.h"
 
 namespace ropewalk {
 

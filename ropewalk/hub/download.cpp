@@ -1,4 +1,4 @@
-#include "ropewalk/checkpoint/hub_download.h"
+#include "ropewalk/hub/download.h"
 
 #include <fcntl.h>
 #include <unistd.h>

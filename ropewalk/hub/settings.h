@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "ropewalk/checkpoint/http.h"
+#include "ropewalk/hub/http.h"
 
 namespace ropewalk {
 

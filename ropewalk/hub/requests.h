@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "ropewalk/checkpoint/hub_settings.h"
+#include "ropewalk/hub/settings.h"
 
 namespace ropewalk {
 

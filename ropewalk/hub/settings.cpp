@@ -1,4 +1,4 @@
-#include "ropewalk/checkpoint/hub_settings.h"
+#include "ropewalk/hub/settings.h"
 
 #include <algorithm>
 #include <charconv>

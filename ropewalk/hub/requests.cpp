@@ -1,4 +1,4 @@
-#include "ropewalk/checkpoint/hub_requests.h"
+#include "ropewalk/hub/requests.h"
 
 #include <algorithm>
 #include <charconv>
