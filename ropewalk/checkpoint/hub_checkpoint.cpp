@@ -1,11 +1,13 @@
 #include "ropewalk/checkpoint/hub_checkpoint.h"
 
 #include <algorithm>
-#include <mutex>
+#include <map>
 #include <optional>
 #include <set>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/hash.h"
+#include "ropewalk/base/log.h"
 #include "ropewalk/base/parallel.h"
 #include "ropewalk/checkpoint/config_file.h"
 
@@ -38,6 +40,16 @@ std::vector<std::string> known_weights(const HubCache& cache, const std::string&
   if (cache.has(commit, kIndex)) return shard_names(cache.file(commit, kIndex));
   if (cache.has(commit, kSingle)) return {kSingle};
   return {};
+}
+
+// Of files by name with their etags; empty where one of these is no hash.
+std::string digest_of(const std::map<std::string, std::string>& etags) {
+  Sha256 digest;
+  for (const auto& [name, etag] : etags) {
+    if (!is_content_hash(etag)) return "";
+    digest.update(fmt::format("{} {}\n", etag, name));
+  }
+  return etags.empty() ? "" : digest.hex();
 }
 
 }  // namespace
@@ -96,6 +108,34 @@ std::vector<HubFile> missing_weights(Hub& hub, const HubCheckpoint& checkpoint) 
                      names[i]);
   }
   return files;
+}
+
+std::string stated_weights(Hub& hub, const HubCheckpoint& checkpoint) {
+  const auto& [repository, revision, commit, folder] = checkpoint;
+  const HubCache cache = hub.cache(repository);
+  std::vector<std::string> names = known_weights(cache, commit);
+  std::map<std::string, std::string> etags;
+  for (const std::string& name : names) etags[name] = cache.etag(commit, name);
+  if (const std::string digest = digest_of(etags); !digest.empty() || hub.settings().offline) {
+    return digest;
+  }
+  try {
+    std::map<std::string, HubFile> files;
+    for (const HubFile& file : hub.tree(repository, commit)) files[file.name] = file;
+    if (names.empty() && files.contains(kIndex)) {
+      hub.fetch(repository, commit, {files[kIndex]}, {kIndex, false, {}});
+      names = known_weights(cache, commit);
+    }
+    if (names.empty()) names = {kSingle};
+    etags.clear();
+    for (const std::string& name : names) etags[name] = files[name].etag;
+    return digest_of(etags);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::runtime_error& error) {
+    log::debug("{}: the Hub does not state its weights: {}", checkpoint.name(), error.what());
+    return "";
+  }
 }
 
 void fetch_weights(Hub& hub, const HubCheckpoint& checkpoint, const FetchOptions& options) {

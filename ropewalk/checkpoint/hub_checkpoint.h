@@ -29,6 +29,11 @@ bool has_weights(const Hub& hub, const HubCheckpoint& checkpoint);
 // The weight files that are not in the cache yet; fetches the index, which names them.
 std::vector<HubFile> missing_weights(Hub& hub, const HubCheckpoint& checkpoint);
 
+// A digest over the name and hash of each weight file, as the Hub states them for this commit:
+// other bytes have another one. Downloads no weights: the cache tells, where all of them are in it,
+// else the Hub's list of files. Empty where neither does, for instance offline.
+std::string stated_weights(Hub& hub, const HubCheckpoint& checkpoint);
+
 // Fetches the weights: model.safetensors, or the shards that the index names.
 void fetch_weights(Hub& hub, const HubCheckpoint& checkpoint, const FetchOptions& options);
 

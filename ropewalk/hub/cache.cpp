@@ -89,8 +89,12 @@ bool is_hub_id(const std::string& text) {
 
 bool is_commit(const std::string& text) { return text.size() == 40 && is_hex(text); }
 
-HubCache::HubCache(fs::path root, const HubRepository& repository)
-    : root_(std::move(root)), folder_(repository.folder()) {}
+bool is_content_hash(const std::string& etag) {
+  return (etag.size() == 40 || etag.size() == 64) && is_hex(etag);
+}
+
+HubCache::HubCache(const fs::path& root, const HubRepository& repository)
+    : root_(root.lexically_normal()), folder_(repository.folder()) {}
 
 fs::path HubCache::snapshot(const std::string& commit) const {
   return root_ / folder_ / "snapshots" / checked_commit(commit);
@@ -102,6 +106,14 @@ fs::path HubCache::file(const std::string& commit, const std::string& name) cons
 
 fs::path HubCache::blob(const std::string& etag) const {
   return root_ / folder_ / "blobs" / checked_etag(etag);
+}
+
+std::string HubCache::etag(const std::string& commit, const std::string& name) const {
+  const fs::path path = file(commit, name);
+  std::error_code error;
+  const fs::path bytes = (path.parent_path() / fs::read_symlink(path, error)).lexically_normal();
+  const bool ours = !error && bytes.parent_path() == root_ / folder_ / "blobs";
+  return ours ? bytes.filename().string() : "";
 }
 
 bool HubCache::has(const std::string& commit, const std::string& name) const {

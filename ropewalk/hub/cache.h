@@ -24,6 +24,9 @@ bool is_hub_id(const std::string& text);
 // Whether a text is a whole commit hash.
 bool is_commit(const std::string& text);
 
+// Whether an etag tells the bytes: a SHA-256 (of large files) or git's SHA-1 (of small ones).
+bool is_content_hash(const std::string& etag);
+
 // One repository's part of the cache that all Hugging Face programs share:
 //
 //   models--org--name/refs/REVISION             the commit that a branch or tag is at
@@ -35,12 +38,14 @@ bool is_commit(const std::string& text);
 // Names come from a server. One that would lead out of the cache is an InputError.
 class HubCache {
  public:
-  HubCache(std::filesystem::path root, const HubRepository& repository);
+  HubCache(const std::filesystem::path& root, const HubRepository& repository);
 
   const std::filesystem::path& root() const { return root_; }
   std::filesystem::path snapshot(const std::string& commit) const;
   std::filesystem::path file(const std::string& commit, const std::string& name) const;
   std::filesystem::path blob(const std::string& etag) const;
+  // The etag of a file's bytes, as the snapshot's link names it; empty where there is no such link.
+  std::string etag(const std::string& commit, const std::string& name) const;
   // Whether the file is there, all of it.
   bool has(const std::string& commit, const std::string& name) const;
 

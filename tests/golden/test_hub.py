@@ -1,9 +1,11 @@
 """Hub models and datasets wherever a path works, and a cache shared with Python's `huggingface_hub`."""
 
 import gzip
+import hashlib
 import json
 import os
 import re
+import shutil
 import ssl
 import subprocess
 import time
@@ -158,6 +160,44 @@ def test_proxy(hub, client):
     result = client.fetch(HF_ENDPOINT="http://hub.example.org", http_proxy=hub.endpoint, no_proxy="localhost")
     assert result.code == 0, result.stderr
     assert {r.headers["host"] for r in hub.asked("resolve")} == {"hub.example.org"} and hub.asked("bytes")
+
+
+# What the Hub states of weights
+
+
+def test_stated_weights(hub, client):
+    """From the Hub's list of files or from the cache, the same; of the weights alone, and never guessed."""
+
+    def stated(revision, **environment):
+        result = client.fetch(MODEL, revision, "stated", **environment)
+        assert result.code == 0, result.stderr
+        return result.stdout
+
+    repository = hub.repository(MODEL)
+    for shards in (1, 3):
+        files = model_files(shards=shards)
+        revision, readme, other = (f"{name}{shards}" for name in ("first", "readme", "other"))
+        repository.commit(revision, files)
+        repository.commit(readme, {**files, "README.md": b"another text", "onnx.safetensors": b"not the weights"})
+        repository.commit(other, {**files, "model.safetensors" if shards == 1 else "model-00003-of-00003.safetensors": b"x" * 99})
+        lines = [f"{hashlib.sha256(data).hexdigest()} {name}\n" for name, data in sorted(files.items())
+                 if name.endswith(".safetensors")]  # fmt: skip
+        expected = hashlib.sha256("".join(lines).encode()).hexdigest()
+        assert stated(revision) == stated(readme) == expected
+        assert stated(other) not in ("", expected)
+        assert not hub.asked("bytes"), "no weights are downloaded for it"
+        assert stated(revision, HF_HUB_OFFLINE="1") == "", "the cache has none of them"
+        hub.plan("api", Fault(status=404))
+        assert stated(revision) == "", "a mirror without lists of files"
+        assert client.fetch(revision=revision).code == 0
+        hub.requests.clear()
+        assert stated(revision, HF_HUB_OFFLINE="1") == expected
+        assert stated(revision) == expected and not hub.asked("api"), "the cache tells"
+        next(iter(client.repository().glob("snapshots/*/model*.safetensors"))).unlink()
+        assert stated(revision) == expected
+        assert stated(revision, HF_HUB_OFFLINE="1") == "", "one is missing"
+        shutil.rmtree(client.cache)
+        hub.requests.clear()
 
 
 # Token
