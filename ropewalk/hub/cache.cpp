@@ -194,7 +194,7 @@ int64_t HubCache::remove(const std::string& commit, const std::string& name) con
 HubLock::HubLock(const HubCache& cache, const std::string& etag, const std::stop_token& stop) {
   const fs::path path = cache.root_ / ".locks" / cache.folder_ / (checked_etag(etag) + ".lock");
   make_folder(path.parent_path());
-  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0664);
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
   if (file_ < 0) throw SystemError("{}: cannot create: {}", path.string(), std::strerror(errno));
   constexpr double kPause = 0.05;  // seconds
   double waited = 0;

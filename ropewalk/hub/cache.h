@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <stop_token>
@@ -16,6 +17,13 @@ struct HubRepository {
   std::string folder() const;  // in the cache: "models--org--name"
   std::string page() const;    // of addresses: "/org/name", "/datasets/org/name"
   std::string api() const;     // "/api/models/org/name"
+};
+
+// A file of a repository at a commit.
+struct HubFile {
+  std::string name;
+  std::string etag;  // the SHA-256 of large files, git's hash of small ones
+  int64_t size = 0;  // bytes
 };
 
 // Whether a text can be a repository's id: two names of letters, digits, '.', '_' and '-'.

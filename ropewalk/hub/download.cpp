@@ -1,143 +1,28 @@
 #include "ropewalk/hub/download.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <cstring>
+#include <charconv>
 #include <optional>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/hash.h"
-#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/hub/partial_file.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-fs::path incomplete_name(const fs::path& blob) {
-  fs::path path = blob;
-  path += ".incomplete";
-  return path;
+// How long the whole file is, as an answer with its bytes states it.
+std::optional<int64_t> stated_size(const HttpResponse& response) {
+  std::string text = response.header(response.status == 200 ? "content-length" : "content-range");
+  text.erase(0, text.find('/') + 1);  // bytes 5-9/TOTAL
+  int64_t size = 0;
+  const char* end = text.data() + text.size();
+  const bool known = !text.empty() && std::from_chars(text.data(), end, size).ptr == end;
+  return known ? std::optional(size) : std::nullopt;
 }
-
-// What an etag promises about the bytes: SHA-256 of a large file, git's SHA-1 of a small one. A
-// server that is not the Hub may give others, which promise nothing.
-class BlobHash {
- public:
-  explicit BlobHash(const HubFile& file) : file_(file) { restart(); }
-
-  void restart() {
-    digest_.reset();
-    const bool hex = file_.etag.find_first_not_of("0123456789abcdef") == std::string::npos;
-    if (hex && file_.etag.size() == 64) {
-      digest_.emplace(Digest::Kind::sha256);
-    } else if (hex && file_.etag.size() == 40) {
-      digest_.emplace(Digest::Kind::sha1);
-      digest_->update(fmt::format("blob {}", file_.size));
-      digest_->update("\0", 1);
-    }
-  }
-  void update(std::string_view part) {
-    if (digest_) digest_->update(part);
-  }
-  // The hash of what came, or the etag itself where it promises nothing.
-  std::string hex() { return digest_ ? digest_->hex() : file_.etag; }
-
- private:
-  const HubFile& file_;
-  std::optional<Digest> digest_;
-};
-
-// ETAG.incomplete and the hash of what it holds.
-class PartialFile {
- public:
-  PartialFile(fs::path blob, const HubFile& file)
-      : blob_(std::move(blob)), path_(incomplete_name(blob_)), expected_(file.size), hash_(file) {
-    std::error_code error;
-    fs::create_directories(path_.parent_path(), error);
-    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (file_ < 0) fail("create");
-  }
-  ~PartialFile() { ::close(file_); }
-  PartialFile(const PartialFile&) = delete;
-  PartialFile& operator=(const PartialFile&) = delete;
-
-  int64_t size() const { return size_; }
-
-  // Reads what an earlier download left.
-  void read_back() {
-    std::array<char, 1 << 16> buffer{};
-    for (;;) {
-      throw_if_interrupted();
-      const ssize_t count = ::pread(file_, buffer.data(), buffer.size(), size_);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail("read");
-      if (count == 0) return;
-      hash_.update({buffer.data(), static_cast<size_t>(count)});
-      size_ += count;
-      if (size_ > expected_) return restart();
-    }
-  }
-  void restart() {
-    if (::ftruncate(file_, 0) != 0) fail("write");
-    hash_.restart();
-    size_ = 0;
-  }
-  void append(std::string_view part) {
-    hash_.update(part);
-    while (!part.empty()) {
-      const ssize_t count = ::pwrite(file_, part.data(), part.size(), size_);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail("write");
-      part.remove_prefix(static_cast<size_t>(count));
-      size_ += count;
-    }
-  }
-  std::string hash() { return hash_.hex(); }
-  void commit() {
-    if (::fsync(file_) != 0) fail("write");
-    if (::rename(path_.c_str(), blob_.c_str()) != 0) fail("rename");
-  }
-
- private:
-  [[noreturn]] void fail(const char* action) const {
-    throw SystemError("{}: cannot {}: {}", path_.string(), action, std::strerror(errno));
-  }
-
-  fs::path blob_;
-  fs::path path_;
-  int64_t expected_;
-  BlobHash hash_;
-  int file_ = -1;
-  int64_t size_ = 0;
-};
 
 }  // namespace
-
-void fail_request(const HttpResponse& response, const std::string& what) {
-  const std::string code = response.header("x-error-code");
-  if (code == "GatedRepo") {
-    throw InputError(
-        "{}: is gated; accept its conditions on its page and set HF_TOKEN to a token of the "
-        "account that did",
-        what);
-  }
-  if (code == "RevisionNotFound") throw InputError("{}: the Hub has no such revision", what);
-  if (code == "EntryNotFound") throw InputError("{}: the Hub has no such file", what);
-  if (code == "RepoNotFound" || response.status == 401 || response.status == 404) {
-    throw InputError(
-        "{}: the Hub has no such repository, or it is private; check the name, or set HF_TOKEN",
-        what);
-  }
-  if (response.status == 403) {
-    throw InputError("{}: the Hub refuses access (HTTP 403); check what HF_TOKEN allows", what);
-  }
-  throw InputError("{}: the Hub answers HTTP {}, expected 200", what, response.status);
-}
 
 int64_t missing_bytes(const HubCache& cache, const HubFile& file) {
   std::error_code error;
@@ -155,7 +40,7 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
   const HubLock lock(cache, file.etag, stop);
   std::error_code ignored;
   if (fs::exists(blob, ignored)) return;  // another process was faster
-  PartialFile partial(blob, file);
+  PartialFile partial(blob, file.etag, file.size);
   partial.read_back();
   if (partial.size() > 0) {
     log::debug("{}: going on after {}", what, format_bytes(partial.size()));
@@ -166,8 +51,12 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
     counted = 0;
     partial.restart();
   };
+  int begun_anew = 0;
   const auto take = [&](int64_t status, bool& first, std::string_view part) {
-    if (first && status == 200 && partial.size() > 0) restart();  // the server knows no ranges
+    if (first && status == 200 && partial.size() > 0) {  // the server knows no ranges
+      restart();
+      ++begun_anew;
+    }
     first = false;
     if (partial.size() + static_cast<int64_t>(part.size()) > file.size) {
       partial.restart();
@@ -178,36 +67,40 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
     counted += static_cast<int64_t>(part.size());
   };
 
+  // Bytes left by an earlier download may be the wrong ones; fresh ones get a second try too.
   bool second_try = false;
+  const auto discard = [&](const std::string& why) {
+    restart();
+    if (second_try) throw InputError("{}: {}; refused", what, why);
+    log::warning("{}: {}; downloading it again", what, why);
+    second_try = true;
+  };
   for (int failures = 0;;) {
     if (partial.size() == file.size) {
       const std::string hash = partial.hash();
       if (hash == file.etag) break;
-      // Bytes left by an earlier download may be the wrong ones; fresh ones get a second try too.
-      restart();
-      if (second_try) {
-        throw InputError("{}: what the server sends has the hash {}, expected {}; refused", what,
-                         hash, file.etag);
-      }
-      log::warning("{}: hash {}, expected {}; downloading it again", what, hash, file.etag);
-      second_try = true;
+      discard(fmt::format("what the server sends has the hash {}, expected {}", hash, file.etag));
       if (file.size == 0) continue;
     }
     const int64_t before = partial.size();
     bool first = true;
     const HttpResponse response = requests.stream(
         path, before, [&](int64_t status, std::string_view part) { take(status, first, part); });
-    if (response.status == 416) {
-      restart();
-    } else if (response.status != 200 && response.status != 206) {
+    if (response.status != 200 && response.status != 206 && response.status != 416) {
       fail_request(response, what);
     }
     if (partial.size() == file.size) continue;
+    const std::optional<int64_t> stated = stated_size(response);
+    if (response.status == 416 || stated.value_or(file.size) != file.size) {
+      discard(fmt::format("the server has {} of the {} bytes it announced",
+                          stated ? std::to_string(*stated) : "fewer", file.size));
+      continue;
+    }
     failures = partial.size() > before ? 0 : failures + 1;
     const std::string why = response.problem.empty() ? "the body ended early" : response.problem;
-    if (failures == kAttempts) {
+    if (failures == kAttempts || begun_anew == kAttempts) {
       throw SystemError("{}: broke off after {} of {} bytes, {} times ({}); try again later", what,
-                        partial.size(), file.size, failures, why);
+                        partial.size(), file.size, kAttempts, why);
     }
     log::info("{}: broke off after {} of {} bytes ({}); going on", what, partial.size(), file.size,
               why);

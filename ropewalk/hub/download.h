@@ -9,13 +9,6 @@
 
 namespace ropewalk {
 
-// A file of a repository at a commit.
-struct HubFile {
-  std::string name;
-  std::string etag;  // the SHA-256 of large files, git's hash of small ones
-  int64_t size = 0;  // bytes
-};
-
 // Puts a file's bytes into the cache where they are not there: goes on with what has arrived of
 // them, waits for another process that is at it, and verifies size and hash before they get their
 // name. `path` is the address below the endpoint. `arrived` hears of bytes as they come; a negative
@@ -27,8 +20,5 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
 
 // Bytes of the file that are still to come.
 int64_t missing_bytes(const HubCache& cache, const HubFile& file);
-
-// Throws the InputError that an answer other than 200 means, `what` naming what was asked for.
-[[noreturn]] void fail_request(const HttpResponse& response, const std::string& what);
 
 }  // namespace ropewalk

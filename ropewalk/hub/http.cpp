@@ -184,7 +184,7 @@ HttpClient::~HttpClient() = default;
 HttpClient::HttpClient(HttpClient&&) noexcept = default;
 
 HttpResponse HttpClient::exchange(const HttpRequest& request) {
-  parse_url(request.url);  // libcurl knows more than http
+  const HttpUrl url = parse_url(request.url);  // refuses what libcurl knows beside http
   HttpResponse response;
   CURL* handle = state_->handle;
   const HttpOptions& options = state_->options;
@@ -204,6 +204,9 @@ HttpResponse HttpClient::exchange(const HttpRequest& request) {
   curl_easy_setopt(handle, CURLOPT_NOBODY, request.head ? 1L : 0L);
   if (request.offset > 0 || request.length > 0)
     curl_easy_setopt(handle, CURLOPT_RANGE, range.c_str());
+  // What is meant for this machine stays on it: a proxy would see the token, and has a loopback of
+  // its own.
+  if (url.is_loopback()) curl_easy_setopt(handle, CURLOPT_PROXY, "");
   if (!request.token.empty()) {
     curl_easy_setopt(handle, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
     curl_easy_setopt(handle, CURLOPT_XOAUTH2_BEARER, request.token.c_str());

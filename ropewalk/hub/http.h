@@ -59,7 +59,7 @@ struct HttpOptions {
 };
 
 // One connection that is kept open between requests; for one thread at a time. Proxies come from
-// the environment, as libcurl reads it.
+// the environment, as libcurl reads it; a loopback address is never asked through one.
 class HttpClient {
  public:
   explicit HttpClient(const HttpOptions& options);

@@ -3,13 +3,15 @@
 #include <sys/statvfs.h>
 
 #include <charconv>
+#include <limits>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/json.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/parallel.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/base/progress.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/hub/answers.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -17,13 +19,13 @@ namespace {
 
 constexpr size_t kParallel = 4;  // files at a time
 
-// W/"abc" and "abc" mean abc.
-std::string plain_etag(std::string etag) {
-  if (etag.starts_with("W/")) etag.erase(0, 2);
-  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') {
-    etag = etag.substr(1, etag.size() - 2);
-  }
-  return etag;
+// The most bytes that a file may have: those read into memory are refused before they are
+// downloaded.
+int64_t largest_size(const std::string& name) {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  if (name == "config.json") return 16 * kMiB;
+  if (name.ends_with(".json")) return 256 * kMiB;  // what read_json_file takes
+  return std::numeric_limits<int64_t>::max();
 }
 
 std::string file_path(const HubRepository& repository, const std::string& commit,
@@ -31,30 +33,6 @@ std::string file_path(const HubRepository& repository, const std::string& commit
   std::string path = fmt::format("{}/resolve/{}", repository.page(), encode_url(commit));
   for (const fs::path& part : fs::path(name)) path += "/" + encode_url(part.string());
   return path;
-}
-
-// The address in Link: <https://…>; rel="next", or empty.
-std::string next_page(const HttpResponse& response) {
-  const std::string link = response.header("link");
-  const size_t open = link.find('<');
-  const size_t close = link.find('>', open);
-  if (close == std::string::npos || link.find("rel=\"next\"", close) == std::string::npos)
-    return "";
-  return link.substr(open + 1, close - open - 1);
-}
-
-HubFile read_entry(const Json& entry, const std::string& source) {
-  HubFile file;
-  try {
-    file.name = entry.at("path").get<std::string>();
-    const Json lfs = entry.value("lfs", Json());
-    const Json& stored = lfs.is_object() ? lfs : entry;  // large files are kept outside of git
-    file.etag = stored.at("oid").get<std::string>();
-    file.size = stored.at("size").get<int64_t>();
-  } catch (const Json::exception&) {
-    throw InputError("{}: lists a file without path, oid or size", source);
-  }
-  return file;
 }
 
 void check_space(const fs::path& folder, int64_t needed, const std::string& title) {
@@ -107,33 +85,44 @@ std::string Hub::commit(const HubRepository& repository, const std::string& revi
     throw InputError("{}: is not in the cache {}, and HF_HUB_OFFLINE is set", what,
                      settings_.cache.string());
   }
+  std::string commit;
   {
     const std::lock_guard lock(mutex_);
     const auto asked = refs_.find(repository.api());
     if (asked != refs_.end() && asked->second.contains(revision)) {
-      cache.remember(revision, asked->second.at(revision));
-      return asked->second.at(revision);
+      commit = asked->second.at(revision);
     }
   }
   try {
-    // Where the file is missing, the answer names the commit all the same.
-    const HttpResponse response = ask({}, [&](HubRequests& requests) {
-      return requests.head(file_path(repository, revision, file));
-    });
-    const std::string commit = response.header("x-repo-commit");
-    const bool found = response.status < 400 || response.header("x-error-code") == "EntryNotFound";
-    if (!found) fail_request(response, what);
-    if (!is_commit(commit)) {
-      throw InputError("{}: {} does not say which commit this is; is it a Hugging Face Hub?", what,
-                       shown_url(settings_.endpoint));
-    }
-    cache.remember(revision, commit);
-    return commit;
+    if (commit.empty()) commit = ask_commit(repository, revision, file);
   } catch (const SystemError& error) {
     if (known.empty()) throw;
     log::warning("{}; taking {} as it was when last asked", error.what(), what);
     return known;
   }
+  try {
+    cache.remember(revision, commit);
+  } catch (const SystemError& error) {
+    // The Hub's answer holds all the same. Where a file must be written, that fails with its name.
+    log::info("{}@{}: is at {}, which the cache cannot keep: {}", repository.id, revision, commit,
+              error.what());
+  }
+  return commit;
+}
+
+std::string Hub::ask_commit(const HubRepository& repository, const std::string& revision,
+                            const std::string& file) {
+  const std::string what = fmt::format("{}@{}", repository.id, revision);
+  // Where the file is missing, the answer names the commit all the same.
+  const HttpResponse response = ask({}, [&](HubRequests& requests) {
+    return requests.head(file_path(repository, revision, file));
+  });
+  const std::string commit = response.header("x-repo-commit");
+  const bool found = response.status < 400 || response.header("x-error-code") == "EntryNotFound";
+  if (!found) fail_request(response, what);
+  if (is_commit(commit)) return commit;
+  throw InputError("{}: {} does not say which commit this is; is it a Hugging Face Hub?", what,
+                   shown_url(settings_.endpoint));
 }
 
 std::map<std::string, std::string> Hub::refs(const HubRepository& repository) {
@@ -147,21 +136,9 @@ std::map<std::string, std::string> Hub::refs(const HubRepository& repository) {
   const HttpResponse response = ask({}, [&](HubRequests& requests) { return requests.get(path); });
   if (response.status != 200) fail_request(response, repository.id);
   const std::string source = shown_url(settings_.endpoint) + path;
-  const Json json = parse_json(response.body, source);
-  std::map<std::string, std::string> refs;
-  for (const char* kind : {"tags", "branches"}) {
-    const Json list = json.is_object() ? json.value(kind, Json::array()) : Json();
-    if (!list.is_array()) throw InputError("{}: has no list of {}", source, kind);
-    for (const Json& ref : list) {
-      if (!ref.is_object() || !ref.contains("name") || !ref["name"].is_string() ||
-          !is_commit(ref.value("targetCommit", ""))) {
-        throw InputError("{}: lists a revision without name or commit", source);
-      }
-      refs[ref["name"]] = ref["targetCommit"];  // a branch wins over a tag of its name
-    }
-  }
+  std::map<std::string, std::string> refs = read_refs(response.body, source);
   const std::lock_guard lock(mutex_);
-  return refs_[repository.api()] = refs;
+  return refs_[repository.api()] = std::move(refs);
 }
 
 std::vector<HubFile> Hub::tree(const HubRepository& repository, const std::string& commit) {
@@ -175,13 +152,7 @@ std::vector<HubFile> Hub::tree(const HubRepository& repository, const std::strin
         ask({}, [&](HubRequests& requests) { return requests.get(page); });
     if (response.status != 200) fail_request(response, what);
     const std::string source = fmt::format("list of the files of {}", what);
-    const Json list = parse_json(response.body, source);
-    if (!list.is_array()) throw InputError("{}: is not a list", source);
-    for (const Json& entry : list) {
-      if (entry.is_object() && entry.value("type", "") == "file") {
-        files.push_back(read_entry(entry, source));
-      }
-    }
+    for (HubFile& file : read_tree(response.body, source)) files.push_back(std::move(file));
     page = next_page(response);
   }
   return files;
@@ -208,6 +179,12 @@ std::optional<HubFile> Hub::find(const HubRepository& repository, const std::str
   if (answered != commit) {
     throw InputError("{}: the Hub answers for commit '{}' instead; refused", what, answered);
   }
+  cache(repository).blob(file.etag);  // refuses what would lead out of the cache
+  if (is_content_hash(file.etag)) return file;
+  // A mirror's own etag says nothing about the bytes; its list of files may.
+  for (const HubFile& listed : tree(repository, commit)) {
+    if (listed.name == name) return listed;
+  }
   return file;
 }
 
@@ -218,6 +195,17 @@ void Hub::fetch(const HubRepository& repository, const std::string& commit,
   int64_t bytes = 0;
   for (const HubFile& file : files) {
     if (cache.has(commit, file.name)) continue;
+    const std::string what = fmt::format("{}@{}/{}", repository.id, commit, file.name);
+    if (!is_content_hash(file.etag)) {
+      throw InputError(
+          "{}: {} gives it the etag '{}', expected a SHA-256 or git's hash, as nothing else can be "
+          "verified; refused",
+          what, shown_url(settings_.endpoint), printable_excerpt(file.etag, 80));
+    }
+    if (file.size > largest_size(file.name)) {
+      throw InputError("{}: has {}, expected at most {}; not downloaded", what,
+                       format_bytes(file.size), format_bytes(largest_size(file.name)));
+    }
     missing.push_back(&file);
     bytes += missing_bytes(cache, file);
   }
@@ -264,8 +252,7 @@ std::string Hub::read(const HubRepository& repository, const std::string& commit
   if (response.status == 200) throw InputError("{}: the server knows no ranges", what);
   if (response.status != 206) fail_request(response, what);
   if (static_cast<int64_t>(response.body.size()) == length) return response.body;
-  throw InputError("{}: the server sends {} bytes, expected {}", what, response.body.size(),
-                   length);
+  throw InputError("{}: the server sends {} of {} bytes", what, response.body.size(), length);
 }
 
 }  // namespace ropewalk

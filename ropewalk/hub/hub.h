@@ -45,7 +45,7 @@ class Hub {
                               const std::string& name);
 
   // Puts files of a commit into the cache, several at a time; those that are there cost nothing.
-  // Checks the disk's free space first.
+  // Checks the disk's free space first, and that no JSON file is larger than what reads it takes.
   void fetch(const HubRepository& repository, const std::string& commit,
              const std::vector<HubFile>& files, const FetchOptions& options = {});
   // Finds and fetches one file, where it is not there yet; returns where it is, or an empty path
@@ -61,6 +61,9 @@ class Hub {
   // Runs `work` with a connection that nobody else uses meanwhile, an open one where there is.
   HttpResponse ask(const std::stop_token& stop,
                    const std::function<HttpResponse(HubRequests&)>& work);
+
+  std::string ask_commit(const HubRepository& repository, const std::string& revision,
+                         const std::string& file);
 
   HubSettings settings_;
   std::mutex mutex_;

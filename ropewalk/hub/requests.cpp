@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <sstream>
 #include <thread>
 
 #include "ropewalk/base/error.h"
@@ -28,15 +29,18 @@ bool is_passing(const HttpResponse& response) {
 
 // Seconds until the Hub's rate limit is lifted: RateLimit: "api";r=0;t=55
 std::optional<double> rate_limit_reset(const HttpResponse& response) {
-  const std::string limit = response.header("ratelimit");
-  const size_t place = limit.find("t=");
-  int64_t seconds = 0;
-  if (place == std::string::npos || limit.find("r=0") == std::string::npos ||
-      std::from_chars(limit.data() + place + 2, limit.data() + limit.size(), seconds).ec !=
-          std::errc()) {
-    return std::nullopt;
+  std::istringstream limit(response.header("ratelimit"));
+  bool used_up = false;
+  std::optional<double> reset;
+  for (std::string part; std::getline(limit >> std::ws, part, ';');) {
+    used_up = used_up || part == "r=0";
+    uint32_t seconds = 0;  // none of them negative
+    const char* end = part.data() + part.size();
+    if (part.starts_with("t=") && std::from_chars(part.data() + 2, end, seconds).ptr == end) {
+      reset = seconds;
+    }
   }
-  return static_cast<double>(seconds);
+  return used_up ? reset : std::nullopt;
 }
 
 std::string describe(const HttpResponse& response) {
@@ -53,6 +57,27 @@ void wait_politely(double seconds, const std::stop_token& stop) {
     if (stop.stop_requested()) throw SystemError("stopped while waiting");
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
+}
+
+void fail_request(const HttpResponse& response, const std::string& what) {
+  const std::string code = response.header("x-error-code");
+  if (code == "GatedRepo") {
+    throw InputError(
+        "{}: is gated; accept its conditions on its page and set HF_TOKEN to a token of the "
+        "account that did",
+        what);
+  }
+  if (code == "RevisionNotFound") throw InputError("{}: the Hub has no such revision", what);
+  if (code == "EntryNotFound") throw InputError("{}: the Hub has no such file", what);
+  if (code == "RepoNotFound" || response.status == 401 || response.status == 404) {
+    throw InputError(
+        "{}: the Hub has no such repository, or it is private; check the name, or set HF_TOKEN",
+        what);
+  }
+  if (response.status == 403) {
+    throw InputError("{}: the Hub refuses access (HTTP 403); check what HF_TOKEN allows", what);
+  }
+  throw InputError("{}: the Hub answers HTTP {}, expected 200", what, response.status);
 }
 
 double backoff(int attempt) { return std::min(16.0, std::exp2(attempt - 1)); }

@@ -43,6 +43,9 @@ class HubRequests {
   HttpClient& client_;
 };
 
+// Throws the InputError that an answer other than 200 means, `what` naming what was asked for.
+[[noreturn]] void fail_request(const HttpResponse& response, const std::string& what);
+
 // Sleeps, but not through a signal or a stop: throws Interrupted or SystemError.
 void wait_politely(double seconds, const std::stop_token& stop);
 

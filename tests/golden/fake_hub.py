@@ -48,6 +48,7 @@ class Repository:
         self.tags = {}
         self.commits = {}  # commit: {path: bytes}
         self.gated = False
+        self.hidden = False  # lists no files
 
     def commit(self, branch: str, files: dict[str, bytes]) -> str:
         digest = hashlib.sha1(branch.encode())
@@ -219,7 +220,7 @@ class _Hub(_Handler):
         if files is None:
             return self.fail(404, "RevisionNotFound")
         if parts[2] == "tree":
-            return self.tree(files, int(parse_qs(url.query).get("cursor", ["0"])[0]), fault)
+            return self.tree({} if repository.hidden else files, int(parse_qs(url.query).get("cursor", ["0"])[0]), fault)
         return self.resolve(commit, files, "/".join(parts[4:]), fault)
 
     do_HEAD = do_GET

@@ -44,12 +44,12 @@ class Client:
     def run(self, *arguments, **environment):
         return engine.run(*arguments, environment={**self.environment, **environment}, timeout=60)
 
-    def start(self, model=MODEL, revision="main", *also, **environment):
+    def start(self, model=MODEL, revision="main", *also, before=None, **environment):
         return subprocess.Popen([TOOL, model, revision, *also], env={**os.environ, **self.environment, **environment},
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+                                preexec_fn=before, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
 
-    def fetch(self, model=MODEL, revision="main", *also, **environment) -> engine.Result:
-        process = self.start(model, revision, *also, **environment)
+    def fetch(self, model=MODEL, revision="main", *also, before=None, **environment) -> engine.Result:
+        process = self.start(model, revision, *also, before=before, **environment)
         out, err = process.communicate(timeout=60)
         return engine.Result(process.returncode, out.strip(), err)
 

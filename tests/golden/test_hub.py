@@ -17,7 +17,7 @@ import tokenizers
 
 import breakable
 import engine
-from fake_hub import Fault
+from fake_hub import FakeHub, Fault
 from hub_setup import MODEL, client, hub, model_files, needed  # noqa: F401 (fixtures)
 
 TOKEN = "hf_SecretOfTheTest"
@@ -132,6 +132,23 @@ def test_unreachable_hub(hub, client):
     result = client.fetch()
     assert result.code == 0, result.stderr
     assert "warning" in result.stderr and "when last asked" in result.stderr
+
+
+def test_moved_branch_and_a_cache_that_cannot_be_written(hub, client):
+    """What the Hub answers holds, although the cache goes on saying otherwise."""
+    repository = hub.repository(MODEL)
+    old = repository.commit("main", {**model_files(), "tokenizer.json": b"{}"})
+    assert client.fetch().stdout.endswith(old)
+    new = repository.commit("main", {**model_files(1), "tokenizer.json": b"{}"})
+    assert client.fetch(revision=new).code == 0
+    full = engine.limit_files(10)
+    result = client.fetch(before=full)
+    assert result.code == 0 and result.stdout.endswith(new), result.stderr
+    assert f"org/model@main: is at {new}, which the cache cannot keep" in result.stderr
+    assert (client.repository() / "refs" / "main").read_text() == old
+    repository.commit("main", model_files(2))
+    result = client.fetch(before=full)
+    assert result.code == 3 and "cannot write" in result.stderr.splitlines()[-1], "not measured at another commit"
 
 
 def test_certificates(client, hub, tmp_path):
@@ -252,6 +269,18 @@ def test_token_is_not_sent_in_the_clear(hub, client):
     assert result.code == 3 and "unencrypted" in result.stderr and TOKEN not in result.stderr
     user = client.fetch(HF_ENDPOINT="https://example.org:password@hub.example.org")
     assert user.code == 3 and "HF_ENDPOINT" in user.stderr and "password" not in user.stderr
+
+
+def test_loopback_is_not_asked_through_a_proxy(hub, client):
+    """Over plain http the token goes to this machine alone, whatever proxy is named."""
+    hub.token = TOKEN
+    hub.repository(MODEL).commit("main", model_files())
+    proxy = FakeHub()
+    named = {name: proxy.endpoint for name in ("http_proxy", "all_proxy", "ALL_PROXY")}
+    result = client.fetch(HF_TOKEN=TOKEN, no_proxy="", NO_PROXY="", **named)
+    proxy.close()
+    assert result.code == 0, result.stderr
+    assert proxy.requests == [] and hub.asked("resolve")
 
 
 def test_gated_and_private(hub, client):

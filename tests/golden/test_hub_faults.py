@@ -12,7 +12,7 @@ import time
 import pytest
 
 import engine
-from fake_hub import Fault
+from fake_hub import Fault, git_hash
 from hub_setup import MODEL, client, hub, model_files, needed  # noqa: F401 (fixtures)
 
 WEIGHTS = "model.safetensors"
@@ -62,6 +62,12 @@ def test_too_many_requests(hub, client, where):
     result = succeeds(client, files, commit)
     assert time.monotonic() - start >= 2, "as long as the server asked"
     assert result.stderr.count("HTTP 429; trying again in 1 s") == 2
+
+
+def test_time_that_runs_backwards(hub, client):
+    files, commit = publish(hub)
+    hub.plan("resolve", Fault(status=429, headers={"RateLimit": '"api";r=0;t=-7'}))
+    assert "HTTP 429; trying again in 1 s" in succeeds(client, files, commit).stderr
 
 
 def test_server_errors(hub, client):
@@ -173,6 +179,82 @@ def test_too_much(hub, client):
     files, _ = publish(hub, 100_000)
     hub.always["bytes"] = Fault(body=files[WEIGHTS] + b"more")
     fails(client, "sends more than the 100000 bytes it announced")
+
+
+def test_too_little(hub, client):
+    """A size that no byte ever fills is no reason to download for ever."""
+    publish(hub, 100_000)
+    hub.plan("resolve", *[None] * BEFORE_WEIGHTS, Fault(headers={"X-Linked-Size": "100001"}))
+    fails(client, "model.safetensors: the server has 100000 of the 100001 bytes it announced; refused")
+    assert len(hub.asked("bytes")) == 2, "one more try"
+
+
+def test_pages_in_place_of_the_bytes(hub, client):
+    publish(hub, 100_000)
+    hub.plan("bytes", *[Fault(body=b"page" * (100 + i), ignore_range=True) for i in range(100)])
+    fails(client, r"model.safetensors: the server has 404 of the 100000 bytes it announced; refused")
+    assert len(hub.asked("bytes")) == 2
+
+
+def test_never_further(hub, client):
+    """A server without ranges that breaks off each time a little later never gets there."""
+    publish(hub, 100_000)
+    hub.plan("bytes", *[Fault(ignore_range=True, stop_after=1000 + i) for i in range(100)])
+    fails(client, r"broke off after \d+ of 100000 bytes, 6 times .*; try again later")
+    assert len(hub.asked("bytes")) == 7
+
+
+SHAPES = {"upper": lambda h: f'"{h.upper()}"', "weak": lambda h: f'W/"{h}"', "bare": str, "own": lambda h: '"3f-multipart-7"'}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_etags_of_mirrors(hub, client, shape):
+    """However a server writes a hash, the bytes are held to it; and to the list of files where it writes none."""
+    files, commit = publish(hub, 100_000)
+    digest = hashlib.sha256(files[WEIGHTS]).hexdigest()
+    headers = {"X-Linked-Etag": SHAPES[shape](digest)}
+    before = [None] * BEFORE_WEIGHTS
+    hub.always["bytes"] = Fault(body=files[WEIGHTS][:-1] + b"?")
+    hub.plan("resolve", *before, Fault(headers=headers))
+    assert digest in fails(client, "what the server sends has the hash [0-9a-f]{64}, expected [0-9a-f]{64}; refused")
+    hub.always.clear()
+    hub.plan("resolve", None, None, None, Fault(headers=headers))
+    succeeds(client, files, commit)
+    assert (client.repository() / "blobs" / digest).is_file(), "the name it has for all programs"
+
+
+def test_etags_of_small_files(hub, client):
+    files, _ = publish(hub)
+    etag = git_hash(files["config.json"]).upper()
+    wrong = Fault(body=files["config.json"].replace(b"llama", b"LLAMA"))
+    hub.plan("resolve", None, Fault(headers={"ETag": f'W/"{etag}"'}), wrong, wrong)
+    fails(client, r"config.json: what the server sends has the hash [0-9a-f]{40}, expected [0-9a-f]{40}; refused")
+
+
+def test_nothing_to_verify_by(hub, client):
+    publish(hub)
+    hub.plan("resolve", *[None] * BEFORE_WEIGHTS, Fault(headers={"X-Linked-Etag": '"multipart-7"'}))
+    hub.repository(MODEL).hidden = True
+    fails(client, "gives it the etag 'multipart-7', expected a SHA-256 or git's hash, .*; refused")
+    assert not hub.asked("bytes")
+
+
+def test_config_beyond_any_config(hub, client):
+    publish(hub)
+    hub.plan("resolve", None, Fault(headers={"Content-Length": str(300 << 20)}))
+    fails(client, r"config.json: has 300.0 MiB, expected at most 16.0 MiB; not downloaded")
+    assert not hub.asked("resolve", "GET")
+
+
+def test_leftover_that_is_a_link(hub, client):
+    files, _ = publish(hub, 100_000)
+    blobs = client.repository() / "blobs"
+    blobs.mkdir(parents=True)
+    precious = client.root / "precious"
+    precious.write_text("mine")
+    (blobs / f"{hashlib.sha256(files[WEIGHTS]).hexdigest()}.incomplete").symlink_to(precious)
+    fails(client, r"\.incomplete: is a link, which is not followed, expected a file; remove it")
+    assert precious.read_text() == "mine"
 
 
 # A server that cannot be trusted
