@@ -1,34 +1,12 @@
 #include "ropewalk/analysis/analyze_capture.h"
 
-#include <set>
-
+#include "ropewalk/analysis/capture_facts.h"
 #include "ropewalk/analysis/head_pca.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
 
 namespace ropewalk {
 namespace {
-
-// What an info must say for its heads to be analysed.
-struct CaptureFacts {
-  int64_t n_layers = 0;
-  int64_t group = 0;  // query heads a KV head serves
-  std::set<int64_t> nope_layers;
-};
-
-CaptureFacts read_facts(const Json& info, const std::string& source) {
-  try {
-    const Json& config = info.at("config");
-    const auto q_heads = config.at("n_q_heads").get<int64_t>();
-    const auto kv_heads = config.at("n_kv_heads").get<int64_t>();
-    const auto nope = config.at("nope_layers").get<std::vector<int64_t>>();
-    if (kv_heads < 1 || q_heads % kv_heads != 0)
-      throw InputError("{}: head counts make no sense", source);
-    return {config.at("layers").get<int64_t>(), q_heads / kv_heads, {nope.begin(), nope.end()}};
-  } catch (const Json::exception& error) {
-    throw InputError("{}: metadata lacks what the analysis needs: {}", source, error.what());
-  }
-}
 
 StreamInput make_input(const StreamSet& set, int64_t row, const BlockCounts& counts,
                        const std::vector<int64_t>& blocks) {
@@ -60,16 +38,18 @@ StreamInput make_input(const StreamSet& set, int64_t row, const BlockCounts& cou
 
 CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t components,
                                    const std::string& source) {
-  const CaptureFacts facts = read_facts(moments.info, source);
+  const CaptureFacts facts = read_capture_facts(moments.info, source);
+  const StreamPlace last{facts.origin.layers - 1, facts.origin.n_q_heads - 1};
   std::vector<int64_t> blocks;  // that hold documents
   for (int64_t b = 0; b < moments.blocks(); ++b) {
     if (moments.counts.tokens[static_cast<size_t>(b)] > 0) blocks.push_back(b);
   }
   CheckpointAnalysis analysis;
-  analysis.model = moments.info.value("model", "");
-  analysis.label = moments.info.value("label", "");
-  analysis.random = moments.info.contains("random");
-  analysis.last_layer = facts.n_layers - 1;
+  analysis.model = facts.model;
+  analysis.label = facts.label;
+  analysis.random = facts.random;
+  analysis.origin = facts.origin;
+  analysis.last_layer = last.layer;
   analysis.blocks = moments.blocks();
   for (const DocumentRecord& document : moments.documents) {
     analysis.documents.emplace_back(document.index, document.prefix_digest);
@@ -82,7 +62,13 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
     for (int64_t i = begin; i < end; ++i) {
       throw_if_interrupted();
       const StreamPlace place = moments.queries.places[static_cast<size_t>(i)];
-      const StreamPlace key{place.layer, place.head / facts.group};
+      if (place.layer > last.layer || place.head > last.head) {
+        throw InputError(
+            "{}: tensors 'query.layer' and 'query.head' name layer {} head {}; the model has {} "
+            "layers and {} query heads",
+            source, place.layer, place.head, facts.origin.layers, facts.origin.n_q_heads);
+      }
+      const StreamPlace key{place.layer, place.head / facts.group()};
       const int64_t key_row = moments.keys.find(key);
       if (key_row < 0) {
         throw InputError("{}: layer {} head {} has no keys (head {})", source, place.layer,

@@ -6,11 +6,13 @@
 #include <set>
 #include <unordered_map>
 
+#include "ropewalk/analysis/capture_facts.h"
 #include "ropewalk/analysis/head_pca.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/json.h"
 #include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/units.h"
 #include "ropewalk/moments/vectors_reader.h"
 
 namespace ropewalk {
@@ -19,32 +21,16 @@ namespace {
 
 constexpr int64_t kBlocks = 16;
 
+// What may be held in memory for a file beyond its own size, and for each of its bytes: Parquet
+// packs repeated values, so a small file can state vectors that no memory holds.
+constexpr int64_t kAlwaysHeld = int64_t{64} << 20;
+constexpr int64_t kHeldPerByte = 1024;
+
 // What a folder says about the model behind its vectors.
 struct FolderFacts {
-  int64_t group = 0;  // query heads a KV head serves; 0: not said
-  std::optional<int64_t> layers;
-  std::set<int64_t> nope_layers;
-  std::string model;
-  std::string label;
+  int64_t group = 0;                    // query heads per KV head; 0: not said
+  std::optional<CaptureFacts> capture;  // of our own capture.json
 };
-
-FolderFacts read_own_facts(const fs::path& file) {
-  const Json json = read_json_file(file);
-  FolderFacts facts;
-  try {
-    const Json& config = json.at("config");
-    facts.group = config.at("n_q_heads").get<int64_t>() /
-                  std::max<int64_t>(1, config.at("n_kv_heads").get<int64_t>());
-    facts.layers = config.at("layers").get<int64_t>();
-    const auto nope = config.at("nope_layers").get<std::vector<int64_t>>();
-    facts.nope_layers = {nope.begin(), nope.end()};
-    facts.model = json.at("model").get<std::string>();
-    facts.label = json.at("label").get<std::string>();
-  } catch (const Json::exception& error) {
-    throw InputError("{}: is not a capture.json: {}", file.string(), error.what());
-  }
-  return facts;
-}
 
 // The published captures state their head counts in the text of README.md.
 FolderFacts read_published_facts(const fs::path& file) {
@@ -72,7 +58,9 @@ FolderFacts read_facts(const fs::path& folder, std::optional<int64_t> kv_group) 
   std::error_code ignored;
   for (const fs::path& place : {folder, fs::absolute(folder).lexically_normal().parent_path()}) {
     if (facts.group == 0 && fs::exists(place / "capture.json", ignored)) {
-      facts = read_own_facts(place / "capture.json");
+      const fs::path file = place / "capture.json";
+      facts.capture = read_capture_facts(read_json_file(file), file.string());
+      facts.group = facts.capture->group();
     } else if (facts.group == 0 && fs::exists(place / "README.md", ignored)) {
       facts = read_published_facts(place / "README.md");
     }
@@ -102,10 +90,43 @@ BlockOfExample deal_examples(const VectorsReader& reader) {
   return blocks;
 }
 
+// Throws InputError where a stream of n vectors of d numbers needs far more memory than its file
+// has bytes.
+void check_size(const VectorsReader& reader, const StreamKey& key, int64_t n, int64_t d,
+                int64_t blocks) {
+  const int64_t bytes = reader.file_bytes(key);
+  const double room = static_cast<double>(kAlwaysHeld) + static_cast<double>(bytes) * kHeldPerByte;
+  const double rows = static_cast<double>(n) * static_cast<double>(d) * sizeof(double);
+  const double moments = static_cast<double>(blocks + 1) * static_cast<double>(d) *
+                         static_cast<double>(d) * sizeof(double);
+  if (rows + moments <= room) return;
+  throw InputError(
+      "{}: states {} vectors of {} numbers, which need {} of memory, in a file of {}; expected "
+      "queries or keys of one head",
+      reader.file(key).string(), n, d, format_bytes(static_cast<int64_t>(rows + moments)),
+      format_bytes(bytes));
+}
+
+VectorBatch read_rows(const VectorsReader& reader, const StreamKey& key, int64_t blocks) {
+  VectorBatch all;
+  reader.read(key, [&](const VectorBatch& batch) {
+    all.head_dim = batch.head_dim;
+    check_size(reader, key, static_cast<int64_t>(all.positions.size() + batch.positions.size()),
+               all.head_dim, blocks);
+    const auto append = [](auto& to, const auto& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    append(all.example_ids, batch.example_ids);
+    append(all.positions, batch.positions);
+    append(all.vectors, batch.vectors);
+  });
+  return all;
+}
+
 // Moments of one stream in float64, about their own means.
 StreamInput read_stream(const VectorsReader& reader, const StreamKey& key,
                         const BlockOfExample& block_of, int64_t blocks) {
-  VectorBatch rows = reader.read_all(key);
+  VectorBatch rows = read_rows(reader, key, blocks);
   const auto n = static_cast<int64_t>(rows.positions.size());
   const int64_t d = rows.head_dim;
   const at::Tensor x =
@@ -162,8 +183,12 @@ CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
   const BlockOfExample block_of = deal_examples(reader);
   const int64_t blocks = std::min<int64_t>(kBlocks, static_cast<int64_t>(block_of.size()));
   CheckpointAnalysis analysis;
-  analysis.model = facts.model;
-  analysis.label = facts.label;
+  if (facts.capture) {
+    analysis.model = facts.capture->model;
+    analysis.label = facts.capture->label;
+    analysis.random = facts.capture->random;
+    analysis.origin = facts.capture->origin;
+  }
   analysis.blocks = kBlocks;
   for (const auto& [example, block] : block_of) analysis.documents.emplace_back(example, 0);
   std::sort(analysis.documents.begin(), analysis.documents.end());
@@ -190,7 +215,7 @@ CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
     head.layer = key.layer;
     head.q_head = key.head;
     head.kv_head = kv.head;
-    head.rope = !facts.nope_layers.contains(key.layer);
+    head.rope = !facts.capture || !facts.capture->nope_layers.contains(key.layer);
     head.n_q = static_cast<int64_t>(q.tokens);
     head.n_k = static_cast<int64_t>(k.tokens);
     head.components = analyze_head(q, k, components);
@@ -198,7 +223,9 @@ CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
     analysis.heads.push_back(std::move(head));
   }
   if (analysis.heads.empty()) throw InputError("{}: holds no query vectors", folder.string());
-  if (facts.layers) analysis.last_layer = *facts.layers - 1;
+  if (facts.capture) {
+    analysis.last_layer = std::max(analysis.last_layer, facts.capture->origin.layers - 1);
+  }
   return analysis;
 }
 

@@ -35,13 +35,27 @@ struct HeadAnalysis {
   HeadComponents components;
 };
 
+// The model behind a checkpoint's numbers and how it was run. Empty and 0: not known, as of
+// vectors that another program wrote.
+struct CheckpointOrigin {
+  std::string architecture;  // model_type
+  int64_t layers = 0;
+  int64_t n_q_heads = 0;
+  int64_t n_kv_heads = 0;
+  int64_t head_dim = 0;
+  std::string point;   // "post-rope" or "pre-rope"
+  std::string dtype;   // of the forward pass
+  std::string device;  // "cpu" or "cuda"
+};
+
 // All heads of one checkpoint.
 struct CheckpointAnalysis {
   std::string model;
   std::string label;
   std::string phase;
   int64_t order = 0;
-  bool random = false;              // fresh weights: a baseline beside the run
+  bool random = false;  // fresh weights: a baseline beside the run
+  CheckpointOrigin origin;
   int64_t last_layer = 0;           // the model's highest layer index
   std::vector<HeadAnalysis> heads;  // by layer, then head
   // Which documents were read and in which of how many blocks each lies: two checkpoints are paired

@@ -91,8 +91,16 @@ class Record {
     return fields_[column];
   }
 
+  // A name, or nothing.
+  std::string optional_name(size_t column) const {
+    if (fields_[column].size() > kLongestName) {
+      fail(column, fmt::format("a name of at most {} bytes", kLongestName));
+    }
+    return unguard_name(text(column));
+  }
+
   std::string name(size_t column) const {
-    std::string found = text(column);
+    std::string found = optional_name(column);
     if (found.empty()) fail(column, "a name");
     return found;
   }
@@ -220,7 +228,7 @@ class TableBuilder {
     const size_t place = places_.emplace(label, places_.size()).first->second;
     if (place == table_.checkpoints.size()) begin(label, record);
     QkCheckpoint& checkpoint = table_.checkpoints[place];
-    if (columns_.phase && record.text(*columns_.phase) != checkpoint.phase) {
+    if (columns_.phase && record.optional_name(*columns_.phase) != checkpoint.phase) {
       record.fail(*columns_.phase, fmt::format("'{}', as in the rows of {} before",
                                                printable(checkpoint.phase), printable(label)));
     }
@@ -228,7 +236,7 @@ class TableBuilder {
       record.fail(*columns_.order,
                   fmt::format("the same as in the rows of {} before", printable(label)));
     }
-    if (columns_.flag && holds_flag(record.text(*columns_.flag), kRandomWeights)) {
+    if (columns_.flag && holds_flag(record.optional_name(*columns_.flag), kRandomWeights)) {
       checkpoint.baseline = true;
     }
     add_row(record, place);
@@ -253,8 +261,8 @@ class TableBuilder {
   void begin(const std::string& label, const Record& record) {
     QkCheckpoint checkpoint;
     checkpoint.label = label;
-    if (columns_.model) checkpoint.model = record.text(*columns_.model);
-    if (columns_.phase) checkpoint.phase = record.text(*columns_.phase);
+    if (columns_.model) checkpoint.model = record.optional_name(*columns_.model);
+    if (columns_.phase) checkpoint.phase = record.optional_name(*columns_.phase);
     table_.checkpoints.push_back(std::move(checkpoint));
     orders_.push_back(columns_.order ? record.order(*columns_.order) : std::nullopt);
   }
@@ -282,7 +290,7 @@ class TableBuilder {
     row.n_q = count(columns_.n_q);
     row.n_k = count(columns_.n_k);
     row.n_blocks = count(columns_.n_blocks);
-    if (columns_.flag) row.flag = record.text(*columns_.flag);
+    if (columns_.flag) row.flag = record.optional_name(*columns_.flag);
     const auto [other, added] =
         lines_.emplace(std::tuple(place, row.layer, row.q_head, row.pc), record.line());
     if (!added) {

@@ -13,7 +13,8 @@ namespace {
 std::string number(double value) { return std::isnan(value) ? "" : fmt::format("{:.9g}", value); }
 
 // Quoted where the text would break the row.
-std::string field(const std::string& text) {
+std::string field(const std::string& name) {
+  const std::string text = guard_name(name);
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {
@@ -29,7 +30,22 @@ std::string flags(const CheckpointAnalysis& checkpoint, const std::string& own) 
   return own.empty() ? kRandomWeights : own + ';' + kRandomWeights;
 }
 
+// Whether spreadsheets would take the text, without the apostrophes before it, for a formula.
+bool reads_as_formula(std::string_view text) {
+  const size_t first = text.find_first_not_of('\'');
+  return first != std::string_view::npos &&
+         std::string_view("=+-@\t\r").find(text[first]) != std::string_view::npos;
+}
+
 }  // namespace
+
+std::string guard_name(const std::string& name) {
+  return reads_as_formula(name) ? '\'' + name : name;
+}
+
+std::string unguard_name(const std::string& field) {
+  return field.starts_with('\'') && reads_as_formula(field) ? field.substr(1) : field;
+}
 
 std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints) {
   std::string text =

@@ -1,5 +1,6 @@
 #include "ropewalk/analysis/statistics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -79,20 +80,31 @@ ClassFractions class_fractions(const HeadGroup& group) {
   fractions.values.assign(kHeadClasses.size(), std::numeric_limits<double>::quiet_NaN());
   if (group.heads.empty()) return fractions;
   const double share = 1 / static_cast<double>(group.heads.size());
-  const auto count = [&](std::vector<double>& into, double r_q, double r_k) {
-    into[static_cast<size_t>(classify(r_q, r_k))] += share;
+  const auto count = [](std::vector<double>& into, double r_q, double r_k, double each) {
+    into[static_cast<size_t>(classify(r_q, r_k))] += each;
   };
   fractions.values.assign(kHeadClasses.size(), 0);
   for (size_t h = 0; h < group.heads.size(); ++h)
-    count(fractions.values, group.all.r_q[h], group.all.r_k[h]);
+    count(fractions.values, group.all.r_q[h], group.all.r_k[h], share);
   if (group.without.size() < 2) return fractions;
+  // A head that is undefined without some block has no class under a draw: it is left out.
+  const auto complete = [](const Estimate& number) {
+    return std::none_of(number.replicates.begin(), number.replicates.end(),
+                        [](double replicate) { return std::isnan(replicate); });
+  };
+  std::vector<const HeadComponents*> heads;
+  for (const HeadAnalysis* head : group.heads) {
+    const HeadComponents& c = head->components;
+    if (complete(c.r_q[0]) && complete(c.r_k[0])) heads.push_back(&c);
+  }
+  if (heads.empty()) return fractions;
+  const double drawn_share = 1 / static_cast<double>(heads.size());
   fractions.drawn.assign(kHeadClasses.size(), {});
   for (const std::vector<int>& draw : block_draws(group.without.size())) {
     std::vector<double> drawn(kHeadClasses.size(), 0);
-    for (const HeadAnalysis* head : group.heads) {
-      const HeadComponents& c = head->components;
-      count(drawn, resampled(c.r_q[0].value, c.r_q[0].replicates, draw),
-            resampled(c.r_k[0].value, c.r_k[0].replicates, draw));
+    for (const HeadComponents* c : heads) {
+      count(drawn, resampled(c->r_q[0].value, c->r_q[0].replicates, draw),
+            resampled(c->r_k[0].value, c->r_k[0].replicates, draw), drawn_share);
     }
     for (size_t i = 0; i < drawn.size(); ++i) fractions.drawn[i].push_back(drawn[i]);
   }

@@ -39,7 +39,8 @@ const std::vector<std::pair<std::string, Statistic>>& smooth_statistics();
 Estimate estimate(const HeadGroup& group, const Statistic& statistic);
 
 // Fractions of heads in each class, in the order of kHeadClasses: values, and values under each
-// draw of block_draws (empty without replicates).
+// draw of block_draws (empty without replicates). Heads whose numbers are undefined without some
+// block have no standard error, and are left out of the draws.
 struct ClassFractions {
   std::vector<double> values;
   std::vector<std::vector<double>> drawn;  // [class][draw]

@@ -16,6 +16,8 @@ namespace {
 
 Json finite_or_null(double value) { return std::isnan(value) ? Json() : Json(value); }
 
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
 Json leaf(double value, double se) {
   return {{"value", finite_or_null(value)}, {"se", finite_or_null(se)}};
 }
@@ -70,6 +72,8 @@ Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
             {"heads", checkpoint.heads.size()},  {"blocks", all.block_sizes.size()},
             {"few_blocks", blocks < kFewBlocks}, {"random", checkpoint.random}};
   json["last_layer"] = checkpoint.last_layer;
+  json["dtype"] = text_or_null(checkpoint.origin.dtype);
+  json["device"] = text_or_null(checkpoint.origin.device);
   json["t95"] = blocks >= 2 ? Json(student_t_95(blocks - 1)) : Json();
   return json;
 }

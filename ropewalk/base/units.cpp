@@ -47,6 +47,10 @@ std::string format_bytes(int64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
+std::string format_number_of(int64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
 std::string format_count(double count) {
   if (count >= 1e9) return fmt::format("{:.2f}G", count / 1e9);
   if (count >= 1e6) return fmt::format("{:.2f}M", count / 1e6);

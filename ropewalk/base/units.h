@@ -11,6 +11,8 @@ int64_t parse_bytes(std::string_view text, std::string_view what);
 
 // "1.50 GiB"
 std::string format_bytes(int64_t bytes);
+// "1 head", "12 heads"
+std::string format_number_of(int64_t count, std::string_view thing);
 // "12.3k", "4.56M"
 std::string format_count(double count);
 // "3 s", "2 min 05 s", "1 h 02 min"

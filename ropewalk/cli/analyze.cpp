@@ -11,11 +11,14 @@ void add_analyze(CLI::App& app) {
   auto options = std::make_shared<AnalyzeOptions>();
   options->out = "qk.csv";
   CLI::App* verb = app.add_subcommand("analyze", "Turn captures into qk.csv and summary.json");
-  verb->add_option("captures", options->captures, "Capture folders, in the order of training")
-      ->required();
-  verb->add_option("--out", options->out, "Table to write; summary.json goes beside it")
+  verb->add_option("captures", options->captures, "Capture folders")->required();
+  verb->add_option("--out", options->out,
+                   "Table to write; beside qk.csv goes summary.json, beside NAME.csv "
+                   "NAME.summary.json")
       ->capture_default_str();
-  verb->add_option("--components", options->components, "Principal components a head")
+  verb->add_flag("--keep-order", options->keep_order,
+                 "Keep the order of the folders [default: of training, by the steps in labels]");
+  verb->add_option("--components", options->components, "Principal components per head")
       ->check(CLI::Range(int64_t{1}, kMostComponents))
       ->capture_default_str();
   verb->add_option("--from", options->from,

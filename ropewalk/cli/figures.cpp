@@ -18,7 +18,7 @@ void add_figures(CLI::App& app) {
   verb->add_option("--out", options->out, "Folder to write NAME.vl.json and NAME.FORMAT to")
       ->required();
   verb->add_option("--summary", options->summary,
-                   "Standard errors [default: summary.json beside the table]");
+                   "Standard errors [default: the table's own summary beside it]");
   verb->add_option("--experiment", *experiment, "Experiment file: title, portraits and phases");
   verb->add_option("--format", options->formats,
                    "png, svg, pdf, several with commas; json: only the specifications")
@@ -50,7 +50,7 @@ void add_compare(CLI::App& app) {
   verb->add_option("--reference", arguments->reference, "JSON with the keys of summary.json")
       ->required();
   verb->add_option("--summary", arguments->summary,
-                   "Standard errors [default: summary.json beside the table]");
+                   "Standard errors [default: the table's own summary beside it]");
   verb->callback([arguments] {
     const RunNumbers run = read_run(arguments->table, arguments->summary);
     const Json reference = read_json_file(arguments->reference);

@@ -51,6 +51,20 @@ std::string_view leading(std::string_view text, double size, double width) {
   return text.substr(0, kept);
 }
 
+// As much of the text's end as fits.
+std::string_view trailing(std::string_view text, double size, double width) {
+  double used = 0;
+  size_t begin = text.size();
+  while (begin > 0) {
+    size_t start = begin - 1;
+    while (start > 0 && (static_cast<unsigned char>(text[start]) & 0xC0u) == 0x80u) --start;
+    used += character_width(first_character(text.substr(start)).second) * size / 1000;
+    if (used > width) break;
+    begin = start;
+  }
+  return text.substr(begin);
+}
+
 }  // namespace
 
 double text_width(std::string_view text, double size) {
@@ -73,9 +87,8 @@ std::string fit_text(std::string_view text, double size, double width) {
 std::string fit_middle(std::string_view text, double size, double width) {
   if (text_width(text, size) <= width) return std::string(text);
   const double half = (width - text_width(kEllipsis, size)) / 2;
-  std::string_view tail = text;
-  while (text_width(tail, size) > half) tail.remove_prefix(first_character(tail).first);
-  return std::string(leading(text, size, half)) + std::string(kEllipsis) + std::string(tail);
+  return std::string(leading(text, size, half)) + std::string(kEllipsis) +
+         std::string(trailing(text, size, half));
 }
 
 std::vector<std::string> wrap_text(std::string_view text, double size, double width,

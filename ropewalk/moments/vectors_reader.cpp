@@ -157,11 +157,22 @@ std::vector<StreamKey> VectorsReader::streams() const {
   return keys;
 }
 
-void VectorsReader::read(const StreamKey& key,
-                         const std::function<void(const VectorBatch&)>& use) const {
+const fs::path& VectorsReader::file(const StreamKey& key) const {
   const auto found = files_.find(key);
   if (found == files_.end()) throw UsageError("vectors: there is no stream {}", stream_name(key));
-  ParquetBatches file(found->second, kBatchRows);
+  return found->second;
+}
+
+int64_t VectorsReader::file_bytes(const StreamKey& key) const {
+  std::error_code error;
+  const auto size = fs::file_size(file(key), error);
+  if (error) throw SystemError("{}: cannot open: {}", file(key).string(), error.message());
+  return static_cast<int64_t>(size);
+}
+
+void VectorsReader::read(const StreamKey& key,
+                         const std::function<void(const VectorBatch&)>& use) const {
+  ParquetBatches file(this->file(key), kBatchRows);
   require_types(file);
   file.select({"bucket", "example_id", "position", "vector"});
   RowConverter converter(file.name());

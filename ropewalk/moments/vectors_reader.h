@@ -30,6 +30,10 @@ class VectorsReader {
   // Sorted by layer, head and kind.
   std::vector<StreamKey> streams() const;
 
+  // A stream's file and its size.
+  const std::filesystem::path& file(const StreamKey& key) const;
+  int64_t file_bytes(const StreamKey& key) const;
+
   // Passes a stream's rows on in order, some thousands at a time. Throws InputError naming file and
   // row on a missing column, a wrong type, a null, a vector of another length or a number that is
   // not finite; UsageError when there is no such stream.

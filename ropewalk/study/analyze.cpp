@@ -1,18 +1,21 @@
 #include "ropewalk/study/analyze.h"
 
+#include <algorithm>
 #include <set>
 
 #include "ropewalk/analysis/analyze_capture.h"
 #include "ropewalk/analysis/analyze_vectors.h"
-#include "ropewalk/analysis/qk_table.h"
-#include "ropewalk/analysis/summary.h"
+#include "ropewalk/analysis/comparable.h"
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/base/progress.h"
+#include "ropewalk/base/units.h"
 #include "ropewalk/moments/merge.h"
 #include "ropewalk/study/capture.h"
+#include "ropewalk/study/revisions.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -34,10 +37,24 @@ bool use_moments(const fs::path& folder, const std::string& from) {
   return fs::exists(folder / kMomentsName, ignored) || fs::is_regular_file(folder, ignored);
 }
 
+// A folder that `run` wrote is taken for a capture at times.
+void refuse_results(const fs::path& folder) {
+  std::error_code ignored;
+  if (fs::exists(folder / kMomentsName, ignored) ||
+      !fs::is_directory(folder / "checkpoints", ignored)) {
+    return;
+  }
+  throw InputError(
+      "{}: is a folder of results, not a capture; its captures are the folders in {}, its table is "
+      "{}",
+      folder.string(), (folder / "checkpoints").string(), (folder / "qk.csv").string());
+}
+
 fs::path moments_path(const fs::path& capture) {
   require_there(capture);
   std::error_code ignored;
   if (fs::is_regular_file(capture, ignored)) return capture;
+  refuse_results(capture);
   if (!fs::exists(capture / kMomentsName, ignored)) {
     throw InputError("{}: holds no {}; was it made by ropewalk capture?", capture.string(),
                      kMomentsName);
@@ -45,10 +62,19 @@ fs::path moments_path(const fs::path& capture) {
   return capture / kMomentsName;
 }
 
+std::string labels_text(const std::vector<CheckpointAnalysis>& checkpoints) {
+  std::string text;
+  for (const CheckpointAnalysis& checkpoint : checkpoints) {
+    text += (text.empty() ? "" : ", ") + checkpoint.label;
+  }
+  return printable_excerpt(text, 400);
+}
+
 }  // namespace
 
 CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& options) {
   require_there(folder);
+  refuse_results(folder);
   if (!use_moments(folder, options.from)) {
     return analyze_vectors(folder, options.components, options.kv_group);
   }
@@ -56,10 +82,23 @@ CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& 
   return analyze_capture(read_moments(path), options.components, path.string());
 }
 
-void write_tables(const fs::path& table, const std::vector<CheckpointAnalysis>& checkpoints) {
-  write_files_atomically(
-      {{table, format_qk_table(checkpoints)},
-       {table.parent_path() / "summary.json", summarize(checkpoints).dump(2) + "\n"}});
+bool order_by_training(std::vector<CheckpointAnalysis>& checkpoints) {
+  std::vector<std::string> given;
+  for (const CheckpointAnalysis& checkpoint : checkpoints) given.push_back(checkpoint.label);
+  const bool steps =
+      std::all_of(checkpoints.begin(), checkpoints.end(),
+                  [](const CheckpointAnalysis& c) { return c.random || names_step(c.label); });
+  std::stable_sort(checkpoints.begin(), checkpoints.end(),
+                   [&](const CheckpointAnalysis& a, const CheckpointAnalysis& b) {
+                     if (a.random != b.random) return a.random;
+                     return steps && !a.random && trained_before(a.label, b.label);
+                   });
+  bool moved = false;
+  for (size_t i = 0; i < checkpoints.size(); ++i) {
+    checkpoints[i].order = static_cast<int64_t>(i);
+    moved = moved || checkpoints[i].label != given[i];
+  }
+  return moved;
 }
 
 void analyze(const AnalyzeOptions& options) {
@@ -80,11 +119,17 @@ void analyze(const AnalyzeOptions& options) {
     progress.advance(1);
   }
   progress.finish();
+  if (!options.keep_order && order_by_training(checkpoints)) {
+    log::info("in the order of training: {}; --keep-order takes that of the arguments",
+              labels_text(checkpoints));
+  }
+  for (const std::string& warning : check_comparable(checkpoints)) log::warning("{}", warning);
   const fs::path out = fs::absolute(options.out);
   std::error_code error;
   fs::create_directories(out.parent_path(), error);
   write_tables(out, checkpoints);
-  log::info("{} and summary.json: {} checkpoints", options.out.string(), checkpoints.size());
+  log::info("{} and {}: {}", options.out.string(), summary_path(options.out).filename().string(),
+            format_number_of(static_cast<int64_t>(checkpoints.size()), "checkpoint"));
 }
 
 void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) {

@@ -7,28 +7,32 @@
 #include <vector>
 
 #include "ropewalk/analysis/estimate.h"
+#include "ropewalk/study/tables.h"
 
 namespace ropewalk {
 
 inline constexpr int64_t kMostComponents = 1024;
 
 struct AnalyzeOptions {
-  std::vector<std::filesystem::path> captures;  // folders, in the order of training
-  std::filesystem::path out;                    // qk.csv; summary.json goes beside it
+  std::vector<std::filesystem::path> captures;  // folders
+  std::filesystem::path out;                    // qk.csv; its summary goes beside it
+  bool keep_order = false;                      // of the captures; else by their labels
   int64_t components = 10;
   std::string from = "auto";        // moments, vectors, or auto: moments where there are any
   std::optional<int64_t> kv_group;  // query heads a KV head serves, where a folder does not say
 };
 
-// Writes qk.csv and summary.json from captures.
+// Writes qk.csv and its summary (tables.h) from captures. Throws InputError where captures cannot
+// stand in one table; a warning says where pairs are lost (analysis/comparable.h).
 void analyze(const AnalyzeOptions& options);
 
-// Its two halves: the analysis of one capture, and the tables of several. summary.json goes beside
-// `table`.
+// The analysis of one capture.
 CheckpointAnalysis analyze_folder(const std::filesystem::path& capture,
                                   const AnalyzeOptions& options);
-void write_tables(const std::filesystem::path& table,
-                  const std::vector<CheckpointAnalysis>& checkpoints);
+
+// Puts baselines first and the others in the order of training, by their labels where each of them
+// names a step; numbers them from 0. Returns whether anything moved.
+bool order_by_training(std::vector<CheckpointAnalysis>& checkpoints);
 
 // Joins captures of one model on different documents into a new folder.
 void merge_captures(const std::vector<std::filesystem::path>& captures,

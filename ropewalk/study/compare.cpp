@@ -1,6 +1,7 @@
 #include "ropewalk/study/compare.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <limits>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/nearest.h"
 #include "ropewalk/base/printable.h"
 
 namespace ropewalk {
@@ -16,6 +18,12 @@ namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kLongestLabel = 40;
+
+// Keys that are compared, and others of summary.json that are not.
+constexpr const char* kCompared[] = {
+    "mean_r_q", "mean_r_k",  "mean_abs_r_k", "pc0_explained_variance",
+    "taxonomy", "depth_r_q", "depth_r_k"};
+constexpr std::string_view kOthers[] = {"sd_r_q", "sd_r_k", "depth_abs_r_k"};
 
 struct Value {
   double value = kMissing;
@@ -60,6 +68,7 @@ class Comparison {
   }
 
   std::string text() {
+    check_keys();
     means("mean_r_q", [](const CheckpointNumbers& c) { return Value{c.r_q.mean, c.r_q.se}; });
     means("mean_r_k", [](const CheckpointNumbers& c) { return Value{c.r_k.mean, c.r_k.se}; });
     means("mean_abs_r_k", [](const CheckpointNumbers& c) {
@@ -71,15 +80,39 @@ class Comparison {
     taxonomy();
     grid("depth_r_q", &DepthCell::r_q, &DepthCell::r_q_se);
     grid("depth_r_k", &DepthCell::r_k, &DepthCell::r_k_se);
-    if (compared_ == 0) {
-      text_ += "nothing to compare: the run and the reference share no label\n";
-    }
+    if (compared_ == 0) fail();
     return std::move(text_);
   }
 
  private:
   static std::string shown(const std::string& label) {
     return printable_excerpt(label, kLongestLabel);
+  }
+
+  // A key that is nearly one of those compared is one mistyped: it would be left out silently.
+  void check_keys() const {
+    std::vector<std::string_view> compared(std::begin(kCompared), std::end(kCompared));
+    for (const auto& [key, value] : reference_.items()) {
+      if (std::find(std::begin(kOthers), std::end(kOthers), key) != std::end(kOthers)) continue;
+      const std::string near = nearest(key, compared);
+      if (near.empty() || near == key) continue;
+      throw InputError("{}: unknown key '{}'; did you mean {}?", source_,
+                       printable_excerpt(key, 60), near);
+    }
+  }
+
+  [[noreturn]] void fail() const {
+    std::string known;
+    bool any = false;
+    for (const char* key : kCompared) {
+      known += (known.empty() ? "" : ", ") + std::string(key);
+      any = any || reference_.contains(key);
+    }
+    if (!any) throw InputError("{}: has none of the keys {}", source_, known);
+    std::vector<std::string> labels;
+    for (const CheckpointNumbers* numbers : checkpoints_) labels.push_back(numbers->label);
+    throw InputError("{}: has no label of the run; the run's are {}", source_,
+                     printable_excerpt(fmt::format("{}", fmt::join(labels, ", ")), 200));
   }
 
   // The reference's object under a key, or nothing.

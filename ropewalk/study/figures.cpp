@@ -5,7 +5,11 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/printable.h"
+#include "ropewalk/base/units.h"
 #include "ropewalk/figures/render.h"
+#include "ropewalk/study/report_inputs.h"
+#include "ropewalk/study/tables.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -14,27 +18,30 @@ RunNumbers read_run(const fs::path& table_path, const std::optional<fs::path>& s
   const QkTable table = read_qk_table(table_path);
   RunNumbers run;
   if (summary) {
-    run = run_numbers(table, read_json_file(*summary), summary->string());
+    run = run_numbers(table, read_summary(*summary), summary->string());
   } else {
-    const fs::path beside = table_path.parent_path() / "summary.json";
+    const fs::path beside = summary_path(table_path);
     std::error_code ignored;
     if (fs::exists(beside, ignored)) {
       try {
-        run = run_numbers(table, read_json_file(beside), beside.string());
+        run = run_numbers(table, read_summary(beside), beside.string());
       } catch (const InputError& error) {
         run = run_numbers(table);  // throws where the table itself is at fault
         log::warning("{}; going on without standard errors", error.what());
       }
     } else {
-      log::info("no summary.json beside {}: no standard errors", table_path.string());
+      log::info("no {} beside {}: no standard errors", beside.filename().string(),
+                table_path.string());
       run = run_numbers(table);
     }
   }
   for (const auto* group : {&run.checkpoints, &run.baselines}) {
     for (const CheckpointNumbers& numbers : *group) {
       if (numbers.undefined > 0 || numbers.heads.empty()) {
-        log::warning("{}: checkpoint '{}' has {} heads with r_q and r_k on PC0, {} without",
-                     run.source, numbers.label, numbers.heads.size(), numbers.undefined);
+        log::warning("{}: checkpoint '{}' has {} with r_q and r_k on PC0, {} without", run.source,
+                     printable_excerpt(numbers.label, 60),
+                     format_number_of(static_cast<int64_t>(numbers.heads.size()), "head"),
+                     numbers.undefined);
       }
     }
   }
@@ -72,8 +79,9 @@ void draw_figures(const DrawOptions& options) {
     log::info("{}: no explained_variance of heads that count, so no figure of it", run.source);
   }
   write_figures(figures, options.out, options.formats);
-  log::info("{}: {} figures of {} checkpoint{}", options.out.string(), figures.size(),
-            run.checkpoints.size(), run.checkpoints.size() == 1 ? "" : "s");
+  log::info("{}: {} of {}", options.out.string(),
+            format_number_of(static_cast<int64_t>(figures.size()), "figure"),
+            format_number_of(static_cast<int64_t>(run.checkpoints.size()), "checkpoint"));
 }
 
 }  // namespace ropewalk

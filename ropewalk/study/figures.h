@@ -11,15 +11,15 @@
 
 namespace ropewalk {
 
-// The numbers of a qk.csv with the standard errors of a summary.json: `summary`, else the one
-// beside the table where it is there. A log line says where errors are missing, and why. Throws
+// The numbers of a qk.csv with the standard errors of a summary.json: `summary`, else the table's
+// own (tables.h) where it is there. A log line says where errors are missing, and why. Throws
 // InputError where `summary` is given and belongs to another table.
 RunNumbers read_run(const std::filesystem::path& table,
                     const std::optional<std::filesystem::path>& summary);
 
 struct DrawOptions {
   std::filesystem::path table;                   // qk.csv
-  std::optional<std::filesystem::path> summary;  // default: summary.json beside the table
+  std::optional<std::filesystem::path> summary;  // default: the table's own
   std::filesystem::path out;                     // folder
   std::vector<std::string> formats{"png", "svg", "pdf"};
   FigureOptions figures;

@@ -15,6 +15,7 @@
 #include "ropewalk/study/report_inputs.h"
 #include "ropewalk/study/report_table.h"
 #include "ropewalk/study/report_template.h"
+#include "ropewalk/study/tables.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -29,6 +30,19 @@ Json read_beside(const fs::path& path, Check check) {
   Json json = read_json_file(path);
   check(json, path.string());
   return json;
+}
+
+fs::path find_table(const fs::path& folder) {
+  std::error_code ignored;
+  if (fs::is_regular_file(folder, ignored)) {
+    const fs::path holder = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
+    throw UsageError("{}: is a file; report takes the folder that holds qk.csv, as in: report {}",
+                     folder.string(), holder.string());
+  }
+  if (fs::is_directory(folder, ignored) && !fs::exists(folder / "qk.csv", ignored)) {
+    throw SystemError("{}: holds no qk.csv; run and analyze write one", folder.string());
+  }
+  return folder / "qk.csv";
 }
 
 // What the manifest says about the figures, so that the page shows the same ones.
@@ -90,12 +104,13 @@ fs::path write_report(const ReportOptions& options) {
         "tools/setup.sh, "
         "then build again with -DROPEWALK_REPORT=ON");
   }
-  const QkTable table = read_qk_table(options.folder / "qk.csv");
-  const fs::path summary_path = options.folder / "summary.json";
-  Json summary = read_beside(summary_path, check_summary);
+  const fs::path table_path = find_table(options.folder);
+  const QkTable table = read_qk_table(table_path);
+  const fs::path summary_file = summary_path(table_path);
+  Json summary = read_beside(summary_file, check_summary);
   RunNumbers run;
   try {
-    run = run_numbers(table, summary, summary_path.string());
+    run = run_numbers(table, summary, summary_file.string());
   } catch (const InputError& error) {
     run = run_numbers(table);  // throws where the table itself is at fault
     log::warning("{}; going on without standard errors", error.what());

@@ -145,4 +145,10 @@ void check_manifest(const Json& manifest, const std::string& source) {
   }
 }
 
+Json read_summary(const std::filesystem::path& path) {
+  Json summary = read_json_file(path);
+  check_summary(summary, path.string());
+  return summary;
+}
+
 }  // namespace ropewalk

@@ -80,10 +80,12 @@ std::vector<Piece> pieces(std::string_view name) {
   return result;
 }
 
+constexpr int kLast = 2;  // the era of a run's result
+
 // Which part of training a name is of, where its words do not sort that way.
 int era(const std::vector<Piece>& name) {
   const std::string& word = name.empty() ? "" : name.front().text;
-  if (word == "main" || word == "master" || word == "final") return 2;
+  if (word == "main" || word == "master" || word == "final") return kLast;
   return word.starts_with("lc") || word.starts_with("long") ? 1 : 0;
 }
 
@@ -130,6 +132,12 @@ bool trained_before(const std::string& a, const std::string& b) {
   const std::vector<Piece> second = pieces(b);
   if (era(first) != era(second)) return era(first) < era(second);
   return first < second;
+}
+
+bool names_step(const std::string& name) {
+  const std::vector<Piece> words = pieces(name);
+  return era(words) == kLast || std::any_of(words.begin(), words.end(),
+                                            [](const Piece& piece) { return piece.number >= 0; });
 }
 
 std::optional<RevisionStep> revision_step(const std::string& name) {

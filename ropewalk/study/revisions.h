@@ -16,6 +16,9 @@ namespace ropewalk {
 // (k, M, B and T included), main last.
 bool trained_before(const std::string& a, const std::string& b);
 
+// Whether a name says when in training it is from: it holds a number, or is main or final.
+bool names_step(const std::string& name);
+
 // The step a name holds, and what is before it, the same for all names of a series.
 struct RevisionStep {
   std::string series;

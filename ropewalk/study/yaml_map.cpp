@@ -4,10 +4,8 @@
 #include <yaml-cpp/eventhandler.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -18,28 +16,6 @@
 
 namespace ropewalk {
 namespace {
-
-// Insertions, deletions and replacements that turn one word into the other.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
 
 // Plain scalars only: "12" in quotes is a text.
 bool is_plain(const YAML::Node& node) { return node.IsScalar() && node.Tag() != "!"; }
@@ -77,21 +53,6 @@ bool parse_whole(const std::string& text, T& value) {
 }
 
 }  // namespace
-
-std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
-  constexpr size_t kLongestTypo = 200;  // comparing takes the product of both lengths
-  if (word.size() > kLongestTypo) return "";
-  std::string best;
-  size_t least = std::max<size_t>(2, word.size() / 3) + 1;
-  for (const std::string_view candidate : candidates) {
-    const size_t distance = edit_distance(lower_case(word), lower_case(candidate));
-    if (distance < least) {
-      least = distance;
-      best = candidate;
-    }
-  }
-  return best;
-}
 
 YamlValue::YamlValue(YAML::Node node, std::string file, std::string name)
     : node_(std::move(node)), file_(std::move(file)), name_(std::move(name)) {}

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ropewalk/base/json.h"
+#include "ropewalk/base/nearest.h"
 
 namespace ropewalk {
 
@@ -60,8 +61,5 @@ class YamlValue {
 // The top of a file. Throws InputError on a file that is not YAML, SystemError where it cannot be
 // read.
 YamlValue read_yaml(const std::filesystem::path& file);
-
-// The candidate nearest to `word`, or empty where none is near.
-std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
 }  // namespace ropewalk

@@ -112,6 +112,16 @@ TEST(QkReader, NamesLineColumnFoundAndExpected) {
             std::string::npos);
 }
 
+TEST(QkReader, BoundsNames) {
+  EXPECT_EQ(parse_qk_table(kHeader + std::string(1000, 'x') + ",0,0,0,0,0\n", "qk.csv")
+                .checkpoints[0]
+                .label.size(),
+            1000u);
+  EXPECT_NE(failure(kHeader + std::string(1001, 'x') + ",0,0,0,0,0\n")
+                .find("…'; expected a name of at most 1000 bytes"),
+            std::string::npos);
+}
+
 TEST(QkReader, RefusesRowsThatDisagree) {
   EXPECT_NE(failure(kHeader + "a,0,0,0,0,0\na,0,0,0,0,0\n").find("stood in line 2 already"),
             std::string::npos);

@@ -6,6 +6,7 @@
 #include "ropewalk/analysis/depth.h"
 #include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/resampling.h"
+#include "ropewalk/analysis/statistics.h"
 #include "ropewalk/analysis/student_t.h"
 #include "ropewalk/analysis/taxonomy.h"
 
@@ -74,6 +75,33 @@ TEST(Depth, BinsOf36Layers) {
   }
   EXPECT_EQ(depth_bin(0, 0), 0);
   EXPECT_EQ(depth_bin(1, 1), 9);
+}
+
+// A head with r_q and r_k of 0.9 whose replicates are these.
+HeadAnalysis positional(const std::vector<double>& replicates) {
+  HeadAnalysis head;
+  head.components.r_q = {{0.9, 0, replicates}};
+  head.components.r_k = head.components.explained_variance = head.components.r_q;
+  head.components.block_sizes.assign(replicates.size(), 10);
+  return head;
+}
+
+TEST(ClassFractions, AHeadWithoutAReplicateIsInNoClassOfADraw) {
+  const double undefined = std::nan("");
+  CheckpointAnalysis checkpoint;
+  checkpoint.heads = {positional({0.9, 0.9, 0.9}), positional({0.9, undefined, 0.9})};
+  const auto everyone = [](const HeadAnalysis&) { return true; };
+  const ClassFractions some = class_fractions(make_group(checkpoint, everyone));
+  const auto positional_class = static_cast<size_t>(HeadClass::position_dominated);
+  EXPECT_EQ(some.values[positional_class], 1);
+  ASSERT_EQ(some.drawn.size(), kHeadClasses.size());
+  for (const double share : some.drawn[positional_class]) ASSERT_EQ(share, 1);
+  for (const double share : some.drawn[static_cast<size_t>(HeadClass::mixed)]) ASSERT_EQ(share, 0);
+  // Where no head can be drawn, there is no error.
+  checkpoint.heads.erase(checkpoint.heads.begin());
+  const ClassFractions none = class_fractions(make_group(checkpoint, everyone));
+  EXPECT_EQ(none.values[positional_class], 1);
+  EXPECT_TRUE(none.drawn.empty());
 }
 
 TEST(Resampling, DrawsAreFixedAndCountBlocks) {

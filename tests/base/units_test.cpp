@@ -18,6 +18,8 @@ TEST(Units, ParsesBytes) {
 }
 
 TEST(Units, Formats) {
+  EXPECT_EQ(format_number_of(1, "head"), "1 head");
+  EXPECT_EQ(format_number_of(0, "head"), "0 heads");
   EXPECT_EQ(format_bytes(1536), "1.5 KiB");
   EXPECT_EQ(format_bytes(int64_t{3} << 30), "3.00 GiB");
   EXPECT_EQ(format_count(1234), "1.2k");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 namespace ropewalk {
 namespace {
 
@@ -25,6 +27,17 @@ TEST(TextWidth, CutsTheMiddle) {
   const std::string cut = fit_middle("checkpoint-of-a-long-run-000123", 10, 80);
   EXPECT_TRUE(cut.starts_with("check") && cut.ends_with("00123")) << cut;
   EXPECT_LE(text_width(cut, 10), 80);
+}
+
+TEST(TextWidth, CutsTheMiddleOfAnyLength) {
+  EXPECT_EQ(fit_middle("ééééééé", 10, 24), "é…é");
+  std::string text;
+  while (text.size() < 1000000) text += "xxxxxxxxxx";
+  text += "end";
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string cut = fit_middle(text, 10, 80);
+  EXPECT_TRUE(cut.starts_with("xx") && cut.ends_with("xend")) << cut;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 TEST(TextWidth, BreaksLinesAtSpaces) {

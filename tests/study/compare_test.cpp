@@ -56,7 +56,22 @@ TEST(Compare, ShowsClassesAndGrids) {
 }
 
 TEST(Compare, SaysWhenThereIsNothing) {
-  EXPECT_NE(compare(R"({"mean_r_q": {"z": 1}})").find("share no label"), std::string::npos);
+  EXPECT_EQ(failure(R"({"mean_r_q": {"z": 1}})"),
+            "reference.json: has no label of the run; the run's are a, b");
+  EXPECT_NE(failure(R"({"something": {"a": 1}})").find("has none of the keys mean_r_q, mean_r_k"),
+            std::string::npos);
+}
+
+TEST(Compare, NamesAMistypedKey) {
+  EXPECT_EQ(failure(R"({"mean_rq": {"a": 1}, "mean_r_k": {"a": 1}})"),
+            "reference.json: unknown key 'mean_rq'; did you mean mean_r_q?");
+  EXPECT_EQ(failure(R"({"taxonomies": {}, "mean_r_k": {"a": 1}})"),
+            "reference.json: unknown key 'taxonomies'; did you mean taxonomy?");
+  // What a reference says about itself, and the rest of a summary, is left alone.
+  EXPECT_NE(compare(R"({"about": "x", "model": "m", "sd_r_q": {}, "depth_abs_r_k": {}, "heads": 3,
+                        "mean_r_q": {"a": 0.5}})")
+                .find("0.500"),
+            std::string::npos);
 }
 
 TEST(Compare, RefusesWhatIsNoReference) {

@@ -124,7 +124,9 @@ function haystack(run: Run, checkpoint: number, head: number, component: number)
     .toLowerCase();
 }
 
-function field(text: string): string {
+/** As the table's writer does it: an apostrophe before what a spreadsheet would take for a formula, then quotes. */
+function field(name: string): string {
+  const text = /^'*[=+\-@\t\r]/.test(name) ? `'${name}` : name;
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

@@ -1,0 +1,55 @@
+#include "ropewalk/analysis/capture_facts.h"
+
+#include "ropewalk/analysis/qk_table.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/checkpoint/config_file.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr int64_t kMost = 1000000;  // layers, heads or dimensions
+
+int64_t count(const ConfigFile& config, const char* key) {
+  const int64_t found = config.size(key);
+  if (found > kMost) {
+    throw InputError("{}: key 'config.{}': found {}, expected at most {}", config.source(), key,
+                     found, kMost);
+  }
+  return found;
+}
+
+std::string name(const ConfigFile& info, const char* key) {
+  std::string text = info.text(key, "");
+  if (text.size() > kLongestName) {
+    throw InputError("{}: key '{}': found {} bytes, expected a name of at most {}", info.source(),
+                     key, text.size(), kLongestName);
+  }
+  return text;
+}
+
+}  // namespace
+
+CaptureFacts read_capture_facts(const Json& json, const std::string& source) {
+  const ConfigFile info(json, source);
+  const ConfigFile config = info.object("config");
+  CaptureFacts facts;
+  facts.origin = {config.text("architecture", ""), count(config, "layers"),
+                  count(config, "n_q_heads"),      count(config, "n_kv_heads"),
+                  config.size("head_dim", 0),      info.text("point", ""),
+                  info.text("dtype", ""),          info.text("device", "")};
+  const CheckpointOrigin& origin = facts.origin;
+  if (origin.n_q_heads % origin.n_kv_heads != 0) {
+    throw InputError(
+        "{}: keys 'config.n_q_heads' and 'config.n_kv_heads': found {} and {}, expected a multiple "
+        "and its part",
+        source, origin.n_q_heads, origin.n_kv_heads);
+  }
+  const auto nope = config.integers("nope_layers");
+  facts.nope_layers = {nope.begin(), nope.end()};
+  facts.model = name(info, "model");
+  facts.label = name(info, "label");
+  facts.random = info.has("random");
+  return facts;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "ropewalk/analysis/estimate.h"
+#include "ropewalk/base/json.h"
+
+namespace ropewalk {
+
+// What a capture.json, or the metadata of a moments file, says that its analysis rests on.
+struct CaptureFacts {
+  CheckpointOrigin origin;
+  std::string model;
+  std::string label;
+  bool random = false;  // fresh weights
+  std::set<int64_t> nope_layers;
+
+  int64_t group() const { return origin.n_q_heads / origin.n_kv_heads; }  // query heads per KV head
+};
+
+// Throws InputError naming `source` and the key that is missing, of another kind or out of bounds.
+CaptureFacts read_capture_facts(const Json& info, const std::string& source);
+
+}  // namespace ropewalk

@@ -1,0 +1,49 @@
+#include "ropewalk/base/nearest.h"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace ropewalk {
+namespace {
+
+// Insertions, deletions and replacements that turn one word into the other.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+}  // namespace
+
+std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
+  constexpr size_t kLongestTypo = 200;  // comparing takes the product of both lengths
+  if (word.size() > kLongestTypo) return "";
+  std::string best;
+  size_t least = std::max<size_t>(2, word.size() / 3) + 1;
+  for (const std::string_view candidate : candidates) {
+    const size_t distance = edit_distance(lower_case(word), lower_case(candidate));
+    if (distance < least) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace ropewalk

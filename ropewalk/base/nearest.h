@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ropewalk {
+
+// The candidate nearest to `word`, whatever the case of its letters, or empty where none is near.
+std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates);
+
+}  // namespace ropewalk

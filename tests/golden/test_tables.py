@@ -1,0 +1,219 @@
+"""What `analyze` puts into one table and where its summary goes; files that say something else than they should."""
+
+import json
+import shutil
+import struct
+
+import numpy as np
+import pandas
+import pyarrow
+import pyarrow.parquet as parquet
+import pytest
+
+import engine
+import synthetic_run as synthetic
+import tiny_models
+
+LABELS = ["step-40", "step-120", "step-1600"]
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory):
+    """Captures of one model under three labels, and one before RoPE."""
+    root = tmp_path_factory.mktemp("captures")
+    model = tiny_models.write(tiny_models.MODELS["llama_gqa"], root / "model")
+    rng = np.random.default_rng(5)
+    corpus = root / "tokens.jsonl"
+    corpus.write_text("".join(json.dumps({"id": i, "tokens": rng.integers(0, 90, 40).tolist()}) + "\n" for i in range(10)))
+    for label, extra in [(LABELS[0], ["--vectors", "all"]), ("pre", ["--pre-rope"])]:
+        done = engine.run("capture", model, "--corpus", corpus, "--out", root / label, "--label", label, "--context", 40,
+                          "--dtype", "float32", "--quiet", *extra)  # fmt: skip
+        assert done.code == 0, done.stderr
+    for label in LABELS[1:]:
+        change(root / LABELS[0], root / label, label=label)
+    return root
+
+
+def change(source, target, config=(), **keys):
+    """A copy of a capture whose description says something else, in both places where it stands."""
+    shutil.copytree(source, target)
+    file = target / "moments.safetensors"
+    data = file.read_bytes()
+    (size,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8 : 8 + size])
+    info = json.loads(header["__metadata__"]["ropewalk"])
+    info.update(keys)
+    info["config"].update(dict(config))
+    header["__metadata__"]["ropewalk"] = json.dumps(info)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    file.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size :])
+    (target / "capture.json").write_text(json.dumps(info))
+    return target
+
+
+def analyze(*captures, out, options=()):
+    return engine.run("analyze", *captures, "--out", out, *options)
+
+
+def order(table):
+    return pandas.read_csv(table).sort_values("order", kind="stable").checkpoint.drop_duplicates().tolist()
+
+
+def test_order_of_training(captures, tmp_path):
+    done = analyze(*(captures / label for label in sorted(LABELS)), out=tmp_path / "qk.csv")
+    assert done.code == 0, done.stderr
+    assert order(tmp_path / "qk.csv") == LABELS
+    assert "in the order of training: step-40, step-120, step-1600" in done.stderr
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert [(d["from"], d["to"]) for d in summary["differences"]] == [("step-40", "step-120"), ("step-120", "step-1600")]
+    kept = analyze(*(captures / label for label in sorted(LABELS)), out=tmp_path / "kept.csv", options=["--keep-order"])
+    assert kept.code == 0 and "order of training" not in kept.stderr
+    assert order(tmp_path / "kept.csv") == sorted(LABELS)
+
+
+def test_baselines_stand_first(captures, tmp_path):
+    init = change(captures / LABELS[0], tmp_path / "init", label="init", random=0)
+    for source in ("moments", "vectors"):
+        out = tmp_path / source / "qk.csv"
+        done = analyze(captures / LABELS[1], init, out=out, options=["--from", source])
+        assert done.code == 0, done.stderr
+        assert order(out) == ["init", LABELS[1]]
+        table = pandas.read_csv(out)
+        assert table[table.checkpoint == "init"].flag.str.contains("random_weights").all()
+        assert not table[table.checkpoint != "init"].flag.fillna("").str.contains("random_weights").any()
+
+
+def test_a_summary_is_named_after_its_table(captures, tmp_path):
+    assert analyze(captures / LABELS[0], out=tmp_path / "qk.csv").code == 0
+    first = (tmp_path / "summary.json").read_bytes()
+    done = analyze(captures / LABELS[1], out=tmp_path / "other.csv")
+    assert done.code == 0 and "other.summary.json: 1 checkpoint\n" in done.stderr
+    assert (tmp_path / "summary.json").read_bytes() == first, "another table's summary is left alone"
+    for name in ("qk", "other"):
+        drawn = engine.run("figures", tmp_path / f"{name}.csv", "--out", tmp_path / name, "--format", "json")
+        assert drawn.code == 0 and "warning" not in drawn.stderr and "no standard errors" not in drawn.stderr
+        rows = json.loads((tmp_path / name / "position_signal.vl.json").read_text())["datasets"]["means"]
+        assert all(row["se"] is not None for row in rows)
+        compared = engine.run("compare", tmp_path / f"{name}.csv", "--reference", tmp_path / f"{name}.csv".replace("qk.csv", "summary.json").replace(".csv", ".summary.json"))  # fmt: skip
+        assert compared.code == 0 and compared.stderr == "", compared.stderr
+    (tmp_path / "other.summary.json").unlink()
+    alone = engine.run("figures", tmp_path / "other.csv", "--out", tmp_path / "alone", "--format", "json")
+    assert alone.code == 0 and "no other.summary.json beside" in alone.stderr
+
+
+def test_the_summary_says_dtype_and_device(captures, tmp_path):
+    assert analyze(captures / LABELS[0], out=tmp_path / "qk.csv").code == 0
+    (checkpoint,) = json.loads((tmp_path / "summary.json").read_text())["checkpoints"]
+    assert checkpoint["dtype"] == "float32" and checkpoint["device"] == "cpu"
+
+
+@pytest.mark.parametrize(
+    "config, keys, says",
+    [
+        ({}, {"point": "pre-rope"}, "point is 'post-rope' and 'pre-rope'"),
+        ({"architecture": "qwen3"}, {}, "architecture is 'llama' and 'qwen3'"),
+        ({"layers": 77}, {}, "layers is"),
+        ({"head_dim": 999}, {}, "head_dim is"),
+    ],
+)
+def test_what_cannot_be_compared(captures, tmp_path, config, keys, says):
+    other = change(captures / LABELS[0], tmp_path / "b", config, label="b", **keys)
+    result = analyze(captures / LABELS[0], other, out=tmp_path / "qk.csv")
+    assert result.code == 3 and says in result.stderr and "cannot stand in one table" in result.stderr
+    assert not (tmp_path / "qk.csv").exists() and not (tmp_path / "summary.json").exists()
+
+
+def test_before_and_after_rope(captures, tmp_path):
+    result = analyze(captures / LABELS[0], captures / "pre", out=tmp_path / "qk.csv")
+    assert result.code == 3 and "point is" in result.stderr
+
+
+def test_lost_pairs_are_named(captures, tmp_path):
+    other = change(captures / LABELS[0], tmp_path / "b", label="step-99", dtype="bfloat16", device="cuda")
+    result = analyze(captures / LABELS[0], other, out=tmp_path / "qk.csv")
+    assert result.code == 0
+    assert "warning: 'step-40' and 'step-99' ran in float32 and bfloat16" in result.stderr
+    assert "ran on cpu and cuda" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "config, keys, says",
+    [
+        ({"n_q_heads": 0}, {}, "key 'config.n_q_heads': found 0"),
+        ({"n_kv_heads": -1}, {}, "key 'config.n_kv_heads': found -1"),
+        ({"layers": "twelve"}, {}, "key 'config.layers': found \"twelve\""),
+        ({"nope_layers": 3}, {}, "key 'config.nope_layers'"),
+        ({}, {"label": 5}, "key 'label': found 5"),
+        ({}, {"model": [1]}, "key 'model': found [1]"),
+        ({}, {"label": "x" * 40000}, "key 'label': found 40000 bytes"),
+    ],
+)
+@pytest.mark.parametrize("source", ["moments", "vectors"])
+def test_metadata_of_another_kind(captures, tmp_path, config, keys, says, source):
+    other = change(captures / LABELS[0], tmp_path / "b", config, **keys)
+    result = analyze(other, out=tmp_path / "qk.csv", options=["--from", source, "--quiet"])
+    assert result.code == 3 and says in result.stderr and result.stderr.count("\n") == 1, result.stderr
+    assert ("moments.safetensors" if source == "moments" else "capture.json") in result.stderr
+
+
+def test_a_small_file_of_huge_vectors(tmp_path):
+    for head in ("l00h00q", "l00h00k"):
+        folder = tmp_path / "vectors" / head
+        folder.mkdir(parents=True)
+        rows = 4
+        zeros = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(np.zeros(rows * 20000, np.float32)), 20000)
+        numbers = pyarrow.array(np.arange(rows, dtype=np.int32))
+        table = pyarrow.table({"bucket": numbers, "example_id": numbers, "position": numbers, "vector": zeros})
+        parquet.write_table(table, folder / "data.parquet", compression="zstd")
+        assert (folder / "data.parquet").stat().st_size < 8000
+    result = analyze(tmp_path, out=tmp_path / "qk.csv", options=["--from", "vectors", "--kv-group", 1, "--quiet"])
+    assert result.code == 3 and "vectors of 20000 numbers" in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_a_results_folder_is_no_capture(captures, tmp_path):
+    results = tmp_path / "out" / "my"
+    (results / "checkpoints").mkdir(parents=True)
+    shutil.copytree(captures / LABELS[0], results / "checkpoints" / LABELS[0])
+    result = analyze(results, out=tmp_path / "qk.csv")
+    assert result.code == 3 and "is a folder of results, not a capture" in result.stderr
+    assert str(results / "checkpoints") in result.stderr
+
+
+def test_the_report_of_a_file(tmp_path):
+    table = synthetic.write(synthetic.demo_like(), tmp_path)
+    result = engine.run("report", table)
+    if "built without the report" not in result.stderr:
+        assert result.code == 2 and "takes the folder that holds qk.csv" in result.stderr
+        empty = tmp_path / "empty"
+        empty.mkdir()
+        result = engine.run("report", empty)
+        assert result.code == 4 and "holds no qk.csv" in result.stderr
+
+
+def test_a_mistyped_key_of_a_reference(tmp_path):
+    table = synthetic.write(synthetic.demo_like(), tmp_path)
+    reference = tmp_path / "reference.json"
+    reference.write_text(json.dumps({"mean_rq": {"s3000": 0.5}}))
+    result = engine.run("compare", table, "--reference", reference)
+    assert result.code == 3 and "unknown key 'mean_rq'; did you mean mean_r_q?" in result.stderr and result.stdout == ""
+
+
+def test_a_summary_of_another_kind(tmp_path):
+    table = synthetic.write(synthetic.demo_like(), tmp_path)
+    summary = tmp_path / "wrong.json"
+    for wrong, says in [({"checkpoints": 5}, "key 'checkpoints' is 5"), ({"checkpoints": [], "mean_r_q": {"s3000": "x"}}, "key 'mean_r_q.s3000'")]:  # fmt: skip
+        summary.write_text(json.dumps(wrong))
+        for verb in (["figures", table, "--out", tmp_path / "out", "--format", "json"], ["compare", table, "--reference", tmp_path / "summary.json"]):
+            result = engine.run(*verb, "--summary", summary)
+            assert result.code == 3 and says in result.stderr and "wrong.json" in result.stderr, result.stderr
+
+
+def test_names_that_spreadsheets_take_for_formulas(captures, tmp_path):
+    other = change(captures / LABELS[0], tmp_path / "b", label="=1+1", model="@sum", random=0)
+    assert analyze(other, out=tmp_path / "qk.csv").code == 0
+    assert all(line.startswith("'@sum,'=1+1,") for line in (tmp_path / "qk.csv").read_text().splitlines()[1:])
+    drawn = engine.run("figures", tmp_path / "qk.csv", "--out", tmp_path / "figures", "--format", "json")
+    assert drawn.code == 0 and "warning" not in drawn.stderr, drawn.stderr
+    rows = json.loads((tmp_path / "figures" / "position_signal.vl.json").read_text())["datasets"]["means"]
+    assert {row["checkpoint"] for row in rows} == {"=1+1"}
