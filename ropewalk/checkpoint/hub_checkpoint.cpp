@@ -9,6 +9,7 @@
 #include "ropewalk/base/hash.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/parallel.h"
+#include "ropewalk/base/units.h"
 #include "ropewalk/checkpoint/config_file.h"
 
 namespace ropewalk {
@@ -150,8 +151,18 @@ bool fetch_tokenizer(Hub& hub, const HubCheckpoint& checkpoint) {
 int64_t evict_weights(const Hub& hub, const HubCheckpoint& checkpoint) {
   const HubCache cache = hub.cache(checkpoint.repository);
   int64_t freed = 0;
+  int64_t kept = 0;  // bytes
   for (const std::string& name : known_weights(cache, checkpoint.commit)) {
-    freed += cache.remove(checkpoint.commit, name);
+    std::error_code missing;
+    const auto size = fs::file_size(cache.file(checkpoint.commit, name), missing);
+    if (missing) continue;
+    const std::optional<int64_t> removed = cache.remove(checkpoint.commit, name);
+    freed += removed.value_or(0);
+    kept += removed ? 0 : static_cast<int64_t>(size);
+  }
+  if (kept > 0) {
+    log::info("{}: {} stay in the cache, as this program did not download them", checkpoint.name(),
+              format_bytes(kept));
   }
   return freed;
 }

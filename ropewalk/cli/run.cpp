@@ -48,7 +48,8 @@ void add_run(CLI::App& app) {
   verb->add_option("--only", arguments->run.only, "Measure only the checkpoint of this label")
       ->type_name("LABEL");
   verb->add_flag("--evict", arguments->run.evict,
-                 "Remove a Hub checkpoint's weights from the cache once it is measured");
+                 "Remove a Hub checkpoint's weights from the cache once it is measured, where this "
+                 "program downloaded them");
   verb->add_flag("--dry-run", arguments->dry_run, "Say what would be read and computed");
   add_run_options(*verb, *arguments);
   verb->callback([arguments] { execute(*arguments); });

@@ -13,6 +13,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/mapped_file.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/hub/fetched.h"
 #include "ropewalk/hub/requests.h"
 
 namespace ropewalk {
@@ -50,6 +51,13 @@ const std::string& checked_name(const std::string& name) {
   if (plain) return name;
   throw InputError("the Hub names '{}', which would lead out of the cache; refused",
                    printable_excerpt(name, 200));
+}
+
+// Where a link leads, one step; empty where there is none.
+fs::path target(const fs::path& link) {
+  std::error_code error;
+  const fs::path to = fs::read_symlink(link, error);
+  return error ? fs::path() : (link.parent_path() / to).lexically_normal();
 }
 
 void make_folder(const fs::path& folder) {
@@ -109,11 +117,8 @@ fs::path HubCache::blob(const std::string& etag) const {
 }
 
 std::string HubCache::etag(const std::string& commit, const std::string& name) const {
-  const fs::path path = file(commit, name);
-  std::error_code error;
-  const fs::path bytes = (path.parent_path() / fs::read_symlink(path, error)).lexically_normal();
-  const bool ours = !error && bytes.parent_path() == root_ / folder_ / "blobs";
-  return ours ? bytes.filename().string() : "";
+  const fs::path bytes = target(file(commit, name));
+  return bytes.parent_path() == root_ / folder_ / "blobs" ? bytes.filename().string() : "";
 }
 
 bool HubCache::has(const std::string& commit, const std::string& name) const {
@@ -155,39 +160,35 @@ void HubCache::link(const std::string& commit, const std::string& name,
                     const std::string& etag) const {
   const fs::path path = file(commit, name);
   make_folder(path.parent_path());
-  const fs::path target = blob(etag).lexically_relative(path.parent_path());
+  const fs::path relative = blob(etag).lexically_relative(path.parent_path());
   for (int attempt = 0; attempt < 10; ++attempt) {
-    if (::symlink(target.c_str(), path.c_str()) == 0) return;
-    if (errno != EEXIST) break;
+    if (::symlink(relative.c_str(), path.c_str()) == 0 || target(path) == blob(etag)) return;
     std::error_code ignored;
-    if (fs::read_symlink(path, ignored) == target) return;
-    fs::remove(path, ignored);  // of a download that went elsewhere
+    if (!fs::is_symlink(path, ignored)) break;  // the bytes themselves, of another program
+    fs::remove(path, ignored);
   }
   throw SystemError("{}: cannot create link: {}", path.string(), std::strerror(errno));
 }
 
-int64_t HubCache::remove(const std::string& commit, const std::string& name) const {
-  const fs::path path = file(commit, name);
-  std::error_code error;
-  const fs::path blobs = root_ / folder_ / "blobs";
-  const auto target = [&](const fs::path& link) {
-    return (link.parent_path() / fs::read_symlink(link, error)).lexically_normal();
+std::optional<int64_t> HubCache::remove(const std::string& commit, const std::string& name) const {
+  const std::string etag = this->etag(commit, name);
+  if (etag.empty() || !was_fetched(blob(etag))) return std::nullopt;
+  const fs::path bytes = blob(etag);
+  const auto remove_one = [](const fs::path& path) {
+    std::error_code error;
+    if (!fs::remove(path, error) && error) {
+      throw SystemError("{}: cannot remove: {}", path.string(), error.message());
+    }
   };
-  // A system without links holds the bytes in the snapshot itself.
-  const fs::path bytes = fs::is_symlink(path, error) ? target(path) : path;
-  const bool plain = fs::is_regular_file(fs::symlink_status(bytes, error));
-  const auto size = plain ? static_cast<int64_t>(fs::file_size(bytes, error)) : 0;
-  if (!fs::remove(path, error) && error) {
-    throw SystemError("{}: cannot remove: {}", path.string(), error.message());
+  remove_one(file(commit, name));
+  std::error_code ignored;
+  for (const auto& entry :
+       fs::recursive_directory_iterator(root_ / folder_ / "snapshots", ignored)) {
+    if (target(entry.path()) == bytes) return 0;
   }
-  if (bytes == path) return size;
-  if (bytes.parent_path() != blobs) return 0;
-  for (const auto& entry : fs::recursive_directory_iterator(root_ / folder_ / "snapshots", error)) {
-    if (entry.is_symlink(error) && target(entry.path()) == bytes) return 0;
-  }
-  if (!fs::remove(bytes, error) && error) {
-    throw SystemError("{}: cannot remove: {}", bytes.string(), error.message());
-  }
+  const auto size = static_cast<int64_t>(fs::file_size(bytes, ignored));
+  remove_one(bytes);
+  forget_fetched(bytes);
   return size;
 }
 

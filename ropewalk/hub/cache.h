@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -41,6 +42,7 @@ bool is_content_hash(const std::string& etag);
 //   models--org--name/snapshots/COMMIT/FILE     a link to the file's bytes
 //   models--org--name/blobs/ETAG                the bytes, one copy for all commits
 //   models--org--name/blobs/ETAG.incomplete     those that have arrived
+//   models--org--name/.ropewalk/ETAG            a note that this program downloaded them
 //   .locks/models--org--name/ETAG.lock          held by the process that downloads them
 //
 // Names come from a server. One that would lead out of the cache is an InputError.
@@ -65,8 +67,8 @@ class HubCache {
   // Gives a blob its name in a snapshot.
   void link(const std::string& commit, const std::string& name, const std::string& etag) const;
   // Removes a file from a snapshot, and its bytes where no other snapshot has them. Returns how
-  // many bytes that freed.
-  int64_t remove(const std::string& commit, const std::string& name) const;
+  // many bytes that freed; nothing where another program downloaded them, which leaves all of it.
+  std::optional<int64_t> remove(const std::string& commit, const std::string& name) const;
 
  private:
   friend class HubLock;

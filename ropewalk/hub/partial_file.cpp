@@ -10,6 +10,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
+#include "ropewalk/hub/fetched.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -85,6 +86,7 @@ std::string PartialFile::hash() { return digest_->hex(); }
 
 void PartialFile::commit() {
   if (::fsync(file_) != 0) fail("write");
+  note_fetched(blob_, path_);
   if (::rename(path_.c_str(), blob_.c_str()) != 0) fail("rename");
 }
 

@@ -31,7 +31,7 @@ class PartialFile {
   void append(std::string_view part);
   // Of all bytes, as `etag` would be; ends the computation.
   std::string hash();
-  // Gives the bytes their name.
+  // Gives the bytes their name, and notes that they were downloaded by this program.
   void commit();
 
  private:

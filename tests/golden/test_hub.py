@@ -372,6 +372,31 @@ def test_evict_keeps_what_others_share(hub, client, published, tmp_path):
     assert client.files(repository.refs["final"]).keys() >= {"model-00001-of-00002.safetensors"}
 
 
+def test_evict_keeps_what_others_downloaded(hub, client, published, tmp_path):
+    """The cache is shared: only this program's downloads go, and the record of them disturbs nobody."""
+
+    def there():
+        return {path: path.read_bytes() for path in client.repository().rglob("*") if path.is_file()}
+
+    theirs = [(f"step{step}", name) for step in (1, 2) for name in needed(model_files(step, shards=step))]
+    client.python(f"for revision, name in {theirs}: hub.hf_hub_download({MODEL!r}, name, revision=revision)")
+    before = there()
+    hub.requests.clear()
+    two = published(MODEL, phases=[{"name": "P", "context": 48, "checkpoints": [
+        {"label": "one", "revision": "step1"}, {"label": "two", "revision": "step2"}]}])  # fmt: skip
+    result = client.run("run", two, "--out", tmp_path / "two", "--format", "json", "--evict")
+    assert result.code == 0, result.stderr
+    assert result.stderr.count("stay in the cache, as this program did not download them") == 2
+    assert "removed from the cache" not in result.stderr and not hub.asked("bytes")
+    assert before.items() <= there().items(), "nothing is removed"
+    result = client.run("run", published(MODEL), "--out", tmp_path / "three", "--format", "json", "--evict")
+    assert result.code == 0, result.stderr
+    assert result.stderr.count("removed from the cache") == 1, "the third"
+    assert before.items() <= there().items()
+    assert client.fetch(revision="step3").code == 0
+    assert client.python("i = hub.scan_cache_dir(); print(i.warnings, *sorted(len(r.revisions) for r in i.repos))") == "[] 3"
+
+
 def test_inspect_reads_headers_alone(hub, client, tmp_path):
     """Nothing large is downloaded, nothing enters the cache or stays behind, and all numbers are those of the whole."""
     files = model_files()

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/hub/fetched.h"
 #include "tests/temporary_folder.h"
 
 namespace ropewalk {
@@ -20,6 +21,7 @@ class HubCacheTest : public testing::Test {
   HubCacheTest() : cache(folder.path() / "hub", kModel) {
     fs::create_directories(cache.blob(kEtag).parent_path());
     folder.write("hub/models--org--name/blobs/" + kEtag, "bytes");
+    note_fetched(cache.blob(kEtag), cache.blob(kEtag));
     cache.link(kCommit, "model.safetensors", kEtag);
     cache.link(kOther, "deep/er/model.safetensors", kEtag);
   }
@@ -64,16 +66,49 @@ TEST_F(HubCacheTest, RemovesBytesWithTheirLastName) {
   EXPECT_TRUE(cache.has(kOther, "deep/er/model.safetensors"));
   EXPECT_EQ(cache.remove(kOther, "deep/er/model.safetensors"), 5);
   EXPECT_FALSE(fs::exists(cache.blob(kEtag)));
-  EXPECT_EQ(cache.remove(kOther, "deep/er/model.safetensors"), 0);
+  EXPECT_EQ(cache.remove(kOther, "deep/er/model.safetensors"), std::nullopt);
+  EXPECT_TRUE(fs::is_empty(folder.path() / "hub/models--org--name/.ropewalk"));
 }
 
 TEST_F(HubCacheTest, RemovesNothingOutsideOfItself) {
   const fs::path outside = folder.write("outside", "precious");
   const fs::path link = cache.file(kCommit, "sly.safetensors");
   fs::create_symlink(outside, link);
-  EXPECT_EQ(cache.remove(kCommit, "sly.safetensors"), 0);
-  EXPECT_FALSE(fs::exists(fs::symlink_status(link)));
-  EXPECT_TRUE(fs::exists(outside));
+  EXPECT_EQ(cache.remove(kCommit, "sly.safetensors"), std::nullopt);
+  // As other programs keep blobs that many repositories have.
+  const std::string shared(64, '2');
+  fs::create_symlink(outside, cache.blob(shared));
+  note_fetched(cache.blob(shared), outside);
+  cache.link(kCommit, "shared.safetensors", shared);
+  EXPECT_EQ(cache.remove(kCommit, "shared.safetensors"), std::nullopt);
+  EXPECT_TRUE(fs::exists(link) && cache.has(kCommit, "shared.safetensors"));
+}
+
+TEST_F(HubCacheTest, RemovesWhatItDownloadedAlone) {
+  // Another program's: never noted; in the snapshot itself; downloaded again after ours was
+  // removed.
+  const std::string theirs(64, '3');
+  folder.write("hub/models--org--name/blobs/" + theirs, "bytes");
+  cache.link(kCommit, "theirs.safetensors", theirs);
+  EXPECT_EQ(cache.remove(kCommit, "theirs.safetensors"), std::nullopt);
+  folder.write("hub/models--org--name/snapshots/" + kCommit + "/plain.safetensors", "bytes");
+  EXPECT_EQ(cache.remove(kCommit, "plain.safetensors"), std::nullopt);
+  fs::rename(cache.blob(kEtag), folder.path() / "gone");
+  folder.write("hub/models--org--name/blobs/" + kEtag, "bytes");
+  EXPECT_EQ(cache.remove(kCommit, "model.safetensors"), std::nullopt);
+  for (const char* name : {"theirs", "plain", "model"}) {
+    EXPECT_TRUE(cache.has(kCommit, std::string(name) + ".safetensors")) << name;
+  }
+  // A damaged note says nothing.
+  folder.write("hub/models--org--name/.ropewalk/" + kEtag, std::string(5000, '7'));
+  EXPECT_EQ(cache.remove(kCommit, "model.safetensors"), std::nullopt);
+}
+
+TEST_F(HubCacheTest, LinksReplaceLinksAlone) {
+  const fs::path path = cache.file(kCommit, "plain.safetensors");
+  folder.write("hub/models--org--name/snapshots/" + kCommit + "/plain.safetensors", "theirs");
+  EXPECT_THROW(cache.link(kCommit, "plain.safetensors", kEtag), SystemError);
+  EXPECT_EQ(fs::file_size(path), 6);
 }
 
 TEST_F(HubCacheTest, RemembersCommits) {
