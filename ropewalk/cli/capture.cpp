@@ -36,6 +36,11 @@ void add_capture(CLI::App& app) {
                    "tokenizer.json, its folder, or a Hub model [default: beside the weights]");
   verb->add_option("--label", options.label,
                    "Name of this checkpoint [default: the folder's or the revision]");
+  verb->add_option("--field", options.field,
+                   "Field or column with the text or tokens [default: text, else tokens]");
+  verb->add_option("--id", options.id, "Field or column with the id [default: id]");
+  verb->add_flag("--chunk", options.chunk,
+                 "Cut long texts into documents of the context's length; default: drop their rest");
   verb->add_option("--documents", options.documents, "Documents to read [default: all]")
       ->check(whole_number(1));
   verb->add_option("--min-tokens", options.min_tokens,

@@ -12,8 +12,8 @@ namespace ropewalk {
 namespace {
 
 // Fields of info that must agree.
-constexpr const char* kAgreeing[] = {"format",  "model", "weights", "config", "tokenizer",
-                                     "context", "dtype", "point",   "label",  "random"};
+constexpr const char* kAgreeing[] = {"format", "model", "weights", "config", "tokenizer", "context",
+                                     "dtype",  "point", "label",   "random", "chunk"};
 
 std::string shorten(std::string text) {
   constexpr size_t kLimit = 60;

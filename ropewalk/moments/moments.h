@@ -7,8 +7,8 @@
 
 namespace ropewalk {
 
-// Moments of streams in blocks of documents. A block b holds documents whose index is b modulo the
-// number of blocks. Every stream sees every token, so counts and positions are a block's, not a
+// Moments of streams in blocks of documents; a document says which is its own (Document::block).
+// Every stream sees every token, so counts and positions are a block's, not a
 // stream's. Moments are about the block's own mean: n, mean and centred sums of a union follow from
 // those of its parts exactly (Chan, Golub & LeVeque 1983), and no digit is lost where a mean
 // exceeds its spread.

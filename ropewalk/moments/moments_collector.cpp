@@ -122,7 +122,7 @@ void MomentsCollector::collect(const QueryKey& taken) {
     add(taken.q, streams.q_heads, taken, "queries", layer.counts, layer.queries);
     add(taken.k, streams.kv_heads, taken, "keys", layer.counts, layer.keys);
   }
-  layer.counts.add_document(taken.document->index % blocks_, taken.q.size(1));
+  layer.counts.add_document(taken.document->block(blocks_), taken.q.size(1));
 }
 
 MomentsCollector::GpuLayer MomentsCollector::move_to_gpu(int64_t number,
@@ -151,7 +151,7 @@ void MomentsCollector::collect_on_gpu(const QueryKey& taken, const BlockCounts& 
     place = gpu_.emplace(taken.layer, move_to_gpu(taken.layer, taken.q.device())).first;
   }
   const GpuLayer& gpu = place->second;
-  const int64_t block = taken.document->index % blocks_;
+  const int64_t block = taken.document->block(blocks_);
   const auto streams_of = [&](const StreamMoments& moments, const at::Tensor& heads) {
     const MomentsView view = block_view(moments, block);
     return GpuStreams{heads, view.mean, view.position, view.products};
@@ -268,7 +268,7 @@ void MomentsCollector::add(const at::Tensor& vectors, const std::vector<int64_t>
                           values.abs().max().item<float>())
             : std::string("are not all finite: the checkpoint is damaged or overflows this dtype"));
   }
-  const int64_t block = taken.document->index % blocks_;
+  const int64_t block = taken.document->block(blocks_);
   const auto b = static_cast<size_t>(block);
   const auto tokens = static_cast<double>(vectors.size(1));
   join_moments(block_view(moments, block),

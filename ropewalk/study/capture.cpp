@@ -53,13 +53,15 @@ int64_t count_tokens(std::span<const Document> documents) {
 }
 
 DocumentSet read_documents(const CaptureOptions& options, const OpenModel& model) {
-  const auto corpus = open_corpus(locate_corpus(options.corpus));
+  const auto corpus = open_corpus(locate_corpus(options.corpus), {options.field, options.id});
   const auto tokenizer = find_tokenizer(options);
   DocumentOptions wanted;
   wanted.context = model.context;
   wanted.min_tokens = options.min_tokens;
   wanted.documents = options.documents;
   wanted.vocabulary_size = static_cast<int32_t>(model.text.config.embedding_rows);
+  wanted.chunk = options.chunk;
+  wanted.blocks = options.blocks;
   DocumentSet set = select_documents(*corpus, tokenizer ? &*tokenizer : nullptr, wanted);
   if (options.shard.count > 1) {
     set = part_of_documents(set, options.shard.index, options.shard.count);
@@ -123,6 +125,7 @@ Json describe_capture(const CaptureOptions& options, const OpenModel& model,
             {"tokenizer", documents.tokenizer_digest},
             {"blocks", options.blocks}};
   if (options.model.hub) json["hub"] = options.model.hub->name();
+  if (documents.texts > 0) json["chunk"] = {{"texts", documents.texts}};
   if (model.random) json["random"] = model.random->seed();
   if (options.shard.count > 1) json["shard"] = {options.shard.index, options.shard.count};
   if (options.vectors) {

@@ -27,10 +27,13 @@ struct CaptureOptions {
   std::filesystem::path out;
   std::optional<std::filesystem::path> tokenizer;  // default: beside the weights
   std::string label;                               // default: the model folder's name
-  std::optional<int64_t> documents;                // default: all that are long enough
-  std::optional<int64_t> min_tokens;               // default: the context
-  int64_t blocks = kDefaultBlocks;                 // of documents, for standard errors
-  std::optional<double> target_se;                 // of mean r_q and mean r_k: stop there
+  std::string field;                               // of the corpus; as in CorpusOptions
+  std::string id;
+  bool chunk = false;                 // cut texts into documents of the context's length
+  std::optional<int64_t> documents;   // default: all that are long enough
+  std::optional<int64_t> min_tokens;  // default: the context
+  int64_t blocks = kDefaultBlocks;    // of documents, for standard errors
+  std::optional<double> target_se;    // of mean r_q and mean r_k: stop there
   Shard shard;
   bool pre_rope = false;
   std::optional<std::string> vectors;  // also write vectors: uniform, log-uniform or all

@@ -55,7 +55,8 @@ void read_corpus(const YamlValue& value, Experiment& experiment) {
        {"documents", [&](const YamlValue& v) { corpus.documents = v.integer(1, INT64_MAX); }},
        {"min_tokens", [&](const YamlValue& v) { corpus.min_tokens = v.integer(1, kMostTokens); }},
        {"field", [&](const YamlValue& v) { corpus.field = v.text(); }},
-       {"id", [&](const YamlValue& v) { corpus.id = v.text(); }}});
+       {"id", [&](const YamlValue& v) { corpus.id = v.text(); }},
+       {"chunk", [&](const YamlValue& v) { corpus.chunk = v.flag(); }}});
 }
 
 void read_heads(const YamlValue& value, Experiment& experiment) {

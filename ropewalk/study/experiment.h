@@ -42,6 +42,7 @@ struct Experiment {
     std::optional<int64_t> min_tokens;
     std::string field;
     std::string id;
+    bool chunk = false;
     int line = 0;
   } corpus;
   std::optional<int64_t> head_count;

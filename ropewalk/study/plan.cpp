@@ -238,6 +238,8 @@ DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan)
   wanted.min_tokens = experiment.corpus.min_tokens;
   wanted.documents = experiment.corpus.documents;
   wanted.vocabulary_size = static_cast<int32_t>(plan.vocabulary);
+  wanted.chunk = experiment.corpus.chunk;
+  wanted.blocks = experiment.blocks;
   return select_documents(*corpus, tokenizer ? &*tokenizer : nullptr, wanted);
 }
 

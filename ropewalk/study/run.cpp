@@ -194,7 +194,7 @@ bool Study::finished(const PlannedCheckpoint& planned, Json* info) const {
       return false;
     }
   }
-  for (const char* key : {"random", "vectors"}) {
+  for (const char* key : {"random", "vectors", "chunk"}) {
     if (info->contains(key) != identity.contains(key)) return false;
   }
   try {

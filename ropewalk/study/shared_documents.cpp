@@ -9,11 +9,12 @@ namespace ropewalk {
 void share_documents(DocumentSet& documents) {
   if (processes::count() == 1) return;
   std::vector<int64_t> numbers{documents.total_tokens, documents.entries_read,
-                               documents.skipped_short, documents.longest_skipped};
+                               documents.skipped_short, documents.longest_skipped, documents.texts};
   std::vector<int32_t> tokens;
   for (const Document& document : documents.documents) {
     const auto size = static_cast<int64_t>(document.tokens.size());
-    numbers.insert(numbers.end(), {document.index, document.example_id, size});
+    numbers.insert(numbers.end(), {document.index, document.example_id,
+                                   document.cluster.value_or(document.index), size});
     tokens.insert(tokens.end(), document.tokens.begin(), document.tokens.end());
   }
   const auto share_all = [](auto& values) {
@@ -29,11 +30,12 @@ void share_documents(DocumentSet& documents) {
   documents.entries_read = numbers[1];
   documents.skipped_short = numbers[2];
   documents.longest_skipped = numbers[3];
+  documents.texts = numbers[4];
   documents.documents.clear();
   auto next = tokens.begin();
-  for (size_t i = 4; i < numbers.size(); i += 3) {
-    const auto end = next + numbers[i + 2];
-    documents.documents.push_back({numbers[i], numbers[i + 1], {next, end}});
+  for (size_t i = 5; i < numbers.size(); i += 4) {
+    const auto end = next + numbers[i + 3];
+    documents.documents.push_back({numbers[i], numbers[i + 1], {next, end}, numbers[i + 2]});
     next = end;
   }
 }

@@ -1,6 +1,8 @@
 #include "ropewalk/text/documents.h"
 
+#include <algorithm>
 #include <bit>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 
@@ -25,6 +27,7 @@ DocumentOptions checked(DocumentOptions options) {
   if (options.documents && *options.documents < 1) {
     throw UsageError("documents is {}; expected at least 1", *options.documents);
   }
+  if (options.blocks < 1) throw UsageError("blocks is {}; expected at least 1", options.blocks);
   if (options.vocabulary_size < 1) {
     throw UsageError("the vocabulary has {} entries; expected at least 1", options.vocabulary_size);
   }
@@ -35,6 +38,36 @@ int64_t example_id_of(const CorpusEntry& entry, int64_t index) {
   if (const auto* number = std::get_if<int64_t>(&entry.id)) return *number;
   if (const auto* text = std::get_if<std::string>(&entry.id)) return blake2b_int64(*text);
   return index;
+}
+
+// Pieces of a text that has an id have ids of their own, as "ID#0", "ID#1" would.
+int64_t piece_id_of(const CorpusEntry& entry, size_t piece, int64_t index) {
+  if (const auto* number = std::get_if<int64_t>(&entry.id))
+    return blake2b_int64(fmt::format("{}#{}", *number, piece));
+  if (const auto* text = std::get_if<std::string>(&entry.id))
+    return blake2b_int64(fmt::format("{}#{}", *text, piece));
+  return index;
+}
+
+// Pieces of one text stay in one cluster where there is a text for every block. Fewer texts are cut
+// into as many runs of neighbours as there are blocks. Then the order: the first piece of every
+// block, the second of every block and so on, so that whatever part is read has something of all.
+void deal_pieces(DocumentSet& set, int64_t blocks) {
+  const auto count = static_cast<int64_t>(set.documents.size());
+  std::vector<int64_t> dealt(static_cast<size_t>(blocks));   // to each block
+  std::vector<std::tuple<int64_t, int64_t, int64_t>> order;  // place within the block, block, piece
+  for (Document& document : set.documents) {
+    if (set.texts < blocks) document.cluster = document.index * blocks / count;
+    const int64_t block = document.block(blocks);
+    order.emplace_back(dealt[static_cast<size_t>(block)]++, block, document.index);
+  }
+  std::ranges::sort(order);
+  std::vector<Document> documents;
+  for (const auto& [place, block, piece] : order) {
+    documents.push_back(std::move(set.documents[static_cast<size_t>(piece)]));
+    documents.back().index = static_cast<int64_t>(documents.size()) - 1;
+  }
+  set.documents = std::move(documents);
 }
 
 // Standard errors take documents for independent, which copies of one another are not.
@@ -60,25 +93,36 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
   DocumentSet set;
   EncodedCorpus entries(corpus, tokenizer, options);
   std::string longest_where;
-  while (!options.documents || static_cast<int64_t>(set.documents.size()) < *options.documents) {
+  const auto full = [&] {
+    return options.documents && static_cast<int64_t>(set.documents.size()) >= *options.documents;
+  };
+  while (!full()) {
     throw_if_interrupted();
     std::optional<EncodedEntry> encoded = entries.next();
     if (!encoded) break;
-    auto& [entry, tokens, from_text] = *encoded;
+    auto& [entry, pieces, from_text] = *encoded;
     ++set.entries_read;
     if (from_text) set.tokenizer_digest = tokenizer->digest();
-    const int64_t n_tokens = static_cast<int64_t>(tokens.size());
-    if (n_tokens < *options.min_tokens) {
-      ++set.skipped_short;
-      if (longest_where.empty() || n_tokens > set.longest_skipped) {
-        set.longest_skipped = n_tokens;
-        longest_where = entry.where;
+    const size_t before = set.documents.size();
+    for (size_t i = 0; i < pieces.size() && !full(); ++i) {
+      const auto n_tokens = static_cast<int64_t>(pieces[i].size());
+      if (n_tokens < *options.min_tokens) {
+        ++set.skipped_short;
+        if (longest_where.empty() || n_tokens > set.longest_skipped) {
+          set.longest_skipped = n_tokens;
+          longest_where = entry.where;
+        }
+        continue;
       }
-      continue;
+      Document& document = set.documents.emplace_back();
+      document.index = static_cast<int64_t>(set.documents.size()) - 1;
+      document.example_id = options.chunk ? piece_id_of(entry, i, document.index)
+                                          : example_id_of(entry, document.index);
+      document.tokens = std::move(pieces[i]);
+      document.cluster = options.chunk ? set.texts : document.index;
+      set.total_tokens += n_tokens;
     }
-    const int64_t index = static_cast<int64_t>(set.documents.size());
-    set.documents.push_back({index, example_id_of(entry, index), std::move(tokens)});
-    set.total_tokens += n_tokens;
+    if (options.chunk && set.documents.size() > before) ++set.texts;
   }
   if (set.entries_read == 0) throw InputError("{}: holds no documents", corpus.name());
   if (set.documents.empty()) {
@@ -87,6 +131,7 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
         "min_tokens",
         corpus.name(), *options.min_tokens, set.entries_read, longest_where, set.longest_skipped);
   }
+  if (options.chunk) deal_pieces(set, options.blocks);
   warn_of_repeats(set, corpus.name());
   return set;
 }

@@ -14,8 +14,14 @@ class Tokenizer;
 // A document ready for the model.
 struct Document {
   int64_t index = 0;            // among the kept documents, from 0
-  int64_t example_id = 0;       // the integer id, else the hashed string id, else `index`
+  int64_t example_id = 0;       // the integer id, else the hashed string id, else its place among
+                                // the kept documents in the corpus's order
   std::vector<int32_t> tokens;  // at most `context`
+  // Documents of one cluster are neighbours in one text, and not independent. Default: `index`.
+  std::optional<int64_t> cluster;
+
+  // The block it belongs to: standard errors take blocks for independent.
+  int64_t block(int64_t blocks) const { return cluster.value_or(index) % blocks; }
 };
 
 struct DocumentOptions {
@@ -23,6 +29,8 @@ struct DocumentOptions {
   std::optional<int64_t> min_tokens;  // shorter ones are skipped; default: context
   std::optional<int64_t> documents;   // how many to keep; default: all
   int32_t vocabulary_size = 0;        // the model's; ids beyond are refused
+  bool chunk = false;                 // cut a text into documents instead of dropping its rest
+  int64_t blocks = 16;                // with `chunk`: how many clusters a few long texts give
 };
 
 // Documents are tokenised once, here; every checkpoint that shares the tokenizer reads this set.
@@ -30,6 +38,7 @@ struct DocumentSet {
   std::vector<Document> documents;
   int64_t total_tokens = 0;
   int64_t entries_read = 0;
+  int64_t texts = 0;  // with `chunk`: how many the documents were cut from; else 0
   int64_t skipped_short = 0;
   int64_t longest_skipped = 0;   // tokens
   std::string tokenizer_digest;  // empty when every entry came as tokens

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -31,37 +32,49 @@ void require_known_ids(const std::vector<int32_t>& ids, int32_t vocabulary_size,
   }
 }
 
-void cut(std::vector<int32_t>& tokens, int64_t context) {
-  if (static_cast<int64_t>(tokens.size()) > context) tokens.resize(static_cast<size_t>(context));
-}
+using Pieces = std::vector<std::vector<int32_t>>;
 
-// A text's ids: all of them where they fit, else what fits of prefix and body.
-std::vector<int32_t> encode_within(const Tokenizer& tokenizer, const std::string& text,
-                                   const std::string& where, const DocumentOptions& options) {
-  Tokenizer::Encoding encoding = tokenizer.encode(text);
-  std::vector<int32_t> tokens = std::move(encoding.prefix);
-  tokens.insert(tokens.end(), encoding.body.begin(), encoding.body.end());
-  if (static_cast<int64_t>(tokens.size() + encoding.suffix.size()) <= options.context) {
-    tokens.insert(tokens.end(), encoding.suffix.begin(), encoding.suffix.end());
+// The first piece, or with `chunk` all of them. Every piece begins as a text does, with the prefix;
+// the suffix is there where the text ends and it fits.
+Pieces cut(const Tokenizer::Encoding& text, const DocumentOptions& options) {
+  const auto context = static_cast<size_t>(options.context);
+  const auto prefix = std::span(text.prefix).first(std::min(text.prefix.size(), context));
+  if (options.chunk && prefix.size() == context) {
+    throw UsageError(
+        "a context of {} tokens has no room for text after the {} that the tokenizer puts in "
+        "front; take a longer one",
+        context, text.prefix.size());
   }
-  cut(tokens, options.context);
-  require_known_ids(tokens, options.vocabulary_size, where, "; is this the model's tokenizer?");
-  return tokens;
+  auto rest = std::span(text.body);
+  Pieces pieces;
+  do {
+    std::vector<int32_t>& piece = pieces.emplace_back(prefix.begin(), prefix.end());
+    const auto part = rest.first(std::min(rest.size(), context - prefix.size()));
+    piece.insert(piece.end(), part.begin(), part.end());
+    rest = rest.subspan(part.size());
+  } while (options.chunk && !rest.empty());
+  if (rest.empty() && pieces.back().size() + text.suffix.size() <= context) {
+    pieces.back().insert(pieces.back().end(), text.suffix.begin(), text.suffix.end());
+  }
+  return pieces;
 }
 
-std::vector<int32_t> tokens_within(CorpusEntry& entry, const Tokenizer* tokenizer,
-                                   const DocumentOptions& options) {
+Pieces pieces_of(CorpusEntry& entry, const Tokenizer* tokenizer, const DocumentOptions& options) {
   if (auto* tokens = std::get_if<std::vector<int32_t>>(&entry.content)) {
     require_known_ids(*tokens, options.vocabulary_size, entry.where, "");
-    cut(*tokens, options.context);
-    return std::move(*tokens);
+    return cut({{}, std::move(*tokens), {}}, options);
   }
   if (tokenizer == nullptr) {
     throw InputError(
         "{}: is text, and no tokenizer.json was found; name a tokenizer, or give token ids",
         entry.where);
   }
-  return encode_within(*tokenizer, std::get<std::string>(entry.content), entry.where, options);
+  Pieces pieces = cut(tokenizer->encode(std::get<std::string>(entry.content)), options);
+  for (const auto& piece : pieces) {
+    require_known_ids(piece, options.vocabulary_size, entry.where,
+                      "; is this the model's tokenizer?");
+  }
+  return pieces;
 }
 
 }  // namespace
@@ -84,7 +97,7 @@ void EncodedCorpus::encode(Slot& slot) const {
     throw_if_interrupted();
     EncodedEntry& encoded = slot.encoded;
     encoded.from_text = std::holds_alternative<std::string>(encoded.entry.content);
-    encoded.tokens = tokens_within(encoded.entry, tokenizer_, options_);
+    encoded.pieces = pieces_of(encoded.entry, tokenizer_, options_);
     encoded.entry.content = {};
   } catch (...) {
     slot.error = std::current_exception();

@@ -9,10 +9,11 @@
 
 namespace ropewalk {
 
-// An entry as token ids, cut to the context. The entry's content is gone.
+// An entry as token ids: one piece cut to the context, or with `chunk` all its pieces. The entry's
+// content is gone.
 struct EncodedEntry {
   CorpusEntry entry;
-  std::vector<int32_t> tokens;
+  std::vector<std::vector<int32_t>> pieces;
   bool from_text = false;
 };
 

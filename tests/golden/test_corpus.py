@@ -8,9 +8,14 @@ import random
 import subprocess
 import sys
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from safetensors import numpy as safetensors
+
+import engine
+import tiny_models
 
 TOOL = pathlib.Path(os.environ["ROPEWALK_BUILD"]) / "tests/golden/corpus_tool"
 TEXTS = ["plain", "naïve café", "日本語\n第二行", "tab\tand \"quotes\" \\ back", "🙂 \u0000 nul", "x" * 5000]
@@ -294,3 +299,62 @@ def test_bad_files(tmp_path) -> None:
     assert "the document is empty" in error(tmp_path / "empty.txt")
     (tmp_path / "bad.txt").write_bytes(b"ok \xc0\x80")
     assert "byte 0xc0 at offset 3" in error(tmp_path / "bad.txt")
+
+
+# Cut texts
+
+
+def capture(model: pathlib.Path, corpus: pathlib.Path, out: pathlib.Path, *options) -> engine.Result:
+    return engine.run("capture", model, "--corpus", corpus, "--out", out, "--context", 16, "--label", "tiny",
+                      "--dtype", "float32", *options)  # fmt: skip
+
+
+def captured(*arguments) -> dict:
+    done = capture(*arguments)
+    assert done.code == 0, done.stderr
+    return safetensors.load_file(arguments[2] / "moments.safetensors")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> pathlib.Path:
+    return tiny_models.write(tiny_models.MODELS["llama_gqa"], tmp_path_factory.mktemp("model"))
+
+
+def test_one_long_text_fills_every_block(tmp_path, model) -> None:
+    rng = random.Random(4)
+    corpus = tmp_path / "a.jsonl"
+    corpus.write_text(json.dumps({"body": [rng.randrange(tiny_models.VOCAB) for _ in range(16 * 21 + 5)]}) + "\n")
+    options = ["--field", "body", "--chunk", "--blocks", 8]
+    whole = captured(model, corpus, tmp_path / "whole", *options)
+    assert whole["block.documents"].tolist() == [3, 3, 2, 3, 3, 2, 3, 2]
+    info = json.loads((tmp_path / "whole/capture.json").read_text())
+    assert (info["documents"], info["skipped_short"], info["chunk"]) == (21, 1, {"texts": 1})
+    for part in range(2):
+        captured(model, corpus, tmp_path / f"part{part}", *options, "--shard", f"{part}/2")
+    done = engine.run("merge", tmp_path / "part0", tmp_path / "part1", "--out", tmp_path / "merged")
+    assert done.code == 0, done.stderr
+    merged = safetensors.load_file(tmp_path / "merged/moments.safetensors")
+    assert merged["block.documents"].tolist() == whole["block.documents"].tolist()
+    np.testing.assert_allclose(merged["query.mean"], whole["query.mean"], atol=1e-6)
+
+
+def test_a_study_of_one_long_text(tmp_path, model) -> None:
+    rng = random.Random(5)
+    (tmp_path / "a.jsonl").write_text(json.dumps({"tokens": [rng.randrange(tiny_models.VOCAB) for _ in range(700)]}) + "\n")
+    experiment = tmp_path / "one.yaml"
+
+    def measured(corpus: str) -> str:
+        experiment.write_text(
+            f"name: One\ncorpus: {{path: a.jsonl{corpus}}}\ndtype: float32\nblocks: 8\n"
+            f"phases: [{{name: All, context: 16, checkpoints: [{{label: a, path: {model}}}]}}]\n"
+        )
+        done = engine.run("run", experiment, "--out", tmp_path / "out", "--format", "json")
+        assert done.code == 0, done.stderr
+        return done.stderr
+
+    measured(", chunk: true")
+    moments = safetensors.load_file(tmp_path / "out/checkpoints/a/moments.safetensors")
+    assert moments["block.documents"].tolist() == [6, 5, 6, 5, 5, 6, 5, 5]
+    assert "measured already" in measured(", chunk: true")
+    assert "measured already" not in measured("")
+    assert json.loads((tmp_path / "out/checkpoints/a/capture.json").read_text())["documents"] == 1
