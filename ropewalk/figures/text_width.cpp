@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include "ropewalk/base/utf8.h"
+
 namespace ropewalk {
 namespace {
 
@@ -19,15 +21,13 @@ constexpr int kWideWidth = 1000;
 constexpr char32_t kFirstWide = 0x1100;  // from here on most scripts are as wide as high
 constexpr std::string_view kEllipsis = "…";
 
-// Bytes of the character at the front of well-formed UTF-8, and its code point.
+// Bytes of the character at the front, and its code point. What is not UTF-8 counts byte by byte.
 std::pair<size_t, char32_t> first_character(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const size_t size = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  char32_t code = size == 1 ? lead : lead & (0xFFu >> (size + 1));
-  for (size_t i = 1; i < size && i < text.size(); ++i) {
-    code = (code << 6) | (static_cast<unsigned char>(text[i]) & 0x3Fu);
-  }
-  return {std::min(size, text.size()), code};
+  constexpr char32_t kReplacement = 0xFFFD;
+  if (utf8_length(text) == 0) return {1, kReplacement};
+  size_t bytes = 0;
+  const char32_t code = next_code_point(text, bytes);
+  return {bytes, code};
 }
 
 int character_width(char32_t code) {

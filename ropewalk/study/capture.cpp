@@ -11,6 +11,7 @@
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/processes.h"
 #include "ropewalk/base/progress.h"
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/forward.h"
@@ -23,7 +24,6 @@
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/shared_documents.h"
 #include "ropewalk/text/tokenizer.h"
-#include "ropewalk/text/utf8.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;

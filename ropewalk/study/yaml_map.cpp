@@ -12,7 +12,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/mapped_file.h"
 #include "ropewalk/base/printable.h"
-#include "ropewalk/text/utf8.h"
+#include "ropewalk/base/utf8.h"
 
 namespace ropewalk {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ropewalk/text/code_points.h"
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/text/unicode_classes.h"
 
 namespace ropewalk {

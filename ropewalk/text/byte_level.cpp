@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "ropewalk/text/code_points.h"
+#include "ropewalk/base/utf8.h"
 
 namespace ropewalk {
 namespace {

@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/text/corpus_formats.h"
-#include "ropewalk/text/utf8.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -28,15 +29,6 @@ class MemoryCorpus : public CorpusReader {
   std::vector<CorpusEntry> entries_;
   size_t next_ = 0;
 };
-
-// A name of the user's may be of any length.
-std::string shortened(const std::string& name) {
-  constexpr size_t kBytes = 60;
-  if (name.size() <= kBytes) return name;
-  size_t end = kBytes;
-  while (end > 0 && (name[end] & 0xC0) == 0x80) --end;  // not within a code point
-  return name.substr(0, end) + "...";
-}
 
 }  // namespace
 
@@ -75,10 +67,11 @@ FieldContent field_content(const CorpusOptions& options, const std::string& fiel
 
 std::string quoted_list(const std::vector<std::string>& names) {
   constexpr size_t kShown = 12;
+  constexpr size_t kLongest = 60;  // bytes; a name of the user's may be of any length
   if (names.empty()) return "nothing";
   std::string list;
   for (size_t i = 0; i < std::min(names.size(), kShown); ++i) {
-    list += fmt::format("{}'{}'", i == 0 ? "" : ", ", shortened(names[i]));
+    list += fmt::format("{}'{}'", i == 0 ? "" : ", ", printable_excerpt(names[i], kLongest));
   }
   if (names.size() > kShown) list += fmt::format(" and {} more", names.size() - kShown);
   return list;

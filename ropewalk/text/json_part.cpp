@@ -6,7 +6,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
-#include "ropewalk/text/code_points.h"
+#include "ropewalk/base/utf8.h"
 
 namespace ropewalk {
 

@@ -5,7 +5,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/units.h"
-#include "ropewalk/text/utf8.h"
+#include "ropewalk/base/utf8.h"
 
 namespace ropewalk {
 

@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/text/byte_level.h"
-#include "ropewalk/text/code_points.h"
 #include "ropewalk/text/pre_tokenizer.h"
 #include "ropewalk/text/unicode_classes.h"
 #include "ropewalk/text/unicode_normalization.h"

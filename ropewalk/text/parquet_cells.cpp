@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/text/arrow_cells.h"
-#include "ropewalk/text/utf8.h"
 
 namespace ropewalk {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/text/byte_level.h"
-#include "ropewalk/text/code_points.h"
 #include "ropewalk/text/unicode_classes.h"
 
 namespace ropewalk {

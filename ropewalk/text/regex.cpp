@@ -11,8 +11,8 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/text/code_point_partition.h"
-#include "ropewalk/text/code_points.h"
 
 namespace ropewalk {
 namespace {

@@ -3,9 +3,9 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/text/corpus_formats.h"
 #include "ropewalk/text/line_reader.h"
-#include "ropewalk/text/utf8.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;

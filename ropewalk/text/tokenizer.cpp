@@ -8,6 +8,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/hash.h"
 #include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/text/added_tokens.h"
 #include "ropewalk/text/bpe_model.h"
 #include "ropewalk/text/json_part.h"
@@ -15,7 +16,6 @@
 #include "ropewalk/text/post_processor.h"
 #include "ropewalk/text/pre_tokenizer.h"
 #include "ropewalk/text/rewritten.h"
-#include "ropewalk/text/utf8.h"
 #include "ropewalk/text/word_cache.h"
 
 namespace ropewalk {

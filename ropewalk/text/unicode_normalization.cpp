@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/text/code_point_partition.h"
-#include "ropewalk/text/code_points.h"
 #include "ropewalk/text/unicode_tables.h"
 
 namespace ropewalk::unicode {

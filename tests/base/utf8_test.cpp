@@ -1,4 +1,4 @@
-#include "ropewalk/text/utf8.h"
+#include "ropewalk/base/utf8.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,30 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace ropewalk {
 
-// Reading and writing code points of text already known to be valid UTF-8 (see utf8.h).
+// All reading and writing of UTF-8: what may be anything is checked, what is known to be
+// well-formed is read fast.
+
+// Bytes of the well-formed sequence at the front of `text` (Unicode 3.9, table 3-7: no overlong
+// form, no surrogate, nothing above U+10FFFF); 0 where there is none.
+size_t utf8_length(std::string_view text);
+
+// The offset of the first byte that does not belong to well-formed UTF-8, or nothing where all is
+// well.
+std::optional<size_t> invalid_utf8_offset(std::string_view text);
+
+// Throws InputError naming `where` and the byte offset unless `text` is well-formed.
+void require_utf8(std::string_view text, std::string_view where);
+
+// Drops a byte order mark from the front.
+std::string_view without_bom(std::string_view text);
+
+// Below, text is known to be well-formed.
 
 inline size_t utf8_size(char lead) {
   const auto byte = static_cast<unsigned char>(lead);

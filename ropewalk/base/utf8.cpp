@@ -1,4 +1,4 @@
-#include "ropewalk/text/utf8.h"
+#include "ropewalk/base/utf8.h"
 
 #include <cstdint>
 #include <cstring>
@@ -6,10 +6,10 @@
 #include "ropewalk/base/error.h"
 
 namespace ropewalk {
-namespace {
 
-// Bytes of the well-formed sequence at `bytes`, of which `left` > 0 remain; 0 where there is none.
-size_t sequence_length(const unsigned char* bytes, size_t left) {
+size_t utf8_length(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
   const unsigned char lead = bytes[0];
   if (lead < 0x80) return 1;
   // The second byte's range is what rules out overlong forms, surrogates and numbers too large.
@@ -27,14 +27,12 @@ size_t sequence_length(const unsigned char* bytes, size_t left) {
     if (lead == 0xF0) low = 0x90;
     if (lead == 0xF4) high = 0x8F;
   }
-  if (length == 0 || left < length || bytes[1] < low || bytes[1] > high) return 0;
+  if (length == 0 || text.size() < length || bytes[1] < low || bytes[1] > high) return 0;
   for (size_t i = 2; i < length; ++i) {
     if ((bytes[i] & 0xC0) != 0x80) return 0;
   }
   return length;
 }
-
-}  // namespace
 
 std::optional<size_t> invalid_utf8_offset(std::string_view text) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
@@ -49,7 +47,7 @@ std::optional<size_t> invalid_utf8_offset(std::string_view text) {
         continue;
       }
     }
-    const size_t length = sequence_length(bytes + i, text.size() - i);
+    const size_t length = utf8_length(text.substr(i));
     if (length == 0) return i;
     i += length;
   }
