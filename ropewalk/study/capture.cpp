@@ -5,7 +5,6 @@
 
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/hash.h"
 #include "ropewalk/base/json.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/printable.h"
@@ -23,7 +22,6 @@
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/shared_documents.h"
-#include "ropewalk/text/tokenizer.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -38,12 +36,10 @@ void refuse_used_folder(const fs::path& out) {
   }
 }
 
-std::optional<Tokenizer> find_tokenizer(const CaptureOptions& options) {
-  if (options.tokenizer) return Tokenizer::from_file(locate_tokenizer(*options.tokenizer));
-  if (fs::exists(options.model.model / "tokenizer.json")) {
-    return Tokenizer::from_file(options.model.model);
-  }
-  return std::nullopt;  // a corpus of tokens needs none; select_documents says so where it does
+std::optional<fs::path> find_tokenizer(const CaptureOptions& options) {
+  if (options.tokenizer) return locate_tokenizer(*options.tokenizer);
+  if (fs::exists(options.model.model / "tokenizer.json")) return options.model.model;
+  return std::nullopt;  // a corpus of tokens needs none; read_documents says so where it does
 }
 
 int64_t count_tokens(std::span<const Document> documents) {
@@ -52,9 +48,7 @@ int64_t count_tokens(std::span<const Document> documents) {
   return tokens;
 }
 
-DocumentSet read_documents(const CaptureOptions& options, const OpenModel& model) {
-  const auto corpus = open_corpus(locate_corpus(options.corpus), {options.field, options.id});
-  const auto tokenizer = find_tokenizer(options);
+DocumentSet choose_documents(const CaptureOptions& options, const OpenModel& model) {
   DocumentOptions wanted;
   wanted.context = model.context;
   wanted.min_tokens = options.min_tokens;
@@ -62,7 +56,8 @@ DocumentSet read_documents(const CaptureOptions& options, const OpenModel& model
   wanted.vocabulary_size = static_cast<int32_t>(model.text.config.embedding_rows);
   wanted.chunk = options.chunk;
   wanted.blocks = options.blocks;
-  DocumentSet set = select_documents(*corpus, tokenizer ? &*tokenizer : nullptr, wanted);
+  DocumentSet set = read_documents(locate_corpus(options.corpus), {options.field, options.id},
+                                   find_tokenizer(options), wanted);
   if (options.shard.count > 1) {
     set = part_of_documents(set, options.shard.index, options.shard.count);
     if (set.documents.empty()) {
@@ -70,19 +65,9 @@ DocumentSet read_documents(const CaptureOptions& options, const OpenModel& model
                        options.shard.index, options.shard.count);
     }
   }
-  log::info("{} documents, {} tokens; {} shorter ones skipped", set.documents.size(),
-            set.total_tokens, set.skipped_short);
+  log::info("{} documents, {} tokens; {}", set.documents.size(), set.total_tokens,
+            set.describe_skipped());
   return set;
-}
-
-DocumentRecord record(const Document& document) {
-  constexpr size_t kPrefix = 256;  // tokens
-  const auto number = [](const Document& d) {
-    return std::stoull(document_digest(d), nullptr, 16);
-  };
-  Document prefix = document;
-  prefix.tokens.resize(std::min(prefix.tokens.size(), kPrefix));
-  return {document.index, number(document), number(prefix)};
 }
 
 TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model) {
@@ -96,7 +81,9 @@ TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model)
 
 std::vector<DocumentRecord> make_records(std::span<const Document> documents) {
   std::vector<DocumentRecord> records;
-  for (const Document& document : documents) records.push_back(record(document));
+  for (const Document& document : documents) {
+    records.push_back({document.index, document.digest, document.prefix_digest});
+  }
   return records;
 }
 
@@ -220,7 +207,7 @@ void capture(const CaptureOptions& options) {
     if (processes::first()) refuse_used_folder(options.out);
     model = open_model(options.model);
     make_sampler(options, model);  // refuses wrong options before the corpus is read
-    if (processes::first()) documents = read_documents(options, model);
+    if (processes::first()) documents = choose_documents(options, model);
   });
   share_documents(documents);
   capture_documents(options, model, documents);

@@ -6,7 +6,6 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/study/locate.h"
-#include "ropewalk/text/tokenizer.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -144,7 +143,7 @@ CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
   return options;
 }
 
-fs::path find_tokenizer(const Experiment& experiment, const StudyPlan& plan) {
+std::optional<fs::path> find_tokenizer(const Experiment& experiment, const StudyPlan& plan) {
   if (experiment.tokenizer) {
     const fs::path path = experiment.resolve(*experiment.tokenizer);
     std::error_code ignored;
@@ -172,7 +171,7 @@ fs::path find_tokenizer(const Experiment& experiment, const StudyPlan& plan) {
       return planned.capture.model.model;
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 fs::path find_corpus(const Experiment& experiment) {
@@ -229,10 +228,6 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out) {
 
 DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan) {
   const fs::path path = find_corpus(experiment);
-  const auto corpus = open_corpus(path, {experiment.corpus.field, experiment.corpus.id});
-  const fs::path found = find_tokenizer(experiment, plan);
-  std::optional<Tokenizer> tokenizer;
-  if (!found.empty()) tokenizer = Tokenizer::from_file(found);
   DocumentOptions wanted;
   wanted.context = plan.longest_context;
   wanted.min_tokens = experiment.corpus.min_tokens;
@@ -240,7 +235,8 @@ DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan)
   wanted.vocabulary_size = static_cast<int32_t>(plan.vocabulary);
   wanted.chunk = experiment.corpus.chunk;
   wanted.blocks = experiment.blocks;
-  return select_documents(*corpus, tokenizer ? &*tokenizer : nullptr, wanted);
+  return read_documents(path, {experiment.corpus.field, experiment.corpus.id},
+                        find_tokenizer(experiment, plan), wanted);
 }
 
 DocumentSet cut_documents(const DocumentSet& documents, int64_t context, int64_t count) {
@@ -251,7 +247,10 @@ DocumentSet cut_documents(const DocumentSet& documents, int64_t context, int64_t
   cut.total_tokens = 0;
   for (Document& document : cut.documents) {
     const auto size = std::min<size_t>(document.tokens.size(), static_cast<size_t>(context));
-    document.tokens.resize(size);
+    if (size < document.tokens.size()) {
+      document.tokens.resize(size);
+      document.set_digests();
+    }
     cut.total_tokens += static_cast<int64_t>(size);
   }
   return cut;

@@ -89,9 +89,9 @@ class Study {
         documents_(processes::first() ? study_documents(experiment_, plan_) : DocumentSet()) {
     check_only();
     check_audit();
-    log::info("{}: {} checkpoints, {} documents of up to {} tokens; {} shorter ones skipped",
-              experiment_.name, plan_.checkpoints.size(), documents_.documents.size(),
-              plan_.longest_context, documents_.skipped_short);
+    log::info("{}: {} checkpoints, {} documents of up to {} tokens; {}", experiment_.name,
+              plan_.checkpoints.size(), documents_.documents.size(), plan_.longest_context,
+              documents_.describe_skipped());
   }
 
   // Collective; of several processes the first one returns the text.

@@ -1,42 +1,64 @@
 #include "ropewalk/study/shared_documents.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "ropewalk/base/processes.h"
 
 namespace ropewalk {
 
+namespace {
+
+constexpr std::array kCounts{&DocumentSet::total_tokens,  &DocumentSet::entries_read,
+                             &DocumentSet::texts,         &DocumentSet::skipped_empty,
+                             &DocumentSet::skipped_short, &DocumentSet::longest_skipped};
+
+// What there is of a document beside its tokens.
+struct Header {
+  int64_t index;
+  int64_t example_id;
+  int64_t cluster;
+  uint64_t digest;
+  uint64_t prefix_digest;
+  size_t tokens;
+};
+
+template <typename Value>
+void share_all(std::vector<Value>& values) {
+  values.resize(static_cast<size_t>(processes::share(static_cast<int64_t>(values.size()))));
+  processes::share(std::as_writable_bytes(std::span(values)));
+}
+
+}  // namespace
+
 void share_documents(DocumentSet& documents) {
   if (processes::count() == 1) return;
-  std::vector<int64_t> numbers{documents.total_tokens, documents.entries_read,
-                               documents.skipped_short, documents.longest_skipped, documents.texts};
+  for (const auto count : kCounts) documents.*count = processes::share(documents.*count);
+  documents.tokenizer_digest = processes::share(std::move(documents.tokenizer_digest));
+  std::vector<Header> headers;
   std::vector<int32_t> tokens;
   for (const Document& document : documents.documents) {
-    const auto size = static_cast<int64_t>(document.tokens.size());
-    numbers.insert(numbers.end(), {document.index, document.example_id,
-                                   document.cluster.value_or(document.index), size});
+    headers.push_back({document.index, document.example_id,
+                       document.cluster.value_or(document.index), document.digest,
+                       document.prefix_digest, document.tokens.size()});
     tokens.insert(tokens.end(), document.tokens.begin(), document.tokens.end());
   }
-  const auto share_all = [](auto& values) {
-    values.resize(static_cast<size_t>(processes::share(static_cast<int64_t>(values.size()))));
-    processes::share(std::as_writable_bytes(std::span(values)));
-  };
-  share_all(numbers);
+  share_all(headers);
   share_all(tokens);
-  documents.tokenizer_digest = processes::share(std::move(documents.tokenizer_digest));
   if (processes::first()) return;
 
-  documents.total_tokens = numbers[0];
-  documents.entries_read = numbers[1];
-  documents.skipped_short = numbers[2];
-  documents.longest_skipped = numbers[3];
-  documents.texts = numbers[4];
   documents.documents.clear();
-  auto next = tokens.begin();
-  for (size_t i = 5; i < numbers.size(); i += 4) {
-    const auto end = next + numbers[i + 3];
-    documents.documents.push_back({numbers[i], numbers[i + 1], {next, end}, numbers[i + 2]});
-    next = end;
+  std::span<const int32_t> rest(tokens);
+  for (const Header& header : headers) {
+    const auto mine = rest.first(header.tokens);
+    rest = rest.subspan(header.tokens);
+    documents.documents.push_back({.index = header.index,
+                                   .example_id = header.example_id,
+                                   .tokens = {mine.begin(), mine.end()},
+                                   .digest = header.digest,
+                                   .prefix_digest = header.prefix_digest,
+                                   .cluster = header.cluster});
   }
 }
 

@@ -78,7 +78,6 @@ std::string quoted_list(const std::vector<std::string>& names) {
 }
 
 std::string checked_text(std::string text, const std::string& where) {
-  if (text.empty()) throw InputError("{}: the document is empty; expected text", where);
   require_utf8(text, where);
   return text;
 }

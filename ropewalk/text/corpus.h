@@ -12,9 +12,10 @@ namespace ropewalk {
 
 // One entry of a corpus, as read.
 struct CorpusEntry {
-  std::variant<std::string, std::vector<int32_t>> content;  // text, or token ids to use verbatim
-  std::variant<std::monostate, int64_t, std::string> id;    // what the file says, if anything
-  std::string where;                                        // "corpus.jsonl:17", for messages
+  // Text, or token ids to use verbatim. An empty or null row is here too, empty.
+  std::variant<std::string, std::vector<int32_t>> content;
+  std::variant<std::monostate, int64_t, std::string> id;  // what the file says, if anything
+  std::string where;                                      // "corpus.jsonl:17", for messages
 };
 
 struct CorpusOptions {

@@ -72,17 +72,29 @@ void deal_pieces(DocumentSet& set, int64_t blocks) {
 
 // Standard errors take documents for independent, which copies of one another are not.
 void warn_of_repeats(const DocumentSet& set, const std::string& corpus) {
-  std::unordered_set<std::string> seen;
-  for (const Document& document : set.documents) {
-    throw_if_interrupted();
-    seen.insert(document_digest(document));
-  }
+  std::unordered_set<uint64_t> seen;
+  for (const Document& document : set.documents) seen.insert(document.digest);
   const size_t repeats = set.documents.size() - seen.size();
   if (repeats == 0) return;
   log::warning(
       "{}: {} of {} documents repeat another one, token by token; standard errors take "
       "them for independent and come out too small",
       corpus, repeats, set.documents.size());
+}
+
+void warn_of_few(const DocumentSet& set, const DocumentOptions& options,
+                 const std::string& corpus) {
+  constexpr size_t kFew = 8;  // fewer blocks are flagged few_blocks
+  const size_t count = set.documents.size();
+  if (options.documents && static_cast<int64_t>(count) < *options.documents) {
+    log::warning("{}: {} documents were asked for, and only {} are there; {}", corpus,
+                 *options.documents, count, set.describe_skipped());
+  }
+  if (count < kFew) {
+    log::warning("{}: {} too few for reliable standard errors; give at least {}{}", corpus,
+                 count == 1 ? "1 document is" : fmt::format("{} documents are", count), kFew,
+                 options.chunk ? "" : ", or cut long texts into several (chunk)");
+  }
 }
 
 }  // namespace
@@ -102,6 +114,10 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
     if (!encoded) break;
     auto& [entry, pieces, from_text] = *encoded;
     ++set.entries_read;
+    if (pieces.empty()) {
+      ++set.skipped_empty;
+      continue;
+    }
     if (from_text) set.tokenizer_digest = tokenizer->digest();
     const size_t before = set.documents.size();
     for (size_t i = 0; i < pieces.size() && !full(); ++i) {
@@ -119,12 +135,16 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
       document.example_id = options.chunk ? piece_id_of(entry, i, document.index)
                                           : example_id_of(entry, document.index);
       document.tokens = std::move(pieces[i]);
+      document.set_digests();
       document.cluster = options.chunk ? set.texts : document.index;
       set.total_tokens += n_tokens;
     }
     if (options.chunk && set.documents.size() > before) ++set.texts;
   }
   if (set.entries_read == 0) throw InputError("{}: holds no documents", corpus.name());
+  if (set.skipped_empty == set.entries_read) {
+    throw InputError("{}: all {} documents are empty", corpus.name(), set.entries_read);
+  }
   if (set.documents.empty()) {
     throw InputError(
         "{}: no document has {} tokens: the longest of {}, {}, has {}; lower the context or "
@@ -132,16 +152,37 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
         corpus.name(), *options.min_tokens, set.entries_read, longest_where, set.longest_skipped);
   }
   if (options.chunk) deal_pieces(set, options.blocks);
+  warn_of_few(set, options, corpus.name());
   warn_of_repeats(set, corpus.name());
   return set;
 }
 
-std::string document_digest(const Document& document) {
+DocumentSet read_documents(const std::filesystem::path& corpus, const CorpusOptions& fields,
+                           const std::optional<std::filesystem::path>& tokenizer,
+                           const DocumentOptions& options) {
+  const auto reader = open_corpus(corpus, fields);
+  std::optional<Tokenizer> known;
+  if (tokenizer) known = Tokenizer::from_file(*tokenizer);
+  return select_documents(*reader, known ? &*known : nullptr, options);
+}
+
+std::string DocumentSet::describe_skipped() const {
+  return skipped_empty == 0
+             ? fmt::format("{} shorter ones skipped", skipped_short)
+             : fmt::format("{} shorter and {} empty ones skipped", skipped_short, skipped_empty);
+}
+
+void Document::set_digests() {
   static_assert(std::endian::native == std::endian::little, "digests are of little-endian ids");
-  constexpr size_t kDigits = 16;
-  return sha256_hex({reinterpret_cast<const char*>(document.tokens.data()),
-                     document.tokens.size() * sizeof(int32_t)})
-      .substr(0, kDigits);
+  constexpr size_t kPrefix = 256;  // tokens
+  const auto digest_of = [&](size_t count) {
+    constexpr size_t kDigits = 16;
+    const auto* bytes = reinterpret_cast<const char*>(tokens.data());
+    return std::stoull(sha256_hex({bytes, count * sizeof(int32_t)}).substr(0, kDigits), nullptr,
+                       kDigits);
+  };
+  digest = digest_of(tokens.size());
+  prefix_digest = tokens.size() > kPrefix ? digest_of(kPrefix) : digest;
 }
 
 }  // namespace ropewalk

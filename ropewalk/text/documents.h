@@ -17,9 +17,14 @@ struct Document {
   int64_t example_id = 0;       // the integer id, else the hashed string id, else its place among
                                 // the kept documents in the corpus's order
   std::vector<int32_t> tokens;  // at most `context`
+  uint64_t digest = 0;          // of the tokens: tells whether two shards read the same document
+  uint64_t prefix_digest = 0;   // of the first tokens: the same whatever context it was cut to
   // Documents of one cluster are neighbours in one text, and not independent. Default: `index`.
   std::optional<int64_t> cluster;
 
+  // Makes both digests those of the tokens: the first 8 bytes of the SHA-256 of the ids (int32,
+  // little-endian).
+  void set_digests();
   // The block it belongs to: standard errors take blocks for independent.
   int64_t block(int64_t blocks) const { return cluster.value_or(index) % blocks; }
 };
@@ -38,20 +43,27 @@ struct DocumentSet {
   std::vector<Document> documents;
   int64_t total_tokens = 0;
   int64_t entries_read = 0;
-  int64_t texts = 0;  // with `chunk`: how many the documents were cut from; else 0
+  int64_t texts = 0;          // with `chunk`: how many the documents were cut from; else 0
+  int64_t skipped_empty = 0;  // entries
   int64_t skipped_short = 0;
   int64_t longest_skipped = 0;   // tokens
   std::string tokenizer_digest;  // empty when every entry came as tokens
+
+  // "2 shorter and 1 empty ones skipped"
+  std::string describe_skipped() const;
 };
 
 // Keeps the first `documents` entries long enough. `tokenizer` may be null when entries are tokens;
-// a text entry is then an InputError. Throws InputError when no entry is long enough, saying how
-// long the longest is.
+// a text entry is then an InputError. Empty entries are skipped. Throws InputError when no
+// entry is long enough, saying how long the longest is. Warns where fewer than were asked for are
+// there, where they are too few for standard errors, and of repeated ones.
 DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
                              const DocumentOptions& options);
 
-// 16 hex digits of the SHA-256 of the token ids (int32, little-endian): tells whether two shards
-// read the same document.
-std::string document_digest(const Document& document);
+// The same of a file or folder. `tokenizer` is a tokenizer.json or its folder; without one, entries
+// must be tokens.
+DocumentSet read_documents(const std::filesystem::path& corpus, const CorpusOptions& fields,
+                           const std::optional<std::filesystem::path>& tokenizer,
+                           const DocumentOptions& options);
 
 }  // namespace ropewalk

@@ -96,8 +96,12 @@ void EncodedCorpus::encode(Slot& slot) const {
   try {
     throw_if_interrupted();
     EncodedEntry& encoded = slot.encoded;
+    if (std::visit([](const auto& content) { return content.empty(); }, encoded.entry.content)) {
+      return;
+    }
     encoded.from_text = std::holds_alternative<std::string>(encoded.entry.content);
     encoded.pieces = pieces_of(encoded.entry, tokenizer_, options_);
+    if (encoded.pieces.front().empty()) encoded.pieces.clear();
     encoded.entry.content = {};
   } catch (...) {
     slot.error = std::current_exception();

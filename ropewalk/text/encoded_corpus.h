@@ -9,8 +9,8 @@
 
 namespace ropewalk {
 
-// An entry as token ids: one piece cut to the context, or with `chunk` all its pieces. The entry's
-// content is gone.
+// An entry as token ids: one piece cut to the context, or with `chunk` all its pieces; none
+// where it is empty. The entry's content is gone.
 struct EncodedEntry {
   CorpusEntry entry;
   std::vector<std::vector<int32_t>> pieces;

@@ -41,7 +41,6 @@ std::optional<int64_t> as_int64(const Json& value) {
 }
 
 std::vector<int32_t> tokens_of(const Json& list, const std::string& where) {
-  if (list.empty()) throw InputError("{}: the document is empty; expected token ids", where);
   std::vector<int32_t> tokens;
   tokens.reserve(list.size());
   for (const Json& value : list) {
@@ -93,7 +92,9 @@ class JsonlCorpus : public CorpusReader {
                        options_.field.empty() ? "; name one as the corpus's field" : "");
     }
     const FieldContent content = field_content(options_, field);
-    if (found->is_string() && content != FieldContent::tokens) {
+    if (found->is_null()) {
+      entry.content = {};
+    } else if (found->is_string() && content != FieldContent::tokens) {
       entry.content = checked_text(std::move(found->get_ref<std::string&>()), entry.where);
     } else if (found->is_array() && content != FieldContent::text) {
       entry.content = tokens_of(*found, entry.where);

@@ -31,9 +31,10 @@ bool is_token_list(const arrow::DataType& type) {
   throw InputError("{}: {} is null; expected a value", where, what);
 }
 
-std::string_view text_at(const arrow::Array& array, int64_t row, const std::string& where,
-                         std::string_view what) {
-  if (array.IsNull(row)) refuse_null(where, what);
+// Nothing: null.
+std::optional<std::string_view> text_at(const arrow::Array& array, int64_t row,
+                                        const std::string& where, std::string_view what) {
+  if (array.IsNull(row)) return std::nullopt;
   switch (array.type_id()) {
     case Type::DICTIONARY: {
       const auto& dictionary = static_cast<const arrow::DictionaryArray&>(array);
@@ -53,9 +54,7 @@ std::string_view text_at(const arrow::Array& array, int64_t row, const std::stri
 }
 
 std::vector<int32_t> tokens_at(const arrow::Array& array, int64_t row, const std::string& where) {
-  if (array.IsNull(row)) refuse_null(where, "the document");
   const auto [values, begin, end] = list_cell(array, row);
-  if (begin == end) throw InputError("{}: the document is empty; expected token ids", where);
   std::vector<int32_t> tokens;
   tokens.reserve(static_cast<size_t>(end - begin));
   for (int64_t i = begin; i < end; ++i) {
@@ -89,16 +88,18 @@ void require_id_type(const arrow::DataType& type, const std::string& column,
 
 decltype(CorpusEntry::content) content_cell(const arrow::Array& column, int64_t row,
                                             const std::string& where) {
+  if (column.IsNull(row)) return {};
   if (is_list_type(*column.type())) return tokens_at(column, row, where);
-  return checked_text(std::string(text_at(column, row, where, "the document")), where);
+  return checked_text(std::string(text_at(column, row, where, "the document").value_or("")), where);
 }
 
 decltype(CorpusEntry::id) id_cell(const arrow::Array& column, int64_t row,
                                   const std::string& where) {
   if (is_text(*column.type())) {
-    const std::string_view text = text_at(column, row, where, "the id");
-    require_utf8(text, where);
-    return std::string(text);
+    const auto text = text_at(column, row, where, "the id");
+    if (!text) refuse_null(where, "the id");
+    require_utf8(*text, where);
+    return std::string(*text);
   }
   if (column.IsNull(row)) refuse_null(where, "the id");
   const auto number = integer_cell(column, row);

@@ -195,17 +195,12 @@ def invalid_utf8() -> pa.Array:
 
 
 BAD_PARQUET = {
-    "null text": ({"text": ["a", None]}, "row 1: the document is null"),
-    "null dictionary text": ({"text": pa.array(["a", None]).dictionary_encode()}, "row 1: the document is null"),
-    "empty text": ({"text": ["a", ""]}, "row 1: the document is empty"),
     "number for text": ({"text": [1]}, "'text' holds int64; expected strings"),
     "binary for text": ({"text": [b"a"]}, "'text' holds binary; expected strings"),
     "tokens in text": ({"text": [[1]]}, "'text' holds list<element: int64>; expected strings"),
     "text in tokens": ({"tokens": ["1 2"]}, "'tokens' holds string; expected lists of integer token ids"),
     "floats in tokens": ({"tokens": [[1.0]]}, "'tokens' holds list<element: double>"),
-    "null tokens": ({"tokens": [[1], None]}, "row 1: the document is null"),
     "null token": ({"tokens": [[1], [2, None]]}, "row 1: token 1 is null"),
-    "no tokens": ({"tokens": [[1], []]}, "row 1: the document is empty"),
     "negative token": ({"tokens": [[1], [5, -1]]}, "row 1: token 1 is -1"),
     "large token": ({"tokens": [[2**31]]}, "row 0: token 0 is 2147483648"),
     "huge token": ({"tokens": pa.array([[2**63]], pa.list_(pa.uint64()))}, "row 0: token 0 is"),
@@ -214,6 +209,22 @@ BAD_PARQUET = {
     "null id": ({"text": ["a", "b"], "id": [1, None]}, "row 1: the id is null"),
     "huge id": ({"text": ["a"], "id": pa.array([2**63], pa.uint64())}, "row 0: the id is beyond"),
 }
+
+
+EMPTY_ROWS = {
+    "null text": (["a", None, "b"], ["a", "", "b"]),
+    "null dictionary text": (pa.array(["a", None, "b"]).dictionary_encode(), ["a", "", "b"]),
+    "empty text": (["a", "", "b"], ["a", "", "b"]),
+    "null tokens": ([[1], None, [2]], [[1], "", [2]]),
+    "no tokens": ([[1], [], [2]], [[1], [], [2]]),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY_ROWS)
+def test_empty_rows_of_parquet(tmp_path, name) -> None:
+    column, expected = EMPTY_ROWS[name]
+    write(tmp_path / "a.parquet", {"body": column})
+    assert contents(tmp_path / "a.parquet", "body") == expected
 
 
 @pytest.mark.parametrize("name", BAD_PARQUET)
@@ -296,12 +307,12 @@ def test_bad_files(tmp_path) -> None:
     for name in ("a.txt", "a.jsonl", "a.jsonl.gz", "a.parquet"):
         assert "No such file" in error(tmp_path / name, kind="system_error")
     (tmp_path / "empty.txt").write_bytes(b"\xef\xbb\xbf")
-    assert "the document is empty" in error(tmp_path / "empty.txt")
+    assert contents(tmp_path / "empty.txt") == [""]
     (tmp_path / "bad.txt").write_bytes(b"ok \xc0\x80")
     assert "byte 0xc0 at offset 3" in error(tmp_path / "bad.txt")
 
 
-# Cut texts
+# Documents of a capture
 
 
 def capture(model: pathlib.Path, corpus: pathlib.Path, out: pathlib.Path, *options) -> engine.Result:
@@ -318,6 +329,27 @@ def captured(*arguments) -> dict:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> pathlib.Path:
     return tiny_models.write(tiny_models.MODELS["llama_gqa"], tmp_path_factory.mktemp("model"))
+
+
+def test_empty_rows_are_skipped_and_counted(tmp_path, model) -> None:
+    rows = [{"tokens": list(range(16))}, {"tokens": []}, {"tokens": None}, {"text": ""}, {"text": None}, {"tokens": [1]}]
+    corpus = tmp_path / "a.jsonl"
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows + [{"tokens": [i] * 16} for i in range(9)]))
+    done = capture(model, corpus, tmp_path / "out", "--documents", 500)
+    assert done.code == 0, done.stderr
+    assert "10 documents, 160 tokens; 1 shorter and 4 empty ones skipped" in done.stderr
+    assert f"warning: {corpus}: 500 documents were asked for, and only 10 are there" in done.stderr
+    assert "too few" not in done.stderr
+
+
+def test_few_documents_are_said_to_be_few(tmp_path, model) -> None:
+    corpus = tmp_path / "a.jsonl"
+    corpus.write_text("".join(json.dumps({"tokens": [i] * 60}) + "\n" for i in range(7)))
+    done = capture(model, corpus, tmp_path / "out")
+    assert done.code == 0, done.stderr
+    assert f"warning: {corpus}: 7 documents are too few for reliable standard errors; give at least 8, or cut" in done.stderr
+    done = capture(model, corpus, tmp_path / "cut", "--chunk")
+    assert done.code == 0 and "too few" not in done.stderr
 
 
 def test_one_long_text_fills_every_block(tmp_path, model) -> None:

@@ -44,14 +44,54 @@ std::string message(std::vector<CorpusEntry> entries, const DocumentOptions& opt
   return "no error";
 }
 
+// What is said about a corpus of these entries.
+std::string warnings(std::vector<CorpusEntry> entries, const DocumentOptions& options) {
+  testing::internal::CaptureStderr();
+  select(std::move(entries), options);
+  return testing::internal::GetCapturedStderr();
+}
+
+std::vector<CorpusEntry> entries_of(int32_t count, size_t tokens) {
+  std::vector<CorpusEntry> entries;
+  for (int32_t i = 0; i < count; ++i) entries.push_back(entry_of(i, tokens));
+  return entries;
+}
+
 TEST(Documents, SaysHowManyRepeatAnother) {
-  testing::internal::CaptureStderr();
-  select({entry_of(0, 4), entry_of(10, 4), entry_of(0, 5), entry_of(0, 4)}, options_of(4));
-  EXPECT_EQ(testing::internal::GetCapturedStderr().substr(0, 63),
-            "warning: corpus: 2 of 4 documents repeat another one, token by ");
-  testing::internal::CaptureStderr();
-  select({entry_of(0, 4), entry_of(1, 4)}, options_of(4));
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  std::vector<CorpusEntry> entries = entries_of(8, 4);
+  EXPECT_EQ(warnings(entries, options_of(4)), "");
+  entries.push_back(entry_of(0, 4));
+  entries.push_back(entry_of(7, 5));
+  EXPECT_EQ(warnings(entries, options_of(4)).substr(0, 64),
+            "warning: corpus: 2 of 10 documents repeat another one, token by ");
+}
+
+TEST(Documents, SaysThatFewerAreThereThanAskedFor) {
+  DocumentOptions options = options_of(4);
+  options.documents = 12;
+  EXPECT_EQ(warnings(entries_of(12, 4), options), "");
+  options.documents = 500;
+  EXPECT_EQ(warnings(entries_of(12, 4), options),
+            "warning: corpus: 500 documents were asked for, and only 12 are there; 0 shorter ones "
+            "skipped\n");
+}
+
+TEST(Documents, SaysThatTheyAreTooFew) {
+  EXPECT_EQ(warnings(entries_of(7, 4), options_of(4)),
+            "warning: corpus: 7 documents are too few for reliable standard errors; give at least "
+            "8, or cut long texts into several (chunk)\n");
+}
+
+TEST(Documents, SkipsAndCountsEmptyOnes) {
+  const auto set =
+      select({text_of(""), entry_of(0, 4), entry_of(0, 0), entry_of(0, 3)}, options_of(4));
+  EXPECT_EQ(set.documents.size(), 1U);
+  EXPECT_EQ(set.entries_read, 4);
+  EXPECT_EQ(set.skipped_empty, 2);
+  EXPECT_EQ(set.skipped_short, 1);
+  EXPECT_EQ(set.describe_skipped(), "1 shorter and 2 empty ones skipped");
+  EXPECT_EQ(message({text_of(""), entry_of(0, 0)}, options_of(4)),
+            "corpus: all 2 documents are empty");
 }
 
 TEST(Documents, KeepsTheFirstLongEnoughAndCutsThem) {
@@ -314,16 +354,18 @@ TEST(Documents, RefusesAnotherModelsTokenizer) {
   }
 }
 
-TEST(Documents, Digest) {
-  Document document;
-  document.tokens = {1, 2, 258};
-  // hashlib.sha256(struct.pack("<3i", 1, 2, 258)).hexdigest()[:16]
-  EXPECT_EQ(document_digest(document), "4abf56585bb9c3ee");
-  Document other = document;
-  other.index = 5;
-  EXPECT_EQ(document_digest(other), document_digest(document));
-  other.tokens.push_back(0);
-  EXPECT_NE(document_digest(other), document_digest(document));
+TEST(Documents, Digests) {
+  const auto set = select({entry_of(1, 3), entry_of(0, 257)}, [] {
+    DocumentOptions options = options_of(300);
+    options.min_tokens = 1;
+    options.vocabulary_size = 300;
+    return options;
+  }());
+  // hashlib.sha256(struct.pack("<3i", 1, 2, 3)).hexdigest()[:16], and of 257 and 256 from 0 on
+  EXPECT_EQ(set.documents[0].digest, 0x4636993d3e1da4e9U);
+  EXPECT_EQ(set.documents[0].prefix_digest, set.documents[0].digest);
+  EXPECT_EQ(set.documents[1].digest, 0x05b4f1100dddcd0cU);
+  EXPECT_EQ(set.documents[1].prefix_digest, 0x8808405eec6fbe30U);
 }
 
 }  // namespace
