@@ -10,7 +10,7 @@ packages=(
   g++ cmake ninja-build ccache clang-format git make python3-venv
   libcli11-dev nlohmann-json3-dev libyaml-cpp-dev      # command line, JSON, YAML
   libpcre2-dev                                         # regular expressions
-  libssl-dev libb2-dev zlib1g-dev                      # SHA-256, Blake2b, gzip
+  libssl-dev libb2-dev libxxhash-dev zlib1g-dev        # SHA-256, Blake2b, XXH3, gzip
   libcurl4-openssl-dev ca-certificates openssl         # downloads; certificates, and a tool to make those of a test
   libopenmpi-dev openmpi-bin                           # many processes
   libgtest-dev libbenchmark-dev                        # tests, benchmarks

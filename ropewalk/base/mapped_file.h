@@ -23,6 +23,8 @@ class MappedFile {
   const std::filesystem::path& path() const { return path_; }
   const std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
+  // As it was opened.
+  const struct stat& status() const { return status_; }
   std::string_view text() const {
     return {reinterpret_cast<const char*>(data_), static_cast<size_t>(size_)};
   }

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <set>
+#include <thread>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/hash.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/parallel.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -58,6 +61,7 @@ Checkpoint::Checkpoint(const fs::path& folder) : folder_(folder), config_(open_c
 
 void Checkpoint::add_shard(const fs::path& file) {
   shards_.push_back(std::make_unique<SafetensorsFile>(file));
+  hashes_.emplace(shards_.back().get(), std::make_unique<TensorHashes>(shards_.back()->file()));
   for (const auto& [name, info] : shards_.back()->tensors()) {
     const auto [place, added] = tensors_.try_emplace(name, TensorView{shards_.back().get(), &info});
     if (!added) {
@@ -114,31 +118,62 @@ TensorView Checkpoint::tensor(const std::string& name) const {
   return found->second;
 }
 
-std::string Checkpoint::fingerprint() const {
-  static constexpr int64_t kBlock = 4096;
-  const auto for_samples = [](const TensorView& view, auto use) {
-    const int64_t bytes = view.info->bytes;
-    for (const int64_t start : {int64_t{0}, bytes / 2, bytes - kBlock}) {
-      const int64_t begin = std::clamp<int64_t>(start, 0, bytes);
-      use(begin, std::min(kBlock, bytes - begin));
-    }
+TensorHashes& Checkpoint::hashes_of(const std::string& tensor) const {
+  return *hashes_.at(tensors_.at(tensor).shard);
+}
+
+std::optional<ContentHash> Checkpoint::known_hash(const std::string& tensor) const {
+  return hashes_of(tensor).find(tensor);
+}
+
+void Checkpoint::add_hash(const std::string& tensor, const ContentHash& hash) const {
+  hashes_of(tensor).add(tensor, hash);
+}
+
+void Checkpoint::hash_unknown(const std::vector<std::string>& names) const {
+  struct Work {
+    const std::string* name;
+    TensorView view;
+    std::vector<ContentHash> chunks;
   };
-  // A disk answers a thousand small questions faster when it has them all at once.
-  for (const auto& [name, view] : tensors_) {
-    for_samples(view, [&, &view = view](int64_t begin, int64_t size) {
-      view.shard->file().will_need(view.info->offset + begin, size);
-    });
+  std::vector<Work> unknown;
+  std::vector<std::pair<size_t, int64_t>> chunks;  // of which tensor, which one
+  for (const std::string& name : names) {
+    if (known_hash(name)) continue;
+    const TensorView view = tensors_.at(name);
+    const int64_t count = hash_chunks(view.info->bytes);
+    for (int64_t chunk = 0; chunk < count; ++chunk) chunks.emplace_back(unknown.size(), chunk);
+    unknown.push_back({&name, view, std::vector<ContentHash>(static_cast<size_t>(count))});
   }
+  const size_t threads = std::max(1U, std::thread::hardware_concurrency());
+  run_parallel(chunks.size(), threads, {}, [&](size_t i, const std::stop_token&) {
+    throw_if_interrupted();
+    const auto [tensor, chunk] = chunks[i];
+    Work& work = unknown[tensor];
+    const StoredTensor& info = *work.view.info;
+    work.chunks[static_cast<size_t>(chunk)] = hash_chunk(work.view.data(), info.bytes, chunk);
+    work.view.shard->file().release(info.offset + chunk * kHashChunk,
+                                    std::min(kHashChunk, info.bytes - chunk * kHashChunk));
+  });
+  for (const Work& work : unknown) add_hash(*work.name, join_chunks(work.chunks));
+  for (const auto& shard : shards_) shard->file().require_unchanged();
+}
+
+std::string Checkpoint::digest(const std::vector<std::string>& names) const {
+  hash_unknown(names);
   Sha256 hash;
-  for (const auto& [name, view] : tensors_) {
-    const StoredTensor& info = *view.info;
-    hash.update(fmt::format("{} {} {} ", name, info.type_name, format_shape(info.shape)));
-    for_samples(view, [&, &view = view](int64_t begin, int64_t size) {
-      hash.update(view.data() + begin, static_cast<size_t>(size));
-      view.shard->file().release(info.offset + begin, size);
-    });
+  for (const std::string& name : names) {
+    const StoredTensor& info = *tensors_.at(name).info;
+    hash.update(fmt::format("{} {} {} {}\n", name, info.type_name, format_shape(info.shape),
+                            known_hash(name)->hex()));
   }
   return hash.hex();
+}
+
+std::string Checkpoint::digest() const {
+  std::vector<std::string> names;
+  for (const auto& [name, view] : tensors_) names.push_back(name);
+  return digest(names);
 }
 
 int64_t Checkpoint::size() const {

@@ -3,11 +3,13 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/checkpoint/safetensors.h"
+#include "ropewalk/checkpoint/tensor_hashes.h"
 
 namespace ropewalk {
 
@@ -32,19 +34,26 @@ class Checkpoint {
   TensorView tensor(const std::string& name) const;
   // Bytes of all shards.
   int64_t size() const;
-  // Identifies the weights without reading them all: SHA-256 over every tensor's name, dtype, shape
-  // and three blocks of its bytes. Any training step changes it.
-  std::string fingerprint() const;
+  // A digest over name, dtype, shape and every byte of these tensors, or of all. Reads what nobody
+  // has read yet and no earlier run remembers (tensor_hashes.h).
+  std::string digest(const std::vector<std::string>& names) const;
+  std::string digest() const;
+  // The hash of a tensor's bytes, where it is known; and to make it known.
+  std::optional<ContentHash> known_hash(const std::string& tensor) const;
+  void add_hash(const std::string& tensor, const ContentHash& hash) const;
   const std::vector<std::unique_ptr<SafetensorsFile>>& shards() const { return shards_; }
 
  private:
   void open_index(const std::filesystem::path& index);
   void add_shard(const std::filesystem::path& file);
+  TensorHashes& hashes_of(const std::string& tensor) const;
+  void hash_unknown(const std::vector<std::string>& names) const;
 
   std::filesystem::path folder_;
   ConfigFile config_;
   std::vector<std::unique_ptr<SafetensorsFile>> shards_;
   std::map<std::string, TensorView> tensors_;
+  std::map<const SafetensorsFile*, std::unique_ptr<TensorHashes>> hashes_;
 };
 
 }  // namespace ropewalk

@@ -52,6 +52,18 @@ at::Tensor split_fused(const at::Tensor& source, int64_t heads, bool only_qk) {
   return parts.reshape(flat);
 }
 
+// Notes the hash of a tensor that is being read anyway.
+void hash_tensor(const Checkpoint& checkpoint, const std::string& name, const TensorView& view) {
+  if (checkpoint.known_hash(name)) return;
+  std::vector<ContentHash> chunks(static_cast<size_t>(hash_chunks(view.info->bytes)));
+  at::parallel_for(0, static_cast<int64_t>(chunks.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      chunks[static_cast<size_t>(i)] = hash_chunk(view.data(), view.info->bytes, i);
+    }
+  });
+  checkpoint.add_hash(name, join_chunks(chunks));
+}
+
 // Weights of layers that the config does not know: it is another model's, and how deep a layer lies
 // would be wrong for all of them.
 void refuse_more_layers(const Checkpoint& checkpoint, const std::string& prefix, int64_t n_layers) {
@@ -196,6 +208,7 @@ LayerWeights WeightReader::load(int64_t layer) const {
       const at::Tensor target = shape.empty() ? whole : whole.slice(0, row, row + count);
       row += count;
       at::Tensor source = random_ ? random_->tensor(name, part.shape) : view_of(view);
+      if (!random_) hash_tensor(checkpoint_, name, view);
       if (part.fused_heads > 0) source = split_fused(source, part.fused_heads, only_qk);
       target.copy_(source);
       if (!random_) view.shard->file().require_unchanged();
@@ -223,8 +236,25 @@ at::Tensor WeightReader::embed(std::span<const int32_t> tokens) const {
   return hidden;
 }
 
+std::string WeightReader::embedding_name() const {
+  return prefix_ + std::string(architecture_.embedding);
+}
+
+std::string WeightReader::digest() const {
+  if (random_) return fmt::format("random:{}", random_->seed());
+  std::vector<std::string> names{embedding_name()};
+  for (int64_t layer = 0; layer <= last_layer_; ++layer) {
+    for (const TensorSpec& spec : specs(layer)) names.push_back(layer_prefix(layer) + spec.name);
+  }
+  return checkpoint_.digest(names);
+}
+
+void WeightReader::hash_embedding() const {
+  if (!random_) checkpoint_.digest({embedding_name()});
+}
+
 at::Tensor WeightReader::stored_rows(std::span<const int32_t> tokens) const {
-  const TensorView view = checkpoint_.tensor(prefix_ + std::string(architecture_.embedding));
+  const TensorView view = checkpoint_.tensor(embedding_name());
   const at::Tensor table = view_of(view);
   const at::Tensor wanted = at::from_blob(const_cast<int32_t*>(tokens.data()),
                                           {static_cast<int64_t>(tokens.size())}, at::kInt);

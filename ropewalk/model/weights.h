@@ -75,6 +75,12 @@ class WeightReader {
   at::ScalarType dtype() const { return dtype_; }
   int64_t element_size() const { return static_cast<int64_t>(c10::elementSize(dtype_)); }
 
+  // Identifies what is read: a digest over every byte of the tensors used, or the seed of fresh
+  // ones. What load() has read is known already; the rest is read now.
+  std::string digest() const;
+  // Reads the embedding table for the digest, of which embed() reads rows alone.
+  void hash_embedding() const;
+
   // Bytes load(layer) will hold.
   int64_t layer_bytes(int64_t layer) const;
 
@@ -82,6 +88,7 @@ class WeightReader {
   std::string layer_prefix(int64_t layer) const;
   std::vector<TensorSpec> specs(int64_t layer) const;
   at::Tensor stored_rows(std::span<const int32_t> tokens) const;
+  std::string embedding_name() const;
   void check_shape(const std::string& name, const std::vector<int64_t>& shape) const;
 
   const Checkpoint& checkpoint_;
