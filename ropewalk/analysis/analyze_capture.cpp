@@ -38,7 +38,7 @@ StreamInput make_input(const StreamSet& set, int64_t row, const BlockCounts& cou
 
 CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t components,
                                    const std::string& source) {
-  const CaptureFacts facts = read_capture_facts(moments.info, source);
+  const CaptureFacts facts = read_capture_facts(moments.info.to_json(), source);
   const StreamPlace last{facts.origin.layers - 1, facts.origin.n_q_heads - 1};
   std::vector<int64_t> blocks;  // that hold documents
   for (int64_t b = 0; b < moments.blocks(); ++b) {

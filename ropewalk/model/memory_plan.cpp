@@ -35,7 +35,8 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget) {
     plan.weights = one;
   } else {
     throw UsageError(
-        "a memory budget of {} is too small: one layer's weights ({}), its moments ({}) and one "
+        Field{"memory"},
+        ": a budget of {} is too small: one layer's weights ({}), its moments ({}) and one "
         "document ({}) need {}",
         format_bytes(budget), format_bytes(one), format_bytes(needs.reserved),
         format_bytes(needs.longest_hidden), format_bytes(one + rest));

@@ -3,76 +3,41 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
 
 namespace ropewalk {
 namespace {
 
-// Fields of info that must agree.
-constexpr const char* kAgreeing[] = {"format", "model", "weights", "config", "tokenizer", "context",
-                                     "dtype",  "point", "label",   "random", "chunk"};
+// An input before its streams are read.
+struct Input {
+  MergeInput source;
+  CaptureMoments head;
+};
 
-std::string shorten(std::string text) {
-  constexpr size_t kLimit = 60;
-  if (text.size() > kLimit) text = text.substr(0, kLimit) + "…";
-  return text;
-}
-
-void check_agreement(const NamedMoments& first, const NamedMoments& other) {
-  for (const char* field : kAgreeing) {
-    const Json mine = first.moments.info.value(field, Json());
-    const Json theirs = other.moments.info.value(field, Json());
-    if (mine == theirs) continue;
-    // Of objects, name the key that differs.
-    std::string where = field;
-    Json a = mine;
-    Json b = theirs;
-    if (mine.is_object() && theirs.is_object()) {
-      for (const auto& [key, value] : mine.items()) {
-        if (theirs.value(key, Json()) != value) {
-          where = fmt::format("{}.{}", field, key);
-          a = value;
-          b = theirs.value(key, Json());
-          break;
-        }
-      }
-    }
-    throw InputError("{} and {} cannot be merged: '{}' is {} and {}", first.name, other.name, where,
-                     shorten(a.dump()), shorten(b.dump()));
-  }
-  if (first.moments.blocks() != other.moments.blocks()) {
-    throw InputError("{} and {} cannot be merged: 'blocks' is {} and {}", first.name, other.name,
-                     first.moments.blocks(), other.moments.blocks());
-  }
-  if (first.moments.queries.places != other.moments.queries.places ||
-      first.moments.keys.places != other.moments.keys.places) {
-    throw InputError("{} and {} cannot be merged: 'heads' are not the same ({} and {} query heads)",
-                     first.name, other.name, first.moments.queries.places.size(),
-                     other.moments.queries.places.size());
-  }
-}
-
-void check_documents(const std::vector<NamedMoments>& inputs) {
+void check_documents(const std::vector<Input>& inputs) {
   std::map<int64_t, const std::string*> by_index;
   std::map<uint64_t, const std::string*> by_digest;
-  for (const NamedMoments& input : inputs) {
-    for (const DocumentRecord& document : input.moments.documents) {
-      const auto [index, new_index] = by_index.try_emplace(document.index, &input.name);
+  for (const Input& input : inputs) {
+    const std::string& name = input.source.name;
+    for (const DocumentRecord& document : input.head.documents) {
+      const auto [index, new_index] = by_index.try_emplace(document.index, &name);
       if (!new_index) {
-        throw InputError("{} and {} cannot be merged: both hold document {}", *index->second,
-                         input.name, document.index);
+        throw InputError("{} and {} cannot be merged: both hold document {}", *index->second, name,
+                         document.index);
       }
       // Within one capture a corpus may repeat itself; across captures it means the same text
       // twice.
-      const auto [digest, new_digest] = by_digest.try_emplace(document.digest, &input.name);
-      if (!new_digest && digest->second != &input.name) {
+      const auto [digest, new_digest] = by_digest.try_emplace(document.digest, &name);
+      if (!new_digest && digest->second != &name) {
         throw InputError(
             "{} and {} cannot be merged: document {} of the latter is also in the former "
             "(digest {:016x})",
-            *digest->second, input.name, document.index, document.digest);
+            *digest->second, name, document.index, document.digest);
       }
     }
   }
@@ -101,75 +66,114 @@ void widen(StreamSet& set) {
   set.blocks.products = set.blocks.products.to(at::kDouble);
 }
 
-}  // namespace
-
-CaptureMoments merge_moments(std::vector<NamedMoments> inputs) {
-  if (inputs.empty()) throw UsageError("[merge_moments] nothing to merge");
-  for (const NamedMoments& input : inputs) check_agreement(inputs.front(), input);
-  check_documents(inputs);
-  const auto lowest = [](const NamedMoments& input) {
-    return input.moments.documents.empty() ? INT64_MAX : input.moments.documents.front().index;
-  };
-  std::stable_sort(inputs.begin(), inputs.end(), [&](const NamedMoments& a, const NamedMoments& b) {
-    return lowest(a) < lowest(b);
-  });
-  CaptureMoments merged = std::move(inputs.front().moments);
-  widen(merged.queries);
-  widen(merged.keys);
-  for (size_t i = 1; i < inputs.size(); ++i) {
-    CaptureMoments& part = inputs[i].moments;
-    widen(part.queries);
-    widen(part.keys);
-    join_sets(merged.queries, merged.counts, part.queries, part.counts);
-    join_sets(merged.keys, merged.counts, part.keys, part.counts);
-    for (int64_t b = 0; b < merged.blocks(); ++b) merged.counts.add_block(b, part.counts, b);
-    merged.documents.insert(merged.documents.end(), part.documents.begin(), part.documents.end());
+// Some of a long list, and how many more there are.
+class Missing {
+ public:
+  void add(const std::string& name, int64_t count = 1) {
+    if (names_.size() < kShown) names_.push_back(name);
+    count_ += count;
   }
-  std::sort(merged.documents.begin(), merged.documents.end(),
-            [](const DocumentRecord& a, const DocumentRecord& b) { return a.index < b.index; });
-  merged.info["documents"] = merged.counts.total_documents();
-  merged.info["tokens"] = merged.counts.total_tokens();
-  merged.info["corpus"] = documents_digest(merged.documents);
-  merged.info.erase("shard");
-  return merged;
+  bool any() const { return count_ > 0; }
+  int64_t shown() const { return static_cast<int64_t>(names_.size()); }
+  static constexpr size_t kShown = 5;
+  std::string say(const std::string& what) const {
+    std::string text =
+        fmt::format("{}{} {}", what, count_ == 1 ? "" : "s", fmt::join(names_, ", "));
+    if (count_ > shown()) text += fmt::format(" and {} more", count_ - shown());
+    return text;
+  }
+
+ private:
+  std::vector<std::string> names_;
+  int64_t count_ = 0;
+};
+
+// Numbers from 0 that are not among `present`; `last` ends them.
+Missing missing_numbers(const std::set<int64_t>& present, int64_t last,
+                        const std::function<std::string(int64_t)>& name) {
+  Missing missing;
+  int64_t expected = 0;
+  const auto gap = [&](int64_t end) {  // however wide, a few of it are named
+    for (; expected < end && missing.shown() < static_cast<int64_t>(Missing::kShown); ++expected) {
+      missing.add(name(expected));
+    }
+    if (expected < end) missing.add({}, end - expected);
+    expected = end;
+  };
+  for (const int64_t number : present) {
+    gap(number);
+    expected = number + 1;
+  }
+  gap(last);
+  return missing;
 }
 
-std::string describe_missing(const std::vector<NamedMoments>& inputs) {
-  constexpr size_t kShown = 5;
+std::string describe_missing(const std::vector<Input>& inputs) {
   std::set<int64_t> present;
   std::set<int64_t> shard_counts;
-  for (const NamedMoments& input : inputs) {
-    for (const DocumentRecord& document : input.moments.documents) present.insert(document.index);
-    const Json shard = input.moments.info.value("shard", Json());
-    const bool known = shard.is_array() && shard.size() == 2 && shard[1].is_number_integer();
-    shard_counts.insert(known ? shard[1].get<int64_t>() : 0);
+  for (const Input& input : inputs) {
+    for (const DocumentRecord& document : input.head.documents) present.insert(document.index);
+    const std::optional<Shard>& shard = input.head.info.shard;
+    shard_counts.insert(shard ? shard->count : 0);
   }
   if (present.empty()) return {};
-  std::vector<std::string> missing;
-  const auto say = [&](const std::string& what) {
-    std::string text = fmt::format(
-        "{}",
-        fmt::join(missing.begin(),
-                  missing.begin() + static_cast<std::ptrdiff_t>(std::min(missing.size(), kShown)),
-                  ", "));
-    if (missing.size() > kShown) text += fmt::format(" and {} more", missing.size() - kShown);
-    return fmt::format("{} {}", what, text);
-  };
   if (shard_counts.size() == 1 && *shard_counts.begin() > 1) {
     const int64_t count = *shard_counts.begin();
     std::set<int64_t> shards;
     for (const int64_t index : present) shards.insert(index % count);
-    for (int64_t i = 0; i < count; ++i) {
-      if (!shards.contains(i)) missing.push_back(fmt::format("{}/{}", i, count));
-    }
-    if (!missing.empty()) return say(missing.size() == 1 ? "shard" : "shards");
+    const Missing missing =
+        missing_numbers(shards, count, [&](int64_t i) { return fmt::format("{}/{}", i, count); });
+    if (missing.any()) return missing.say("shard");
   }
-  int64_t expected = 0;
-  for (const int64_t index : present) {
-    for (; expected < index; ++expected) missing.push_back(std::to_string(expected));
-    ++expected;
+  const Missing missing =
+      missing_numbers(present, *present.rbegin(), [](int64_t i) { return std::to_string(i); });
+  return missing.any() ? missing.say("document") : std::string();
+}
+
+}  // namespace
+
+void join_capture(CaptureMoments& whole, CaptureMoments part) {
+  if (whole.blocks() != part.blocks() || whole.queries.places != part.queries.places ||
+      whole.keys.places != part.keys.places) {
+    throw InputError("captures of {} and {} query heads in {} and {} blocks cannot be joined",
+                     whole.queries.places.size(), part.queries.places.size(), whole.blocks(),
+                     part.blocks());
   }
-  return missing.empty() ? std::string() : say(missing.size() == 1 ? "document" : "documents");
+  for (StreamSet* set : {&whole.queries, &whole.keys, &part.queries, &part.keys}) widen(*set);
+  join_sets(whole.queries, whole.counts, part.queries, part.counts);
+  join_sets(whole.keys, whole.counts, part.keys, part.counts);
+  for (int64_t b = 0; b < whole.blocks(); ++b) whole.counts.add_block(b, part.counts, b);
+  whole.documents.insert(whole.documents.end(), part.documents.begin(), part.documents.end());
+  std::sort(whole.documents.begin(), whole.documents.end(),
+            [](const DocumentRecord& a, const DocumentRecord& b) { return a.index < b.index; });
+  whole.info.documents = whole.counts.total_documents();
+  whole.info.tokens = whole.counts.total_tokens();
+  whole.info.corpus = documents_digest(whole.documents);
+  whole.info.seconds += part.info.seconds;
+}
+
+CaptureMoments merge_moments(const std::vector<MergeInput>& sources, std::string& missing) {
+  if (sources.empty()) throw UsageError("[merge_moments] nothing to merge");
+  std::vector<Input> inputs;
+  for (const MergeInput& source : sources) {
+    inputs.push_back({source, read_moments_head(source.file)});
+    require_mergeable(inputs.front().head.info, sources.front().name, inputs.back().head.info,
+                      source.name);
+  }
+  check_documents(inputs);
+  missing = describe_missing(inputs);
+  const auto lowest = [](const Input& input) {
+    return input.head.documents.empty() ? INT64_MAX : input.head.documents.front().index;
+  };
+  std::stable_sort(inputs.begin(), inputs.end(),
+                   [&](const Input& a, const Input& b) { return lowest(a) < lowest(b); });
+  CaptureMoments merged = read_moments(inputs.front().source.file);
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    throw_if_interrupted();
+    join_capture(merged, read_moments(inputs[i].source.file));
+  }
+  merged.info.shard.reset();
+  return merged;
 }
 
 }  // namespace ropewalk

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -7,19 +8,20 @@
 
 namespace ropewalk {
 
-struct NamedMoments {
+// Adds a capture to another of the same model, measured in the same way on other documents.
+void join_capture(CaptureMoments& whole, CaptureMoments part);
+
+struct MergeInput {
   std::string name;  // for messages
-  CaptureMoments moments;
+  std::filesystem::path file;
 };
 
 // Joins captures of one model on different documents. Everything that decides what a number means
 // must agree; a difference, or a document present twice, is an InputError naming the field and both
 // sources. Inputs are added in order of their lowest document index, so their order here does not
-// matter.
-CaptureMoments merge_moments(std::vector<NamedMoments> inputs);
-
-// What the inputs together visibly lack of the documents they were dealt from, in words: shards, or
-// documents between others. Empty where there is nothing.
-std::string describe_missing(const std::vector<NamedMoments>& inputs);
+// matter; one at a time is in memory, beside their sum. `missing` gets what they together visibly
+// lack of the documents they were dealt from, in words: shards, or documents between others; empty
+// where there is nothing.
+CaptureMoments merge_moments(const std::vector<MergeInput>& inputs, std::string& missing);
 
 }  // namespace ropewalk

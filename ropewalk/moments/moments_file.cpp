@@ -101,7 +101,7 @@ void add_streams(Bundle& bundle, const std::string& kind, const std::vector<Stre
 
 // What a moments file says beside its streams.
 struct FileHead {
-  const Json& info;
+  const CaptureInfo& info;
   const std::vector<DocumentRecord>& documents;
   const BlockCounts& counts;
 };
@@ -131,7 +131,9 @@ void write_moments(const std::filesystem::path& path, const FileHead& head,
   bundle.add("block.position_scatter", head.counts.position_scatter);
   add_streams(bundle, "query", queries.places, queries.pieces, head.counts);
   add_streams(bundle, "key", keys.places, keys.pieces, head.counts);
-  write_safetensors(path, bundle.entries(), {{kInfoKey, head.info.dump()}});
+  Json info = head.info.to_json();
+  info.erase("seconds");  // the same numbers are the same bytes
+  write_safetensors(path, bundle.entries(), {{kInfoKey, info.dump()}});
 }
 
 void add_places(std::vector<StreamPlace>& places, int64_t layer,
@@ -240,6 +242,14 @@ BlockCounts read_counts(const Unbundle& file, const std::string& path) {
 
 }  // namespace
 
+std::vector<DocumentRecord> make_records(std::span<const Document> documents) {
+  std::vector<DocumentRecord> records;
+  for (const Document& document : documents) {
+    records.push_back({document.index, document.digest, document.prefix_digest});
+  }
+  return records;
+}
+
 std::string documents_digest(const std::vector<DocumentRecord>& documents) {
   Sha256 hash;
   for (const DocumentRecord& document : documents) {
@@ -268,7 +278,7 @@ MomentsView total_moments(const StreamMoments& blocks, const BlockCounts& counts
 }
 
 CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
-                             const MomentsCollector::Layer& gathered, Json info) {
+                             const MomentsCollector::Layer& gathered, CaptureInfo info) {
   const LayerStreams& streams = collector.streams().at(layer);
   CaptureMoments moments;
   moments.info = std::move(info);
@@ -283,7 +293,7 @@ CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
 }
 
 void write_moments(const std::filesystem::path& path, const MomentsCollector& collector,
-                   const Json& info, const std::vector<DocumentRecord>& documents) {
+                   const CaptureInfo& info, const std::vector<DocumentRecord>& documents) {
   KindToWrite queries;
   KindToWrite keys;
   for (const auto& [number, layer] : collector.layers()) {
@@ -306,28 +316,18 @@ void write_moments(const std::filesystem::path& path, const CaptureMoments& mome
                 whole(moments.keys));
 }
 
-CaptureMoments read_moments(const std::filesystem::path& path) {
-  const std::string name = path.string();
-  const SafetensorsFile file(path);
+namespace {
+
+CaptureMoments read_head(const SafetensorsFile& file, const Unbundle& tensors) {
+  const std::string name = file.path().string();
   const auto info = file.metadata().find(kInfoKey);
   if (info == file.metadata().end()) {
     throw InputError("{}: has no '{}' metadata; is this a moments file?", name, kInfoKey);
   }
   CaptureMoments moments;
-  moments.info = parse_json(info->second, name + ": metadata");
-  if (!moments.info.is_object() || moments.info.value("format", Json()) != kMomentsFormat) {
-    throw InputError("{}: moments format {}, expected {}", name,
-                     moments.info.is_object() ? moments.info.value("format", Json()).dump() : "?",
-                     kMomentsFormat);
-  }
-  const Unbundle tensors(file);
+  const std::string metadata = name + ": metadata";
+  moments.info = CaptureInfo::from_json(parse_json(info->second, metadata), metadata);
   moments.counts = read_counts(tensors, name);
-  moments.queries = read_streams(tensors, name, "query", moments.blocks());
-  moments.keys = read_streams(tensors, name, "key", moments.blocks());
-  if (moments.queries.blocks.d() != moments.keys.blocks.d()) {
-    throw InputError("{}: queries have {} dimensions, keys {}", name, moments.queries.blocks.d(),
-                     moments.keys.blocks.d());
-  }
   const int64_t count = moments.counts.total_documents();
   const auto index = tensors.values<int64_t>("document.index", count);
   const auto digest = tensors.values<int64_t>("document.digest", count);
@@ -338,6 +338,27 @@ CaptureMoments read_moments(const std::filesystem::path& path) {
     if (index[i] < 0 || (i > 0 && index[i] <= index[i - 1])) {
       throw InputError("{}: tensor 'document.index' is not sorted", name);
     }
+  }
+  return moments;
+}
+
+}  // namespace
+
+CaptureMoments read_moments_head(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  return read_head(file, Unbundle(file));
+}
+
+CaptureMoments read_moments(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  const SafetensorsFile file(path);
+  const Unbundle tensors(file);
+  CaptureMoments moments = read_head(file, tensors);
+  moments.queries = read_streams(tensors, name, "query", moments.blocks());
+  moments.keys = read_streams(tensors, name, "key", moments.blocks());
+  if (moments.queries.blocks.d() != moments.keys.blocks.d()) {
+    throw InputError("{}: queries have {} dimensions, keys {}", name, moments.queries.blocks.d(),
+                     moments.keys.blocks.d());
   }
   file.file().require_unchanged();
   return moments;

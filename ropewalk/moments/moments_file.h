@@ -2,10 +2,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "ropewalk/base/json.h"
+#include "ropewalk/moments/capture_info.h"
 #include "ropewalk/moments/moments.h"
 #include "ropewalk/moments/moments_collector.h"
 
@@ -19,6 +20,8 @@ struct DocumentRecord {
 
   bool operator==(const DocumentRecord&) const = default;
 };
+
+std::vector<DocumentRecord> make_records(std::span<const Document> documents);
 
 // One digest of which documents were read.
 std::string documents_digest(const std::vector<DocumentRecord>& documents);
@@ -43,7 +46,7 @@ struct StreamSet {
 
 // What one capture measured: the contents of a moments file (docs/formats.md).
 struct CaptureMoments {
-  Json info;                              // what was measured and how
+  CaptureInfo info;
   std::vector<DocumentRecord> documents;  // sorted by index
   BlockCounts counts;
   StreamSet queries;
@@ -52,13 +55,12 @@ struct CaptureMoments {
   int64_t blocks() const { return counts.blocks(); }
 };
 
-inline constexpr int kMomentsFormat = 1;
 inline constexpr const char* kMomentsName = "moments.safetensors";
 
 // One layer of what a collector gathered (`gathered`: of all processes together), without
 // documents; blocks are views of it.
 CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
-                             const MomentsCollector::Layer& gathered, Json info);
+                             const MomentsCollector::Layer& gathered, CaptureInfo info);
 
 // The moments of all blocks of each stream.
 MomentsView total_moments(const StreamMoments& blocks, const BlockCounts& counts);
@@ -66,10 +68,12 @@ MomentsView total_moments(const StreamMoments& blocks, const BlockCounts& counts
 // Atomic. Sums of blocks are rounded to float32; totals are the float64 blocks added in order. What
 // a collector holds is written layer by layer.
 void write_moments(const std::filesystem::path& path, const MomentsCollector& collector,
-                   const Json& info, const std::vector<DocumentRecord>& documents);
+                   const CaptureInfo& info, const std::vector<DocumentRecord>& documents);
 void write_moments(const std::filesystem::path& path, const CaptureMoments& moments);
 
 // Checks everything it reads; throws InputError naming the file and the tensor or key.
 CaptureMoments read_moments(const std::filesystem::path& path);
+// All of it but the streams.
+CaptureMoments read_moments_head(const std::filesystem::path& path);
 
 }  // namespace ropewalk

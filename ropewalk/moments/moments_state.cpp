@@ -1,8 +1,9 @@
 #include "ropewalk/moments/moments_state.h"
 
+#include <cstdlib>
 #include <cstring>
-#include <optional>
 
+#include "ropewalk/base/content_hash.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/checkpoint/safetensors.h"
@@ -11,8 +12,11 @@
 namespace ropewalk {
 namespace {
 
-constexpr const char* kInfoKey = "ropewalk";
-constexpr const char* kDocumentsKey = "documents";
+constexpr const char* kIdentity = "ropewalk-state";
+constexpr const char* kSeconds = "seconds";
+constexpr const char* kDigests = "document.digest";
+constexpr const char* kHashes = "layer.hash";  // written last
+constexpr auto kHashBytes = static_cast<int64_t>(sizeof(ContentHash));
 constexpr auto kNumber = static_cast<int64_t>(sizeof(double));
 
 std::string layer_name(int64_t layer) { return fmt::format("layer.{}", layer); }
@@ -29,64 +33,123 @@ TensorToWrite list(const char* name, const char* type, const std::vector<T>& val
 const std::byte* bytes_of(const SafetensorsFile& file, const std::string& name, int64_t bytes) {
   const auto found = file.tensors().find(name);
   if (found == file.tensors().end() || found->second.bytes != bytes) {
-    throw InputError("{}: tensor '{}' is not as it was saved; remove the file to start over",
-                     file.path().string(), name);
+    throw InputError("{}: tensor '{}' is not as it was saved", file.path().string(), name);
   }
   return file.file().data() + found->second.offset;
 }
 
-template <typename T>
-void read_list(const SafetensorsFile& file, const char* name, std::vector<T>& values) {
-  const size_t bytes = values.size() * sizeof(T);
-  std::memcpy(values.data(), bytes_of(file, name, static_cast<int64_t>(bytes)), bytes);
+// The digests of documents, as one tensor.
+std::vector<int64_t> digests_of(std::span<const Document> documents) {
+  std::vector<int64_t> digests;
+  for (const Document& document : documents) {
+    digests.push_back(static_cast<int64_t>(document.digest));
+  }
+  return digests;
 }
 
-}  // namespace
-
-void save_state(const std::filesystem::path& path, const MomentsCollector& collector,
-                const Json& info, int64_t documents) {
-  const BlockCounts& counts = collector.layers().begin()->second.counts;
-  std::vector<TensorToWrite> tensors{
-      list("block.documents", "I64", counts.documents), list("block.tokens", "I64", counts.tokens),
-      list("block.position_mean", "F64", counts.position_mean),
-      list("block.position_scatter", "F64", counts.position_scatter)};
-  for (const auto& [number, layer] : collector.layers()) {
-    tensors.push_back({layer_name(number),
-                       "F64",
-                       {layer.bytes / kNumber},
-                       layer.bytes,
-                       [&collector, &layer = layer](const ByteSink& write) {
-                         write(collector.bytes(layer));
-                         collector.release(layer);
-                       }});
-  }
-  write_safetensors(path, tensors,
-                    {{kInfoKey, info.dump()}, {kDocumentsKey, std::to_string(documents)}});
+std::string metadata_of(const SafetensorsFile& file, const char* key) {
+  const auto found = file.metadata().find(key);
+  return found == file.metadata().end() ? std::string() : found->second;
 }
 
-int64_t restore_state(const std::filesystem::path& path, MomentsCollector& collector,
-                      const Json& info) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return 0;
-  const SafetensorsFile file(path);
-  const auto saved = file.metadata().find(kInfoKey);
-  const auto documents = file.metadata().find(kDocumentsKey);
-  if (saved == file.metadata().end() || documents == file.metadata().end() ||
-      saved->second != info.dump()) {
-    log::info("{}: belongs to other settings; starting over", path.string());
-    return 0;
+// Counts follow from the documents; a file need not be believed about them.
+BlockCounts counts_of(std::span<const Document> documents, int64_t blocks) {
+  BlockCounts counts(blocks);
+  for (const Document& document : documents) {
+    counts.add_document(document.block(blocks), static_cast<int64_t>(document.tokens.size()));
   }
-  BlockCounts counts(collector.blocks());
-  read_list(file, "block.documents", counts.documents);
-  read_list(file, "block.tokens", counts.tokens);
-  read_list(file, "block.position_mean", counts.position_mean);
-  read_list(file, "block.position_scatter", counts.position_scatter);
+  return counts;
+}
+
+int64_t restore(const SafetensorsFile& file, MomentsCollector& collector,
+                std::span<const Document> documents) {
+  const auto stored = file.tensors().find(kDigests);
+  if (stored == file.tensors().end()) return 0;
+  const int64_t count = stored->second.bytes / static_cast<int64_t>(sizeof(int64_t));
+  if (count > static_cast<int64_t>(documents.size())) return 0;
+  const auto read = documents.first(static_cast<size_t>(count));
+  const std::vector<int64_t> digests = digests_of(read);
+  const std::byte* saved = bytes_of(file, kDigests, count * kNumber);
+  if (std::memcmp(saved, digests.data(), digests.size() * sizeof(int64_t)) != 0) return 0;
+  const auto layers = static_cast<int64_t>(collector.layers().size());
+  const std::byte* hashes = bytes_of(file, kHashes, layers * kHashBytes);
+  for (const auto& [number, layer] : collector.layers()) {  // all of it is looked at first
+    const std::byte* bytes = bytes_of(file, layer_name(number), layer.bytes);
+    const ContentHash hash = hash_bytes(bytes, static_cast<size_t>(layer.bytes));
+    if (std::memcmp(hashes, &hash, sizeof(hash)) != 0) {
+      throw InputError("{}: tensor '{}' is not as it was saved", file.path().string(),
+                       layer_name(number));
+    }
+    hashes += kHashBytes;
+  }
+  const BlockCounts counts = counts_of(read, collector.blocks());
   for (const auto& [number, layer] : collector.layers()) {
     const std::byte* bytes = bytes_of(file, layer_name(number), layer.bytes);
     collector.restore(
         number, {reinterpret_cast<const char*>(bytes), static_cast<size_t>(layer.bytes)}, counts);
   }
-  return counts.total_documents();
+  return count;
+}
+
+}  // namespace
+
+void save_state(const std::filesystem::path& path, const MomentsCollector& collector,
+                const StateInfo& info, std::span<const Document> read) {
+  const std::vector<int64_t> digests = digests_of(read);
+  std::vector<ContentHash> hashes;  // of the layers, as they are written
+  std::vector<TensorToWrite> tensors{list(kDigests, "I64", digests)};
+  for (const auto& [number, layer] : collector.layers()) {
+    tensors.push_back({layer_name(number),
+                       "F64",
+                       {layer.bytes / kNumber},
+                       layer.bytes,
+                       [&collector, &hashes, &layer = layer](const ByteSink& write) {
+                         const std::string_view bytes = collector.bytes(layer);
+                         hashes.push_back(hash_bytes(bytes.data(), bytes.size()));
+                         write(bytes);
+                         collector.release(layer);
+                       }});
+  }
+  const auto layers = static_cast<int64_t>(collector.layers().size());
+  tensors.push_back(
+      {kHashes, "I64", {layers, 2}, layers * kHashBytes, [&](const ByteSink& write) {
+         write({reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(ContentHash)});
+       }});
+  write_safetensors(
+      path, tensors,
+      {{kIdentity, info.identity.dump()}, {kSeconds, fmt::format("{}", info.seconds)}});
+}
+
+std::optional<StateInfo> read_state_info(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  try {
+    const SafetensorsFile file(path);
+    const std::string identity = metadata_of(file, kIdentity);
+    const auto digests = file.tensors().find(kDigests);
+    if (identity.empty() || digests == file.tensors().end()) return std::nullopt;
+    const std::string seconds = metadata_of(file, kSeconds);
+    return StateInfo{parse_json(identity, path.string()), digests->second.bytes / kNumber,
+                     std::strtod(seconds.c_str(), nullptr)};
+  } catch (const std::runtime_error&) {
+    return std::nullopt;
+  }
+}
+
+int64_t restore_state(const std::filesystem::path& path, MomentsCollector& collector,
+                      const Json& identity, std::span<const Document> documents) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return 0;
+  try {
+    const SafetensorsFile file(path);
+    const bool ours = metadata_of(file, kIdentity) == identity.dump();
+    const int64_t read = ours ? restore(file, collector, documents) : 0;
+    if (read == 0) log::info("{}: belongs to other settings; starting over", path.string());
+    return read;
+  } catch (const InputError& damaged) {
+    log::warning("{}; starting over", damaged.what());
+    return 0;
+  }
 }
 
 }  // namespace ropewalk

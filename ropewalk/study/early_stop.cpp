@@ -11,7 +11,7 @@
 
 namespace ropewalk {
 
-bool misses_target(const MomentsCollector& collector, const Json& info, double target) {
+bool misses_target(const MomentsCollector& collector, const CaptureInfo& info, double target) {
   const BlockCounts counts = joint_counts(collector.layers().begin()->second.counts);
   CheckpointAnalysis analysis;
   for (const auto& [layer, moments] : collector.layers()) {

@@ -58,7 +58,9 @@ CheckpointAnalysis run(const Streams& streams, int64_t blocks, const std::string
       {"n_q_heads", 1}, {"n_kv_heads", 1}, {"layers", 1}, {"nope_layers", Json::array()}};
   const std::filesystem::path path =
       std::filesystem::path(testing::TempDir()) / (name + ".safetensors");
-  write_moments(path, collector, {{"format", 1}, {"config", config}}, records);
+  CaptureInfo info;
+  info.config = config;
+  write_moments(path, collector, info, records);
   const CheckpointAnalysis analysis = analyze_capture(read_moments(path), kDim, "test");
   std::filesystem::remove(path);
   return analysis;

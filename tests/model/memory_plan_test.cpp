@@ -46,7 +46,7 @@ TEST(MemoryPlan, NamesTheLeastThatWorks) {
   } catch (const UsageError& error) {
     EXPECT_STREQ(
         error.what(),
-        "a memory budget of 349 B is too small: one layer's weights (300 B), its moments (0 B) "
+        "memory: a budget of 349 B is too small: one layer's weights (300 B), its moments (0 B) "
         "and one document (50 B) need 350 B");
   }
 }

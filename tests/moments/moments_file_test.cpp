@@ -11,7 +11,6 @@ namespace {
 // One stream of one dimension, each block with that many documents of one token.
 CaptureMoments moments(int64_t blocks, int64_t documents) {
   CaptureMoments result;
-  result.info = {{"format", kMomentsFormat}};
   result.counts = BlockCounts(blocks);
   for (int64_t& count : result.counts.documents) count = documents;
   for (int64_t& count : result.counts.tokens) count = documents;

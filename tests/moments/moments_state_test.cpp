@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ropewalk/base/error.h"
+#include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/mapped_file.h"
 #include "ropewalk/moments/moments_file.h"
 #include "tests/temporary_folder.h"
@@ -26,15 +26,25 @@ ModelConfig config() {
 
 const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {2, 0}};
 
+// Documents of different lengths, each with tokens of its own.
+std::vector<Document> documents(int64_t count = kDocuments) {
+  std::vector<Document> all(static_cast<size_t>(count));
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].index = static_cast<int64_t>(i);
+    all[i].tokens.assign(50 + i, static_cast<int32_t>(i));
+    all[i].set_digests();
+  }
+  return all;
+}
+
 // Documents begin … end - 1 through all layers.
 void read(MomentsCollector& collector, int64_t begin, int64_t end) {
+  const std::vector<Document> all = documents();
   for (const int64_t layer : {0, 2}) {
     for (int64_t i = begin; i < end; ++i) {
       at::manual_seed(static_cast<uint64_t>(100 * layer + i));
-      Document document;
-      document.index = i;
-      collector.collect(
-          {layer, &document, at::randn({4, 50 + i, kDim}), at::randn({2, 50 + i, kDim})});
+      collector.collect({layer, &all[static_cast<size_t>(i)], at::randn({4, 50 + i, kDim}),
+                         at::randn({2, 50 + i, kDim})});
     }
   }
 }
@@ -42,9 +52,11 @@ void read(MomentsCollector& collector, int64_t begin, int64_t end) {
 std::string written(const TemporaryFolder& folder, const MomentsCollector& collector) {
   std::vector<DocumentRecord> records;
   for (int64_t i = 0; i < kDocuments; ++i) records.push_back({i, 1, 2});
-  write_moments(folder.path() / "moments", collector, {{"format", 1}}, records);
+  write_moments(folder.path() / "moments", collector, {}, records);
   return read_text_file(folder.path() / "moments", 1 << 20);
 }
+
+const Json kIdentity{{"model", "a"}};
 
 TEST(MomentsState, GoesOnWithTheSameBits) {
   const TemporaryFolder folder;
@@ -53,36 +65,73 @@ TEST(MomentsState, GoesOnWithTheSameBits) {
   const std::string expected = written(folder, straight);
 
   const auto state = folder.path() / "state";
-  const Json info{{"model", "a"}};
+  const std::vector<Document> all = documents();
   MomentsCollector first(config(), kHeads, kBlocks, folder.path());
-  EXPECT_EQ(restore_state(state, first, info), 0) << "there is none yet";
+  EXPECT_EQ(restore_state(state, first, kIdentity, all), 0) << "there is none yet";
   read(first, 0, 3);
-  save_state(state, first, info, 3);
+  save_state(state, first, {kIdentity, 3, 1.5}, std::span(all).first(3));
+  EXPECT_EQ(read_state_info(state)->documents, 3);
+  EXPECT_EQ(read_state_info(state)->seconds, 1.5);
   MomentsCollector second(config(), kHeads, kBlocks, folder.path());
-  EXPECT_EQ(restore_state(state, second, info), 3);
+  EXPECT_EQ(restore_state(state, second, kIdentity, all), 3);
   read(second, 3, kDocuments);
   EXPECT_EQ(written(folder, second), expected);
 }
 
-TEST(MomentsState, OfSomethingElseIsIgnored) {
-  const TemporaryFolder folder;
+// A file that held three documents.
+std::filesystem::path saved(const TemporaryFolder& folder) {
   const auto state = folder.path() / "state";
+  const std::vector<Document> all = documents();
   MomentsCollector collector(config(), kHeads, kBlocks);
-  read(collector, 0, 1);
-  save_state(state, collector, {{"model", "a"}}, 1);
-  MomentsCollector fresh(config(), kHeads, kBlocks);
-  EXPECT_EQ(restore_state(state, fresh, {{"model", "b"}}), 0);
-  EXPECT_EQ(fresh.layers().at(0).counts.total_documents(), 0);
+  read(collector, 0, 3);
+  save_state(state, collector, {kIdentity, 3, 1.5}, std::span(all).first(3));
+  return state;
 }
 
-TEST(MomentsState, ADamagedFileIsRefused) {
+void expect_ignored(const std::filesystem::path& state, const Json& identity,
+                    const std::vector<Document>& wanted) {
+  MomentsCollector fresh(config(), kHeads, kBlocks);
+  EXPECT_EQ(restore_state(state, fresh, identity, wanted), 0);
+  EXPECT_EQ(fresh.layers().at(0).counts.total_documents(), 0);
+  EXPECT_EQ(fresh.layers().at(0).queries.mean.abs().sum().item<double>(), 0);
+}
+
+TEST(MomentsState, OfSomethingElseIsIgnored) {
   const TemporaryFolder folder;
-  const auto state = folder.path() / "state";
-  const Json info{{"model", "a"}};
-  MomentsCollector other(config(), {{0, 1}}, kBlocks);
-  save_state(state, other, info, 0);
+  const auto state = saved(folder);
+  expect_ignored(state, {{"model", "b"}}, documents());
+  std::vector<Document> others = documents();
+  others[1].tokens[0] = 99;
+  others[1].set_digests();
+  expect_ignored(state, kIdentity, others);
+  expect_ignored(state, kIdentity, documents(2));  // it read more than is wanted now
+}
+
+TEST(MomentsState, MoreDocumentsGoOn) {
+  const TemporaryFolder folder;
+  const auto state = saved(folder);
   MomentsCollector collector(config(), kHeads, kBlocks);
-  EXPECT_THROW(restore_state(state, collector, info), InputError);
+  EXPECT_EQ(restore_state(state, collector, kIdentity, documents(4)), 3);
+}
+
+TEST(MomentsState, EveryDamageStartsOver) {
+  const TemporaryFolder folder;
+  const std::string whole = read_text_file(saved(folder), 1 << 20);
+  const auto state = folder.path() / "damaged";
+  const size_t step = whole.size() / 97;
+  for (size_t place = 8; place < whole.size(); place += step) {
+    std::string bytes = whole;
+    bytes[place] = static_cast<char>(bytes[place] ^ 0x10);
+    write_file_atomically(state, bytes);
+    MomentsCollector collector(config(), kHeads, kBlocks);
+    // The header's padding holds nothing; everything else does.
+    if (whole[place] != ' ') {
+      EXPECT_EQ(restore_state(state, collector, kIdentity, documents()), 0) << place;
+    }
+  }
+  write_file_atomically(state, std::string_view(whole).substr(0, whole.size() / 2));
+  expect_ignored(state, kIdentity, documents());
+  EXPECT_FALSE(read_state_info(state));
 }
 
 }  // namespace

@@ -1,0 +1,161 @@
+#include "ropewalk/model/describe_config.h"
+
+#include "ropewalk/model/config.h"
+
+namespace ropewalk {
+namespace {
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+const char* name_of(NormKind kind) {
+  switch (kind) {
+    case NormKind::rms:
+      return "rms";
+    case NormKind::rms_plus_one:
+      return "rms_plus_one";
+    case NormKind::layer:
+      break;
+  }
+  return "layer";
+}
+
+const char* name_of(QkNorm norm) {
+  switch (norm) {
+    case QkNorm::none:
+      return "none";
+    case QkNorm::per_head:
+      return "per_head";
+    case QkNorm::whole_projection:
+      break;
+  }
+  return "whole_projection";
+}
+
+const char* name_of(Activation activation) {
+  switch (activation) {
+    case Activation::silu:
+      return "silu";
+    case Activation::gelu:
+      return "gelu";
+    case Activation::gelu_tanh:
+      return "gelu_tanh";
+    case Activation::relu:
+      return "relu";
+    case Activation::relu_squared:
+      return "relu_squared";
+    case Activation::xielu:
+      break;
+  }
+  return "xielu";
+}
+
+// Here and below all members are taken apart, so that one that is added does not compile until it
+// is described: what is left out could change numbers without a capture knowing.
+Json describe_rope(const RopeSettings& rope) {
+  const auto& [type, theta, rotary_dim, interleaved, max_positions, factor, original_context,
+               low_freq_factor, high_freq_factor, beta_fast, beta_slow, truncate, attention_factor,
+               mscale, mscale_all_dim] = rope;
+  Json json{{"type", rope_type_name(type)},
+            {"theta", theta},
+            {"rotary_dim", rotary_dim},
+            {"interleaved", interleaved}};
+  if (type != RopeType::standard) json["factor"] = factor;
+  if (type == RopeType::llama3 || type == RopeType::yarn) {
+    json["original_context"] = original_context;
+  }
+  if (type == RopeType::dynamic) json["max_position_embeddings"] = max_positions;
+  if (type == RopeType::llama3) {
+    json["low_freq_factor"] = low_freq_factor;
+    json["high_freq_factor"] = high_freq_factor;
+  }
+  if (type == RopeType::yarn) {
+    json["beta_fast"] = beta_fast;
+    json["beta_slow"] = beta_slow;
+    json["truncate"] = truncate;
+    json["attention_factor"] = or_null(attention_factor);
+    json["mscale"] = or_null(mscale);
+    json["mscale_all_dim"] = or_null(mscale_all_dim);
+  }
+  return json;
+}
+
+Json describe_scaling(const std::optional<ModelConfig::QueryScaling>& scaling) {
+  if (!scaling) return {};
+  const auto& [beta, original_context] = *scaling;
+  return {{"beta", beta}, {"original_context", original_context}};
+}
+
+void describe_layers(const std::vector<LayerConfig>& layers, Json& json) {
+  std::vector<int64_t> nope;
+  std::vector<int64_t> skipped;
+  Json rope_of_layer = Json::object();  // where it is not the first of `rope`
+  Json windows = Json::object();
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const auto& [self_attention, rope, rope_index, window] = layers[i];
+    const auto index = static_cast<int64_t>(i);
+    if (!self_attention) skipped.push_back(index);
+    if (self_attention && !rope) nope.push_back(index);
+    if (self_attention && rope && rope_index != 0) rope_of_layer[std::to_string(i)] = rope_index;
+    if (window) windows[std::to_string(i)] = *window;
+  }
+  json["nope_layers"] = nope;
+  json["skipped_layers"] = skipped;
+  json["rope_of_layer"] = rope_of_layer;
+  json["sliding_windows"] = windows;
+}
+
+}  // namespace
+
+Json describe_config(const ModelConfig& config) {
+  const auto& [architecture, n_layers, n_q_heads, n_kv_heads, d_model, d_head, d_mlp,
+               vocabulary_size, embedding_rows, max_positions, norm, norm_eps, qk_norm, activation,
+               qkv_bias, out_bias, mlp_bias, parallel_residual, attention_scale, embedding_scale,
+               initializer_range, query_scaling, ropes, layers] = config;
+  Json json{{"architecture", architecture},
+            {"layers", n_layers},
+            {"n_q_heads", n_q_heads},
+            {"n_kv_heads", n_kv_heads},
+            {"head_dim", d_head},
+            {"d_model", d_model},
+            {"d_mlp", d_mlp},
+            {"vocabulary", vocabulary_size},
+            {"embedding_rows", embedding_rows},
+            {"max_position_embeddings", max_positions},
+            {"norm", name_of(norm)},
+            {"norm_eps", norm_eps},
+            {"qk_norm", name_of(qk_norm)},
+            {"activation", name_of(activation)},
+            {"qkv_bias", qkv_bias},
+            {"out_bias", out_bias},
+            {"mlp_bias", mlp_bias},
+            {"parallel_residual", parallel_residual},
+            {"attention_scale", attention_scale},
+            {"embedding_scale", embedding_scale},
+            {"initializer_range", initializer_range},
+            {"query_scaling", describe_scaling(query_scaling)},
+            {"rope", Json::array()}};
+  for (const RopeSettings& rope : ropes) json["rope"].push_back(describe_rope(rope));
+  describe_layers(layers, json);
+  return json;
+}
+
+Json deciding_config(Json description, int64_t context, bool random_weights) {
+  for (const char* key : {"max_position_embeddings", "vocabulary", "embedding_rows"}) {
+    description.erase(key);
+  }
+  if (!random_weights) description.erase("initializer_range");
+  if (const auto windows = description.find("sliding_windows");
+      windows != description.end() && windows->is_object()) {
+    for (auto window = windows->begin(); window != windows->end();) {
+      const bool whole =
+          window->is_number() && window->get<double>() >= static_cast<double>(context);
+      window = whole ? windows->erase(window) : std::next(window);
+    }
+  }
+  return description;
+}
+
+}  // namespace ropewalk

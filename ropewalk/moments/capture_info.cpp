@@ -1,0 +1,250 @@
+#include "ropewalk/moments/capture_info.h"
+
+#include <fmt/ranges.h>
+
+#include <limits>
+#include <set>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
+#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/model/describe_config.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr size_t kShown = 60;  // characters of a value in a message
+
+int64_t count_at(const ConfigFile& file, const char* key) {
+  if (!file.has(key)) return 0;
+  const Json& value = file.json().at(key);
+  if (!value.is_number_integer() || value < 0 || value > std::numeric_limits<int64_t>::max() / 2) {
+    throw InputError("{}: key '{}': found {}, expected a whole number from 0", file.source(), key,
+                     printable_excerpt(value.dump(), kShown));
+  }
+  return value.get<int64_t>();
+}
+
+// Two whole numbers from 0 that fit into 32 bits.
+std::pair<int32_t, int32_t> pair_of(const Json& value, const ConfigFile& file, const char* key) {
+  const auto fits = [](const Json& number) {
+    return number.is_number_integer() && number >= 0 &&
+           number <= std::numeric_limits<int32_t>::max();
+  };
+  if (!value.is_array() || value.size() != 2 || !fits(value[0]) || !fits(value[1])) {
+    throw InputError("{}: key '{}': found {}, expected a pair of whole numbers", file.source(), key,
+                     printable_excerpt(value.dump(), kShown));
+  }
+  return {value[0].get<int32_t>(), value[1].get<int32_t>()};
+}
+
+std::vector<QueryHead> heads_at(const ConfigFile& file) {
+  std::vector<QueryHead> heads;
+  if (!file.has("heads")) return heads;
+  const Json& list = file.json().at("heads");
+  if (!list.is_array()) {
+    throw InputError("{}: key 'heads': found {}, expected a list", file.source(),
+                     printable_excerpt(list.dump(), kShown));
+  }
+  for (const Json& head : list) {
+    const auto [layer, q_head] = pair_of(head, file, "heads");
+    heads.push_back({layer, q_head});
+  }
+  return heads;
+}
+
+Json heads_json(const std::vector<QueryHead>& heads) {
+  Json list = Json::array();
+  for (const QueryHead& head : heads) list.push_back({head.layer, head.q_head});
+  return list;
+}
+
+Json vectors_json(const CaptureInfo::Vectors& vectors) {
+  Json json{
+      {"sampling", vectors.sampling}, {"rate", vectors.rate}, {"bucket_size", vectors.bucket_size}};
+  if (!vectors.ids.empty()) json["ids"] = vectors.ids;
+  return json;
+}
+
+std::string shorten(const Json& value) { return printable_excerpt(value.dump(), kShown); }
+
+}  // namespace
+
+Json CaptureInfo::to_json() const {
+  Json json{{"format", kMomentsFormat},
+            {"numerics", numerics},
+            {"ropewalk", ropewalk},
+            {"model", model},
+            {"label", label},
+            {"weights", weights},
+            {"config", config},
+            {"dtype", dtype},
+            {"device", device},
+            {"context", context},
+            {"point", point},
+            {"heads", heads_json(heads)},
+            {"heads_seed", heads_seed},
+            {"documents", documents},
+            {"tokens", tokens},
+            {"corpus", corpus},
+            {"skipped_short", skipped_short},
+            {"skipped_empty", skipped_empty},
+            {"tokenizer", tokenizer},
+            {"blocks", blocks},
+            {"seconds", seconds}};
+  if (!hub.empty()) json["hub"] = hub;
+  if (!stated_weights.empty()) json["stated_weights"] = stated_weights;
+  if (random) json["random"] = *random;
+  if (texts > 0) json["chunk"] = {{"texts", texts}};
+  if (shard) json["shard"] = {shard->index, shard->count};
+  if (target_se) json["target_se"] = {{"value", target_se->value}, {"reached", target_se->reached}};
+  if (vectors) json["vectors"] = vectors_json(*vectors);
+  return json;
+}
+
+CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) {
+  const ConfigFile file(json, source);
+  if (count_at(file, "format") != kMomentsFormat) {
+    throw InputError("{}: moments format {}, expected {}", source,
+                     shorten(json.value("format", Json())), kMomentsFormat);
+  }
+  CaptureInfo info;
+  info.numerics = file.has("numerics") ? count_at(file, "numerics") : 1;
+  info.weights = file.text("weights", "");
+  if (file.has("config")) info.config = file.object("config").json();
+  info.dtype = file.text("dtype", "");
+  info.device = file.text("device", "");
+  info.context = count_at(file, "context");
+  info.point = file.text("point", "post-rope");
+  info.heads = heads_at(file);
+  info.blocks = count_at(file, "blocks");
+  if (file.has("random"))
+    info.random = file.json().at("random").is_number_integer()
+                      ? file.json().at("random").get<int64_t>()
+                      : count_at(file, "random");
+  if (file.has("vectors")) {
+    const ConfigFile vectors = file.object("vectors");
+    info.vectors = {vectors.text("sampling", ""), vectors.number("rate", 0),
+                    count_at(vectors, "bucket_size"), vectors.text("ids", "")};
+  }
+  if (file.has("chunk")) info.texts = count_at(file.object("chunk"), "texts");
+  info.documents = count_at(file, "documents");
+  info.tokens = count_at(file, "tokens");
+  info.corpus = file.text("corpus", "");
+  info.ropewalk = file.text("ropewalk", "");
+  info.model = file.text("model", "");
+  info.label = file.text("label", "");
+  info.hub = file.text("hub", "");
+  info.stated_weights = file.text("stated_weights", "");
+  info.tokenizer = file.text("tokenizer", "");
+  if (file.has("heads_seed")) info.heads_seed = static_cast<int64_t>(file.number("heads_seed"));
+  info.skipped_short = count_at(file, "skipped_short");
+  info.skipped_empty = count_at(file, "skipped_empty");
+  if (file.has("shard")) {
+    const auto [index, count] = pair_of(file.json().at("shard"), file, "shard");
+    if (index >= count) throw InputError("{}: key 'shard': {} of {}", source, index, count);
+    info.shard = Shard{index, count};
+  }
+  if (file.has("target_se")) {
+    const ConfigFile target = file.object("target_se");
+    info.target_se = {target.number("value"), target.flag("reached", false)};
+  }
+  info.seconds = file.number("seconds", 0);
+  return info;
+}
+
+Json CaptureInfo::identity() const {
+  Json json{{"numerics", numerics},
+            {"weights", weights},
+            {"config", deciding_config(config, context, random.has_value())},
+            {"dtype", dtype},
+            {"device", device},
+            {"context", context},
+            {"point", point},
+            {"heads", heads_json(heads)},
+            {"blocks", blocks}};
+  if (random) json["random"] = *random;
+  if (texts > 0) json["texts"] = texts;
+  if (vectors) json["vectors"] = vectors_json(*vectors);
+  return json;
+}
+
+std::string describe_difference(const Json& before, const Json& now) {
+  std::vector<std::string> texts;
+  const auto compare = [&](const std::string& name, const Json& was, const Json& is) {
+    if (was != is) texts.push_back(fmt::format("{}: {} → {}", name, shorten(was), shorten(is)));
+  };
+  const auto keys = [](const Json& a, const Json& b) {
+    std::set<std::string> names;
+    for (const Json* json : {&a, &b}) {
+      for (const auto& [key, value] : json->items()) names.insert(key);
+    }
+    return names;
+  };
+  for (const std::string& key : keys(before, now)) {
+    const Json was = before.value(key, Json());
+    const Json is = now.value(key, Json());
+    if (was == is) continue;
+    if (key == "weights") {
+      texts.emplace_back("the weights changed");
+    } else if (key == "heads") {
+      texts.push_back(fmt::format("heads: {} → {}{}", was.size(), is.size(),
+                                  was.size() == is.size() ? ", others" : ""));
+    } else if (was.is_object() && is.is_object()) {
+      for (const std::string& inner : keys(was, is)) {
+        const Json a = was.value(inner, Json());
+        const Json b = is.value(inner, Json());
+        // Of a list of settings, the one key that differs says more than both lists.
+        const Json flat_a = a.is_structured() ? a.flatten() : Json();
+        const Json flat_b = b.is_structured() ? b.flatten() : Json();
+        if (!flat_a.is_object() || !flat_b.is_object()) {
+          compare(inner, a, b);
+          continue;
+        }
+        for (const std::string& path : keys(flat_a, flat_b)) {
+          compare(inner + path, flat_a.value(path, Json()), flat_b.value(path, Json()));
+        }
+      }
+    } else {
+      compare(key, was, is);
+    }
+  }
+  constexpr size_t kMost = 3;
+  const size_t more = texts.size() > kMost ? texts.size() - kMost : 0;
+  texts.resize(texts.size() - more);
+  std::string text = fmt::format("{}", fmt::join(texts, ", "));
+  if (more > 0) text += fmt::format(" and {} more", more);
+  return text;
+}
+
+void require_mergeable(const CaptureInfo& first, const std::string& first_name,
+                       const CaptureInfo& other, const std::string& other_name) {
+  const auto parts = [](const CaptureInfo& info) {
+    Json json = info.identity();
+    json.erase("vectors");
+    json["model"] = info.model;
+    json["label"] = info.label;
+    json["tokenizer"] = info.tokenizer;
+    return json;
+  };
+  const Json mine = parts(first).flatten();
+  const Json theirs = parts(other).flatten();
+  for (const Json* json : {&mine, &theirs}) {
+    for (const auto& [path, value] : json->items()) {
+      const Json a = mine.value(path, Json());
+      const Json b = theirs.value(path, Json());
+      if (a == b) continue;
+      std::string field = path.substr(1);
+      std::replace(field.begin(), field.end(), '/', '.');
+      if (field.starts_with("heads")) {
+        throw InputError(
+            "{} and {} cannot be merged: 'heads' are not the same ({} and {} query heads)",
+            first_name, other_name, first.heads.size(), other.heads.size());
+      }
+      throw InputError("{} and {} cannot be merged: '{}' is {} and {}", first_name, other_name,
+                       field, shorten(a), shorten(b));
+    }
+  }
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ropewalk/base/json.h"
+#include "ropewalk/moments/head_sampling.h"
+
+namespace ropewalk {
+
+inline constexpr int kMomentsFormat = 1;
+
+// Raised when the code changes numbers that a capture holds: then older captures are measured
+// again.
+inline constexpr int64_t kNumerics = 2;
+
+// Every n-th document, starting with the i-th, i from 0: one job of an array.
+struct Shard {
+  int64_t index = 0;
+  int64_t count = 1;
+
+  bool operator==(const Shard&) const = default;
+};
+
+// What a capture measured and how: capture.json, and the metadata of a moments file
+// (docs/formats.md).
+struct CaptureInfo {
+  // What decides the numbers, beside the documents.
+  int64_t numerics = kNumerics;
+  std::string weights;           // digest of every tensor used, or "random:SEED"
+  Json config = Json::object();  // of describe_config
+  std::string dtype;             // of the forward pass
+  std::string device;            // "cpu" or "cuda"
+  int64_t context = 0;           // tokens per document at most
+  std::string point;             // "post-rope" or "pre-rope"
+  std::vector<QueryHead> heads;  // in the order sampled
+  int64_t blocks = 0;
+  std::optional<int64_t> random;  // seed of fresh weights
+  struct Vectors {
+    std::string sampling;
+    double rate = 0;
+    int64_t bucket_size = 0;
+    std::string ids;  // digest of the documents' ids, which the files hold
+  };
+  std::optional<Vectors> vectors;  // where they were written
+  int64_t texts = 0;               // that documents were cut from, where they were
+
+  // Which documents were read.
+  int64_t documents = 0;
+  int64_t tokens = 0;
+  std::string corpus;  // documents_digest
+
+  // Names, and how it came about.
+  std::string ropewalk;  // version that wrote it
+  std::string model;
+  std::string label;
+  std::string hub;             // "org/name@COMMIT"
+  std::string stated_weights;  // digest of what the Hub states about the weights' files
+  std::string tokenizer;
+  int64_t heads_seed = 0;
+  int64_t skipped_short = 0;
+  int64_t skipped_empty = 0;
+  std::optional<Shard> shard;
+  struct Target {
+    double value = 0;
+    bool reached = false;
+  };
+  std::optional<Target> target_se;
+  double seconds = 0;  // of measuring; 0: unknown
+
+  Json to_json() const;
+  // Throws InputError naming `source` and the key. What a file of the first edition lacks stays at
+  // its default.
+  static CaptureInfo from_json(const Json& json, const std::string& source);
+
+  // Everything that decides the numbers but the documents.
+  Json identity() const;
+};
+
+// What differs between two identities, in words: "context: 4096 → 8192". Empty: nothing.
+std::string describe_difference(const Json& before, const Json& now);
+
+// Throws InputError naming the field where two captures are not of one model measured in one way,
+// so that their moments cannot be added.
+void require_mergeable(const CaptureInfo& first, const std::string& first_name,
+                       const CaptureInfo& other, const std::string& other_name);
+
+}  // namespace ropewalk

@@ -1,0 +1,134 @@
+#include "ropewalk/moments/capture_info.h"
+
+#include <gtest/gtest.h>
+
+#include "ropewalk/base/error.h"
+
+namespace ropewalk {
+namespace {
+
+CaptureInfo example() {
+  CaptureInfo info;
+  info.weights = "abc";
+  info.config = {{"layers", 2},
+                 {"norm_eps", 1e-5},
+                 {"vocabulary", 100},
+                 {"max_position_embeddings", 4096},
+                 {"initializer_range", 0.02},
+                 {"rope", {{{"type", "yarn"}, {"beta_fast", 32.0}}}},
+                 {"sliding_windows", {{"1", 128}}}};
+  info.dtype = "float32";
+  info.device = "cpu";
+  info.context = 64;
+  info.point = "post-rope";
+  info.heads = {{0, 1}, {1, 0}};
+  info.blocks = 16;
+  info.documents = 3;
+  info.corpus = "def";
+  info.label = "A";
+  info.seconds = 1.5;
+  return info;
+}
+
+TEST(CaptureInfo, SurvivesJson) {
+  CaptureInfo info = example();
+  info.random = 7;
+  info.shard = Shard{1, 4};
+  info.target_se = {0.01, true};
+  info.vectors = {"uniform", 1.5, 4, "ids"};
+  const CaptureInfo read = CaptureInfo::from_json(info.to_json(), "capture.json");
+  EXPECT_EQ(read.to_json(), info.to_json());
+  EXPECT_EQ(read.identity(), info.identity());
+}
+
+TEST(CaptureInfo, NamesAreNotPartOfTheIdentity) {
+  CaptureInfo other = example();
+  other.label = "B";
+  other.model = "elsewhere";
+  other.hub = "org/name@1";
+  other.tokenizer = "another";
+  other.heads_seed = 5;
+  other.seconds = 9;
+  EXPECT_EQ(other.identity(), example().identity());
+}
+
+TEST(CaptureInfo, WhatChangesNumbersIs) {
+  const auto differs = [](auto change) {
+    CaptureInfo other = example();
+    change(other);
+    EXPECT_NE(other.identity(), example().identity());
+    return describe_difference(example().identity(), other.identity());
+  };
+  EXPECT_EQ(differs([](CaptureInfo& i) { i.context = 128; }), "context: 64 → 128");
+  EXPECT_EQ(differs([](CaptureInfo& i) { i.weights = "x"; }), "the weights changed");
+  EXPECT_EQ(differs([](CaptureInfo& i) { i.config["rope"][0]["beta_fast"] = 8.0; }),
+            "rope/0/beta_fast: 32.0 → 8.0");
+  EXPECT_EQ(differs([](CaptureInfo& i) { i.config["norm_eps"] = 1e-6; }),
+            "norm_eps: 1e-05 → 1e-06");
+  EXPECT_EQ(differs([](CaptureInfo& i) { i.heads = {{0, 1}}; }), "heads: 2 → 1");
+  EXPECT_EQ(differs([](CaptureInfo& i) { i.numerics = 1; }), "numerics: 2 → 1");
+  differs([](CaptureInfo& i) { i.vectors = CaptureInfo::Vectors(); });
+  differs([](CaptureInfo& i) { i.random = 0; });
+}
+
+TEST(CaptureInfo, WhatOnlyBoundsOtherChoicesIsNot) {
+  CaptureInfo other = example();
+  other.config["max_position_embeddings"] = 8192;
+  other.config["vocabulary"] = 200;
+  other.config["initializer_range"] = 0.5;
+  other.config["sliding_windows"]["1"] = 64;  // as long as the context: sees all of it
+  EXPECT_EQ(other.identity(), example().identity());
+  other.config["sliding_windows"]["1"] = 63;
+  EXPECT_NE(other.identity(), example().identity());
+  CaptureInfo fresh = example();
+  fresh.random = 0;
+  CaptureInfo wider = fresh;
+  wider.config["initializer_range"] = 0.5;
+  EXPECT_NE(wider.identity(), fresh.identity());
+}
+
+TEST(CaptureInfo, WrongTypesNameFileAndKey) {
+  const auto refused = [](const std::string& key, const Json& value) {
+    Json json = example().to_json();
+    json[key] = value;
+    try {
+      CaptureInfo::from_json(json, "capture.json");
+      ADD_FAILURE() << key << " = " << value;
+    } catch (const InputError& error) {
+      const std::string what = error.what();
+      EXPECT_NE(what.find("capture.json"), std::string::npos) << what;
+      EXPECT_NE(what.find(key), std::string::npos) << what;
+    }
+  };
+  refused("hub", 5);
+  refused("format", "x");
+  refused("config", 3);
+  refused("heads", {1, 2});
+  refused("heads", {{1, uint64_t{1} << 60}});
+  refused("documents", -1);
+  refused("random", "seed");
+  refused("shard", {0, uint64_t{1} << 62});
+  refused("shard", {3, 2});
+  refused("target_se", 0.1);
+  refused("vectors", {{"rate", "x"}});
+  refused("seconds", "long");
+}
+
+TEST(CaptureInfo, MergingNamesTheFieldThatDiffers) {
+  CaptureInfo other = example();
+  other.config["rope"][0]["beta_fast"] = 8.0;
+  try {
+    require_mergeable(example(), "a", other, "b");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "a and b cannot be merged: 'config.rope.0.beta_fast' is 32.0 and 8.0");
+  }
+  other = example();
+  other.documents = 9;
+  other.corpus = "other";
+  require_mergeable(example(), "a", other, "b");
+}
+
+}  // namespace
+}  // namespace ropewalk
