@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <list>
+#include <random>
 #include <system_error>
 
 #include "ropewalk/base/error.h"
@@ -15,11 +16,17 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kMark = ".tmp-";
+
+std::string& token() {
+  static std::string own = fmt::format("{}-{:08x}", ::getpid(), std::random_device()());
+  return own;
+}
+
 fs::path temporary_name(const fs::path& target) {
-  // Processes of one job may have the same number on different machines.
   const std::string who = processes::first() ? "" : fmt::format("-{}", processes::rank());
   return target.parent_path() /
-         fmt::format(".{}.tmp-{}{}", target.filename().string(), ::getpid(), who);
+         fmt::format(".{}{}{}{}", target.filename().string(), kMark, token(), who);
 }
 
 [[noreturn]] void fail(const fs::path& path, const char* action, int error) {
@@ -65,6 +72,22 @@ class TemporaryFile {
 
 }  // namespace
 
+const std::string& temporary_token() { return token(); }
+
+fs::path temporary_path(const fs::path& target) { return temporary_name(target); }
+
+void set_temporary_token(const std::string& given) { token() = given; }
+
+bool is_temporary_of(const std::string& name, const std::string& who) {
+  // The last mark counts: what stands beside a temporary name has two.
+  const size_t mark = name.rfind(kMark + who);
+  if (who.empty() || !name.starts_with('.') || mark == std::string::npos) return false;
+  const std::string_view rest =
+      std::string_view(name).substr(mark + std::string_view(kMark).size() + who.size());
+  return rest.empty() || (rest.size() > 1 && rest[0] == '-' &&
+                          rest.find_first_not_of("0123456789", 1) == std::string_view::npos);
+}
+
 void write_file_atomically(const fs::path& path, std::string_view text) {
   write_file_atomically(path, [&](const ByteSink& write) { write(text); });
 }
@@ -98,10 +121,8 @@ AtomicFolder::AtomicFolder(fs::path target) : target_(std::move(target)) {
   undo_.emplace([this] { remove(); });
   std::error_code error;
   fs::create_directories(target_.parent_path(), error);
-  if (!error) {
-    fs::remove_all(path_, error);
-    fs::create_directory(path_, error);
-  }
+  const bool made = !error && fs::create_directory(path_, error);
+  if (!made && !error) error = std::make_error_code(std::errc::file_exists);
   if (error) throw SystemError("{}: cannot create folder: {}", target_.string(), error.message());
 }
 

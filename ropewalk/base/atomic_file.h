@@ -11,6 +11,16 @@
 
 namespace ropewalk {
 
+// What is being written has the name .NAME.tmp-TOKEN beside its place. The token is this process's
+// own, unless it is given one: a lock notes it (folder_lock.h), so that what a killed process left
+// is known by it. Names of other processes of a job end in their rank.
+const std::string& temporary_token();
+void set_temporary_token(const std::string& token);
+// Such a name for something that is to stand beside `target` for a while.
+std::filesystem::path temporary_path(const std::filesystem::path& target);
+// Whether a file's name is that of something a process with this token was writing.
+bool is_temporary_of(const std::string& name, const std::string& token);
+
 // Writes `text` to `path` through a temporary name in the same folder, synced, then renamed:
 // readers see the old file or the new one, never half of it. Throws SystemError naming the path.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);

@@ -11,12 +11,27 @@ namespace ropewalk {
 // What went wrong decides the exit code (docs/cli.md). Messages are one line: the file, tensor or
 // key, what was found, what was expected, what to do.
 
+// The setting an error is about, by its plain name ("device"). The message begins with it; the
+// command line writes "--" before that, an experiment the file and line.
+struct Field {
+  std::string name;
+};
+
 // The command line or a caller asked for something that cannot be. Exit code 2.
 class UsageError : public std::invalid_argument {
  public:
   template <typename... Args>
   explicit UsageError(fmt::format_string<Args...> text, Args&&... args)
       : std::invalid_argument(fmt::format(text, std::forward<Args>(args)...)) {}
+  template <typename... Args>
+  explicit UsageError(const Field& field, fmt::format_string<Args...> text, Args&&... args)
+      : std::invalid_argument(field.name + fmt::format(text, std::forward<Args>(args)...)),
+        field_(field.name) {}
+  // Empty: about no single setting.
+  const std::string& field() const { return field_; }
+
+ private:
+  std::string field_;
 };
 
 // A checkpoint, tokenizer, corpus or results file is not what it should be. Exit code 3.
@@ -34,13 +49,22 @@ class SystemError : public std::runtime_error {
   template <typename... Args>
   explicit SystemError(fmt::format_string<Args...> text, Args&&... args)
       : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
+  template <typename... Args>
+  explicit SystemError(const Field& field, fmt::format_string<Args...> text, Args&&... args)
+      : std::runtime_error(field.name + fmt::format(text, std::forward<Args>(args)...)),
+        field_(field.name) {}
+  const std::string& field() const { return field_; }
+
+ private:
+  std::string field_;
 };
 
 // SIGINT or SIGTERM arrived; see interrupt.h. Exit code 128 + signal.
 class Interrupted : public std::runtime_error {
  public:
   explicit Interrupted(int signal)
-      : std::runtime_error(fmt::format("interrupted by signal {}", signal)), signal_(signal) {}
+      : Interrupted(signal, fmt::format("interrupted by signal {}", signal)) {}
+  Interrupted(int signal, const std::string& text) : std::runtime_error(text), signal_(signal) {}
   int signal() const { return signal_; }
 
  private:

@@ -9,12 +9,17 @@
 #include <cstring>
 #include <ctime>
 #include <string>
+#include <string_view>
 
+#include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
 
 namespace ropewalk {
 namespace {
+
+constexpr std::string_view kStart = "process ";
+constexpr std::string_view kToken = "; temporary files: ";
 
 std::string describe_self() {
   std::array<char, 256> host{};
@@ -23,7 +28,7 @@ std::string describe_self() {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
   std::strftime(when.data(), when.size(), "%Y-%m-%d %H:%M:%S UTC", ::gmtime_r(&now, &utc));
-  return fmt::format("process {} on {}, since {}", ::getpid(), host.data(), when.data());
+  return fmt::format("{}{} on {}, since {}", kStart, ::getpid(), host.data(), when.data());
 }
 
 }  // namespace
@@ -44,10 +49,27 @@ FolderLock::FolderLock(const std::filesystem::path& folder) {
       throw SystemError("{}: cannot lock: {}", path.string(), std::strerror(why));
     }
     throw SystemError("{}: is in use by {}; wait for it, or name another folder", folder.string(),
-                      size > 0 ? printable(holder.data()) : std::string("another process"));
+                      size > 0
+                          ? printable(std::string_view(holder.data())
+                                          .substr(0, std::string_view(holder.data()).find(kToken)))
+                          : std::string("another process"));
   }
-  const std::string self = describe_self();
-  // Only for the message above: a failure to write it changes nothing.
+  std::array<char, 400> text{};
+  const ssize_t size = ::pread(file_, text.data(), text.size() - 1, 0);
+  const std::string_view former(text.data(), size > 0 ? static_cast<size_t>(size) : 0);
+  if (!former.empty() && !former.starts_with(kStart)) {
+    ::close(file_);
+    throw SystemError("{}: is not a lock of ropewalk; move it away, or name another folder",
+                      path.string());
+  }
+  if (const size_t place = former.find(kToken); place != std::string_view::npos) {
+    former_token_ = former.substr(place + kToken.size());
+  }
+}
+
+void FolderLock::sign() const {
+  const std::string self = fmt::format("{}{}{}", describe_self(), kToken, temporary_token());
+  // A failure to write it changes nothing that counts: what a killed run left stays.
   if (::ftruncate(file_, 0) == 0) {
     [[maybe_unused]] const ssize_t written = ::pwrite(file_, self.data(), self.size(), 0);
   }

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace ropewalk {
 
-// Holds a folder, which is made where it is missing, for this process. Throws SystemError naming
-// the process that holds it already; the lock of a process that died is free.
+// Holds a folder, which is made where it is missing, for this process: sign() says so in its file.
+// Throws SystemError naming the process that holds it already; the lock of a process that died is
+// free.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder);
@@ -13,8 +15,15 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
+  // The token (atomic_file.h) of the process that held the folder before; empty where there was
+  // none. What that one left under temporary names can be removed.
+  const std::string& former_token() const { return former_token_; }
+  // Notes this process as the holder, which ends the former one's claim.
+  void sign() const;
+
  private:
   int file_ = -1;
+  std::string former_token_;
 };
 
 }  // namespace ropewalk

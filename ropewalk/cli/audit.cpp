@@ -18,7 +18,7 @@ void add_audit(CLI::App& app) {
   verb->callback([file] {
     Experiment experiment = read_experiment(*file);
     expand_revisions(experiment);
-    const Audit audit = audit_experiment(experiment);
+    const Audit audit = audit_experiment(experiment, /*read_weights=*/true);
     fmt::print("{}", format_audit(experiment, audit));
     if (!audit.findings.empty()) {
       throw InputError("{}: {} findings, listed on standard output", *file, audit.findings.size());

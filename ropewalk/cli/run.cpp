@@ -50,6 +50,12 @@ void add_run(CLI::App& app) {
   verb->add_flag("--evict", arguments->run.evict,
                  "Remove a Hub checkpoint's weights from the cache once it is measured, where this "
                  "program downloaded them");
+  verb->add_flag("--keep-going", arguments->run.keep_going,
+                 "Measure the rest where a checkpoint fails; exit code 3 at the end");
+  verb->add_flag("--replace", arguments->run.replace,
+                 "Take over a results folder of another experiment");
+  verb->add_flag("--prune", arguments->run.prune,
+                 "Remove captures of the results folder that nothing refers to any more");
   verb->add_flag("--dry-run", arguments->dry_run, "Say what would be read and computed");
   add_run_options(*verb, *arguments);
   verb->callback([arguments] { execute(*arguments); });

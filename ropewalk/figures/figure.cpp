@@ -4,6 +4,11 @@
 
 namespace ropewalk {
 
+std::vector<std::string> figure_names() {
+  return {"position_signal", "phase_portraits", "taxonomy",
+          "depth_r_q",       "depth_r_k",       "explained_variance"};
+}
+
 std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& options) {
   FigureOptions settled = options;
   if (settled.title.empty()) settled.title = run.model;

@@ -20,6 +20,8 @@ struct FigureOptions {
 };
 
 inline constexpr size_t kFigureCount = 6;
+// Of their files.
+std::vector<std::string> figure_names();
 
 // All figures of a run, in the order of docs/figures.md; explained_variance only where the table
 // has it. Throws UsageError on an unknown portrait.

@@ -137,20 +137,19 @@ void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) 
   if (fs::exists(out, error) && !(fs::is_directory(out, error) && fs::is_empty(out, error))) {
     throw UsageError("--out {}: exists and is not an empty folder", out.string());
   }
-  std::vector<NamedMoments> inputs;
+  std::vector<MergeInput> inputs;
   for (const fs::path& capture : captures) {
-    throw_if_interrupted();
-    inputs.push_back({capture.string(), read_moments(moments_path(capture))});
+    inputs.push_back({capture.string(), moments_path(capture)});
   }
-  const std::string missing = describe_missing(inputs);
-  const CaptureMoments merged = merge_moments(std::move(inputs));
+  std::string missing;
+  const CaptureMoments merged = merge_moments(inputs, missing);
   if (!missing.empty()) {
     log::warning("the captures hold nothing of {}: {} is a part of the corpus", missing,
                  out.string());
   }
   AtomicFolder folder(out);
   write_moments(folder.path() / kMomentsName, merged);
-  write_file_atomically(folder.path() / kCaptureName, merged.info.dump(2) + "\n");
+  write_file_atomically(folder.path() / kCaptureName, merged.info.to_json().dump(2) + "\n");
   folder.commit();
   log::info("{} documents, {} tokens in {}", merged.counts.total_documents(),
             merged.counts.total_tokens(), out.string());

@@ -9,7 +9,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/parallel.h"
 #include "ropewalk/checkpoint/config_overrides.h"
-#include "ropewalk/study/inspect.h"
+#include "ropewalk/model/describe_config.h"
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/revisions.h"
 #include "ropewalk/study/yaml_map.h"
@@ -33,13 +33,7 @@ struct Subject {
 // Everything but what differs between programs that write the same config.
 Json settings(const Subject& subject) {
   const ConfigFile config = override_config(*subject.config, subject.phase->config);
-  Json json = describe_config(read_text_model(config).config);
-  for (const auto& [key, value] : config.json().items()) {
-    const bool norm =
-        key.find("norm") != std::string::npos || key.ends_with("eps") || key.ends_with("epsilon");
-    if (norm && (value.is_number() || value.is_boolean() || value.is_string())) json[key] = value;
-  }
-  return json.flatten();
+  return describe_config(read_text_model(config).config).flatten();
 }
 
 std::string shard_name(int number, int count) {
@@ -114,18 +108,19 @@ void read_hub(const std::string& id, const std::string& commit, Subject& subject
   }
 }
 
-void read_folder(const fs::path& folder, Subject& subject) {
+void read_folder(const fs::path& folder, bool read_weights, Subject& subject) {
   try {
     const Checkpoint checkpoint(folder);
     subject.config = checkpoint.config();
-    subject.weights["all"] = checkpoint.fingerprint();
+    if (read_weights) subject.weights["all"] = checkpoint.digest();
   } catch (const std::runtime_error& error) {
     subject.missing.push_back(error.what());
   }
 }
 
 // Fills in what the checkpoints' places tell.
-void read_subjects(const Experiment& experiment, std::vector<Subject>& subjects) {
+void read_subjects(const Experiment& experiment, bool read_weights,
+                   std::vector<Subject>& subjects) {
   const fs::path model = experiment.resolve(experiment.model.value_or(""));
   std::error_code ignored;
   const bool local = !experiment.model || fs::is_directory(model, ignored);
@@ -143,8 +138,8 @@ void read_subjects(const Experiment& experiment, std::vector<Subject>& subjects)
   run_parallel(subjects.size(), kParallel, {}, [&](size_t i, const std::stop_token&) {
     Subject& subject = subjects[i];
     const CheckpointEntry& entry = *subject.entry;
-    if (entry.path) return read_folder(experiment.resolve(*entry.path), subject);
-    if (local) return read_folder(model / *entry.revision, subject);
+    if (entry.path) return read_folder(experiment.resolve(*entry.path), read_weights, subject);
+    if (local) return read_folder(model / *entry.revision, read_weights, subject);
     if (is_commit(*entry.revision)) return read_hub(*experiment.model, *entry.revision, subject);
     const auto found = refs.find(*entry.revision);
     if (found != refs.end()) return read_hub(*experiment.model, found->second, subject);
@@ -264,14 +259,14 @@ const char* kind_name(Kind kind) {
 
 }  // namespace
 
-Audit audit_experiment(const Experiment& experiment) {
+Audit audit_experiment(const Experiment& experiment, bool read_weights) {
   std::vector<Subject> subjects;
   for (const Phase& phase : experiment.phases) {
     for (const CheckpointEntry& entry : phase.checkpoints) {
       if (!entry.random) subjects.push_back({&phase, &entry, {}, {}, {}});
     }
   }
-  read_subjects(experiment, subjects);
+  read_subjects(experiment, read_weights, subjects);
   Audit audit;
   audit.checkpoints = subjects.size();
   for (const Subject& subject : subjects) {

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <future>
 
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
@@ -12,6 +13,7 @@
 #include "ropewalk/base/progress.h"
 #include "ropewalk/base/utf8.h"
 #include "ropewalk/base/version.h"
+#include "ropewalk/model/describe_config.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/forward.h"
 #include "ropewalk/moments/moments_file.h"
@@ -70,60 +72,6 @@ DocumentSet choose_documents(const CaptureOptions& options, const OpenModel& mod
   return set;
 }
 
-TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model) {
-  TokenSamplerOptions sampling;
-  sampling.mode = parse_token_sampling(options.vectors.value_or("uniform"));
-  sampling.rate = options.rate;
-  sampling.context = model.context;
-  sampling.bucket_size = options.bucket_size;
-  return TokenSampler(sampling);
-}
-
-std::vector<DocumentRecord> make_records(std::span<const Document> documents) {
-  std::vector<DocumentRecord> records;
-  for (const Document& document : documents) {
-    records.push_back({document.index, document.digest, document.prefix_digest});
-  }
-  return records;
-}
-
-std::string model_name(const ModelOptions& options) {
-  if (options.hub) return options.hub->repository.id;
-  return fs::absolute(options.model).lexically_normal().filename().string();
-}
-
-Json describe_capture(const CaptureOptions& options, const OpenModel& model,
-                      const DocumentSet& documents) {
-  Json heads = Json::array();
-  for (const QueryHead& head : model.heads) heads.push_back({head.layer, head.q_head});
-  Json json{{"format", kMomentsFormat},
-            {"ropewalk", version()},
-            {"model", printable(model_name(options.model))},
-            {"label", options.label},
-            {"weights", model.fingerprint()},
-            {"config", describe_config(model.text.config)},
-            {"dtype", dtype_name(model.dtype)},
-            {"device", model.device.is_cuda() ? "cuda" : "cpu"},
-            {"context", model.context},
-            {"point", options.pre_rope ? "pre-rope" : "post-rope"},
-            {"heads", heads},
-            {"heads_seed", options.model.seed},
-            {"skipped_short", documents.skipped_short},
-            {"tokenizer", documents.tokenizer_digest},
-            {"blocks", options.blocks}};
-  if (options.model.hub) json["hub"] = options.model.hub->name();
-  if (documents.texts > 0) json["chunk"] = {{"texts", documents.texts}};
-  if (model.random) json["random"] = model.random->seed();
-  if (options.shard.count > 1) json["shard"] = {options.shard.index, options.shard.count};
-  if (options.vectors) {
-    const TokenSampler sampler = make_sampler(options, model);
-    json["vectors"] = {{"sampling", *options.vectors},
-                       {"rate", sampler.rate()},
-                       {"bucket_size", sampler.bucket_size()}};
-  }
-  return json;
-}
-
 // Hands everything on to several collectors.
 class Collectors : public Collector {
  public:
@@ -157,6 +105,14 @@ void require_agreement(const Json& info) {
   }
 }
 
+// Compares the weights too, once every process has read them.
+void require_same_weights(const std::string& digest) {
+  if (processes::count() == 1 || processes::share(digest) == digest) return;
+  throw InputError(
+      "the weights are others here than in process 0; let every process see the same "
+      "files");
+}
+
 void refuse_vectors_of_many(const CaptureOptions& options) {
   if (!options.vectors || processes::count() == 1) return;
   throw UsageError("vectors are written by one process, and these are {}; start one, without {}",
@@ -187,14 +143,6 @@ Shard parse_shard(const std::string& text) {
   throw UsageError("--shard '{}' is not i/n with i from 0 to n - 1, for example 0/4", text);
 }
 
-Json capture_identity(const CaptureOptions& options, const OpenModel& model,
-                      const DocumentSet& documents) {
-  Json identity = describe_capture(options, model, documents);
-  for (const char* key : {"ropewalk", "model", "hub", "skipped_short"}) identity.erase(key);
-  identity["corpus"] = documents_digest(make_records(documents.documents));
-  return identity;
-}
-
 void capture(const CaptureOptions& options) {
   if (invalid_utf8_offset(options.label)) {
     throw UsageError("the label '{}' is not UTF-8; give another with --label",
@@ -222,14 +170,14 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   const ModelConfig& config = model.text.config;
   const WeightReader weights = model.weights();
   const TokenSampler sampler = make_sampler(options, model);
-  Json info = describe_capture(options, model, documents);
+  CaptureInfo info = describe_capture(options, model, documents);
 
   const MomentsBytes bytes = moments_bytes(config, model.heads, options.blocks);
   const int64_t held = bytes.held(model.memory);
   const bool spooled = held < bytes.all;
   std::optional<AtomicFolder> folder;
   if (processes::first() || spooled) folder.emplace(options.out);
-  require_agreement(info);  // and the first process's folder is there
+  require_agreement(info.to_json());  // and the first process's folder is there
   Collectors collectors;
   MomentsCollector moments(config, model.heads, options.blocks,
                            spooled ? std::optional(folder->path()) : std::nullopt);
@@ -243,17 +191,22 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   }
 
   // This process's part.
-  CaptureOptions part_options = options;
   DocumentSet part;
-  if (parts > 1) {
-    part_options.shard = {processes::rank(), parts};
-    part = part_of_documents(documents, processes::rank(), parts);
-  }
+  if (parts > 1) part = part_of_documents(documents, processes::rank(), parts);
   const DocumentSet& mine = parts > 1 ? part : documents;
   const auto to_read = static_cast<int64_t>(mine.documents.size());
+  const Stopwatch measuring;
   const std::optional<fs::path> state = own_state(options);
-  const Json identity = state ? capture_identity(part_options, model, mine) : Json();
-  const int64_t before = state ? restore_state(*state, moments, identity) : 0;
+  const auto identity = [&] {
+    info.weights = weights.digest();
+    return info.identity();
+  };
+  const std::optional<StateInfo> saved = state ? read_state_info(*state) : std::nullopt;
+  const int64_t before = saved ? restore_state(*state, moments, identity(), mine.documents) : 0;
+  if (before > 0) info.seconds = saved->seconds;
+  // Of the table of embeddings rows alone are computed with, but all of it is hashed.
+  std::future<void> embedding =
+      std::async(std::launch::async, [&weights] { weights.hash_embedding(); });
   const std::span<const Document> unread =
       std::span(mine.documents).subspan(static_cast<size_t>(before));
   if (before > 0) log::info("{}: going on after {} documents", options.label, before);
@@ -291,7 +244,8 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
     if (state && may_save && pacing.due()) {
       pacing.time([&] {
         moments.settle();
-        save_state(*state, moments, identity, done);
+        const auto read = std::span(mine.documents).first(static_cast<size_t>(done));
+        save_state(*state, moments, {identity(), done, info.seconds + measuring.seconds()}, read);
       });
     }
     return !reached;
@@ -310,6 +264,9 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
     throw InputError("'{}': {}", options.label, error.what());
   }
   progress.finish();
+  embedding.get();
+  info.weights = weights.digest();
+  require_same_weights(info.weights);
   if (model.device.is_cuda()) {
     log::debug("GPU memory: {} bytes at most", peak_memory(model.device));
   }
@@ -323,22 +280,23 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   if (options.target_se) {
     const std::string verdict = reached ? "reached after" : "not reached with";
     log::info("target standard error {} {} {} documents", *options.target_se, verdict, read);
-    info["target_se"] = {{"value", *options.target_se}, {"reached", reached}};
+    info.target_se = {*options.target_se, reached};
   }
 
   const auto done = std::span(documents.documents).first(static_cast<size_t>(read));
   const std::vector<DocumentRecord> records = make_records(done);
   const int64_t tokens = count_tokens(done);
-  info["documents"] = read;
-  info["tokens"] = tokens;
-  info["corpus"] = documents_digest(records);
+  info.documents = read;
+  info.tokens = tokens;
+  info.corpus = documents_digest(records);
+  info.seconds += measuring.seconds();
   if (writer) writer->finish();
   const Stopwatch writing;
   write_moments(folder->path() / kMomentsName, moments, info, records);
   log::debug("moments written in {:.4f} s", writing.seconds());
-  write_file_atomically(folder->path() / kCaptureName, info.dump(2) + "\n");
+  write_file_atomically(folder->path() / kCaptureName, info.to_json().dump(2) + "\n");
   folder->commit();
-  if (options.state) remove_states(*options.state);
+  if (options.state) remove_states(*options.state, options.state->parent_path());
   log::info("{} heads, {} documents, {} tokens in {}", model.heads.size(), read, tokens,
             options.out.string());
 }

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "ropewalk/moments/capture_info.h"
+#include "ropewalk/moments/token_sampler.h"
 #include "ropewalk/study/open_model.h"
 #include "ropewalk/text/documents.h"
 
@@ -13,11 +15,6 @@ namespace ropewalk {
 inline constexpr int64_t kDefaultBlocks = 16;
 inline constexpr const char* kCaptureName = "capture.json";
 
-// Every n-th document, starting with the i-th, i from 0: one job of an array.
-struct Shard {
-  int64_t index = 0;
-  int64_t count = 1;
-};
 // "i/n"; throws UsageError on anything else.
 Shard parse_shard(const std::string& text);
 
@@ -57,8 +54,12 @@ void capture(const CaptureOptions& options);
 void capture_documents(const CaptureOptions& options, const OpenModel& model,
                        const DocumentSet& documents);
 
-// What capture.json must say for a finished capture to be the one these arguments ask for.
-Json capture_identity(const CaptureOptions& options, const OpenModel& model,
-                      const DocumentSet& documents);
+// Which tokens' vectors are written. Throws UsageError where that is not said right.
+TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model);
+
+// What such a capture will say of itself; the digest of its weights is not known before they are
+// read.
+CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& model,
+                             const DocumentSet& documents);
 
 }  // namespace ropewalk

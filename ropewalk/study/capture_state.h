@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "ropewalk/study/capture.h"
 
@@ -12,8 +14,26 @@ namespace ropewalk {
 // goes on from it where as many processes are started again.
 std::optional<std::filesystem::path> own_state(const CaptureOptions& options);
 
-// Removes what captures saved at this place, of however many processes.
-void remove_states(const std::filesystem::path& state);
+// What an interrupted capture saved at this place, or under another label's name in the same
+// folder, and `fits` by its identity. Of this process alone; nothing where there is none.
+struct SavedState {
+  std::filesystem::path file;
+  int64_t documents = 0;
+};
+std::optional<SavedState> find_state(const std::filesystem::path& state,
+                                     const std::function<bool(const Json&)>& fits);
+
+// Makes room for a state: what is in its place and is none, damaged or somebody else's, is moved to
+// `aside`.
+void set_aside_foreign_state(const std::filesystem::path& state,
+                             const std::filesystem::path& aside);
+
+// Removes what captures saved at this place, of however many processes. What is none of theirs is
+// moved to `aside`.
+void remove_states(const std::filesystem::path& state, const std::filesystem::path& aside);
+
+// Everything that interrupted captures saved in a folder.
+std::vector<std::filesystem::path> saved_states(const std::filesystem::path& folder);
 
 // When to save: as often as costs no more than a twentieth of the time.
 class SavePacing {

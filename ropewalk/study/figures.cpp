@@ -70,7 +70,7 @@ void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptio
 
 }  // namespace
 
-void draw_figures(const DrawOptions& options) {
+std::vector<fs::path> draw_figures(const DrawOptions& options) {
   RunNumbers run = read_run(options.table, options.summary);
   FigureOptions wanted = options.figures;
   if (options.experiment) apply_experiment(*options.experiment, run, wanted);
@@ -82,6 +82,14 @@ void draw_figures(const DrawOptions& options) {
   log::info("{}: {} of {}", options.out.string(),
             format_number_of(static_cast<int64_t>(figures.size()), "figure"),
             format_number_of(static_cast<int64_t>(run.checkpoints.size()), "checkpoint"));
+  std::vector<fs::path> files;
+  for (const Figure& figure : figures) {
+    files.push_back(options.out / (figure.name + ".vl.json"));
+    for (const std::string& format : options.formats) {
+      files.push_back(options.out / (figure.name + "." + format));
+    }
+  }
+  return files;
 }
 
 }  // namespace ropewalk

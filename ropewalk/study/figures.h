@@ -27,7 +27,7 @@ struct DrawOptions {
   std::optional<Experiment> experiment;
 };
 
-// Writes all figures of a table: NAME.vl.json and NAME in each format.
-void draw_figures(const DrawOptions& options);
+// Writes all figures of a table: NAME.vl.json and NAME in each format. Returns the files.
+std::vector<std::filesystem::path> draw_figures(const DrawOptions& options);
 
 }  // namespace ropewalk

@@ -7,6 +7,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/model/describe_config.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/layer.h"
 #include "ropewalk/model/memory_plan.h"
@@ -19,16 +20,6 @@ namespace {
 // The program's code, torch's and Arrow's libraries and their start-up state, measured on x86-64
 // Linux (tests/golden/test_models.py compares), with the buffer of the vectors writer.
 constexpr int64_t kProgram = int64_t{150} << 20;
-
-Json describe_rope(const RopeSettings& rope) {
-  Json json{{"type", rope_type_name(rope.type)},
-            {"theta", rope.theta},
-            {"rotary_dim", rope.rotary_dim},
-            {"interleaved", rope.interleaved}};
-  if (rope.type != RopeType::standard) json["factor"] = rope.factor;
-  if (rope.original_context > 0) json["original_context"] = rope.original_context;
-  return json;
-}
 
 std::string ranges(const std::vector<int64_t>& layers) {
   std::string text;
@@ -77,34 +68,6 @@ double flops_per_document(const OpenModel& model) {
 int64_t needed_weights(const OpenModel& model) {
   const MemoryNeeds needs = weight_needs(model);
   return std::accumulate(needs.layer_bytes.begin(), needs.layer_bytes.end(), int64_t{0});
-}
-
-Json describe_config(const ModelConfig& config) {
-  Json json{{"architecture", config.architecture},
-            {"layers", config.n_layers},
-            {"n_q_heads", config.n_q_heads},
-            {"n_kv_heads", config.n_kv_heads},
-            {"head_dim", config.d_head},
-            {"d_model", config.d_model},
-            {"d_mlp", config.d_mlp},
-            {"vocabulary", config.vocabulary_size},
-            {"max_position_embeddings", config.max_positions}};
-  json["rope"] = Json::array();
-  for (const RopeSettings& rope : config.ropes) json["rope"].push_back(describe_rope(rope));
-  std::vector<int64_t> nope;
-  std::vector<int64_t> skipped;
-  Json windows = Json::object();
-  for (size_t i = 0; i < config.layers.size(); ++i) {
-    const LayerConfig& layer = config.layers[i];
-    const auto index = static_cast<int64_t>(i);
-    if (!layer.self_attention) skipped.push_back(index);
-    if (layer.self_attention && !layer.rope) nope.push_back(index);
-    if (layer.window) windows[std::to_string(i)] = *layer.window;
-  }
-  json["nope_layers"] = nope;
-  json["skipped_layers"] = skipped;
-  json["sliding_windows"] = windows;
-  return json;
 }
 
 Json inspect_model(const OpenModel& model) {

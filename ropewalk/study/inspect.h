@@ -10,9 +10,6 @@ namespace ropewalk {
 // Bytes the vectors writer may hold before it writes.
 inline constexpr int64_t kVectorsBuffer = int64_t{16} << 20;
 
-// Layers, heads, RoPE, NoPE and sliding layers, as JSON.
-Json describe_config(const ModelConfig& config);
-
 // What `ropewalk inspect` shows: describe_config plus weights, memory and cost for one document of
 // the context. All sizes in bytes.
 Json inspect_model(const OpenModel& model);

@@ -72,9 +72,4 @@ WeightReader OpenModel::weights() const {
   return {*checkpoint, *text.architecture, text.config, last_layer, dtype, device, random};
 }
 
-std::string OpenModel::fingerprint() const {
-  if (random) return fmt::format("random:{}", random->seed());
-  return checkpoint ? checkpoint->fingerprint() : known_fingerprint;
-}
-
 }  // namespace ropewalk

@@ -45,12 +45,9 @@ struct OpenModel {
   at::ScalarType dtype = at::kFloat;
   int64_t memory = 0;  // bytes
   std::optional<RandomWeights> random;
-  std::string known_fingerprint;  // without weights: what they are known to be
 
   // Reads what the measured heads need. The model must outlive it.
   WeightReader weights() const;
-  // Identifies the weights.
-  std::string fingerprint() const;
 };
 
 OpenModel open_model(const ModelOptions& options);

@@ -192,36 +192,56 @@ fs::path find_corpus(const Experiment& experiment) {
 
 }  // namespace
 
-StudyPlan plan_study(const Experiment& experiment, const fs::path& out) {
+std::string CheckpointFailure::text() const {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  }
+}
+
+StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool keep_going) {
   check_device(experiment);
   StudyPlan plan;
   std::string first_label;
   ModelConfig first;
+  const auto add = [&](const Phase& phase, size_t i) {
+    const CheckpointEntry& entry = phase.checkpoints[i];
+    PlannedCheckpoint planned;
+    planned.phase = phase.name;
+    planned.order = static_cast<int64_t>(plan.checkpoints.size());
+    planned.line = entry.line;
+    planned.capture = capture_options(experiment, phase, entry, out);
+    const Place place =
+        entry.random ? config_place(experiment, phase, i) : checkpoint_place(experiment, entry);
+    planned.capture.model.model = place.folder;
+    planned.capture.model.hub = place.hub;
+    const OpenModel model = open_planned(experiment, planned);
+    check_context(experiment, phase, model, entry.label);
+    if (plan.checkpoints.empty()) {
+      first = model.text.config;
+      first_label = entry.label;
+      plan.vocabulary = model.text.config.embedding_rows;
+    }
+    check_alike(experiment, planned, model.text.config, first_label, first);
+    if (model.checkpoint) model.weights();  // every tensor is there and has its shape
+    plan.longest_context = std::max(plan.longest_context, model.context);
+    plan.vocabulary = std::min(plan.vocabulary, model.text.config.embedding_rows);
+    plan.checkpoints.push_back(std::move(planned));
+  };
   for (const Phase& phase : experiment.phases) {
     for (size_t i = 0; i < phase.checkpoints.size(); ++i) {
-      const CheckpointEntry& entry = phase.checkpoints[i];
-      PlannedCheckpoint planned;
-      planned.phase = phase.name;
-      planned.order = static_cast<int64_t>(plan.checkpoints.size());
-      planned.line = entry.line;
-      planned.capture = capture_options(experiment, phase, entry, out);
-      const Place place =
-          entry.random ? config_place(experiment, phase, i) : checkpoint_place(experiment, entry);
-      planned.capture.model.model = place.folder;
-      planned.capture.model.hub = place.hub;
-      const OpenModel model = open_planned(experiment, planned);
-      check_context(experiment, phase, model, entry.label);
-      if (plan.checkpoints.empty()) {
-        first = model.text.config;
-        first_label = entry.label;
-        plan.vocabulary = model.text.config.embedding_rows;
+      try {
+        add(phase, i);
+      } catch (const std::runtime_error&) {
+        if (!keep_going) throw;
+        plan.failures.push_back({phase.checkpoints[i].label, std::current_exception()});
       }
-      check_alike(experiment, planned, model.text.config, first_label, first);
-      if (model.checkpoint) model.weights();  // every tensor is there and has its shape
-      plan.longest_context = std::max(plan.longest_context, model.context);
-      plan.vocabulary = std::min(plan.vocabulary, model.text.config.embedding_rows);
-      plan.checkpoints.push_back(std::move(planned));
     }
+  }
+  if (plan.checkpoints.empty()) {
+    throw InputError("{}: no checkpoint can be measured; '{}': {}", experiment.file.string(),
+                     plan.failures.front().label, plan.failures.front().text());
   }
   return plan;
 }

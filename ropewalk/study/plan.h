@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -16,17 +17,28 @@ struct PlannedCheckpoint {
   int line = 0;            // in the experiment file
 };
 
+// A checkpoint that cannot be measured, and why.
+struct CheckpointFailure {
+  std::string label;
+  std::exception_ptr error;
+
+  std::string text() const;
+};
+
 struct StudyPlan {
   std::vector<PlannedCheckpoint> checkpoints;
+  std::vector<CheckpointFailure> failures;
   int64_t longest_context = 0;
   int64_t vocabulary = 0;
 };
 
 // Finds every checkpoint, opens it (headers only; of a Hub model the config alone, as its weights
 // come when it is measured) and checks that they belong together. Patterns are expanded already.
-// Throws InputError with the line of the experiment file and what to write instead. Captures go to
-// `out`/checkpoints/LABEL.
-StudyPlan plan_study(const Experiment& experiment, const std::filesystem::path& out);
+// Throws InputError with the line of the experiment file and what to write instead; with
+// `keep_going`, checkpoints that cannot be opened are left out and named in `failures`. Captures go
+// to `out`/checkpoints/LABEL.
+StudyPlan plan_study(const Experiment& experiment, const std::filesystem::path& out,
+                     bool keep_going);
 
 // The experiment's documents, chosen once for its longest context.
 DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan);

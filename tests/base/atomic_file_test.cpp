@@ -168,5 +168,17 @@ TEST(AtomicFolder, NamesTheTargetItCannotMake) {
   EXPECT_EQ(listing(folder.path()), (Listing{{"file", "mine"}}));
 }
 
+TEST(AtomicFile, TemporaryNamesAreKnownByTheirToken) {
+  EXPECT_TRUE(is_temporary_of(".a.tmp-7-12ab", "7-12ab"));
+  EXPECT_TRUE(is_temporary_of(".a.tmp-7-12ab-3", "7-12ab"));  // of another process of the job
+  EXPECT_FALSE(is_temporary_of(".a.tmp-7-12ab-x", "7-12ab"));
+  EXPECT_FALSE(is_temporary_of(".a.tmp-7-12abc", "7-12ab"));
+  EXPECT_FALSE(is_temporary_of("a.tmp-7-12ab", "7-12ab"));
+  EXPECT_FALSE(is_temporary_of(".a.tmp-8", "7-12ab"));
+  EXPECT_FALSE(is_temporary_of(".a.tmp-", ""));
+  const std::string name = temporary_path("/x/file").filename().string();
+  EXPECT_TRUE(is_temporary_of(name, temporary_token())) << name;
+}
+
 }  // namespace
 }  // namespace ropewalk

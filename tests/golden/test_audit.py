@@ -66,9 +66,9 @@ def test_planted_faults(hub, client, run, tmp_path):
         ("duplicate", "'step-12000', 'step-25000' and 'step-30000' have the same weights"),
         ("duplicate", f"'step-19000' and 'step-20000' share {second}"),
         ("config", "rope.0.theta changes from 10000.0 at 'step-7000' to 50000.0 at 'step-8000'"),
-        ("config", "rms_norm_eps changes from 1e-05 at 'step-8000' to 1e-06 at 'step-9000'"),
+        ("config", "norm_eps changes from 1e-05 at 'step-8000' to 1e-06 at 'step-9000'"),
         ("config", "rope.0.theta changes from 50000.0 at 'step-8000' to 10000.0 at 'step-9000'"),
-        ("config", "rms_norm_eps changes from 1e-06 at 'step-9000' to 1e-05 at 'step-10000'"),
+        ("config", "norm_eps changes from 1e-06 at 'step-9000' to 1e-05 at 'step-10000'"),
         ("gap", "step-…: step 28000 is missing from the series"),
     ]
     assert not hub.asked("bytes")

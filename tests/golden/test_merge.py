@@ -9,6 +9,8 @@ import pandas
 import pytest
 from safetensors import safe_open
 
+from safetensors.torch import load_file, save_file
+
 import engine
 import tiny_models
 
@@ -104,9 +106,9 @@ def test_refusals(study, tmp_path):
     # Other weights of the same shape.
     twin = tmp_path / "model"
     shutil.copytree(study.model, twin)
-    data = bytearray((twin / "model.safetensors").read_bytes())
-    data[-1] ^= 1
-    (twin / "model.safetensors").write_bytes(data)
+    tensors = load_file(twin / "model.safetensors")
+    tensors["model.layers.0.self_attn.k_proj.weight"][-1, -1] += 1e-3  # one number, of one head
+    save_file(tensors, twin / "model.safetensors")
     refused("'weights'", study.even, study.capture("twin", "--shard", "1/2", model=twin))
     # The same text under another index: the corpus with its first document moved to the end.
     lines = study.corpus.read_text().splitlines(keepends=True)

@@ -1,0 +1,196 @@
+#include "ropewalk/study/capture_store.h"
+
+#include <algorithm>
+#include <functional>
+#include <regex>
+
+#include "ropewalk/base/atomic_file.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/checkpoint/safetensors.h"
+#include "ropewalk/moments/moments_file.h"
+#include "ropewalk/study/capture.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr double kWorthKeeping = 60;  // seconds of measuring
+
+bool holds_only(const fs::path& folder, const std::function<bool(const fs::path&)>& ours) {
+  std::error_code error;
+  const fs::directory_iterator entries(folder, error);
+  if (error) return false;
+  return std::all_of(begin(entries), end(entries),
+                     [&](const fs::directory_entry& entry) { return ours(entry.path()); });
+}
+
+bool is_file(const fs::path& path, const char* name) {
+  std::error_code ignored;
+  return path.filename() == name && fs::is_regular_file(fs::symlink_status(path, ignored));
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(fs::symlink_status(path, ignored));
+}
+
+bool is_vectors(const fs::path& folder) {
+  static const std::regex stream("l[0-9]+h[0-9]+[qk]");
+  return is_folder(folder) && folder.filename() == "vectors" &&
+         holds_only(folder, [](const fs::path& entry) {
+           return is_folder(entry) && std::regex_match(entry.filename().string(), stream) &&
+                  holds_only(entry, [](const fs::path& f) { return is_file(f, "data.parquet"); });
+         });
+}
+
+void move_folder(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::create_directories(to.parent_path(), error);
+  if (!error) fs::rename(from, to, error);
+  if (error) {
+    throw SystemError("{}: cannot move to {}: {}", from.string(), to.string(), error.message());
+  }
+}
+
+void remove_capture(const fs::path& folder) {
+  if (!is_capture(folder)) {
+    throw InputError("{}: holds files that ropewalk did not write; move them away",
+                     folder.string());
+  }
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (error) throw SystemError("{}: cannot remove: {}", folder.string(), error.message());
+}
+
+}  // namespace
+
+bool is_capture(const fs::path& folder) {
+  bool any = false;
+  const bool only = is_folder(folder) && holds_only(folder, [&](const fs::path& entry) {
+                      const bool file =
+                          is_file(entry, kCaptureName) || is_file(entry, kMomentsName);
+                      any = any || file;
+                      return file || is_vectors(entry);
+                    });
+  return only && any;
+}
+
+CaptureStore::CaptureStore(fs::path out) : out_(std::move(out)) {
+  read(out_ / "checkpoints");
+  read(out_ / "replaced");
+}
+
+void CaptureStore::read(const fs::path& parent) {
+  std::error_code ignored;
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+    const bool hidden = entry.path().filename().string().starts_with('.');
+    if (!hidden && is_capture(entry.path())) folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end());
+  for (const fs::path& folder : folders) {
+    try {
+      const SafetensorsFile whole(folder / kMomentsName);  // a header, and the size it states
+      const fs::path description = folder / kCaptureName;
+      captures_.push_back(
+          {folder, CaptureInfo::from_json(read_json_file(description), description.string()),
+           false});
+    } catch (const std::runtime_error& damaged) {
+      log::warning("{}; this capture is not used", damaged.what());
+      damaged_.insert(folder);
+    }
+  }
+}
+
+fs::path CaptureStore::place(const std::string& label) const {
+  return out_ / "checkpoints" / label;
+}
+
+const StoredCapture* CaptureStore::at(const std::string& label) const {
+  const auto found = std::find_if(captures_.begin(), captures_.end(),
+                                  [&](const StoredCapture& c) { return c.folder == place(label); });
+  return found == captures_.end() ? nullptr : &*found;
+}
+
+fs::path CaptureStore::move_aside(const fs::path& folder) const {
+  std::error_code ignored;
+  fs::path target;
+  for (int n = 1; target.empty() || fs::exists(fs::symlink_status(target, ignored)); ++n) {
+    target = out_ / "replaced" / fmt::format("{}-{}", folder.filename().string(), n);
+  }
+  move_folder(folder, target);
+  return target;
+}
+
+void CaptureStore::forget(const fs::path& folder) {
+  std::erase_if(captures_, [&](const StoredCapture& c) { return c.folder == folder; });
+}
+
+void CaptureStore::clear(const std::string& label) {
+  const fs::path folder = place(label);
+  std::error_code ignored;
+  if (!fs::exists(fs::symlink_status(folder, ignored))) return;
+  const auto found = std::find_if(captures_.begin(), captures_.end(),
+                                  [&](const StoredCapture& c) { return c.folder == folder; });
+  const bool readable = found != captures_.end();
+  if (readable && (found->in_use || found->info.seconds >= kWorthKeeping)) {
+    found->folder = move_aside(folder);
+    if (!found->in_use) log::info("{}: kept as {}", folder.string(), found->folder.string());
+    return;
+  }
+  remove_capture(folder);
+  if (readable) captures_.erase(found);
+}
+
+void CaptureStore::adopt(StoredCapture& capture, const CaptureInfo& info) {
+  CaptureInfo words = info;
+  const CaptureInfo& numbers = capture.info;
+  words.ropewalk = numbers.ropewalk;
+  words.numerics = numbers.numerics;
+  words.weights = numbers.weights;
+  words.documents = numbers.documents;
+  words.tokens = numbers.tokens;
+  words.corpus = numbers.corpus;
+  words.target_se = numbers.target_se;
+  words.seconds = numbers.seconds;
+  if (words.to_json() != numbers.to_json()) {
+    write_file_atomically(capture.folder / kCaptureName, words.to_json().dump(2) + "\n");
+    capture.info = words;
+  }
+  const fs::path target = place(info.label);
+  if (capture.folder == target) return;
+  clear(info.label);
+  log::info("{} is the capture of '{}'", capture.folder.string(), info.label);
+  move_folder(capture.folder, target);
+  capture.folder = target;
+}
+
+const StoredCapture& CaptureStore::add(const std::string& label) {
+  const fs::path folder = place(label);
+  forget(folder);
+  const fs::path description = folder / kCaptureName;
+  captures_.push_back(
+      {folder, CaptureInfo::from_json(read_json_file(description), description.string()), true});
+  return captures_.back();
+}
+
+std::vector<fs::path> CaptureStore::unused() const {
+  std::vector<fs::path> folders;
+  for (const StoredCapture& capture : captures_) {
+    if (!capture.in_use) folders.push_back(capture.folder);
+  }
+  return folders;
+}
+
+void CaptureStore::prune() {
+  for (const fs::path& folder : unused()) {
+    remove_capture(folder);
+    log::info("{}: removed", folder.string());
+    forget(folder);
+  }
+  std::error_code ignored;
+  fs::remove(out_ / "replaced", ignored);  // where it is empty
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <filesystem>
+#include <list>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ropewalk/moments/capture_info.h"
+
+namespace ropewalk {
+
+// A finished capture in a results folder.
+struct StoredCapture {
+  std::filesystem::path folder;
+  CaptureInfo info;
+  bool in_use = false;  // stands for a checkpoint of the study
+};
+
+// The captures of a results folder: OUT/checkpoints/LABEL, and OUT/replaced/LABEL-N, where those go
+// that others took the place of. A capture belongs to what was measured; its label is only its
+// name. Nothing but captures is ever moved or removed.
+class CaptureStore {
+ public:
+  explicit CaptureStore(std::filesystem::path out);
+
+  std::filesystem::path place(const std::string& label) const;
+  // Of a label's place, or null.
+  const StoredCapture* at(const std::string& label) const;
+  std::list<StoredCapture>& captures() { return captures_; }
+  // Whether a label's place holds a capture that cannot be read.
+  bool damaged(const std::string& label) const { return damaged_.contains(place(label)); }
+
+  // Gives a capture its label's place, and its capture.json the words of `info`: its label, model
+  // and the like, not its numbers.
+  void adopt(StoredCapture& capture, const CaptureInfo& info);
+  // Clears a label's place for another capture: what is there goes to OUT/replaced where measuring
+  // it took longer than a minute, else it is removed.
+  void clear(const std::string& label);
+  // Adds what was just written to a label's place.
+  const StoredCapture& add(const std::string& label);
+  // Captures that stand for no checkpoint, and their removal.
+  std::vector<std::filesystem::path> unused() const;
+  void prune();
+
+ private:
+  void read(const std::filesystem::path& parent);
+  std::filesystem::path move_aside(const std::filesystem::path& folder) const;
+  void forget(const std::filesystem::path& folder);
+
+  std::filesystem::path out_;
+  std::list<StoredCapture> captures_;  // references stay valid
+  std::set<std::filesystem::path> damaged_;
+};
+
+// Whether a folder holds the files of a capture and nothing else, so that it may be moved or
+// removed; damaged ones count too.
+bool is_capture(const std::filesystem::path& folder);
+
+}  // namespace ropewalk

@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include "ropewalk/base/hash.h"
+#include "ropewalk/base/printable.h"
+#include "ropewalk/base/version.h"
+#include "ropewalk/model/describe_config.h"
+#include "ropewalk/model/device.h"
+#include "ropewalk/moments/moments_file.h"
+#include "ropewalk/study/capture.h"
+#include "ropewalk/study/locate.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+// The ids are written beside the vectors.
+std::string ids_digest(const DocumentSet& documents) {
+  Sha256 hash;
+  for (const Document& document : documents.documents) {
+    hash.update(fmt::format("{}\n", document.example_id));
+  }
+  return hash.hex().substr(0, 16);
+}
+
+std::string model_name(const ModelOptions& options) {
+  if (options.hub) return options.hub->repository.id;
+  return fs::absolute(options.model).lexically_normal().filename().string();
+}
+
+}  // namespace
+
+TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model) {
+  TokenSamplerOptions sampling;
+  sampling.mode = parse_token_sampling(options.vectors.value_or("uniform"));
+  sampling.rate = options.rate;
+  sampling.context = model.context;
+  sampling.bucket_size = options.bucket_size;
+  return TokenSampler(sampling);
+}
+
+CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& model,
+                             const DocumentSet& documents) {
+  CaptureInfo info;
+  info.ropewalk = version();
+  info.model = printable(model_name(options.model));
+  info.label = options.label;
+  info.config = describe_config(model.text.config);
+  info.dtype = dtype_name(model.dtype);
+  info.device = model.device.is_cuda() ? "cuda" : "cpu";
+  info.context = model.context;
+  info.point = options.pre_rope ? "pre-rope" : "post-rope";
+  info.heads = model.heads;
+  info.heads_seed = options.model.seed;
+  info.skipped_short = documents.skipped_short;
+  info.skipped_empty = documents.skipped_empty;
+  info.texts = documents.texts;
+  info.tokenizer = documents.tokenizer_digest;
+  info.documents = static_cast<int64_t>(documents.documents.size());
+  info.tokens = documents.total_tokens;
+  info.corpus = documents_digest(make_records(documents.documents));
+  info.blocks = options.blocks;
+  if (options.model.hub) {
+    info.hub = options.model.hub->name();
+    info.stated_weights = stated_weights(shared_hub(), *options.model.hub);
+  }
+  if (model.random) info.random = model.random->seed();
+  if (options.shard.count > 1) info.shard = options.shard;
+  if (options.vectors) {
+    const TokenSampler sampler = make_sampler(options, model);
+    info.vectors = {*options.vectors, sampler.rate(), sampler.bucket_size(), ids_digest(documents)};
+  }
+  return info;
+}
+
+}  // namespace ropewalk

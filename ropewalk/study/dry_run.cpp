@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include "ropewalk/base/units.h"
+#include "ropewalk/model/device.h"
+#include "ropewalk/study/inspect.h"
+#include "ropewalk/study/locate.h"
+#include "ropewalk/study/results_folder.h"
+#include "ropewalk/study/work.h"
+
+namespace ropewalk {
+namespace {
+
+using Task = Work::Task;
+
+// How much of a Hub checkpoint is still to come.
+std::string missing(const HubCheckpoint& checkpoint) {
+  int64_t bytes = 0;
+  for (const HubFile& file : missing_weights(shared_hub(), checkpoint)) bytes += file.size;
+  return format_bytes(bytes);
+}
+
+// Documents of a checkpoint that are read already.
+int64_t done_documents(const Work& work) {
+  if (work.task == Task::keep) return work.stored->info.documents;
+  return work.resumed + (work.task == Task::extend ? work.stored->info.documents : 0);
+}
+
+std::string to_do(const Work& work, bool remote, bool settling) {
+  if (work.task == Task::keep) return "measured already";
+  if (work.task == Task::leave_out) return "not asked for";
+  std::string text =
+      remote ? fmt::format("download {}, measure", missing(*work.planned->capture.model.hub))
+             : "measure";
+  if (settling) text += ", until the target is reached";
+  if (const int64_t done = done_documents(work); done > 0) {
+    text += fmt::format(", {} of {} documents done", done, work.info.documents);
+  }
+  if (!work.why.empty() && work.task == Task::measure) text += fmt::format(" ({})", work.why);
+  return text;
+}
+
+}  // namespace
+
+std::string describe_run(const RunOptions& options) {
+  const Study study = open_study(options);
+  require_own_folder(study, read_if_there(study.out / kManifest));
+  CaptureStore store(study.out);
+  const PlannedCheckpoint* decisive = decisive_checkpoint(study);
+  const int64_t settled = decisive == nullptr ? -1 : settled_documents(study, store, *decisive);
+  const bool settling = decisive != nullptr && settled < 0;
+  const std::vector<Work> works = decide_work(study, store, settled);
+  std::string text = fmt::format(
+      "{}: {} checkpoints, {} documents, into {}\n\n", study.experiment.name, works.size(),
+      settled < 0 ? study.documents.documents.size() : settled, study.out.string());
+  text += fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9}  {}\n", "checkpoint", "phase",
+                      "context", "tokens", "weights", "TFLOP", "to do");
+  double total = 0;
+  double rate = 0;
+  for (const Work& work : works) {
+    const ModelOptions& model_options = work.planned->capture.model;
+    const bool remote = model_options.hub && !has_weights(shared_hub(), *model_options.hub);
+    const OpenModel model =
+        remote ? open_without_weights(model_options) : open_model(model_options);
+    const double flops =
+        flops_per_document(model) * static_cast<double>(work.info.documents - done_documents(work));
+    if (work.task != Task::leave_out) total += flops;
+    if (rate == 0) rate = product_rate(model.dtype, model.device);
+    const bool decides = settling && work.planned == decisive;
+    text += fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9.3g}  {}\n",
+                        work.planned->capture.label, work.planned->phase, model.context,
+                        format_count(static_cast<double>(work.info.tokens)),
+                        model_options.random ? "random"
+                        : remote             ? "on the Hub"
+                                             : format_bytes(needed_weights(model)),
+                        flops / 1e12, to_do(work, remote, decides));
+  }
+  for (const CheckpointFailure& failure : study.plan.failures) {
+    text += fmt::format("{:<16}  cannot be measured: {}\n", failure.label, failure.text());
+  }
+  for (const auto& folder : store.unused()) {
+    text += fmt::format("\n{}: nothing refers to it any more; --prune removes it", folder.string());
+  }
+  // Attention and what is not a matrix product run below the rate of a large product.
+  constexpr double kEfficiency = 0.5;
+  text += fmt::format("\nabout {} of computing on this machine\n",
+                      format_duration(total / (rate * kEfficiency)));
+  return text;
+}
+
+}  // namespace ropewalk

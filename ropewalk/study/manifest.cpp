@@ -1,0 +1,65 @@
+#include "ropewalk/study/manifest.h"
+
+#include "ropewalk/base/atomic_file.h"
+#include "ropewalk/base/hash.h"
+#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/version.h"
+#include "ropewalk/study/results_folder.h"
+
+namespace ropewalk {
+namespace {
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json describe_settings(const Experiment& experiment) {
+  return {{"blocks", experiment.blocks},
+          {"components", experiment.components},
+          {"heads", experiment.head_count ? Json(*experiment.head_count) : Json("all")},
+          {"heads_seed", experiment.head_seed},
+          {"portraits", experiment.portraits},
+          {"sliding", experiment.sliding},
+          {"target_se", or_null(experiment.target_se)},
+          {"vectors", or_null(experiment.vectors)}};
+}
+
+}  // namespace
+
+Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& measured,
+                    int64_t settled) {
+  const Experiment& experiment = study.experiment;
+  const DocumentSet read = study.documents_for(study.plan.longest_context, settled);
+  Json captures = Json::array();
+  for (const MeasuredCheckpoint& checkpoint : measured) {
+    Json capture = checkpoint.info.to_json();
+    capture.erase("seconds");  // the same study gives the same manifest
+    capture["phase"] = checkpoint.planned->phase;
+    captures.push_back(capture);
+  }
+  const std::string text(MappedFile(experiment.file).text());
+  return {{"format", 1},
+          {"ropewalk", version_details()},
+          {"name", experiment.name},
+          {"experiment",
+           {{"file", experiment.file.filename().string()},
+            {"path", std::filesystem::absolute(experiment.file).lexically_normal().string()},
+            {"sha256", sha256_hex(text)},
+            {"text", text}}},
+          {"corpus",
+           {{"path", experiment.corpus.path.string()},
+            {"documents", read.documents.size()},
+            {"tokens", read.total_tokens},
+            {"skipped_short", study.documents.skipped_short},
+            {"skipped_empty", study.documents.skipped_empty},
+            {"tokenizer", study.documents.tokenizer_digest}}},
+          {"settings", describe_settings(experiment)},
+          {"checkpoints", captures}};
+}
+
+void write_manifest(const Study& study, const Json& manifest) {
+  write_file_atomically(study.out / kManifest, manifest.dump(2) + "\n");
+}
+
+}  // namespace ropewalk

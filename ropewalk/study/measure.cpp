@@ -1,0 +1,210 @@
+#include "ropewalk/study/measure.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/processes.h"
+#include "ropewalk/base/units.h"
+#include "ropewalk/study/capture_state.h"
+#include "ropewalk/study/extend_capture.h"
+#include "ropewalk/study/locate.h"
+#include "ropewalk/study/prefetch.h"
+#include "ropewalk/study/work.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+using Task = Work::Task;
+
+class Measuring {
+ public:
+  explicit Measuring(const Study& study) : study_(study), store_(study.out) {}
+
+  Measured run();
+
+ private:
+  void settle();
+  // Decided by the first process, known to all.
+  std::vector<Work> decide();
+  void take(Work& work, const PlannedCheckpoint* next);
+  // `target`: stop once standard errors reach it.
+  void measure(Work& work, const PlannedCheckpoint* next, std::optional<double> target);
+  void evict(const PlannedCheckpoint& planned, std::span<const Work> later);
+  void finish(const PlannedCheckpoint& planned);
+  void report_unused() const;
+
+  const Study& study_;
+  CaptureStore store_;
+  Measured result_;
+};
+
+// The stop of a capture that can go on, in words.
+std::string stopped(const PlannedCheckpoint& planned, int64_t documents) {
+  const auto saved = planned.capture.state
+                         ? find_state(*planned.capture.state, [](const Json&) { return true; })
+                         : std::nullopt;
+  const bool own = saved && saved->file == *planned.capture.state;
+  return fmt::format(
+      "stopped after {} of {} documents of '{}'; run the same command again to go on",
+      own ? saved->documents : 0, documents, planned.capture.label);
+}
+
+void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional<double> target) {
+  CaptureOptions capture = work.planned->capture;
+  capture.target_se = target;
+  const bool first = processes::first();
+  if (first) {
+    if (!work.why.empty()) log::info("{}: measured again: {}", capture.label, work.why);
+    // An interrupted capture of another name goes on under this one.
+    if (!work.state.empty() && work.state != *capture.state) {
+      std::error_code ignored;
+      fs::rename(work.state, *capture.state, ignored);
+    }
+    set_aside_foreign_state(*capture.state, study_.out / "replaced");
+  }
+  if (capture.model.hub) {
+    processes::first_before_others([&] {
+      fetch_weights(shared_hub(), *capture.model.hub, {capture.label + ": download", true, {}});
+    });
+  }
+  const OpenModel model = open_model(capture.model);
+  std::optional<Prefetch> prefetch;
+  if (next != nullptr && next->capture.model.hub && first) {
+    prefetch.emplace(shared_hub(), *next->capture.model.hub);
+  }
+  const DocumentSet documents = study_.documents_for(model.context, result_.settled);
+  try {
+    const bool extend = processes::share(int64_t{work.task == Task::extend}) != 0;
+    if (extend) {
+      extend_capture(capture, model, documents, work.stored, store_);
+    } else {
+      if (first) store_.clear(capture.label);
+      capture_documents(capture, model, documents);
+    }
+  } catch (const Interrupted& interrupted) {
+    throw Interrupted(interrupted.signal(),
+                      stopped(*work.planned, static_cast<int64_t>(documents.documents.size())));
+  } catch (const UsageError& error) {
+    const Experiment& experiment = study_.experiment;
+    const bool memory = error.field() == "memory" && experiment.memory;
+    throw InputError("{}: '{}': {}",
+                     experiment.at(memory ? experiment.memory_line : work.planned->line),
+                     capture.label, error.what());
+  }
+  finish(*work.planned);
+}
+
+void Measuring::finish(const PlannedCheckpoint& planned) {
+  if (!processes::first()) return;
+  const StoredCapture& capture = store_.add(planned.capture.label);
+  result_.checkpoints.push_back({&planned, capture.folder, capture.info});
+}
+
+void Measuring::settle() {
+  const PlannedCheckpoint* decisive = decisive_checkpoint(study_);
+  if (decisive == nullptr) return;
+  if (processes::first()) result_.settled = settled_documents(study_, store_, *decisive);
+  result_.settled = processes::share(result_.settled);
+  if (result_.settled >= 0) return;
+  std::vector<Work> works = decide();
+  const auto found = std::find_if(works.begin(), works.end(),
+                                  [&](const Work& work) { return work.planned == decisive; });
+  // It is measured from the start: how far one must read shows on the way.
+  found->task = Task::measure;
+  if (found->stored != nullptr) found->stored->in_use = false;
+  found->stored = nullptr;
+  measure(*found, nullptr, study_.experiment.target_se);
+  if (processes::first()) result_.settled = result_.checkpoints.back().info.documents;
+  result_.checkpoints.clear();
+  result_.settled = processes::share(result_.settled);
+}
+
+std::vector<Work> Measuring::decide() {
+  std::vector<Work> works(study_.plan.checkpoints.size());
+  if (processes::first()) works = decide_work(study_, store_, result_.settled);
+  for (size_t i = 0; i < works.size(); ++i) {
+    works[i].planned = &study_.plan.checkpoints[i];
+    works[i].task = static_cast<Task>(processes::share(static_cast<int64_t>(works[i].task)));
+  }
+  return works;
+}
+
+void Measuring::evict(const PlannedCheckpoint& planned, std::span<const Work> later) {
+  const auto& hub = planned.capture.model.hub;
+  // One process per machine, as each may have a cache of its own.
+  if (!study_.options.evict || !hub || processes::local_rank() > 0) return;
+  const bool needed = std::any_of(later.begin(), later.end(), [&](const Work& work) {
+    const auto& other = work.planned->capture.model.hub;
+    return other && other->name() == hub->name();
+  });
+  if (needed) return;
+  const int64_t freed = evict_weights(shared_hub(), *hub);
+  if (freed > 0)
+    log::info("{}: {} removed from the cache", planned.capture.label, format_bytes(freed));
+}
+
+void Measuring::take(Work& work, const PlannedCheckpoint* next) {
+  const PlannedCheckpoint& planned = *work.planned;
+  if (work.task == Task::leave_out) return;
+  if (work.task != Task::keep) return measure(work, next, std::nullopt);
+  if (!processes::first()) return;
+  if (study_.wanted(planned)) {
+    log::info("{} of {}, {}: measured already", planned.order + 1, study_.plan.checkpoints.size(),
+              planned.capture.label);
+  }
+  store_.adopt(*work.stored, work.info);
+  remove_states(*planned.capture.state, study_.out / "replaced");
+  result_.checkpoints.push_back({&planned, work.stored->folder, work.stored->info});
+}
+
+void Measuring::report_unused() const {
+  const std::vector<fs::path> unused = store_.unused();
+  if (unused.empty()) return;
+  std::vector<std::string> names;
+  for (const fs::path& folder : unused) names.push_back(folder.string());
+  log::info("{}: nothing refers to {} any more; --prune removes {}", fmt::join(names, ", "),
+            names.size() == 1 ? "it" : "them", names.size() == 1 ? "it" : "them");
+}
+
+Measured Measuring::run() {
+  result_.failures = study_.plan.failures;
+  settle();
+  std::vector<Work> works = decide();
+  const auto to_measure = [](const Work& work) {
+    return work.task == Task::measure || work.task == Task::extend;
+  };
+  bool stopped = false;
+  for (size_t i = 0; i < works.size(); ++i) {
+    throw_if_interrupted();
+    const std::span<Work> later = std::span(works).subspan(i + 1);
+    if (stopped && to_measure(works[i])) continue;
+    const auto next = std::find_if(later.begin(), later.end(), to_measure);
+    try {
+      take(works[i], next == later.end() ? nullptr : next->planned);
+      evict(*works[i].planned, later);
+    } catch (const std::runtime_error& error) {
+      const bool signal = dynamic_cast<const Interrupted*>(&error) != nullptr;
+      if (signal || processes::count() > 1) throw;
+      result_.failures.push_back({works[i].planned->capture.label, std::current_exception()});
+      if (study_.options.keep_going) log::error("{}", error.what());
+      stopped = !study_.options.keep_going;
+    }
+  }
+  if (processes::first()) {
+    if (study_.options.prune) store_.prune();
+    report_unused();
+  }
+  return std::move(result_);
+}
+
+}  // namespace
+
+Measured measure_study(const Study& study) { return Measuring(study).run(); }
+
+}  // namespace ropewalk

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ropewalk/study/manifest.h"
+#include "ropewalk/study/study.h"
+
+namespace ropewalk {
+
+// What came of measuring a study.
+struct Measured {
+  std::vector<MeasuredCheckpoint> checkpoints;  // that are finished, in order
+  int64_t settled = -1;                         // documents read; -1: all
+  std::vector<CheckpointFailure> failures;      // of this run and of its plan
+};
+
+// Measures what is wanted and not there, keeps what is, and says why where something is measured
+// again. Stops at the first checkpoint that fails unless the study is to keep going; what is
+// finished is returned either way. Of several processes the first one gets the result, and a
+// failure is thrown. Collective.
+Measured measure_study(const Study& study);
+
+}  // namespace ropewalk

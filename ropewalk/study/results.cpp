@@ -1,0 +1,182 @@
+#include "ropewalk/study/results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "ropewalk/analysis/summary.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/version.h"
+#include "ropewalk/study/analyze.h"
+#include "ropewalk/study/capture_store.h"
+#include "ropewalk/study/figures.h"
+#include "ropewalk/study/report.h"
+#include "ropewalk/study/results_folder.h"
+#include "ropewalk/study/stage.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+// A capture whose numbers cannot be read.
+class Damaged : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+CheckpointAnalysis analyze_checkpoint(const Study& study, const MeasuredCheckpoint& measured) {
+  AnalyzeOptions options;
+  options.components = study.experiment.components;
+  options.from = "moments";
+  CheckpointAnalysis checkpoint;
+  try {
+    checkpoint = analyze_folder(measured.folder, options);
+  } catch (const InputError& error) {
+    log::warning("{}; '{}' is measured again", error.what(), measured.info.label);
+    std::error_code ignored;
+    if (is_capture(measured.folder)) fs::remove_all(measured.folder, ignored);
+    throw Damaged(error.what());
+  }
+  checkpoint.label = measured.planned->capture.label;
+  checkpoint.phase = measured.planned->phase;
+  checkpoint.order = measured.planned->order;
+  checkpoint.model = study.experiment.name;
+  return checkpoint;
+}
+
+// Standard errors of the headline numbers, which a target is held against.
+Json worst_errors(const std::vector<CheckpointAnalysis>& checkpoints) {
+  Json errors = Json::object();
+  for (const CheckpointAnalysis& checkpoint : checkpoints) {
+    if (checkpoint.random) continue;
+    const HeadlineError error = headline_error(checkpoint);
+    const double worst = std::max(error.mean_r_q_se, error.mean_r_k_se);
+    errors[checkpoint.label] = std::isfinite(worst) ? Json(worst) : Json();
+  }
+  return errors;
+}
+
+void warn_of_missed_target(const Study& study, const Json& tables) {
+  if (!study.experiment.target_se) return;
+  const Json errors = tables.value("standard_errors", Json::object());
+  for (const auto& [label, error] : errors.items()) {
+    const bool known = error.is_number();
+    if (known && error.get<double>() <= *study.experiment.target_se) continue;
+    log::warning("{}: standard error {}, above the target {}", label,
+                 known ? fmt::format("{:.4f}", error.get<double>()) : "unknown",
+                 *study.experiment.target_se);
+  }
+}
+
+// Checkpoints that claim to be different ones.
+void warn_of_same_weights(const Measured& measured) {
+  std::map<std::string, std::string> first;
+  for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
+    if (checkpoint.info.random) continue;
+    const auto [place, added] = first.try_emplace(checkpoint.info.weights, checkpoint.info.label);
+    if (!added) {
+      log::warning("'{}' and '{}' have the same weights", place->second, checkpoint.info.label);
+    }
+  }
+}
+
+Json table_inputs(const Study& study, const Measured& measured) {
+  Json captures = Json::array();
+  for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
+    const CaptureInfo& info = checkpoint.info;
+    captures.push_back({{"label", info.label},
+                        {"phase", checkpoint.planned->phase},
+                        {"order", checkpoint.planned->order},
+                        {"identity", info.identity()},
+                        {"corpus", info.corpus}});
+  }
+  return {{"program", version_details()},
+          {"name", study.experiment.name},
+          {"components", study.experiment.components},
+          {"captures", captures}};
+}
+
+Stage tables_stage(const Study& study, const Measured& measured, Json& errors) {
+  const auto make = [&]() -> std::vector<fs::path> {
+    std::vector<CheckpointAnalysis> checkpoints;
+    for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
+      throw_if_interrupted();
+      checkpoints.push_back(analyze_checkpoint(study, checkpoint));
+    }
+    write_tables(study.out / kTable, checkpoints);
+    errors = worst_errors(checkpoints);
+    return {kTable, kSummary};
+  };
+  return {"tables", table_inputs(study, measured), make};
+}
+
+Stage figures_stage(const Study& study, const Json& tables) {
+  const Experiment& experiment = study.experiment;
+  const Json inputs{{"program", version_details()},
+                    {"tables", tables},
+                    {"name", experiment.name},
+                    {"portraits", experiment.portraits},
+                    {"formats", study.options.formats}};
+  const auto make = [&study] {
+    DrawOptions drawing;
+    drawing.table = study.out / kTable;
+    drawing.summary = study.out / kSummary;
+    drawing.out = study.out / kFigures;
+    drawing.formats = study.options.formats;
+    drawing.experiment = study.experiment;
+    std::vector<fs::path> files;
+    for (const fs::path& file : draw_figures(drawing)) files.push_back(kFigures / file.filename());
+    return files;
+  };
+  return {"figures", inputs, make};
+}
+
+Stage report_stage(const Study& study, const Json& manifest) {
+  return {"report",
+          {{"page", report_template_digest()}, {"manifest", manifest}},
+          [&study]() -> std::vector<fs::path> {
+            write_report({study.out, study.out / kReport});
+            return {kReport};
+          }};
+}
+
+}  // namespace
+
+bool write_results(const Study& study, const Measured& measured, const Json& former) {
+  const auto record = [&](const char* stage) {
+    return former.is_object() ? former.value(stage, Json()) : Json();
+  };
+  warn_of_same_weights(measured);
+  Json manifest = describe_study(study, measured.checkpoints, measured.settled);
+  // What former runs made stays known as ours, whatever happens on the way.
+  for (const char* stage : {"tables", "figures", "report"}) manifest[stage] = record(stage);
+  Json errors = record("tables").is_object()
+                    ? record("tables").value("standard_errors", Json::object())
+                    : Json::object();
+  try {
+    manifest["tables"] =
+        run_stage(study.out, tables_stage(study, measured, errors), record("tables"));
+  } catch (const Damaged&) {
+    return false;
+  }
+  manifest["tables"]["standard_errors"] = errors;
+  write_manifest(study, manifest);
+  warn_of_missed_target(study, manifest["tables"]);
+  manifest["figures"] =
+      run_stage(study.out, figures_stage(study, manifest["tables"]["files"]), record("figures"));
+  write_manifest(study, manifest);
+  if (!can_write_report()) {
+    log::info("no report: this program was built without it");
+    return true;
+  }
+  Json shown = manifest;  // the page holds all of it but its own record
+  shown.erase("report");
+  manifest["report"] = run_stage(study.out, report_stage(study, shown), record("report"));
+  write_manifest(study, manifest);
+  return true;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,149 @@
+#include "ropewalk/study/results_folder.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <set>
+
+#include "ropewalk/base/atomic_file.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/figures/figure.h"
+#include "ropewalk/study/capture_store.h"
+#include "ropewalk/study/stage.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+std::string beginning(const fs::path& path) {
+  constexpr size_t kBytes = 4096;
+  std::string text(kBytes, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(text.data(), kBytes);
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+// What a specification of a figure says first, and a page of ours.
+constexpr const char* kVegaLite = "vega-lite";
+constexpr const char* kPage = "ropewalk";
+
+// Whether a file looks as ours does: asked where the manifest, which lists them, is lost.
+bool looks_ours(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const std::string extension = path.extension().string();
+  if (extension == ".csv") return beginning(path).starts_with("model,checkpoint,phase,order,layer");
+  if (name.ends_with(".vl.json")) {
+    const Json spec = read_if_there(path);
+    return spec.is_object() && spec.contains("$schema") &&
+           spec["$schema"].dump().find(kVegaLite) != std::string::npos;
+  }
+  if (extension == ".json") {
+    const Json json = read_if_there(path);
+    return json.is_object() && json.contains("checkpoints");
+  }
+  if (extension == ".html") return beginning(path).find(kPage) != std::string::npos;
+  // A picture is known by its specification.
+  fs::path specification = path;
+  specification.replace_extension(".vl.json");
+  return is_there(specification) && looks_ours(specification);
+}
+
+void refuse_foreign(const std::vector<fs::path>& foreign) {
+  if (foreign.empty()) return;
+  constexpr size_t kShown = 5;
+  std::vector<std::string> names;
+  for (const fs::path& path : foreign) names.push_back(path.string());
+  const size_t more = names.size() > kShown ? names.size() - kShown : 0;
+  names.resize(names.size() - more);
+  throw InputError(
+      "{}{}: not written by ropewalk, and in the place of results; move {} away, or name another "
+      "folder with --out",
+      fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "",
+      foreign.size() == 1 ? "it" : "them");
+}
+
+// Files that stand where the study would write, and that nobody of ours wrote.
+std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
+  std::set<fs::path> known;
+  for (const char* stage : {"tables", "figures", "report"}) {
+    const Json record = manifest.is_object() ? manifest.value(stage, Json()) : Json();
+    for (const fs::path& file : files_of(record)) known.insert(study.out / file);
+  }
+  std::vector<fs::path> foreign;
+  const auto look_at = [&](const fs::path& path) {
+    if (is_there(path) && !known.contains(path) && !looks_ours(path)) foreign.push_back(path);
+  };
+  for (const char* name : {kTable, kSummary, kReport}) look_at(study.out / name);
+  // A folder that was locked before is a results folder; its manifest may be damaged.
+  const fs::path manifest_file = study.out / kManifest;
+  if (!is_there(study.out / ".lock")) look_at(manifest_file);
+  for (const std::string& name : figure_names()) {
+    for (const char* ending : {".vl.json", ".png", ".svg", ".pdf"}) {
+      look_at(study.out / kFigures / (name + ending));
+    }
+  }
+  for (const PlannedCheckpoint& planned : study.plan.checkpoints) {
+    const fs::path& place = planned.capture.out;
+    if (is_there(place) && !is_capture(place)) foreign.push_back(place);
+  }
+  return foreign;
+}
+
+// The experiment that a manifest names, where that is another one than the study's.
+void refuse_other_experiment(const Study& study, const Json& manifest) {
+  if (study.options.replace || !manifest.is_object()) return;
+  const Json experiment = manifest.value("experiment", Json());
+  if (!experiment.is_object() || !experiment.value("path", Json()).is_string()) return;
+  const fs::path theirs = experiment["path"].get<std::string>();
+  std::error_code ignored;
+  const fs::path mine = fs::absolute(study.experiment.file).lexically_normal();
+  if (theirs == mine || fs::equivalent(theirs, mine, ignored)) return;
+  const Json name = manifest.value("name", Json());
+  // Of one name, they are the same study where the folder was asked for, or the other file was
+  // moved or renamed.
+  const bool asked_for = study.options.out.has_value();
+  if (name == study.experiment.name && (asked_for || !is_there(theirs))) return;
+  throw InputError(
+      "{}: holds the results of '{}' ({}), not of '{}' ({}); name another folder with --out, or "
+      "take this one over with --replace",
+      study.out.string(), name.is_string() ? name.get<std::string>() : "?", theirs.string(),
+      study.experiment.name, mine.string());
+}
+
+}  // namespace
+
+Json read_if_there(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return {};
+  try {
+    return read_json_file(path);
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
+void require_own_folder(const Study& study, const Json& manifest) {
+  refuse_other_experiment(study, manifest);
+  refuse_foreign(find_foreign(study, manifest));
+}
+
+ResultsFolder::ResultsFolder(const fs::path& out) : lock_(out) {
+  for (const fs::path& folder : {out, out / "checkpoints", out / kFigures}) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+      if (!is_temporary_of(entry.path().filename().string(), lock_.former_token())) continue;
+      fs::remove_all(entry.path(), ignored);
+    }
+  }
+  lock_.sign();
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "ropewalk/base/folder_lock.h"
+#include "ropewalk/base/json.h"
+#include "ropewalk/study/study.h"
+
+namespace ropewalk {
+
+inline constexpr const char* kManifest = "manifest.json";
+inline constexpr const char* kTable = "qk.csv";
+inline constexpr const char* kSummary = "summary.json";
+inline constexpr const char* kReport = "report.html";
+inline constexpr const char* kFigures = "figures";
+
+// A file's JSON; null where it is missing or broken: then its maker runs again.
+Json read_if_there(const std::filesystem::path& path);
+
+// Refuses a results folder that belongs to another experiment (unless that is to be replaced), and
+// one that holds somebody else's files where results would go: an InputError that names them,
+// before anything is done. Whether a file is ours is known from `manifest` and from what it holds.
+void require_own_folder(const Study& study, const Json& manifest);
+
+// Holds the folder for a run: locks it, and removes what a killed run left under temporary names.
+class ResultsFolder {
+ public:
+  explicit ResultsFolder(const std::filesystem::path& out);
+
+ private:
+  FolderLock lock_;
+};
+
+}  // namespace ropewalk

@@ -1,0 +1,80 @@
+#include "ropewalk/study/study.h"
+
+#include <algorithm>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/processes.h"
+#include "ropewalk/study/revisions.h"
+#include "ropewalk/study/yaml_map.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+void check_only(const Study& study) {
+  std::vector<std::string_view> labels;
+  for (const PlannedCheckpoint& planned : study.plan.checkpoints)
+    labels.push_back(planned.capture.label);
+  for (const std::string& label : study.options.only) {
+    if (std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
+    const std::string near = nearest(label, labels);
+    throw UsageError("--only {}: {} has no such checkpoint{}", label,
+                     study.options.experiment.string(),
+                     near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  }
+}
+
+// Looks at the checkpoints before anything is spent on them. Without a Hub to ask, what is in the
+// cache can be measured all the same.
+Audit try_audit(const Experiment& experiment) {
+  try {
+    return audit_experiment(experiment, /*read_weights=*/false);
+  } catch (const InputError& error) {
+    log::info("no audit: {}", error.what());
+  } catch (const SystemError& error) {
+    log::info("no audit: {}", error.what());
+  }
+  return {};
+}
+
+// A checkpoint that cannot be measured ends the run before it begins, unless the rest is to be
+// measured without it; what else is odd is for the reader to judge.
+void check_audit(const Study& study, const Audit& audit) {
+  for (const AuditFinding& finding : audit.findings) {
+    if (finding.kind == AuditFinding::Kind::missing && !study.options.keep_going) {
+      throw InputError("{}: {}", study.experiment.file.string(), finding.text);
+    }
+    log::warning("audit: {}", finding.text);
+  }
+}
+
+}  // namespace
+
+bool Study::wanted(const PlannedCheckpoint& planned) const {
+  return options.only.empty() || std::find(options.only.begin(), options.only.end(),
+                                           planned.capture.label) != options.only.end();
+}
+
+DocumentSet Study::documents_for(int64_t context, int64_t count) const {
+  return cut_documents(documents, context, count);
+}
+
+Study open_study(const RunOptions& options) {
+  Study study;
+  study.options = options;
+  study.experiment = read_experiment(options.experiment);
+  expand_revisions(study.experiment);
+  study.out = options.out.value_or(fs::path("out") / options.experiment.stem());
+  const Audit audit = processes::first() ? try_audit(study.experiment) : Audit();
+  study.plan = plan_study(study.experiment, study.out, options.keep_going);
+  check_only(study);
+  check_audit(study, audit);
+  if (processes::first()) study.documents = study_documents(study.experiment, study.plan);
+  log::info("{}: {} checkpoints, {} documents of up to {} tokens; {} shorter ones skipped",
+            study.experiment.name, study.plan.checkpoints.size(), study.documents.documents.size(),
+            study.plan.longest_context, study.documents.skipped_short);
+  return study;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "ropewalk/study/audit.h"
+#include "ropewalk/study/plan.h"
+#include "ropewalk/study/run.h"
+
+namespace ropewalk {
+
+// An experiment that is about to be measured: what was asked for, where results go, which
+// checkpoints it has and which documents they read.
+struct Study {
+  RunOptions options;
+  Experiment experiment;
+  std::filesystem::path out;
+  StudyPlan plan;
+  DocumentSet documents;  // of the longest context; of several processes, the first one's alone
+
+  // Whether a checkpoint is to be measured where it is not there.
+  bool wanted(const PlannedCheckpoint& planned) const;
+  // The first `count` documents (all: -1), cut to a context.
+  DocumentSet documents_for(int64_t context, int64_t count) const;
+};
+
+// Reads the experiment, looks at its checkpoints and chooses the documents. Throws InputError or
+// UsageError where something is wrong with them, before anything is spent.
+Study open_study(const RunOptions& options);
+
+}  // namespace ropewalk

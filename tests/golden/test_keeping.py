@@ -1,0 +1,235 @@
+"""What happens between two runs: nothing lost, nothing of the user's touched."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+import engine
+from trust_study import LENGTH, Study, good, inodes, labels, pristine, study, tables  # noqa: F401
+
+
+# Whose folder it is
+
+
+def test_a_results_folder_knows_its_experiment(study, tmp_path):
+    (tmp_path / "other").mkdir()
+    shutil.copy(study.root / "study.yaml", tmp_path / "other" / "study.yaml")
+    for model in ("A", "corpus.jsonl"):
+        (tmp_path / "other" / model).symlink_to(study.root / model)
+    work = tmp_path / "work"
+    (work / "out").mkdir(parents=True)
+
+    def run(folder, *options):
+        return subprocess.run([engine.program(), "run", folder / "study.yaml", "--format", "json", *options], cwd=work,
+                              capture_output=True, text=True)  # fmt: skip
+
+    assert run(study.root).returncode == 0
+    refused = run(tmp_path / "other")
+    assert refused.returncode == 3
+    assert str(study.root / "study.yaml") in refused.stderr and str(tmp_path / "other" / "study.yaml") in refused.stderr
+    assert "--out" in refused.stderr and "--replace" in refused.stderr
+    assert run(tmp_path / "other", "--replace").returncode == 0
+    assert run(study.root).returncode == 3
+    (tmp_path / "other").rename(tmp_path / "moved")  # the same study, from another place
+    assert run(tmp_path / "moved").returncode == 0
+
+
+PLACES = [
+    "qk.csv", "summary.json", "report.html", "manifest.json", ".lock", "figures/taxonomy.png", "figures/taxonomy.vl.json",
+    "figures/mine.png", "checkpoints/A/model.safetensors", "checkpoints/A/capture.json.bak", "checkpoints/A",
+    "checkpoints/.A.tmp-123", "checkpoints/.B.tmp-1-0a0b0c0d/data", ".qk.csv.tmp-77", "checkpoints/other/config.json",
+    "checkpoints/.A.state", "checkpoints/A/vectors/notes.txt", "replaced/A-1/weights.bin", "replaced/.A.state-1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_users_own_files_are_never_touched(pristine, tmp_path, place):
+    out = tmp_path / "out"
+    path = out / place
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"my own work\n")
+
+    def kept():
+        return [p for p in out.rglob("*") if p.is_file() and not p.is_symlink() and p.read_bytes() == b"my own work\n"]
+
+    first = pristine.run(out)
+    assert kept(), first.stderr
+    if first.code != 0:  # refused before anything was done
+        last = first.stderr.strip().splitlines()[-1]
+        assert first.code in (3, 4) and str(path).startswith(last.removeprefix("error: ").split(":")[0]), last
+        assert [p for p in out.rglob("*") if p.is_file()] == [path]
+        return
+    process = subprocess.Popen([engine.program(), "run", pristine.root / "study.yaml", "--out", out, "--quiet"])
+    time.sleep(0.3)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    good(pristine.run(out, "--prune", "--evict"))
+    assert len(kept()) == 1
+    assert tables(out) == tables(pristine.root / "out")
+
+
+def test_weights_in_the_place_of_results(tmp_path):
+    """Weights in ./checkpoints/step-100, a pattern that finds them, and the results beside them."""
+    study = Study(tmp_path / "study")
+    weights = study.root / "checkpoints" / "step-100"
+    shutil.move(study.root / "A", weights)
+    study.write(model="checkpoints", phases=[{"name": "P", "context": LENGTH, "revisions": "step-*"}])
+    before = {p.name: p.read_bytes() for p in weights.iterdir()}
+    for _ in range(2):
+        result = study.run(study.root)
+        assert result.code == 3 and "step-100: not written by ropewalk" in result.stderr and "--out" in result.stderr
+    assert {p.name: p.read_bytes() for p in weights.iterdir()} == before
+
+
+# Failures
+
+
+def spoil(study, model, how):
+    path = study.root / model / "model.safetensors"
+    if how == "missing":
+        path.unlink()
+    else:
+        tensors = load_file(path)
+        tensors["model.layers.0.self_attn.q_proj.weight"][0, 0] = float("nan")
+        save_file(tensors, path, metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize("how", ["nan", "missing"])
+def test_keep_going(tmp_path, how):
+    study = Study(tmp_path / "study", ("A", "B", "C"))
+    spoil(study, "B", how)
+    result = study.run(tmp_path / "out", "--keep-going")
+    assert result.code == 3
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("error: 1 of 4 checkpoints were not measured: 'B'; 'B': "), last
+    labels(study, ("A", "A"), ("C", "C"))
+    good(study.run(tmp_path / "fresh"))
+    if how == "missing":
+        assert tables(tmp_path / "out") == tables(tmp_path / "fresh")
+    table = (tmp_path / "out" / "qk.csv").read_text()
+    assert ",A," in table and ",C," in table and ",B," not in table
+
+
+def test_finished_checkpoints_get_their_tables_after_an_error(tmp_path):
+    study = Study(tmp_path / "study", ("A", "B", "C"))
+    spoil(study, "B", "nan")
+    result = study.run(tmp_path / "out")
+    assert result.code == 3
+    assert "'B': queries in layer 0, head 0" in result.stderr.strip().splitlines()[-1]
+    table = (tmp_path / "out" / "qk.csv").read_text()
+    assert ",A," in table and ",C," not in table, "what comes after it waits for --keep-going"
+
+
+def test_an_interrupt_says_how_far_it_came(tmp_path):
+    study = Study(tmp_path / "study")
+    study.write_corpus(study.rows * 400)
+    study.write(corpus={"path": "corpus.jsonl"})
+    out = tmp_path / "out"
+    process = subprocess.Popen([engine.program(), "run", study.root / "study.yaml", "--out", out, "--format", "json"],
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    while process.poll() is None and not (out / "checkpoints" / ".A.state").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    last = stderr.strip().splitlines()[-1]
+    assert "documents of 'A'; run the same command again to go on" in last
+    done = int(last.split("stopped after ")[1].split()[0])
+    assert done > 0
+    dry = good(study.run(out, "--dry-run"))
+    assert f"measure, {done} of 6400 documents done" in dry.stdout
+    labels(study, ("renamed", "A"))
+    study.write(corpus={"path": "corpus.jsonl"}, phases=[{"name": "P", "context": LENGTH, "checkpoints": [
+        {"label": "init", "random": 0}, {"label": "renamed", "path": "A"}]}])  # fmt: skip
+    again = good(study.run(out))
+    assert f"renamed: going on after {done} documents" in again.stderr
+    good(study.run(tmp_path / "fresh"))
+    assert tables(out) == tables(tmp_path / "fresh")
+    assert not list((out / "checkpoints").glob(".*"))
+
+
+def test_killed_at_sixty_random_moments(tmp_path):
+    study = Study(tmp_path / "study", ("A", "B"))
+    study.write_corpus(study.rows * 20)
+    study.write(corpus={"path": "corpus.jsonl"})
+    out, fresh = tmp_path / "out", tmp_path / "fresh"
+    start = time.monotonic()
+    good(study.run(fresh))
+    whole = time.monotonic() - start
+    dice = random.Random(3)
+    for i in range(60):
+        if i % 12 == 0:
+            shutil.rmtree(out, ignore_errors=True)
+        process = subprocess.Popen([engine.program(), "run", study.root / "study.yaml", "--out", out, "--format", "json",
+                                    "--quiet"])  # fmt: skip
+        time.sleep(dice.uniform(0.2, 1.0) * whole)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    good(study.run(out))
+    assert tables(out) == tables(fresh)
+    assert [p.name for p in out.rglob(".*") if p.name != ".lock"] == []
+
+
+# Targets
+
+
+def test_a_target_that_was_missed_reads_more_when_there_is_more(tmp_path):
+    study = Study(tmp_path / "study")
+    out = tmp_path / "out"
+    study.write_corpus(study.rows * 2)
+    study.write(corpus={"path": "corpus.jsonl", "documents": 8}, precision={"target_se": 0.01})
+    assert "A: standard error" in good(study.run(out)).stderr
+    assert "A: standard error" in good(study.run(out)).stderr, "as long as it is missed"
+    dry = good(study.run(out, "--dry-run"))
+    assert dry.stdout.count("measured already") == 2
+    study.write(corpus={"path": "corpus.jsonl", "documents": 32}, precision={"target_se": 0.01})
+    assert "until the target is reached" in study.run(out, "--dry-run").stdout
+    good(study.run(out))
+    read = json.loads((out / "checkpoints" / "A" / "capture.json").read_text())["documents"]
+    assert read > 8
+    good(study.run(tmp_path / "fresh"))
+    of_a = [[line for line in (folder / "qk.csv").read_text().splitlines() if ",A," in line] for folder in (out, tmp_path / "fresh")]
+    assert of_a[0] == of_a[1], "the baseline had its new documents added, A was measured from the start"
+
+
+# Damage
+
+
+def test_damaged_files_heal(study):
+    out = study.root / "out"
+    good(study.run(out))
+    whole = tables(out)
+    old = inodes(out)
+    for text in ("{", "5", '{"experiment": 5}', '{"tables": 7, "figures": {"files": 3}, "report": []}'):
+        (out / "manifest.json").write_text(text)
+        good(study.run(out))
+        assert tables(out) == whole and inodes(out) == old
+        assert json.loads((out / "manifest.json").read_text())["name"] == "Trust"
+    description = out / "checkpoints" / "A" / "capture.json"
+    for key, value in (("hub", 5), ("config", 3), ("heads", "all"), ("documents", -1), ("format", 9)):
+        description.write_text(json.dumps({**json.loads(description.read_text()), key: value}))
+        result = good(study.run(out))
+        assert f"key '{key}'" in result.stderr or "format" in result.stderr
+        assert "A: measured again: its capture is damaged" in result.stderr
+        assert tables(out) == whole
+    (out / "checkpoints" / ".A.state").write_bytes(os.urandom(2000))
+    shutil.rmtree(out / "checkpoints" / "A")
+    good(study.run(out))
+    assert tables(out) == whole
+
+
+def test_pictures_of_other_formats_do_not_stay(study):
+    out = study.root / "out"
+    figures = out / "figures"
+    good(engine.run("run", study.root / "study.yaml", "--out", out, "--format", "svg"))
+    assert (figures / "taxonomy.svg").exists()
+    (figures / "mine.svg").write_text("<svg/>")
+    good(study.run(out))
+    assert not (figures / "taxonomy.svg").exists() and (figures / "mine.svg").exists()

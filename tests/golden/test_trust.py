@@ -1,0 +1,304 @@
+"""What happens between two runs: nothing stale, nothing mixed."""
+
+import json
+import os
+import random
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+import engine
+import tiny_models
+from trust_study import DOCUMENTS, LENGTH, YARN, Study, good, inodes, labels, mark, numbers, pristine, study, tables, write_model  # noqa: F401
+
+
+def check_against_fresh(study, tmp_path, exactly=True):
+    """Runs again after an edit, and afresh: the same numbers, and measured again where they changed.
+
+    `exactly`: and only there. Some settings may change numbers and do not for a model as small as this.
+    """
+    out, fresh = study.root / "out", tmp_path / "fresh"
+    before, old = numbers(out), inodes(out)
+    again = good(study.run(out))
+    good(study.run(fresh))
+    assert tables(out) == tables(fresh)
+    now = inodes(out)
+    for name, digest in numbers(fresh).items():
+        changed = before.get(name) != digest
+        measured = old.get(name) != now[name]
+        assert measured == changed if exactly else measured >= changed, f"{name}: {again.stderr}"
+        if changed and name in before:
+            assert f"{name}: measured again: " in again.stderr or "documents are there already" in again.stderr
+    return again
+
+
+CONFIG_EDITS = [
+    dict(rms_norm_eps=1e-2), dict(hidden_act="gelu"), dict(initializer_range=0.3), dict(max_position_embeddings=256),
+    dict(rope_parameters__beta_fast=4.0), dict(rope_parameters__beta_slow=0.5), dict(rope_parameters__attention_factor=1.3),
+    dict(rope_parameters__attention_factor=None), dict(rope_parameters__truncate=False), dict(rope_parameters__factor=2.0),
+    dict(rope_parameters__rope_theta=5000.0), dict(rope_parameters__original_max_position_embeddings=8),
+    dict(rope_parameters__rope_type="linear"), dict(rope_parameters__rope_type="default"),
+    dict(rope_parameters__mscale=1.0, rope_parameters__mscale_all_dim=0.5, rope_parameters__attention_factor=None),
+    dict(rope_parameters={**YARN, "rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0}),
+    dict(bos_token_id=5), dict(torch_dtype="bfloat16"), dict(transformers_version="0"), dict(num_attention_heads=2, head_dim=24),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("edit", CONFIG_EDITS, ids=lambda edit: ",".join(edit))
+def test_an_edit_of_the_config(study, tmp_path, edit):
+    try:
+        study.edit_config(**edit)
+        fits = engine.run("inspect", study.root / "A", "--context", LENGTH).code == 0
+    except KeyError:
+        fits = False
+    if not fits:
+        assert study.run(study.root / "out").code == 3
+        return
+    check_against_fresh(study, tmp_path, exactly=not any("rope_parameters" in key for key in edit))
+
+
+FAMILY_EDITS = [
+    ("gemma3_text", dict(query_pre_attn_scalar=7)),
+    ("gpt_neox", dict(use_parallel_residual=False)),
+    ("ministral3", dict(rope_parameters__llama_4_scaling_beta=0.9)),
+]
+
+
+@pytest.mark.parametrize("family, edit", FAMILY_EDITS, ids=[family for family, _ in FAMILY_EDITS])
+def test_an_edit_that_only_one_family_knows(tmp_path, family, edit):
+    study = Study(tmp_path / "study")
+    shutil.rmtree(study.root / "A")
+    base = next(name for name, model in tiny_models.MODELS.items() if model.model_type == family)
+    write_model(study.root / "A", 0, base, num_hidden_layers=tiny_models.MODELS[base].config["num_hidden_layers"])
+    study.write(sliding=True)
+    good(study.run(study.root / "out"))
+    study.edit_config(**edit)
+    before = numbers(study.root / "out")
+    check_against_fresh(study, tmp_path)
+    assert numbers(study.root / "out") != before
+
+
+def test_a_byte_in_the_middle_of_every_tensor(study, tmp_path):
+    path = study.root / "A" / "model.safetensors"
+    whole = path.read_bytes()
+    header = int.from_bytes(whole[:8], "little")
+    places = json.loads(whole[8 : 8 + header])
+    out = study.root / "out"
+    changed = {}
+    for name, tensor in places.items():
+        if name == "__metadata__":
+            continue
+        begin, end = tensor["data_offsets"]
+        middle = 8 + header + (begin + end) // 2 // 4 * 4 + 2
+        with open(path, "r+b") as file:  # in place: same size, same inode; on top of the changes before
+            file.seek(middle)
+            file.write(bytes([whole[middle] ^ 0x20]))
+        old = inodes(out)
+        result = good(study.run(out))
+        changed[name] = old["A"] != inodes(out)["A"]
+        assert old["init"] == inodes(out)["init"]
+        assert changed[name] == ("A: measured again: the weights changed" in result.stderr)
+    # All that the measured heads depend on, and nothing else: what follows the last queries and keys is never used.
+    unused = {name for name in places if "layers.1." in name and any(x in name for x in ("v_proj", "o_proj", "mlp", "post_att"))}
+    unused |= {"model.norm.weight", "lm_head.weight"} & places.keys()
+    assert {name for name, hit in changed.items() if not hit} == unused
+    good(study.run(out))
+    good(study.run(tmp_path / "fresh"))
+    assert tables(out) == tables(tmp_path / "fresh")
+
+
+def test_hashes_are_remembered_until_the_file_is_written_to(study, tmp_path):
+    """Old enough to be remembered; then a byte is changed and the time set back, which leaves the time of the change."""
+    path = study.root / "A" / "model.safetensors"
+    environment = {"ROPEWALK_CACHE": str(tmp_path / "cache")}
+    time.sleep(max(0, path.stat().st_ctime + 3.1 - time.time()))
+    good(study.run(study.root / "out", environment=environment))
+    remembered = list((tmp_path / "cache" / "weights").glob("*.json"))
+    assert len(remembered) == 1 and "tensors" in json.loads(remembered[0].read_text())
+    status = path.stat()
+    with open(path, "r+b") as file:
+        file.seek(status.st_size // 2)
+        byte = file.read(1)[0]
+        file.seek(status.st_size // 2)
+        file.write(bytes([byte ^ 0x20]))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    result = good(study.run(study.root / "out", environment=environment))
+    assert "A: measured again: the weights changed" in result.stderr
+    remembered[0].write_text("{")
+    good(study.run(study.root / "out", environment=environment))
+
+
+EXPERIMENT_EDITS = {
+    "name": dict(name="Other"),
+    "fewer documents": dict(corpus={"path": "corpus.jsonl", "documents": 9}),
+    "min_tokens": dict(corpus={"path": "corpus.jsonl", "documents": DOCUMENTS, "min_tokens": LENGTH - 1}),
+    "heads": dict(heads={"count": 5, "seed": 1}),
+    "dtype": dict(dtype="bfloat16"),
+    "device": dict(device="cpu"),
+    "memory": dict(memory="1GiB"),
+    "blocks": dict(blocks=5),
+    "sliding": dict(sliding=True),
+    "vectors": dict(vectors="uniform"),
+    "components": dict(components=2),
+    "portraits": dict(portraits=["A"]),
+    "chunk": dict(corpus={"path": "corpus.jsonl", "documents": DOCUMENTS, "chunk": True}),
+}
+
+
+@pytest.mark.parametrize("edit", EXPERIMENT_EDITS)
+def test_an_edit_of_the_experiment(study, tmp_path, edit):
+    study.write(**EXPERIMENT_EDITS[edit])
+    # Vectors have to be written, and cut texts may have other blocks.
+    exactly = edit not in ("vectors", "chunk")
+    result = check_against_fresh(study, tmp_path, exactly) if edit != "name" else None
+    if edit == "name":
+        refused = study.run(study.root / "out")
+        assert refused.code == 0, "its own file, under another name"
+        good(study.run(tmp_path / "fresh"))
+        assert tables(study.root / "out") == tables(tmp_path / "fresh")
+        assert b"Other" in (study.root / "out" / "figures" / "position_signal.vl.json").read_bytes()
+    if edit == "fewer documents":
+        assert "documents: 12 → 9" in result.stderr
+
+
+PHASE_EDITS = {
+    "context": dict(context=LENGTH - 3),
+    "theta": dict(config={"rope_theta": 77.0}),
+    "name": dict(name="Q"),
+    "seed": dict(checkpoints=[{"label": "init", "random": 1}, {"label": "A", "path": "A"}]),
+    "order": dict(checkpoints=[{"label": "A", "path": "A"}, {"label": "init", "random": 0}]),
+}
+
+
+@pytest.mark.parametrize("edit", PHASE_EDITS)
+def test_an_edit_of_a_phase(study, tmp_path, edit):
+    study.write(phases=[{**study.settings["phases"][0], **PHASE_EDITS[edit]}])
+    check_against_fresh(study, tmp_path)
+
+
+def test_an_edit_of_a_document_and_of_their_order(study, tmp_path):
+    rows = [list(row) for row in study.rows]
+    rows[3][5] = (rows[3][5] + 1) % tiny_models.VOCAB
+    study.write_corpus(rows)
+    assert "other documents" in check_against_fresh(study, tmp_path).stderr
+    study.write_corpus([rows[1], rows[0], *rows[2:]])
+    good(study.run(study.root / "out"))
+    good(study.run(tmp_path / "swapped"))
+    assert tables(study.root / "out") == tables(tmp_path / "swapped")
+    study.write_corpus([rows[1], rows[0], *rows[2:DOCUMENTS], *([[1] * LENGTH])])  # one that is not read
+    old = inodes(study.root / "out")
+    good(study.run(study.root / "out"))
+    assert inodes(study.root / "out") == old
+
+
+def test_ids_count_where_vectors_are_written(study, tmp_path):
+    def write(first):
+        lines = [json.dumps({"id": first + i, "tokens": row}) + "\n" for i, row in enumerate(study.rows)]
+        (study.root / "corpus.jsonl").write_text("".join(lines))
+
+    write(100)
+    out = study.root / "out"
+    old = inodes(out)
+    good(study.run(out))
+    assert inodes(out) == old, "without vectors, ids are nowhere"
+    study.write(vectors="all")
+    good(study.run(out))
+    write(200)
+    good(study.run(out))
+    assert set(engine.read_streams(out / "checkpoints" / "A")[0, 0, "q"]) == set(range(200, 200 + DOCUMENTS))
+
+
+def test_more_documents_read_only_the_new_ones(study, tmp_path):
+    study.write(corpus={"path": "corpus.jsonl", "documents": 16})
+    result = good(study.run(study.root / "out"))
+    assert "A: 12 of 16 documents are there already" in result.stderr
+    good(study.run(tmp_path / "fresh"))
+    ours, theirs = (np.genfromtxt(out / "qk.csv", delimiter=",", names=True, dtype=None, encoding=None)
+                    for out in (study.root / "out", tmp_path / "fresh"))  # fmt: skip
+    for name in ("explained_variance", "r_q", "r_k"):
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-8)
+    for name in ("r_q_se", "r_k_se", "explained_variance_se"):  # blocks of a file are rounded to float32
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-4, atol=1e-7)
+    assert (ours["n_q"] == theirs["n_q"]).all()
+    again = good(study.run(study.root / "out"))
+    assert again.stderr.count("measured already") == 2
+
+
+def test_a_tokenizer_counts_where_tokens_change(tmp_path):
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    study = Study(tmp_path / "study")
+
+    def write(**words):
+        vocabulary = {f"w{i}": i for i in range(tiny_models.VOCAB)}
+        for old, new in words.items():
+            vocabulary[new] = vocabulary.pop(old)
+        tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=None))
+        tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        tokenizer.save(str(study.root / "A" / "tokenizer.json"))
+
+    letters = {f"w{i}": chr(97 + i) for i in range(26)}
+    texts = ["".join(random.Random(i).choices("abcdefghij", k=LENGTH + 5)) for i in range(16)]
+    (study.root / "corpus.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    write(**letters)
+    good(study.run(study.root / "out"))
+    old = inodes(study.root / "out")
+    write(**{**letters, "w30": "Z"})  # a letter that no text holds
+    good(study.run(study.root / "out"))
+    assert inodes(study.root / "out") == old
+    write(**{**letters, "w0": "b", "w1": "a"})
+    check_against_fresh(study, tmp_path)
+    assert inodes(study.root / "out") != old
+
+
+# Names
+
+
+def test_renamed_swapped_and_moved_checkpoints_are_reused(tmp_path):
+    study = Study(tmp_path / "study", ("A", "B"))
+    out = study.root / "out"
+    good(study.run(out))
+    old = inodes(out)
+    labels(study, ("first", "A"), ("B", "B"))
+    good(study.run(out))
+    assert inodes(out) == {"init": old["init"], "first": old["A"], "B": old["B"]}
+    assert json.loads((out / "checkpoints" / "first" / "capture.json").read_text())["label"] == "first"
+    labels(study, ("B", "A"), ("first", "B"))
+    good(study.run(out))
+    assert inodes(out) == {"init": old["init"], "B": old["A"], "first": old["B"]}
+    (study.root / "A").rename(study.root / "elsewhere")
+    labels(study, ("first", "B"), ("B", "elsewhere"))
+    result = good(study.run(out))
+    assert inodes(out) == {"init": old["init"], "B": old["A"], "first": old["B"]}
+    assert result.stderr.count("measured already") == 3
+    good(study.run(tmp_path / "fresh"))
+    assert tables(out) == tables(tmp_path / "fresh")
+
+
+def test_what_nothing_refers_to_is_listed_and_pruned(tmp_path):
+    study = Study(tmp_path / "study", ("A", "B"))
+    out = study.root / "out"
+    good(study.run(out))
+    labels(study, ("A", "A"))
+    result = good(study.run(out))
+    assert "checkpoints/B: nothing refers to it any more; --prune removes it" in result.stderr
+    assert (out / "checkpoints" / "B").exists()
+    (out / "checkpoints" / "mine").mkdir()
+    (out / "checkpoints" / "mine" / "notes.txt").write_text("mine")
+    good(study.run(out, "--prune"))
+    assert sorted(path.name for path in (out / "checkpoints").iterdir()) == ["A", "init", "mine"]
+
+
+def test_long_work_is_moved_aside_and_found_again(study):
+    out = study.root / "out"
+    old = inodes(out)["A"]
+    description = out / "checkpoints" / "A" / "capture.json"
+    description.write_text(json.dumps({**json.loads(description.read_text()), "seconds": 100}))
+    study.write(blocks=5)
+    assert "kept as" in good(study.run(out)).stderr
+    assert mark(out / "replaced" / "A-1" / "moments.safetensors") == old
+    study.write()
+    good(study.run(out))
+    assert inodes(out)["A"] == old, "the settings of before: nothing is measured"
