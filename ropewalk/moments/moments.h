@@ -28,6 +28,8 @@ struct BlockCounts {
   void add_block(int64_t block, const BlockCounts& other, int64_t from);
   int64_t total_tokens() const;
   int64_t total_documents() const;
+
+  bool operator==(const BlockCounts&) const = default;
 };
 
 // Moments of some streams, each in each block; float64 on the CPU.

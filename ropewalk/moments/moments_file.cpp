@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <stdexcept>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/hash.h"
@@ -305,6 +306,11 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
     keys.pieces.push_back({layer.keys, nullptr, release});
   }
   const BlockCounts& counts = collector.layers().begin()->second.counts;
+  for (const auto& [number, layer] : collector.layers()) {
+    if (layer.counts == counts) continue;
+    throw std::logic_error(fmt::format("layer {} has read {} documents, the first one {}", number,
+                                       layer.counts.total_documents(), counts.total_documents()));
+  }
   write_moments(path, {info, documents, counts}, queries, keys);
 }
 

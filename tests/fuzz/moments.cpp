@@ -1,4 +1,4 @@
-#include "ropewalk/moments/moments_file.h"
+#include "ropewalk/moments/merge.h"
 #include "tests/fuzz/target.h"
 
 void ropewalk::fuzz::read(const Input& input) {
@@ -11,4 +11,8 @@ void ropewalk::fuzz::read(const Input& input) {
             "every stream has a place");
     total_moments(set->blocks, moments.counts);
   }
+  std::string missing;
+  const CaptureMoments merged = merge_moments({{"input", input.path}}, missing);
+  require(missing.size() < 1000, "what is missing is told in a few words");
+  require(merged.documents == moments.documents, "one capture is its own sum");
 }

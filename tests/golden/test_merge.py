@@ -117,6 +117,35 @@ def test_refusals(study, tmp_path):
     refused("digest", study.even, study.capture("moved", "--shard", "1/2", corpus=moved))
 
 
+def test_documents_and_shards_without_end(study, tmp_path):
+    """Numbers that a file states are counted, not walked through."""
+    path = study.capture("huge", "--shard", "1/2") / "moments.safetensors"
+    whole = path.read_bytes()
+    size = int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8 : 8 + size])
+
+    def write(info=None, last_index=None):
+        stated = json.loads(json.dumps(header))
+        if info:
+            stated["__metadata__"]["ropewalk"] = json.dumps({**json.loads(header["__metadata__"]["ropewalk"]), **info})
+        data = bytearray(whole[8 + size :])
+        if last_index is not None:
+            end = header["document.index"]["data_offsets"][1]
+            data[end - 8 : end] = last_index.to_bytes(8, "little")
+        text = json.dumps(stated).encode()
+        text += b" " * (-len(text) % 8)
+        path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+        return engine.run("merge", path.parent, "--out", tmp_path / f"merged{len(list(tmp_path.iterdir()))}")
+
+    result = write(last_index=2**60)
+    assert result.code == 0
+    assert re.search(r"nothing of documents 0, 2, 4, 6, 8 and 115\d+ more", result.stderr), result.stderr
+    refused = write(info={"shard": [1, 2**62]})
+    assert refused.code == 3 and "key 'shard'" in refused.stderr
+    result = write(info={"shard": [1, 2**31 - 1]})
+    assert result.code == 0 and re.search(r"nothing of shards .* and 21474\d+ more", result.stderr), result.stderr
+
+
 def test_damaged_moments(study, tmp_path):
     path = tmp_path / "moments.safetensors"
     data = (study.even / "moments.safetensors").read_bytes()
