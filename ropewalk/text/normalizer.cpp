@@ -23,7 +23,21 @@ class UnicodeForm final : public Normalizer {
  public:
   explicit UnicodeForm(unicode::NormalForm form) : form_(form) {}
   void apply(NormalizedText& text, RegexScratch&) const override {
+    if (text.origin == 0) {
+      unicode::normalize(text.text, form_);
+      return;
+    }
+    // The first character comes from the first. So does what its own form goes on with, unless that
+    // is composed with what follows.
+    std::string front = text.text.substr(0, text.origin);
     unicode::normalize(text.text, form_);
+    unicode::normalize(front, form_);
+    text.origin = text.text.empty() ? 0 : utf8_size(text.text[0]);
+    while (text.origin < front.size() && text.origin < text.text.size()) {
+      const size_t size = utf8_size(front[text.origin]);
+      if (text.text.compare(text.origin, size, front, text.origin, size) != 0) break;
+      text.origin += size;
+    }
   }
 
  private:
@@ -34,7 +48,9 @@ class Prepend final : public Normalizer {
  public:
   explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
   void apply(NormalizedText& text, RegexScratch&) const override {
-    if (!text.text.empty()) text.text.insert(0, prefix_);
+    if (text.text.empty()) return;
+    text.text.insert(0, prefix_);
+    if (text.origin > 0) text.origin += prefix_.size();
   }
 
  private:
@@ -56,18 +72,21 @@ class Replace final : public Normalizer {
     require_rewritten(size, text.longest);
     std::string result;
     result.reserve(size);
+    size_t origin = 0;
+    bool in_front = text.origin > 0;  // all so far comes from the first character
     size_t done = 0;
     for (const TextSpan match : matches) {
       result.append(text.text, done, match.begin - done);
+      if (in_front) origin = result.size() - (match.begin - std::min(match.begin, text.origin));
+      // The library takes what replaces several characters to begin at the last of them.
+      in_front = in_front && match.end <= text.origin;
       result += content_;
+      if (in_front) origin = result.size();
       done = match.end;
     }
+    if (in_front) origin = result.size() + text.origin - done;
     result.append(text.text, done);
-    // The library takes what replaces several characters to begin at the last of them.
-    const TextSpan first = matches.front();
-    const bool keeps_front = first.begin > 0 || first.end == 0 ||
-                             (!content_.empty() && first.end == utf8_size(text.text[0]));
-    text.at_origin = text.at_origin && keeps_front;
+    text.origin = origin;
     text.text = std::move(result);
   }
 
@@ -84,15 +103,19 @@ class Lowercase final : public Normalizer {
   void apply(NormalizedText& text, RegexScratch&) const override {
     std::string result;
     result.reserve(text.text.size());
+    size_t origin = 0;
     for (size_t at = 0; at < text.text.size();) {
+      const bool from_first = at < text.origin;
       const char32_t c = next_code_point(text.text, at);
       if (c == 0x130) {
         result += "i\u0307";  // the one letter that becomes two
-        continue;
+      } else {
+        const auto found = lower_.find(c);
+        append_utf8(result, found == lower_.end() ? c : found->second);
       }
-      const auto found = lower_.find(c);
-      append_utf8(result, found == lower_.end() ? c : found->second);
+      if (from_first) origin = result.size();
     }
+    text.origin = origin;
     text.text = std::move(result);
   }
 
@@ -118,7 +141,8 @@ class Strip final : public Normalizer {
       if (!whitespace_.contains(next_code_point(content, at))) break;
       begin = at;
     }
-    text.at_origin = text.at_origin && begin == 0;
+    text.origin = std::min(text.origin, end);
+    text.origin -= std::min(text.origin, begin);
     content = content.substr(begin, end - begin);
   }
 
@@ -132,14 +156,15 @@ class StripAccents final : public Normalizer {
  public:
   void apply(NormalizedText& text, RegexScratch&) const override {
     std::string result;
+    size_t origin = 0;
     for (size_t at = 0; at < text.text.size();) {
       const size_t start = at;
       if (!marks_.contains(next_code_point(text.text, at))) {
         result.append(text.text, start, at - start);
-      } else if (start == 0) {
-        text.at_origin = false;
+        if (start < text.origin) origin = result.size();
       }
     }
+    text.origin = origin;
     text.text = std::move(result);
   }
 
@@ -151,7 +176,10 @@ class ByteLevelNormalizer final : public Normalizer {
  public:
   void apply(NormalizedText& text, RegexScratch&) const override {
     std::string result;
-    append_byte_level(result, text.text);
+    append_byte_level(result, std::string_view(text.text).substr(0, text.origin));
+    const size_t origin = result.size();
+    append_byte_level(result, std::string_view(text.text).substr(text.origin));
+    text.origin = origin;
     text.text = std::move(result);
   }
 };

@@ -13,7 +13,9 @@ namespace ropewalk {
 // A stretch of text between added tokens, being normalised.
 struct NormalizedText {
   std::string text;
-  bool at_origin = false;  // begins where the input begins, nothing having been cut from its front
+  // How many bytes in front come from the input's first character, as the library has it; 0 where
+  // none do. One character may become several, and the text be cut between them.
+  size_t origin = 0;
   size_t longest = longest_rewritten(text.size());  // in bytes, whatever the steps are
 };
 

@@ -1,5 +1,6 @@
 #include "ropewalk/text/pre_tokenizer.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -20,18 +21,26 @@ constexpr int kMaxDepth = 16;
 constexpr std::string_view kByteLevelPattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-// Rewrites each piece by appending it to a new text.
-template <typename Append>
-void rewrite(PieceList& list, Append append) {
+// Rewrites each piece into a new text. `begin` (text, piece, whether it begins where the input
+// does) puts something in front, `append` (text, part) adds a piece or part of one, rewritten.
+template <typename Begin, typename Append>
+void rewrite(PieceList& list, Begin begin, Append append) {
   std::string text;
   text.reserve(list.text.size() + list.text.size() / 2);
+  size_t origin = 0;
   for (TextSpan& piece : list.pieces) {
-    const size_t begin = text.size();
-    append(text, std::string_view(list.text).substr(piece.begin, piece.end - piece.begin),
-           &piece == &list.pieces.front());
-    piece = {begin, text.size()};
+    const size_t start = text.size();
+    const auto content = std::string_view(list.text).substr(piece.begin, piece.end - piece.begin);
+    const size_t from_first =
+        std::min(content.size(), list.origin - std::min(list.origin, piece.begin));
+    begin(text, content, from_first > 0);
+    append(text, content.substr(0, from_first));
+    if (from_first > 0) origin = text.size();
+    append(text, content.substr(from_first));
+    piece = {start, text.size()};
   }
   list.text = std::move(text);
+  list.origin = origin;
 }
 
 class SplitStep final : public PreTokenizer {
@@ -52,14 +61,17 @@ class ByteLevelStep final : public PreTokenizer {
   }
   void apply(PieceList& list, RegexScratch& scratch) const override {
     if (add_prefix_space_) {
-      rewrite(list, [](std::string& out, std::string_view piece, bool) {
-        if (!piece.starts_with(' ')) out.push_back(' ');
-        out += piece;
-      });
+      rewrite(
+          list,
+          [](std::string& out, std::string_view piece, bool) {
+            if (!piece.starts_with(' ')) out.push_back(' ');
+          },
+          [](std::string& out, std::string_view part) { out += part; });
     }
     if (splitter_) splitter_->split(list, scratch);
-    rewrite(list,
-            [](std::string& out, std::string_view piece, bool) { append_byte_level(out, piece); });
+    rewrite(
+        list, [](std::string&, std::string_view, bool) {},
+        [](std::string& out, std::string_view part) { append_byte_level(out, part); });
   }
 
  private:
@@ -78,13 +90,13 @@ class MetaspaceStep final : public PreTokenizer {
     }
   }
   void apply(PieceList& list, RegexScratch& scratch) const override {
-    const bool at_origin = list.at_origin;
-    rewrite(list, [&](std::string& out, std::string_view piece, bool is_first) {
-      const bool wanted =
-          prepend_ == Prepend::always || (prepend_ == Prepend::first && is_first && at_origin);
+    const auto begin = [&](std::string& out, std::string_view piece, bool at_origin) {
+      const bool wanted = prepend_ == Prepend::always || (prepend_ == Prepend::first && at_origin);
       if (wanted && !piece.starts_with(' ') && !piece.starts_with(replacement_))
         out += replacement_;
-      for (const char c : piece) {
+    };
+    rewrite(list, begin, [&](std::string& out, std::string_view part) {
+      for (const char c : part) {
         if (c == ' ') {
           out += replacement_;
         } else {

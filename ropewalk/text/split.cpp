@@ -84,8 +84,6 @@ void Splitter::split(PieceList& list, RegexScratch& scratch) const {
     apply(parts, behavior_, result);
   }
   std::erase_if(result, [](TextSpan span) { return span.begin == span.end; });
-  const size_t origin = list.pieces.empty() ? 0 : list.pieces.front().begin;
-  if (!result.empty() && result.front().begin != origin) list.at_origin = false;
   list.pieces = std::move(result);
 }
 

@@ -15,7 +15,7 @@ enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_
 struct PieceList {
   std::string text;
   std::vector<TextSpan> pieces;  // in order, none empty
-  bool at_origin = false;        // the first piece begins where the input begins
+  size_t origin = 0;             // pieces that begin before this byte begin where the input begins
 };
 
 // Cuts every piece further at the matches of a pattern.

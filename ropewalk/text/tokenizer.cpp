@@ -123,7 +123,7 @@ struct Tokenizer::Impl {
       }
       NormalizedText stretch{
           std::string(text.substr(part.span.begin, part.span.end - part.span.begin)),
-          part.span.begin == 0};
+          part.span.begin == 0 ? utf8_size(text.front()) : 0};
       normalize(normalizers, stretch, scratch.regex);
       encode_normalized(stretch, scratch, ids);
     }
@@ -140,7 +140,7 @@ struct Tokenizer::Impl {
       PieceList& list = scratch.list;
       list.text.assign(stretch.text, part.span.begin, part.span.end - part.span.begin);
       list.pieces = {{0, list.text.size()}};
-      list.at_origin = stretch.at_origin && part.span.begin == 0;
+      list.origin = stretch.origin - std::min(stretch.origin, part.span.begin);
       const size_t longest = longest_rewritten(list.text.size());
       for (const auto& step : pre_tokenizers) {
         step->apply(list, scratch.regex);

@@ -115,6 +115,10 @@ def test_parts(tmp_path):
     compare_all(tmp_path, parts.all_cases(), strings)
 
 
+def test_first_character_that_grows(tmp_path):
+    compare_all(tmp_path, [parts.with_parts(*case) for case in parts.GROWING], parts.GROWING_TEXTS)
+
+
 def test_classes(tmp_path, assigned):
     # Ideographs, syllables and private use are all alike; the families have seen each of them.
     alike = re.compile("[\u3400-\u9fff\uac00-\ud7a3\ue000-\uf8ff\U00020000-\U0003ffff\U000f0000-\U0010ffff]{9}")

@@ -115,6 +115,26 @@ MIXED = [  # normalizer, pre-tokenizer
     (norm_sequence({"type": "Prepend", "prepend": "▁"}, replace(" ", "▁")), split("▁", "MergedWithNext", "String")),
 ]
 
+# Where the first character becomes several and the text is cut between them, what follows the cut still begins where the
+# input does.
+FIRST = metaspace("first")
+GROWING = [
+    *[(form, pre_sequence(split(cut, behavior), FIRST))
+      for form in (NFC, NFD, NFKC, NFKD) for cut in ("[fi]", r"\p{M}") for behavior in BEHAVIORS],
+    *[(norm_sequence(form, step), FIRST)
+      for form in (NFC, NFD, NFKC, NFKD, LOWER)
+      for step in (replace("f", ""), replace("f", "xy"), replace("fi", "z"), replace("", "-"), replace(r"f|i", "q", "Regex"),
+                   replace(r"x*", "-", "Regex"), strip(True, False), strip(False, True), ACCENTS, LOWER, NFC)],
+    (LOWER, pre_sequence(split("i", "Isolated"), FIRST)),
+    (norm_sequence(NFKC, {"type": "Prepend", "prepend": "yz"}), pre_sequence(split("[yzf]", "Isolated"), FIRST)),
+    ({"type": "ByteLevel"}, pre_sequence(split(".", "Isolated"), FIRST)),
+    (NFKC, pre_sequence(byte_level(False, True, False), split(".", "Isolated"), FIRST)),
+    (NFKC, pre_sequence(byte_level(True, True, False), split(".", "Isolated"), FIRST)),
+    (NFKC, pre_sequence(FIRST, split(".", "Isolated"), metaspace("first", replacement="_"))),
+]  # fmt: skip
+GROWING_TEXTS = [a + b + c for a in ("ﬁ", "ﬃ", "é", "e\u0301", "İ", "½", "¨", "ﬁ\u0301", "㎏", "f", " ", "가", "ཀྵ")
+                 for b in ("", "x", "i", "\u0301", " ", "ﬁ", "\u0323\u0301") for c in ("", "fi", " f")]  # fmt: skip
+
 ADDED = ["<tok>", "Word", " sp", "É", "ab", "abc", "世界", "\n\n", "ﬁ"]
 ADDED_NORMALIZERS = [None, LOWER, NFD, NFKC, {"type": "Prepend", "prepend": "▁"}, {"type": "ByteLevel"}]
 
