@@ -28,7 +28,7 @@ void add_capture(CLI::App& app) {
       "capture", "Run text through a checkpoint and keep the moments of its queries and keys");
   add_model_arguments(*verb, arguments->model);
   verb->add_option("--corpus", options.corpus,
-                   "Text: .txt, a folder of them, .jsonl, .jsonl.gz or .parquet; "
+                   "Text: .txt, .jsonl (both also .gz or .zst), .parquet, or a folder of them; "
                    "or hf://datasets/org/name/FILE")
       ->required();
   verb->add_option("--out", options.out, "Folder to write; must be new or empty")->required();

@@ -36,6 +36,18 @@ class PlainSource : public ByteSource {
 
 }  // namespace
 
+std::unique_ptr<ByteSource> open_source(const std::filesystem::path& path,
+                                        Compression compression) {
+  switch (compression) {
+    case Compression::gzip:
+      return open_gzip_source(path);
+    case Compression::zstd:
+      return open_zstd_source(path);
+    default:
+      return open_plain_source(path);
+  }
+}
+
 std::unique_ptr<ByteSource> open_plain_source(const std::filesystem::path& path) {
   return std::make_unique<PlainSource>(path);
 }

@@ -15,9 +15,13 @@ class ByteSource {
   virtual size_t read(char* data, size_t size) = 0;
 };
 
-std::unique_ptr<ByteSource> open_plain_source(const std::filesystem::path& path);
+enum class Compression { none, gzip, zstd };
 
-// Gzip, of one member or several.
+std::unique_ptr<ByteSource> open_source(const std::filesystem::path& path, Compression compression);
+
+// The sources behind it. Gzip may have several members, zstd several frames.
+std::unique_ptr<ByteSource> open_plain_source(const std::filesystem::path& path);
 std::unique_ptr<ByteSource> open_gzip_source(const std::filesystem::path& path);
+std::unique_ptr<ByteSource> open_zstd_source(const std::filesystem::path& path);
 
 }  // namespace ropewalk

@@ -34,30 +34,51 @@ class MemoryCorpus : public CorpusReader {
 
 std::unique_ptr<CorpusReader> open_corpus(const fs::path& path, const CorpusOptions& options) {
   std::error_code ignored;
-  const bool text = fs::is_directory(path, ignored) || has_suffix(path, ".txt");
-  if (text && !(options.field.empty() && options.id.empty())) {
-    throw UsageError("{}: text files have no fields; drop the corpus's field and id",
-                     path.string());
+  if (fs::is_directory(path, ignored)) return open_folder_corpus(path, options);
+  const auto kind = corpus_kind(path);
+  if (!kind) {
+    throw InputError("{}: unknown kind of corpus; expected {}, or a folder of them", path.string(),
+                     kCorpusKinds);
   }
-  if (text) return open_text_corpus(path);
-  if (has_suffix(path, ".jsonl")) return open_jsonl_corpus(path, false, options);
-  if (has_suffix(path, ".jsonl.gz")) return open_jsonl_corpus(path, true, options);
-  if (has_suffix(path, ".parquet")) return open_parquet_corpus(path, options);
-  throw InputError(
-      "{}: unknown kind of corpus; expected .txt, a folder of .txt, .jsonl, .jsonl.gz or .parquet",
-      path.string());
+  if (!kind->has_fields()) refuse_fields(path, options);
+  return open_corpus_file(path, *kind, options);
+}
+
+std::unique_ptr<CorpusReader> open_corpus_file(const fs::path& path, const CorpusKind& kind,
+                                               const CorpusOptions& options) {
+  switch (kind.format) {
+    case CorpusKind::Format::text:
+      return open_text_corpus(path, kind.compression);
+    case CorpusKind::Format::jsonl:
+      return open_jsonl_corpus(path, kind.compression, options);
+    default:
+      return open_parquet_corpus(path, options);
+  }
+}
+
+std::optional<CorpusKind> corpus_kind(const fs::path& path) {
+  std::string name = path.filename().string();
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  });
+  if (name.ends_with(".parquet")) return CorpusKind{CorpusKind::Format::parquet};
+  CorpusKind kind;
+  if (name.ends_with(".gz")) kind.compression = Compression::gzip;
+  if (name.ends_with(".zst")) kind.compression = Compression::zstd;
+  if (kind.compression != Compression::none) name.resize(name.rfind('.'));
+  if (name.ends_with(".txt")) return kind;
+  kind.format = CorpusKind::Format::jsonl;
+  if (name.ends_with(".jsonl")) return kind;
+  return std::nullopt;
+}
+
+void refuse_fields(const fs::path& path, const CorpusOptions& options) {
+  if (options.field.empty() && options.id.empty()) return;
+  throw UsageError("{}: text files have no fields; drop the corpus's field and id", path.string());
 }
 
 std::unique_ptr<CorpusReader> corpus_from(std::vector<CorpusEntry> entries) {
   return std::make_unique<MemoryCorpus>(std::move(entries));
-}
-
-bool has_suffix(const fs::path& path, std::string_view suffix) {
-  const std::string name = path.filename().string();
-  if (name.size() < suffix.size()) return false;
-  return std::equal(
-      suffix.begin(), suffix.end(), name.end() - static_cast<std::ptrdiff_t>(suffix.size()),
-      [](char wanted, char c) { return wanted == (c >= 'A' && c <= 'Z' ? c + 32 : c); });
 }
 
 FieldContent field_content(const CorpusOptions& options, const std::string& field) {

@@ -33,8 +33,8 @@ class CorpusReader {
   virtual std::string name() const = 0;
 };
 
-// Opens .txt (one document a file), a folder of .txt (sorted by name), .jsonl, .jsonl.gz or
-// .parquet (row group by row group).
+// Opens .txt (one document), .jsonl, both also with .gz or .zst, .parquet (row group by row group),
+// or a folder of such files and folders, read in sorted order.
 std::unique_ptr<CorpusReader> open_corpus(const std::filesystem::path& path,
                                           const CorpusOptions& options = {});
 

@@ -5,25 +5,45 @@
 #include <string_view>
 #include <vector>
 
+#include "ropewalk/text/byte_source.h"
 #include "ropewalk/text/corpus.h"
 
 namespace ropewalk {
 
-// The readers behind open_corpus, one a format.
+// What a file is, by the end of its name, upper or lower case alike.
+struct CorpusKind {
+  enum class Format { text, jsonl, parquet } format = Format::text;
+  Compression compression = Compression::none;
 
-// A file, or a folder whose .txt files are read sorted by name.
-std::unique_ptr<CorpusReader> open_text_corpus(const std::filesystem::path& path);
-std::unique_ptr<CorpusReader> open_jsonl_corpus(const std::filesystem::path& path, bool gzip,
+  bool has_fields() const { return format != Format::text; }
+};
+std::optional<CorpusKind> corpus_kind(const std::filesystem::path& path);
+
+// Those there are, for messages.
+inline constexpr std::string_view kCorpusKinds = ".txt, .jsonl (plain, .gz or .zst) or .parquet";
+
+// The readers behind open_corpus. A text file is one document.
+std::unique_ptr<CorpusReader> open_text_corpus(const std::filesystem::path& path,
+                                               Compression compression);
+std::unique_ptr<CorpusReader> open_jsonl_corpus(const std::filesystem::path& path,
+                                                Compression compression,
                                                 const CorpusOptions& options);
 std::unique_ptr<CorpusReader> open_parquet_corpus(const std::filesystem::path& path,
                                                   const CorpusOptions& options);
+std::unique_ptr<CorpusReader> open_corpus_file(const std::filesystem::path& path,
+                                               const CorpusKind& kind,
+                                               const CorpusOptions& options);
+// All files of a folder and of those in it, sorted by their path within it. Hidden ones and other
+// kinds are left out; links are followed, each folder once.
+std::unique_ptr<CorpusReader> open_folder_corpus(const std::filesystem::path& folder,
+                                                 const CorpusOptions& options);
+
+// Text has no fields to choose: throws UsageError where some are named.
+void refuse_fields(const std::filesystem::path& path, const CorpusOptions& options);
 
 // What a field or column may hold. The default names say it; a name the user chose may hold either.
 enum class FieldContent { text, tokens, either };
 FieldContent field_content(const CorpusOptions& options, const std::string& field);
-
-// Whether a file's name ends so, upper or lower case alike. `suffix` is in lower case.
-bool has_suffix(const std::filesystem::path& path, std::string_view suffix);
 
 // "'a', 'b', 'c'": the names there are, for messages; the first dozen.
 std::string quoted_list(const std::vector<std::string>& names);

@@ -135,9 +135,10 @@ class JsonlCorpus : public CorpusReader {
 
 }  // namespace
 
-std::unique_ptr<CorpusReader> open_jsonl_corpus(const std::filesystem::path& path, bool gzip,
+std::unique_ptr<CorpusReader> open_jsonl_corpus(const std::filesystem::path& path,
+                                                Compression compression,
                                                 const CorpusOptions& options) {
-  LineReader lines(gzip ? open_gzip_source(path) : open_plain_source(path), path.string());
+  LineReader lines(open_source(path, compression), path.string());
   return std::make_unique<JsonlCorpus>(std::move(lines), options);
 }
 

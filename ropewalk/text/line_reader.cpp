@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/utf8.h"
 
@@ -17,6 +18,7 @@ bool LineReader::next(std::string& line) {
   ++number_;
   for (bool any = false;;) {
     if (begin_ == end_) {
+      throw_if_interrupted();  // a few compressed bytes may be years of empty lines
       begin_ = 0;
       end_ = source_->read(buffer_.data(), buffer_.size());
       if (end_ == 0 && !any) return false;

@@ -1,14 +1,13 @@
-#include <algorithm>
 #include <utility>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/units.h"
 #include "ropewalk/base/utf8.h"
 #include "ropewalk/text/corpus_formats.h"
 #include "ropewalk/text/line_reader.h"
 
 namespace ropewalk {
-namespace fs = std::filesystem;
 namespace {
 
 // Windows line ends become "\n", as in every program that opens the file as text.
@@ -22,64 +21,50 @@ std::string with_unix_lines(std::string_view text) {
   return result;
 }
 
+std::string read_all(ByteSource& source, const std::string& where) {
+  std::string bytes;
+  std::vector<char> buffer(1 << 18);
+  while (const size_t count = source.read(buffer.data(), buffer.size())) {
+    throw_if_interrupted();
+    bytes.append(buffer.data(), count);
+    if (bytes.size() > kMaxDocumentBytes) {
+      throw InputError("{}: is longer than {}; expected one document, cut it into several files",
+                       where, format_bytes(static_cast<int64_t>(kMaxDocumentBytes)));
+    }
+  }
+  return bytes;
+}
+
+// One document.
 class TextCorpus : public CorpusReader {
  public:
-  TextCorpus(const fs::path& path, std::vector<fs::path> files)
-      : name_(path.string()), files_(std::move(files)) {}
+  TextCorpus(const std::filesystem::path& path, Compression compression)
+      : name_(path.string()), source_(open_source(path, compression)) {}
 
   std::string name() const override { return name_; }
 
   std::optional<CorpusEntry> next() override {
-    if (next_ == files_.size()) return std::nullopt;
-    const fs::path& path = files_[next_++];
+    if (!source_) return std::nullopt;
     CorpusEntry entry;
-    entry.where = path.string();
-    const std::string bytes = read_text_file(path, static_cast<int64_t>(kMaxDocumentBytes));
-    require_utf8(bytes,
-                 entry.where);  // before anything is dropped, so that the offset is the file's
-    entry.content = checked_text(with_unix_lines(without_bom(bytes)), entry.where);
+    entry.where = name_;
+    const std::string bytes = read_all(*source_, name_);
+    source_.reset();
+    // Before anything is dropped, so that the offset is the file's.
+    require_utf8(bytes, entry.where);
+    entry.content = with_unix_lines(without_bom(bytes));
     return entry;
   }
 
  private:
   std::string name_;
-  std::vector<fs::path> files_;
-  size_t next_ = 0;
+  std::unique_ptr<ByteSource> source_;  // null: read
 };
-
-bool is_text_file(const fs::path& path) {
-  return has_suffix(path, ".txt") && !path.filename().string().starts_with('.');
-}
-
-std::vector<fs::path> text_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::vector<std::string> others;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (is_text_file(it->path())) {
-      files.push_back(it->path());
-    } else {
-      others.push_back(it->path().filename().string());
-    }
-  }
-  if (error) throw SystemError("{}: cannot list the folder: {}", folder.string(), error.message());
-  std::ranges::sort(files);
-  std::ranges::sort(others);
-  if (files.empty()) {
-    throw InputError(
-        "{}: the folder holds no .txt file (it holds {}); name a .jsonl or .parquet file itself",
-        folder.string(), quoted_list(others));
-  }
-  return files;
-}
 
 }  // namespace
 
-std::unique_ptr<CorpusReader> open_text_corpus(const fs::path& path) {
-  std::error_code ignored;
-  const bool folder = fs::is_directory(path, ignored);
-  return std::make_unique<TextCorpus>(path,
-                                      folder ? text_files(path) : std::vector<fs::path>{path});
+std::unique_ptr<CorpusReader> open_text_corpus(const std::filesystem::path& path,
+                                               Compression compression) {
+  return std::make_unique<TextCorpus>(path, compression);
 }
 
 }  // namespace ropewalk

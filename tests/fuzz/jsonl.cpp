@@ -2,8 +2,10 @@
 #include "tests/fuzz/target.h"
 
 void ropewalk::fuzz::read(const Input& input) {
-  const bool gzip = input.bytes.starts_with('\x1f');
-  const auto corpus = open_jsonl_corpus(input.path, gzip, {});
+  const auto compression = input.bytes.starts_with('\x1f')       ? Compression::gzip
+                           : input.bytes.starts_with("\x28\xb5") ? Compression::zstd
+                                                                 : Compression::none;
+  const auto corpus = open_jsonl_corpus(input.path, compression, {});
   while (corpus->next()) {
   }
 }

@@ -178,6 +178,7 @@ def write_jsonls():
     write("jsonl", "lines", lines)
     write("jsonl", "mark", "\ufeff" + lines)
     write("jsonl", "gzip", gzip.compress(lines.encode(), mtime=0))
+    write("jsonl", "zstd", pyarrow.Codec("zstd").compress(lines.encode(), asbytes=True))
     write("jsonl", "members", gzip.compress(b'{"text": "a"}\n', mtime=0) + gzip.compress(b'{"text": "b"}', mtime=0) + bytes(4))
 
 

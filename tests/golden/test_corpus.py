@@ -57,20 +57,34 @@ def test_json_lines(tmp_path, ensure_ascii, newline, bom, compress) -> None:
     assert [entry["where"] for entry in entries] == [f"{path}:{1 + step * i}" for i in range(len(TEXTS))]
 
 
-def test_gzip_members_of_any_size(tmp_path) -> None:
-    """Members, buffers and lines end at unrelated places."""
+COMPRESS = {"gz": lambda data, level: gzip.compress(data, compresslevel=level),
+            "zst": lambda data, level: pa.Codec("zstd", level or 1).compress(data, asbytes=True)}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_compressed_parts_of_any_size(tmp_path, suffix) -> None:
+    """Members or frames, buffers and lines end at unrelated places."""
     rng = random.Random(0)
     documents = ["".join(rng.choices("abcdé🙂 ", k=rng.randrange(1, 40000))) for _ in range(60)]
     data = "".join(json.dumps({"text": text}) + "\n" for text in documents).encode()
-    path = tmp_path / "a.jsonl.gz"
+    path = tmp_path / f"a.jsonl.{suffix}"
     with path.open("wb") as file:
         while data:
             size = rng.choice([1, 100, 65536, 200000])
-            file.write(gzip.compress(data[:size], compresslevel=rng.choice([0, 1, 9])))
-            file.write(gzip.compress(b"") if rng.random() < 0.2 else b"")
+            file.write(COMPRESS[suffix](data[:size], rng.choice([0, 1, 9])))
+            file.write(COMPRESS[suffix](b"", 1) if rng.random() < 0.2 else b"")
             data = data[size:]
-        file.write(bytes(700))  # the padding that gzip tolerates
+        file.write(bytes(700) if suffix == "gz" else b"")  # the padding that gzip tolerates
     assert contents(path) == documents
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_bombs_are_lines_that_are_too_long(tmp_path, suffix) -> None:
+    path = tmp_path / f"a.jsonl.{suffix}"
+    path.write_bytes(COMPRESS[suffix](b'{"text": "' + b"a" * 500_000_000, 1))
+    assert path.stat().st_size < 4_000_000
+    assert "line is longer than 64.0 MiB" in error(path)
+    assert peak_memory(path) < 300e6
 
 
 @pytest.mark.parametrize("keep", [0, 1, 5, 9, 10, 15, 200, -9, -8, -4, -1])
@@ -296,15 +310,20 @@ def test_text_files(tmp_path) -> None:
     (folder / "notes.md").write_text("not read")
     (folder / ".hidden.txt").write_text("not read")
     assert contents(folder) == ["capital\n", "first\n", "second\nline\n"]
+    (folder / "deep").mkdir()
+    write(folder / "deep/rows.parquet", {"text": ["row 0", "row 1"]})
+    (folder / "deep/long.jsonl.zst").write_bytes(COMPRESS["zst"](b'{"text": "line"}\n', 1))
+    assert contents(folder) == ["capital\n", "first\n", "second\nline\n", "line", "row 0", "row 1"]
+    assert "deep/rows.parquet: row 1" in read(folder)[-1]["where"]
     assert contents(folder / "b.txt") == ["second\nline\n"]
-    assert "no fields" in error(folder, "text", kind="usage_error")
+    assert "no fields" in error(folder / "b.txt", "text", kind="usage_error")
 
 
 def test_bad_files(tmp_path) -> None:
     (tmp_path / "notes.md").write_text("x")
-    assert "holds no .txt file (it holds 'notes.md')" in error(tmp_path)
-    assert ".txt, a folder of .txt, .jsonl, .jsonl.gz or .parquet" in error(tmp_path / "notes.md")
-    for name in ("a.txt", "a.jsonl", "a.jsonl.gz", "a.parquet"):
+    assert "(plain, .gz or .zst) or .parquet file; it holds 'notes.md'" in error(tmp_path)
+    assert ".parquet, or a folder of them" in error(tmp_path / "notes.md")
+    for name in ("a.txt", "a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a.parquet"):
         assert "No such file" in error(tmp_path / name, kind="system_error")
     (tmp_path / "empty.txt").write_bytes(b"\xef\xbb\xbf")
     assert contents(tmp_path / "empty.txt") == [""]

@@ -190,17 +190,107 @@ TEST(GzipCorpus, ReadsMembersAndRefusesDamage) {
   EXPECT_TRUE(message(folder, "a.jsonl.gz").starts_with("a.jsonl.gz: damaged gzip data after"));
 }
 
-TEST(TextCorpus, ReadsFilesSortedByName) {
+// A zstd frame of one block that is stored as it is. `window` is log2 of the memory it asks for.
+std::string zstd_frame(const std::string& bytes, int window = 17) {
+  const auto header = static_cast<uint32_t>(bytes.size() << 3 | 1);
+  std::string frame("\x28\xB5\x2F\xFD\0", 5);
+  frame += static_cast<char>((window - 10) << 3);
+  for (const int shift : {0, 8, 16}) frame += static_cast<char>(header >> shift & 0xFF);
+  return frame + bytes;
+}
+
+TEST(ZstdCorpus, ReadsFramesAndRefusesDamage) {
   const TemporaryFolder folder;
+  const std::string first = zstd_frame("{\"text\": \"one\"}\n{\"te");
+  const std::string skippable("\x50\x2A\x4D\x18\x02\0\0\0xx", 10);
+  const std::string whole = first + skippable + zstd_frame("") + zstd_frame("xt\": \"two\"}\n");
+  EXPECT_EQ(read_all(folder.write("a.jsonl.zst", whole)).size(), 2U);
+  for (size_t size = 1; size < first.size(); ++size) {
+    folder.write("a.jsonl.zst", first.substr(0, size));
+    EXPECT_EQ(message(folder, "a.jsonl.zst"),
+              "a.jsonl.zst: zstd data ends too early: the file is cut short")
+        << size;
+  }
+  folder.write("a.jsonl.zst", "");
+  EXPECT_EQ(message(folder, "a.jsonl.zst"), "a.jsonl.zst: is empty; expected zstd data");
+  folder.write("a.jsonl.zst", "{\"text\": \"one\"}\n");
+  EXPECT_EQ(message(folder, "a.jsonl.zst"),
+            "a.jsonl.zst: is not zstd-compressed; expected zstd data");
+  folder.write("a.jsonl.zst", zstd_frame("{\"text\": \"one\"}\n") + "{\"text\": \"two\"}\n");
+  EXPECT_EQ(message(folder, "a.jsonl.zst"),
+            "a.jsonl.zst: other bytes follow the zstd data; expected zstd data");
+  std::string damaged = first;
+  damaged[6] |= 6;  // a reserved kind of block
+  folder.write("a.jsonl.zst", damaged);
+  EXPECT_TRUE(message(folder, "a.jsonl.zst").starts_with("a.jsonl.zst: damaged zstd data: "));
+}
+
+TEST(ZstdCorpus, GrantsNoWindowOfGigabytes) {
+  const TemporaryFolder folder;
+  const std::string line = "{\"text\": \"one\"}\n";
+  EXPECT_EQ(read_all(folder.write("a.jsonl.zst", zstd_frame(line, 27))).size(), 1U);
+  for (const int window : {28, 31, 41}) {
+    folder.write("a.jsonl.zst", zstd_frame(line, window));
+    EXPECT_EQ(message(folder, "a.jsonl.zst"),
+              "a.jsonl.zst: its zstd window is larger than 128.0 MiB; compress it again without "
+              "--long, or with --long=27");
+  }
+}
+
+// The texts, in order.
+std::vector<std::string> texts(const std::filesystem::path& path) {
+  std::vector<std::string> result;
+  for (const CorpusEntry& entry : read_all(path))
+    result.push_back(std::get<std::string>(entry.content));
+  return result;
+}
+
+TEST(FolderCorpus, ReadsEveryKindSortedByItsPath) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a", "a/deep", "B", "more.parquet", ".git"}) {
+    std::filesystem::create_directory(folder.path() / name);
+  }
   folder.write("b.txt", "\xEF\xBB\xBFtwo\r\nlines\rkept\r\n");
-  folder.write("a.txt", "one");
+  folder.write("a/z.jsonl", "{\"text\": \"z1\"}\n{\"text\": \"z2\"}\n");
+  folder.write("a/deep/c.txt.gz", gzipped("deep"));
+  folder.write("a.txt", "before a/");
+  folder.write("B/x.JSONL.GZ", gzipped("{\"text\": \"capital\"}"));
+  folder.write("more.parquet/part.txt.zst", zstd_frame("part"));
+  folder.write("more.parquet/empty.jsonl", "");
   folder.write("c.md", "not read");
-  const auto entries = read_all(folder.path());
-  ASSERT_EQ(entries.size(), 2U);
-  EXPECT_EQ(std::get<std::string>(entries[0].content), "one");
-  EXPECT_EQ(std::get<std::string>(entries[1].content), "two\nlines\rkept\n");
-  EXPECT_EQ(entries[1].where, (folder.path() / "b.txt").string());
+  folder.write(".hidden.txt", "not read");
+  folder.write(".git/a.txt", "not read");
+  EXPECT_EQ(texts(folder.path()), (std::vector<std::string>{"capital", "before a/", "deep", "z1",
+                                                            "z2", "two\nlines\rkept\n", "part"}));
+  EXPECT_EQ(read_all(folder.path())[5].where, (folder.path() / "b.txt").string());
   EXPECT_EQ(read_all(folder.path() / "b.txt").size(), 1U);
+  EXPECT_EQ(open_corpus(folder.path())->name(), folder.path().string());
+}
+
+TEST(FolderCorpus, FollowsLinksButNotInCircles) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "corpus/a");
+  fs::create_directory(folder.path() / "elsewhere");
+  folder.write("elsewhere/e.txt", "elsewhere");
+  folder.write("corpus/a/f.txt", "f");
+  fs::create_directory_symlink("..", folder.path() / "corpus/a/up");
+  fs::create_directory_symlink(".", folder.path() / "corpus/a/self");
+  fs::create_directory_symlink("../elsewhere", folder.path() / "corpus/linked");
+  fs::create_directory_symlink("../elsewhere", folder.path() / "corpus/twice");
+  fs::create_symlink("a/f.txt", folder.path() / "corpus/g.txt");
+  EXPECT_EQ(texts(folder.path() / "corpus"), (std::vector<std::string>{"f", "f", "elsewhere"}));
+  fs::create_symlink("nowhere.txt", folder.path() / "corpus/h.txt");
+  EXPECT_THROW(read_all(folder.path() / "corpus"), SystemError);
+}
+
+TEST(FolderCorpus, FieldsAreThoseOfTheFilesThatHaveSome) {
+  const TemporaryFolder folder;
+  folder.write("a.txt", "text");
+  EXPECT_THROW(open_corpus(folder.path(), {.field = "body", .id = ""}), UsageError);
+  EXPECT_THROW(open_corpus(folder.path() / "a.txt", {.field = "", .id = "key"}), UsageError);
+  folder.write("b.jsonl", "{\"body\": \"b\"}");
+  EXPECT_EQ(read_all(folder.path(), {.field = "body", .id = ""}).size(), 2U);
 }
 
 TEST(TextCorpus, RefusesWhatIsNoText) {
@@ -213,25 +303,36 @@ TEST(TextCorpus, RefusesWhatIsNoText) {
   folder.write("a.txt", "");
   EXPECT_EQ(std::get<std::string>(read_all(folder.path() / "a.txt").at(0).content), "");
   folder.write("a.txt", std::string(kMaxDocumentBytes + 1, 'a'));
-  EXPECT_TRUE(message(folder, "a.txt").starts_with("a.txt: is 64.0 MiB, more than"));
+  const std::string expected =
+      ": is longer than 64.0 MiB; expected one document, cut it into several files";
+  EXPECT_EQ(message(folder, "a.txt"), "a.txt" + expected);
+  folder.write("a.txt.gz", gzipped(std::string(kMaxDocumentBytes + 1, 'a')));
+  EXPECT_EQ(message(folder, "a.txt.gz"), "a.txt.gz" + expected);
 }
 
 TEST(Corpus, RefusesWhatItDoesNotKnow) {
   const TemporaryFolder folder;
   folder.write("a.docx", "");
-  EXPECT_EQ(message(folder, "a.docx"),
-            "a.docx: unknown kind of corpus; expected .txt, a folder of .txt, .jsonl, .jsonl.gz or "
-            ".parquet");
+  const std::string kinds = ".txt, .jsonl (plain, .gz or .zst) or .parquet";
+  for (const char* name : {"a.docx", "a.gz", ".zst", "a.parquet.gz"}) {
+    folder.write(name, "");
+    EXPECT_EQ(message(folder, name), std::string(name) + ": unknown kind of corpus; expected " +
+                                         kinds + ", or a folder of them");
+  }
   std::filesystem::create_directory(folder.path() / "empty");
   EXPECT_EQ(message(folder, "empty"),
-            "empty: the folder holds no .txt file (it holds nothing); name a .jsonl or .parquet "
-            "file itself");
+            "empty: the folder holds no " + kinds + " file; it holds nothing");
+  std::filesystem::create_directory(folder.path() / "empty/deep");
+  folder.write("empty/deep/a.docx", "");
+  folder.write("empty/.b.txt", "");
+  EXPECT_EQ(message(folder, "empty"),
+            "empty: the folder holds no " + kinds + " file; it holds '.b.txt', 'deep/a.docx'");
   folder.write("a.parquet", "PAR1 no PAR1");
   EXPECT_TRUE(message(folder, "a.parquet").starts_with("a.parquet: cannot be read as Parquet: "));
-  for (const char* name : {"none.txt", "none.jsonl", "none.jsonl.gz", "none.parquet"}) {
+  for (const char* name :
+       {"none.txt", "none.jsonl", "none.jsonl.gz", "none.txt.zst", "none.parquet"}) {
     EXPECT_THROW(read_all(folder.path() / name), SystemError) << name;
   }
-  EXPECT_THROW(open_corpus(folder.path(), {.field = "text", .id = ""}), UsageError);
 }
 
 }  // namespace
