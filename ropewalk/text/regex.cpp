@@ -4,12 +4,15 @@
 
 #include <fmt/format.h>
 #include <pcre2.h>
+#include <time.h>
 
 #include <array>
+#include <limits>
 #include <new>
 #include <optional>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/utf8.h"
 #include "ropewalk/text/code_point_partition.h"
@@ -21,6 +24,9 @@ namespace {
 // they are counted, and a text has as many as take seconds: a pattern that explodes stops there.
 constexpr uint32_t kStepsAtFirst = 10'000;
 constexpr uint32_t kMostSteps = 100'000'000;
+// Steps do not tell how far each one looks: at every place of a text to its end, and a megabyte
+// takes minutes. So the time is looked at after so many places without a match, or matches.
+constexpr size_t kPlacesAtOnce = 256;
 constexpr uint32_t kHeapLimitKiB = 1 << 20;
 constexpr size_t kJitStackStart = size_t{32} << 10;
 constexpr size_t kJitStackMax = size_t{16} << 20;
@@ -41,6 +47,12 @@ template <typename T>
 T* require(T* pointer) {
   if (pointer == nullptr) throw std::bad_alloc();
   return pointer;
+}
+
+double computing_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 std::string pcre2_message(int code) {
@@ -76,8 +88,9 @@ struct RegexScratch::Buffers {
   MatchDataHandle match_data{require(pcre2_match_data_create(1, nullptr))};
   MatchContextHandle context{require(pcre2_match_context_create(nullptr))};
   JitStackHandle jit_stack{pcre2_jit_stack_create(kJitStackStart, kJitStackMax, nullptr)};
-  std::vector<uint8_t> kinds;        // of the characters of the text
-  uint32_t steps_left = kMostSteps;  // of the text
+  std::vector<uint8_t> kinds;                                 // of the characters of the text
+  uint32_t steps_left = kMostSteps;                           // of the text
+  double deadline = std::numeric_limits<double>::infinity();  // of this thread's computing time
 
   Buffers() {
     pcre2_set_heap_limit(context.get(), kHeapLimitKiB);
@@ -87,7 +100,10 @@ struct RegexScratch::Buffers {
 
 RegexScratch::RegexScratch() : buffers_(std::make_unique<Buffers>()) {}
 RegexScratch::~RegexScratch() = default;
-void RegexScratch::begin_text() { buffers_->steps_left = kMostSteps; }
+void RegexScratch::begin_text(double seconds) {
+  buffers_->steps_left = kMostSteps;
+  buffers_->deadline = computing_seconds() + seconds;
+}
 
 struct Regex::Program {
   std::string pattern;  // as given
@@ -104,15 +120,37 @@ struct Regex::Program {
     int error = 0;
     PCRE2_SIZE offset = 0;
     code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-                             PCRE2_NEVER_UTF, &error, &offset, nullptr));
+                             PCRE2_NEVER_UTF | PCRE2_USE_OFFSET_LIMIT, &error, &offset, nullptr));
     if (!code)
       throw RegexError(fmt::format("{}: in the pattern '{}'", pcre2_message(error), pattern));
-    // Where there is no JIT, matching is slower and the same.
-    pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
+    // Where there is no JIT, matching is slower and the same. Atomic groups, which no published
+    // tokenizer has, do without: PCRE2 10.42's JIT was reported to match some of them otherwise.
+    if (translated.find("(?>") == std::string::npos)
+      pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
   }
 
-  // Length of the next match in characters, at or after `start`.
+  // The next match at or after `start`, in characters.
   std::optional<TextSpan> match(size_t start, RegexScratch::Buffers& buffers) const {
+    for (;; start += kPlacesAtOnce) {
+      const auto found = match_near(start, buffers);
+      if (found || buffers.kinds.size() - start < kPlacesAtOnce) return found;
+      require_time(buffers);
+    }
+  }
+
+  void require_time(const RegexScratch::Buffers& buffers) const {
+    throw_if_interrupted();
+    if (computing_seconds() < buffers.deadline) return;
+    throw InputError(
+        "the tokenizer's pattern '{}' takes too long on a text of {} characters: it looks too far "
+        "at too many places; take a shorter text, or another tokenizer",
+        pattern, buffers.kinds.size());
+  }
+
+ private:
+  // A match that begins at `start` or at one of the places after it.
+  std::optional<TextSpan> match_near(size_t start, RegexScratch::Buffers& buffers) const {
+    pcre2_set_offset_limit(buffers.context.get(), start + kPlacesAtOnce - 1);
     const auto run = [&](uint32_t limit) {
       const auto with = [&](uint32_t options) {
         return pcre2_match(code.get(), buffers.kinds.data(), buffers.kinds.size(), start, options,
@@ -197,6 +235,7 @@ void Regex::find_all(std::string_view text, RegexScratch& scratch,
     last_end = match->end;
     const size_t begin = byte_of(match->begin);
     matches.push_back({begin, byte_of(match->end)});
+    if (matches.size() % kPlacesAtOnce == 0) program_->require_time(buffers);
   }
 }
 

@@ -14,13 +14,13 @@ struct TextSpan {
   size_t end;
 };
 
-// Buffers that matching needs; one a thread. Also counts the steps of matches that take many, so
-// that a pattern made to be slow is given up.
+// Buffers that matching needs; one a thread. Also counts the steps of matches that take many, and
+// the time, so that a pattern made to be slow is given up.
 class RegexScratch {
  public:
   RegexScratch();
-  // Counts from zero again.
-  void begin_text();
+  // Counts from zero again. `seconds` of this thread's computing are granted to all matches.
+  void begin_text(double seconds);
   ~RegexScratch();
   RegexScratch(const RegexScratch&) = delete;
   RegexScratch& operator=(const RegexScratch&) = delete;

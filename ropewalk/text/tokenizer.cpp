@@ -209,7 +209,10 @@ Tokenizer::Encoding Tokenizer::encode(std::string_view text) const {
   }
   Encoding encoding{impl_->post_processor.prefix, {}, impl_->post_processor.suffix};
   auto scratch = impl_->take_scratch();
-  scratch->regex.begin_text();
+  // A hundred times as long as patterns of published tokenizers take, and then some.
+  constexpr double kSeconds = 10;
+  constexpr double kBytesPerSecond = 200'000;
+  scratch->regex.begin_text(kSeconds + static_cast<double>(text.size()) / kBytesPerSecond);
   impl_->encode(text, *scratch, encoding.body);
   impl_->give_back(std::move(scratch));
   return encoding;

@@ -96,7 +96,8 @@ PATTERNS = [
     # case
     r"(?i:s)", r"(?i:[k-t])+", r"(?i)the|of", r"(?i:'s|’t)", r"a(?i:b)c|(?-i:x)", r"(?i:[^s])",
     # repeats
-    r"a+?b", r"a*", r"x*", r"(ab|ba)+", r"(?:ab?)*", r"(?>a+)b", r"a{2}", r"a{2,}", r"a{,2}b", r"a{1,2}?", r"(a|b)??c",
+    r"a+?b", r"a*", r"x*", r"(ab|ba)+", r"(?:ab?)*", r"(?>a+)b", r"(?>a|ab)+b?", r"(?>(?:ab)*|a)a",
+    r"(?>[a-c]|ab){1,2}x|(?>\d{1,2})\d", r"(?:(?>a*)b|a)+?", r"(?=(?>a|aa)b)a|(?<=(?>a))b", r"a{2}", r"a{2,}", r"a{,2}b", r"a{1,2}?", r"(a|b)??c",
     r"\s{2,}", r"\p{N}{2}+", r"(?:\p{N}{1,2})+",
     # assertions
     r"^.", r".$", r"^", r"$", r"\A.", r".\z", r"\b", r"\B", r"\b\w+\b", r"(?<=\d)\D", r"(?<!a)b", r"\d(?=\s)", r"(?<=a|bc)x",

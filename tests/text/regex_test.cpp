@@ -94,6 +94,31 @@ TEST(Regex, GivesUpPatternsThatExplode) {
   EXPECT_THROW(matches("(?:a|aa)+c|.", text), InputError);
 }
 
+// Few steps, each of which looks at all of the text: between matches, or where there are none.
+TEST(Regex, GivesUpPatternsThatLookTooFar) {
+  const std::string text(1'000'000, 'a');
+  for (const char* pattern : {"a(?!a*+b)", "a*+b"}) {
+    RegexScratch scratch;
+    scratch.begin_text(0.05);
+    std::vector<TextSpan> found;
+    try {
+      Regex(pattern).find_all(text, scratch, found);
+      FAIL() << pattern;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("takes too long on a text of 1000000 characters"),
+                std::string::npos);
+    }
+  }
+}
+
+TEST(Regex, FindsMatchesFarApart) {
+  std::string text(3000, 'a');
+  text[255] = text[256] = text[1023] = text[2999] = 'b';
+  EXPECT_EQ(matches("b+", text), (Texts{"bb", "b", "b"}));
+  EXPECT_EQ(matches("(?<=a{9})b", text), (Texts{"b", "b", "b"}));
+  EXPECT_EQ(matches("$", text), (Texts{""}));
+}
+
 TEST(Regex, TakesMegabytesInOneMatch) {
   const std::string text(1'000'000, 'a');
   EXPECT_EQ(matches(R"(\p{L}+)", text).size(), 1u);
