@@ -52,7 +52,6 @@ int main(int argc, char** argv) {
   options.device = argv[5];
   options.dtype = argv[6];
   if (argc == 8) options.memory = parse_bytes(argv[7], "MEMORY");
-  use_exact_float32();
   const OpenModel model = open_model(options);
   const ModelConfig& config = model.text.config;
   const WeightReader weights = model.weights();

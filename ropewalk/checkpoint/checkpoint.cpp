@@ -176,6 +176,23 @@ std::string Checkpoint::digest() const {
   return digest(names);
 }
 
+std::string Checkpoint::stored_dtype() const {
+  std::map<StoredType, int64_t> bytes;
+  for (const auto& [name, view] : tensors_) bytes[view.info->type] += view.info->bytes;
+  const auto most = std::max_element(
+      bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  switch (most == bytes.end() ? StoredType::other : most->first) {
+    case StoredType::f32:
+      return "float32";
+    case StoredType::f16:
+      return "float16";
+    case StoredType::bf16:
+      return "bfloat16";
+    default:
+      return "another type";
+  }
+}
+
 int64_t Checkpoint::size() const {
   int64_t bytes = 0;
   for (const auto& shard : shards_) bytes += shard->file().size();

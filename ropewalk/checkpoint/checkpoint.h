@@ -32,6 +32,9 @@ class Checkpoint {
   bool has(const std::string& tensor) const { return tensors_.contains(tensor); }
   // Throws InputError naming the tensor and the folder.
   TensorView tensor(const std::string& name) const;
+  // What most of the weights' bytes are, as config.json would spell it: "float32", "float16",
+  // "bfloat16"; "another type" for anything else.
+  std::string stored_dtype() const;
   // Bytes of all shards.
   int64_t size() const;
   // A digest over name, dtype, shape and every byte of these tensors, or of all. Reads what nobody

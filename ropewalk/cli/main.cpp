@@ -155,6 +155,12 @@ int run(int argc, char** argv) {
   }
 }
 
+// On the command line a setting is an option.
+template <typename Error>
+std::string spelled(const Error& error) {
+  return (error.field().empty() ? "" : "--") + std::string(error.what());
+}
+
 // Says what the exception at hand means; returns the exit code.
 int report_failure() {
   const auto out_of_memory = [](std::string_view detail) {
@@ -167,11 +173,11 @@ int report_failure() {
   try {
     throw;
   } catch (const ropewalk::UsageError& error) {
-    return fail(kUsage, error.what());
+    return fail(kUsage, spelled(error));
   } catch (const ropewalk::InputError& error) {
     return fail(kInput, error.what());
   } catch (const ropewalk::SystemError& error) {
-    return fail(kSystem, error.what());
+    return fail(kSystem, spelled(error));
   } catch (const ropewalk::Interrupted& error) {
     return fail(kSignal + error.signal(), error.what());
   } catch (const std::bad_alloc&) {

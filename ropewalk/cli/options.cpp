@@ -67,7 +67,7 @@ void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
       ->check(whole_number(0))
       ->capture_default_str();
   verb.add_flag("--sliding", options.sliding, "Measure sliding layers too");
-  verb.add_option("--device", options.device, "auto, cpu or cuda")->capture_default_str();
+  verb.add_option("--device", options.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
   verb.add_option("--dtype", options.dtype, "auto, float32 or bfloat16")->capture_default_str();
   verb.add_option(
       "--memory", arguments.memory,
@@ -107,7 +107,6 @@ void set_up_torch(int threads) {
     threads = cores_of_this_process();
   }
   if (threads > 0) at::set_num_threads(threads);
-  use_exact_float32();
 }
 
 }  // namespace ropewalk::cli

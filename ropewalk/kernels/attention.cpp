@@ -148,16 +148,26 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
   return result;
 }
 
-int64_t causal_attention_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens,
-                                   int64_t d_head, int64_t element_size,
-                                   std::optional<int64_t> window) {
-  if (element_size == sizeof(float) && best_kernel() != nullptr) {
-    const CpuPlan plan(*best_kernel(), n_q_heads, n_kv_heads, tokens, cpu::padded_width(d_head));
+int64_t causal_attention_workspace(const AttentionShape& shape, at::ScalarType dtype,
+                                   const at::Device& device) {
+  const auto [q_heads, kv_heads, tokens, d_head, window] = shape;
+  const auto element_size = static_cast<int64_t>(c10::elementSize(dtype));
+  if (device.is_cpu() && dtype == at::kFloat && best_kernel() != nullptr) {
+    const CpuPlan plan(*best_kernel(), q_heads, kv_heads, tokens, cpu::padded_width(d_head));
     return plan.numbers() * element_size;
   }
-  int64_t bytes = n_q_heads * tokens * d_head * element_size / 4;  // what its threads hold
+  const int64_t out = q_heads * tokens * d_head * element_size;
+  int64_t bytes = out / 4;  // what its threads hold
+  if (device.is_cuda()) {
+    // Padded queries, keys and values, and as many results; or copies of keys and values for every
+    // query head, where a kernel knows no shared ones.
+    bytes = 4 * out + q_heads * kLengthStep * 4 * d_head * element_size;
+  }
   if (window && *window < tokens) {
-    bytes += kWindowBlock * (kWindowBlock + *window) * static_cast<int64_t>(2 * sizeof(int64_t));
+    const int64_t mask = kWindowBlock * (kWindowBlock + *window);
+    bytes += mask * static_cast<int64_t>(2 * sizeof(int64_t));
+    // On a GPU a mask becomes numbers to add, for each head.
+    if (device.is_cuda()) bytes += 2 * mask * element_size * (q_heads / kv_heads);
   }
   return bytes;
 }

@@ -25,8 +25,14 @@ at::Tensor cpu_attention(const cpu::AttentionKernel& kernel, const at::Tensor& q
                          std::optional<int64_t> window);
 
 // Bytes beyond its inputs and output that causal_attention may hold at once.
-int64_t causal_attention_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens,
-                                   int64_t d_head, int64_t element_size,
-                                   std::optional<int64_t> window);
+struct AttentionShape {
+  int64_t n_q_heads = 0;
+  int64_t n_kv_heads = 0;
+  int64_t tokens = 0;
+  int64_t d_head = 0;
+  std::optional<int64_t> window;
+};
+int64_t causal_attention_workspace(const AttentionShape& shape, at::ScalarType dtype,
+                                   const at::Device& device);
 
 }  // namespace ropewalk

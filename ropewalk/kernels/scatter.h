@@ -39,4 +39,8 @@ struct GpuDocument {
 void join_on_gpu(const at::Tensor& q, const GpuStreams& queries, const at::Tensor& k,
                  const GpuStreams& keys, const GpuDocument& document, const at::Tensor& bad);
 
+// Bytes of the GPU that join_on_gpu may hold at once.
+int64_t join_on_gpu_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens, int64_t d,
+                              at::ScalarType dtype);
+
 }  // namespace ropewalk

@@ -113,4 +113,21 @@ void join_on_gpu(const at::Tensor& q, const GpuStreams& queries, const at::Tenso
   cuda::run(pass, current_stream(q));
 }
 
+int64_t join_on_gpu_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens, int64_t d,
+                              at::ScalarType dtype) {
+  constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
+  const auto chunk_bytes = [&](int64_t streams, int64_t chunk) {
+    return streams * ((tokens + chunk - 1) / chunk) * (d * d + 3 * d) * kSingle;
+  };
+  const int64_t chunk = chunk_size(tokens, n_q_heads + n_kv_heads);
+  const int64_t chunks = chunk_bytes(n_q_heads + n_kv_heads, chunk);
+  if (dtype == at::kBFloat16 && cuda::has_chunk_moments(d)) return chunks;
+  // plain_moments: the chosen vectors, the same in float32, about their means, and times the
+  // position; products before they are copied. Queries are the larger part.
+  const int64_t vectors = std::max(n_q_heads, n_kv_heads) * tokens * d;
+  const auto stored = dtype == at::kFloat ? 0 : static_cast<int64_t>(c10::elementSize(dtype));
+  return chunks + chunk_bytes(std::max(n_q_heads, n_kv_heads), chunk) +
+         vectors * (stored + 3 * kSingle);
+}
+
 }  // namespace ropewalk

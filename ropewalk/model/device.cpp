@@ -2,33 +2,18 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <optional>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/free_memory.h"
 #include "ropewalk/base/processes.h"
 #include "ropewalk/kernels/passes.h"
 
 namespace ropewalk {
 namespace {
-
-bool cpu_multiplies_bfloat16() {
-#if defined(__x86_64__)
-  constexpr unsigned kAmxBf16 = 1U << 22;    // leaf 7.0, edx
-  constexpr unsigned kAvx512Bf16 = 1U << 5;  // leaf 7.1, eax
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kAmxBf16) != 0) return true;
-  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvx512Bf16) != 0;
-#else
-  return false;
-#endif
-}
 
 // Processes on one machine take its GPUs in turn. Kernels run on the current one, so it is set
 // here.
@@ -38,7 +23,8 @@ at::Device use_gpu(std::optional<at::Device> asked) {
   const at::Device device = asked.value_or(
       at::Device(at::kCUDA, static_cast<at::DeviceIndex>(processes::local_rank() % count)));
   if (device.index() >= count) {
-    throw SystemError("--device {}: this machine has {} GPUs, counted from 0", device.str(), count);
+    throw SystemError(Field{"device"}, " {}: this machine has {} GPU{}, counted from 0",
+                      device.str(), count, count == 1 ? "" : "s");
   }
   gpus.setDevice(device);
   return device;
@@ -54,10 +40,10 @@ at::Device parse_device(const std::string& name) {
   if (name == "auto") return gpu ? use_gpu(std::nullopt) : at::Device(at::kCPU);
   if (name == "cuda" || name.starts_with("cuda:")) {
     if (!gpu) {
-      throw SystemError(
-          "device {}: there is no CUDA device here, or this program was built without CUDA; use "
-          "cpu",
-          name);
+      throw SystemError(Field{"device"},
+                        " {}: there is no CUDA device here, or this program was built without "
+                        "CUDA; use cpu",
+                        name);
     }
     if (name == "cuda") return use_gpu(std::nullopt);
     try {
@@ -66,20 +52,7 @@ at::Device parse_device(const std::string& name) {
       // falls through to the message below
     }
   }
-  throw UsageError("--device '{}' is unknown; use auto, cpu or cuda", name);
-}
-
-at::ScalarType parse_dtype(const std::string& name, const at::Device& device) {
-  if (name == "float32") return at::kFloat;
-  if (name == "bfloat16") return at::kBFloat16;
-  if (name == "auto") {
-    return device.is_cuda() || cpu_multiplies_bfloat16() ? at::kBFloat16 : at::kFloat;
-  }
-  throw UsageError("--dtype '{}' is unknown; use auto, float32 or bfloat16", name);
-}
-
-std::string dtype_name(at::ScalarType dtype) {
-  return dtype == at::kBFloat16 ? "bfloat16" : "float32";
+  throw UsageError(Field{"device"}, " '{}' is unknown; use auto, cpu or cuda", name);
 }
 
 int64_t default_memory(const at::Device& device) {
@@ -88,20 +61,7 @@ int64_t default_memory(const at::Device& device) {
     const int sharing = (processes::local_count() + gpu_count() - 1) / gpu_count();
     return static_cast<int64_t>(static_cast<double>(free) * 0.8) / sharing;
   }
-  std::ifstream file("/proc/meminfo");
-  std::string word;
-  int64_t kib = 0;
-  while (file >> word) {
-    if (word == "MemAvailable:" && file >> kib) {
-      return kib * 1024 / 5 * 4 / processes::local_count();
-    }
-  }
-  return int64_t{8} << 30;
-}
-
-void use_exact_float32() {
-  at::globalContext().setFloat32MatmulPrecision("highest");
-  at::globalContext().setAllowTF32CuDNN(false);
+  return free_memory() / 5 * 4 / processes::local_count();
 }
 
 int64_t peak_memory(const at::Device& gpu) {

@@ -11,18 +11,9 @@ namespace ropewalk {
 // another word, SystemError when CUDA is asked for and absent.
 at::Device parse_device(const std::string& name);
 
-// "auto", "float32" or "bfloat16". auto: bfloat16 where the hardware multiplies it natively, else
-// float32.
-at::ScalarType parse_dtype(const std::string& name, const at::Device& device);
-
-std::string dtype_name(at::ScalarType dtype);
-
-// Four fifths of what is free on the device now, shared with the processes that use it too: the
-// default of --memory.
+// Four fifths of what this process can still take of the device's memory (free_memory.h), shared
+// with the processes that use it too: the default budget.
 int64_t default_memory(const at::Device& device);
-
-// Switches off TF32 and reduced-precision sums, so that float32 means float32 on every device.
-void use_exact_float32();
 
 // The most memory this program has held on a GPU at once.
 int64_t peak_memory(const at::Device& gpu);

@@ -6,6 +6,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/kernels/exact_float32.h"
 #include "ropewalk/model/layer.h"
 #include "ropewalk/model/layer_stream.h"
 
@@ -43,11 +44,12 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
                     std::span<const Document> documents, Collector& collector,
                     const ForwardOptions& options) {
   const c10::InferenceMode no_autograd;
+  const ExactFloat32 exact;
+  exact.require_on(weights.device());
   const int64_t bytes_per_token = config.d_model * weights.element_size();
   size_t longest = 0;
   for (const Document& document : documents) longest = std::max(longest, document.tokens.size());
-  MemoryNeeds needs =
-      memory_needs(weights, last_layer, static_cast<int64_t>(longest) * bytes_per_token);
+  MemoryNeeds needs = memory_needs(config, weights, last_layer, static_cast<int64_t>(longest));
   needs.reserved = options.reserved;
   MemoryPlan plan = plan_memory(needs, options.memory);
   // Weights that stay need no large groups, and small ones hold less and can be saved more often. A

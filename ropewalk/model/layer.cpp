@@ -130,11 +130,13 @@ at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
   return hidden;
 }
 
-int64_t layer_workspace(const ModelConfig& config, int64_t tokens, int64_t element_size) {
+int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarType dtype,
+                        const at::Device& device) {
+  const auto element_size = static_cast<int64_t>(c10::elementSize(dtype));
   const int64_t kv = config.kv_width();
   const int64_t q = config.q_width();
   const int64_t wide = sizeof(float);
-  const int64_t rows = std::min(tokens, rows_at_a_time(at::kCPU));
+  const int64_t rows = std::min(tokens, rows_at_a_time(device));
   // Queries, keys and values; copies of the first two where they are normalised or scaled.
   int64_t projection = tokens * (q + 2 * kv) * element_size;
   if (config.qk_norm != QkNorm::none) projection += tokens * (q + kv) * element_size;
@@ -144,14 +146,20 @@ int64_t layer_workspace(const ModelConfig& config, int64_t tokens, int64_t eleme
     if (layer.window && (!window || *layer.window > *window)) window = layer.window;
   }
   const int64_t attended = tokens * q * element_size;
-  const int64_t attention = projection + attended +
-                            causal_attention_workspace(config.n_q_heads, config.n_kv_heads, tokens,
-                                                       config.d_head, element_size, window);
+  const int64_t attention =
+      projection + attended +
+      causal_attention_workspace(
+          {config.n_q_heads, config.n_kv_heads, tokens, config.d_head, window}, dtype, device);
   // xIELU widens to float32 several times over.
   const int64_t inner = config.activation == Activation::xielu
                             ? config.d_mlp * (2 * element_size + 5 * wide)
                             : 2 * config.d_mlp * element_size;
   const int64_t mlp = attended + rows * (inner + (q + 3 * config.d_model) * element_size);
+  if (device.is_cuda()) {
+    // Moments run beside attention and MLP, and keep the queries and keys that they read.
+    return std::max(attention, mlp + projection) +
+           join_on_gpu_workspace(config.n_q_heads, config.n_kv_heads, tokens, config.d_head, dtype);
+  }
   const int64_t moments =
       projection + document_scatter_workspace(config.n_q_heads, tokens, config.d_head);
   return std::max({attention, mlp, moments});

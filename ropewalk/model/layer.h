@@ -28,7 +28,9 @@ void position(const ModelConfig& config, const LayerConfig& layer, const RopeTab
 at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
                         const LayerWeights& weights, at::Tensor hidden, Projection projection);
 
-// Bytes one document of `tokens` may need inside a layer, beyond its hidden state.
-int64_t layer_workspace(const ModelConfig& config, int64_t tokens, int64_t element_size);
+// Bytes of the device that one document of `tokens` may need inside a layer, beyond its hidden
+// state.
+int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarType dtype,
+                        const at::Device& device);
 
 }  // namespace ropewalk

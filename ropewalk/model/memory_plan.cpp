@@ -5,16 +5,21 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/model/layer.h"
 #include "ropewalk/model/weights.h"
 
 namespace ropewalk {
 
-MemoryNeeds memory_needs(const WeightReader& weights, int64_t last_layer, int64_t hidden_bytes) {
+MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
+                         int64_t tokens) {
   MemoryNeeds needs;
   for (int64_t layer = 0; layer <= last_layer; ++layer) {
     needs.layer_bytes.push_back(weights.layer_bytes(layer));
   }
-  needs.longest_hidden = hidden_bytes;
+  needs.longest_hidden = tokens * config.d_model * weights.element_size();
+  if (weights.device().is_cuda()) {
+    needs.workspace = layer_workspace(config, tokens, weights.dtype(), weights.device());
+  }
   return needs;
 }
 
@@ -22,7 +27,7 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget) {
   const int64_t all =
       std::accumulate(needs.layer_bytes.begin(), needs.layer_bytes.end(), int64_t{0});
   const int64_t one = *std::max_element(needs.layer_bytes.begin(), needs.layer_bytes.end());
-  const int64_t rest = needs.longest_hidden + needs.reserved;
+  const int64_t rest = needs.longest_hidden + needs.reserved + needs.workspace;
   MemoryPlan plan;
   if (all + rest <= budget) {
     plan.keep_weights = true;
@@ -36,12 +41,14 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget) {
   } else {
     throw UsageError(
         Field{"memory"},
-        ": a budget of {} is too small: one layer's weights ({}), its moments ({}) and one "
+        ": a budget of {} is too small: one layer's weights ({}), its moments ({}){} and one "
         "document ({}) need {}",
         format_bytes(budget), format_bytes(one), format_bytes(needs.reserved),
+        needs.workspace == 0 ? ""
+                             : fmt::format(", its workspace ({})", format_bytes(needs.workspace)),
         format_bytes(needs.longest_hidden), format_bytes(one + rest));
   }
-  plan.hidden_budget = budget - plan.weights - needs.reserved;
+  plan.hidden_budget = budget - plan.weights - needs.reserved - needs.workspace;
   return plan;
 }
 

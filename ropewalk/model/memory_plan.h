@@ -12,8 +12,8 @@ namespace ropewalk {
 class WeightReader;
 
 // How a budget is spent. The budget covers weights, moments and the hidden states of the
-// documents in flight; the workspace of one layer and the program itself come on top and are stated
-// by `inspect`.
+// documents in flight, and on a GPU, where nothing gives way, the workspace of one layer. On a CPU
+// that workspace and the program itself come on top and are stated by `inspect`.
 struct MemoryPlan {
   bool keep_weights = false;  // all layers stay; else each is read once a group
   int64_t layers_ahead = 0;   // layers read while another computes: 1, or 0 where two do not fit
@@ -25,12 +25,15 @@ struct MemoryNeeds {
   std::vector<int64_t> layer_bytes;  // of layers 0 … last
   int64_t longest_hidden = 0;        // bytes of the longest document's hidden state
   int64_t reserved = 0;              // bytes of moments
+  int64_t workspace = 0;             // bytes of one layer's, where the budget covers them
 };
 
 // Throws UsageError naming the least budget that works.
 MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget);
 
-MemoryNeeds memory_needs(const WeightReader& weights, int64_t last_layer, int64_t hidden_bytes);
+// For documents of up to `tokens` tokens; `reserved` is left to the caller.
+MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
+                         int64_t tokens);
 
 struct GroupLimits {
   int64_t hidden_budget = 0;  // bytes for hidden states of a group

@@ -110,6 +110,20 @@ std::vector<at::Tensor> tensors_of(const LayerWeights& w) {
   return tensors;
 }
 
+int64_t needed_elements(const Architecture& architecture, const ModelConfig& config,
+                        int64_t last_layer) {
+  const std::vector<TensorSpec> specs = architecture.layer_tensors(config);
+  int64_t elements = 0;
+  for (int64_t layer = 0; layer <= last_layer; ++layer) {
+    if (!config.layers[static_cast<size_t>(layer)].self_attention) continue;
+    const bool only_qk = layer == last_layer;
+    for (const TensorSpec& spec : specs) {
+      if (!only_qk || !spec.after_qk) elements += rows_of(spec, only_qk) * row_elements(spec);
+    }
+  }
+  return elements;
+}
+
 WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& architecture,
                            const ModelConfig& config, int64_t last_layer, at::ScalarType dtype,
                            at::Device device, const std::optional<RandomWeights>& random)

@@ -54,6 +54,11 @@ struct TensorSpec {
 
 struct Architecture;
 
+// Numbers that the layers 0 … last_layer take, as the config alone tells; of last_layer only what
+// queries and keys need.
+int64_t needed_elements(const Architecture& architecture, const ModelConfig& config,
+                        int64_t last_layer);
+
 // Reads weights in the wanted dtype onto the wanted device. Tensors are always copied out of the
 // file mapping, into memory aligned alike, so that results do not depend on where a file put them.
 class WeightReader {

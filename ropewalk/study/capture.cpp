@@ -16,6 +16,7 @@
 #include "ropewalk/model/describe_config.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/forward.h"
+#include "ropewalk/model/precision.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/moments/moments_state.h"
 #include "ropewalk/moments/vectors_collector.h"
@@ -154,6 +155,7 @@ void capture(const CaptureOptions& options) {
   processes::first_before_others([&] {
     if (processes::first()) refuse_used_folder(options.out);
     model = open_model(options.model);
+    log::info("{}: {}", options.label, model.arithmetic());
     make_sampler(options, model);  // refuses wrong options before the corpus is read
     if (processes::first()) documents = choose_documents(options, model);
   });

@@ -11,6 +11,7 @@
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/layer.h"
 #include "ropewalk/model/memory_plan.h"
+#include "ropewalk/model/precision.h"
 #include "ropewalk/moments/moments_collector.h"
 #include "ropewalk/study/capture.h"
 
@@ -34,9 +35,7 @@ std::string ranges(const std::vector<int64_t>& layers) {
 }
 
 MemoryNeeds weight_needs(const OpenModel& model) {
-  const WeightReader weights = model.weights();
-  const int64_t hidden = model.context * model.text.config.d_model * weights.element_size();
-  return memory_needs(weights, model.last_layer, hidden);
+  return memory_needs(model.text.config, model.weights(), model.last_layer, model.context);
 }
 
 }  // namespace
@@ -81,6 +80,7 @@ Json inspect_model(const OpenModel& model) {
   json["model"] = printable(model.name);
   json["context"] = model.context;
   json["dtype"] = dtype_name(model.dtype);
+  json["dtype_reason"] = model.dtype_reason;
   json["device"] = model.device.is_cuda() ? "cuda" : "cpu";
   json["heads"] = model.heads.size();
   json["last_layer"] = model.last_layer;
@@ -97,7 +97,7 @@ Json inspect_model(const OpenModel& model) {
       {"moments_spooled_bytes", moments.all - needs.reserved},
       {"hidden_bytes_per_document", hidden},
       {"documents_per_group", std::max<int64_t>(1, plan.hidden_budget / hidden)},
-      {"activations_bytes", layer_workspace(config, model.context, weights.element_size())},
+      {"activations_bytes", layer_workspace(config, model.context, model.dtype, model.device)},
       {"program_bytes", kProgram + kVectorsBuffer}};
   json["flops_per_document"] = flops_per_document(model);
   return json;
@@ -137,9 +137,11 @@ std::string format_inspection(const Json& j) {
   line("measured", fmt::format("{} query heads, layers 0–{}", j["heads"].get<int64_t>(),
                                j["last_layer"].get<int64_t>()));
   line("weights",
-       fmt::format("{} in {} file(s); {} needed as {} on {}", bytes(j["weights"]["file_bytes"]),
-                   j["weights"]["files"].get<int64_t>(), bytes(j["weights"]["needed_bytes"]),
-                   j["dtype"].get<std::string>(), j["device"].get<std::string>()));
+       fmt::format("{} in {} file(s); {} needed", bytes(j["weights"]["file_bytes"]),
+                   j["weights"]["files"].get<int64_t>(), bytes(j["weights"]["needed_bytes"])));
+  line("arithmetic",
+       fmt::format("{} on {}: {}", j["dtype"].get<std::string>(), j["device"].get<std::string>(),
+                   j["dtype_reason"].get<std::string>()));
   const Json& memory = j["memory"];
   line("memory",
        fmt::format("budget {}: {} of weights ({}), {} of moments{}, {} documents at a time",
@@ -150,7 +152,9 @@ std::string format_inspection(const Json& j) {
                        ? ""
                        : fmt::format(" (and {} on disk)", bytes(memory["moments_spooled_bytes"])),
                    memory["documents_per_group"].get<int64_t>()));
-  line("", fmt::format("on top: {} for activations, {} for the program",
+  // On a GPU the budget covers activations.
+  line("", fmt::format("{}: {} for activations; {} for the program",
+                       j["device"] == "cuda" ? "of it" : "on top",
                        bytes(memory["activations_bytes"]), bytes(memory["program_bytes"])));
   line("cost",
        fmt::format("{:.3g} TFLOP a document", j["flops_per_document"].get<double>() / 1e12));

@@ -74,6 +74,7 @@ void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional
     });
   }
   const OpenModel model = open_model(capture.model);
+  log::info("{}: {}", capture.label, model.arithmetic());
   std::optional<Prefetch> prefetch;
   if (next != nullptr && next->capture.model.hub && first) {
     prefetch.emplace(shared_hub(), *next->capture.model.hub);

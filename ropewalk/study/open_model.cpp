@@ -6,19 +6,27 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/checkpoint/config_overrides.h"
 #include "ropewalk/model/device.h"
+#include "ropewalk/model/precision.h"
 
 namespace ropewalk {
 
 namespace {
 
-OpenModel settle(const ConfigFile& file, const ModelOptions& options) {
+// What most of the weights are stored as. Of the Hub's that is what config.json says, whether or
+// not they are here already: the choice of a dtype must not depend on that.
+std::string stored_dtype(const ConfigFile& file, const ModelOptions& options,
+                         const Checkpoint* checkpoint) {
+  return options.hub || checkpoint == nullptr ? stated_dtype(file) : checkpoint->stored_dtype();
+}
+
+OpenModel settle(const ConfigFile& file, const ModelOptions& options,
+                 const Checkpoint* checkpoint) {
   OpenModel model;
   model.name = options.hub ? options.hub->name() : options.model.string();
   model.text = read_text_model(override_config(file, options.config));
   const ModelConfig& config = model.text.config;
 
   model.device = parse_device(options.device);
-  model.dtype = parse_dtype(options.dtype, model.device);
   model.memory = options.memory.value_or(0);
   if (model.memory == 0) model.memory = default_memory(model.device);
   model.context = options.context.value_or(config.max_positions);
@@ -51,6 +59,12 @@ OpenModel settle(const ConfigFile& file, const ModelOptions& options) {
   for (const QueryHead& head : model.heads) {
     model.last_layer = std::max<int64_t>(model.last_layer, head.layer);
   }
+  const Precision precision =
+      choose_precision(options.dtype, model.device,
+                       {stored_dtype(file, options, checkpoint),
+                        needed_elements(*model.text.architecture, config, model.last_layer)});
+  model.dtype = precision.dtype;
+  model.dtype_reason = precision.why;
   if (options.random) model.random.emplace(*options.random, config);
   return model;
 }
@@ -59,17 +73,21 @@ OpenModel settle(const ConfigFile& file, const ModelOptions& options) {
 
 OpenModel open_model(const ModelOptions& options) {
   auto checkpoint = std::make_unique<Checkpoint>(options.model);
-  OpenModel model = settle(checkpoint->config(), options);
+  OpenModel model = settle(checkpoint->config(), options, checkpoint.get());
   model.checkpoint = std::move(checkpoint);
   return model;
 }
 
 OpenModel open_without_weights(const ModelOptions& options) {
-  return settle(ConfigFile(options.model / "config.json"), options);
+  return settle(ConfigFile(options.model / "config.json"), options, nullptr);
 }
 
 WeightReader OpenModel::weights() const {
   return {*checkpoint, *text.architecture, text.config, last_layer, dtype, device, random};
+}
+
+std::string OpenModel::arithmetic() const {
+  return fmt::format("{} on {}: {}", dtype_name(dtype), device.str(), dtype_reason);
 }
 
 }  // namespace ropewalk

@@ -43,11 +43,14 @@ struct OpenModel {
   int64_t last_layer = 0;               // the highest with a sampled head; nothing after it is read
   at::Device device = at::kCPU;
   at::ScalarType dtype = at::kFloat;
-  int64_t memory = 0;  // bytes
+  std::string dtype_reason;  // why, for people
+  int64_t memory = 0;        // bytes
   std::optional<RandomWeights> random;
 
   // Reads what the measured heads need. The model must outlive it.
   WeightReader weights() const;
+  // "float32 on cpu: the weights are float32 and small"
+  std::string arithmetic() const;
 };
 
 OpenModel open_model(const ModelOptions& options);

@@ -79,6 +79,8 @@ void check_device(const Experiment& experiment) {
     parse_device(experiment.device);
   } catch (const SystemError& error) {
     throw SystemError("{}: {}", experiment.at(experiment.device_line), error.what());
+  } catch (const UsageError& error) {
+    throw InputError("{}: {}", experiment.at(experiment.device_line), error.what());
   }
 }
 

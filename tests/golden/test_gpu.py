@@ -1,5 +1,6 @@
 """A trained model measured on a GPU agrees with the CPU's float32. Skipped where there is no GPU."""
 
+import json
 import re
 from pathlib import Path
 
@@ -54,12 +55,39 @@ def test_agrees_with_the_cpu(measure, expected, dtype, gap, tolerance):
         assert difference.max() <= tolerance, difference.idxmax()
 
 
+def announced(*options):
+    result = engine.run("inspect", CAPTURE[0], "--context", 2048, "--device", "cuda", "--json", *options)
+    assert result.code == 0, result.stderr
+    return json.loads(result.stdout)["memory"]
+
+
 def test_streaming_changes_nothing(tmp_path):
+    memory = announced("--dtype", "bfloat16")
+    # Room for two layers, a few documents and what a layer needs while it computes.
+    tight = memory["activations_bytes"] + memory["moments_bytes"] + memory["weights_bytes"] // 2 + 4 * memory["hidden_bytes_per_document"]
     moments = []
-    for name, options in (("whole", []), ("streamed", ["--memory", "2MiB"])):
+    for name, options in (("whole", []), ("streamed", ["--memory", tight])):
         result = engine.run("capture", *CAPTURE, "--device", "cuda", "--dtype", "bfloat16", "--log-level", "debug", "--out", tmp_path / name, *options)
         assert result.code == 0, result.stderr
         groups = int(re.search(r"in (\d+) groups, weights streamed", result.stderr).group(1))
         assert groups == 1 if name == "whole" else groups > 4
         moments.append((tmp_path / name / "moments.safetensors").read_bytes())
     assert moments[0] == moments[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_stays_within_what_is_announced(tmp_path, dtype):
+    memory = announced("--dtype", dtype)
+    budget = memory["activations_bytes"] + memory["moments_bytes"] + memory["weights_bytes"] + 4 * memory["hidden_bytes_per_document"]
+    result = engine.run("capture", *CAPTURE, "--device", "cuda", "--dtype", dtype, "--log-level", "debug", "--memory", budget,
+                        "--out", tmp_path / "out")  # fmt: skip
+    assert result.code == 0, result.stderr
+    held = int(re.search(r"GPU memory: (\d+) bytes", result.stderr).group(1))
+    assert held <= budget * 1.1, "but for what the allocator rounds up"
+
+
+def test_tf32_of_the_environment_changes_nothing(measure, monkeypatch):
+    plain = measure("cuda", "float32")
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
+    monkeypatch.setenv("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1")
+    pandas.testing.assert_frame_equal(plain, measure("cuda", "float32"))

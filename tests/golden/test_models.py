@@ -197,6 +197,34 @@ def test_metadata_and_columns(bench):
         assert set(table["sliding_window"].to_pylist()) == {window}
 
 
+def first_line(bench, name, tmp_path, *options):
+    """What capture says first, and the dtype that it then noted."""
+    out = tmp_path / "out"
+    result = engine.run("capture", bench.folder(name), "--corpus", bench.corpus, "--context", CONTEXT, "--min-tokens", 1,
+                        "--device", "cpu", "--label", "here", "--out", out, *options)  # fmt: skip
+    assert result.code == 0, result.stderr
+    return result.stderr.splitlines()[0].split("here: ")[1], json.loads((out / "capture.json").read_text())["dtype"]
+
+
+def test_small_float32_weights_stay_float32(bench, tmp_path):
+    said, dtype = first_line(bench, "llama_gqa", tmp_path)
+    assert (said, dtype) == ("float32 on cpu: the weights are float32 and small", "float32")
+    announced = engine.run("inspect", bench.folder("llama_gqa"), "--device", "cpu")
+    assert re.search(r"^arithmetic +float32 on cpu: the weights are float32 and small$", announced.stdout, re.M)
+
+
+def test_other_weights_take_what_the_hardware_multiplies(bench, tmp_path):
+    said, dtype = first_line(bench, "llama_linear_mqa", tmp_path)
+    assert (said, dtype) in [
+        ("bfloat16 on cpu: the weights are bfloat16", "bfloat16"),
+        ("float32 on cpu: this processor does not multiply bfloat16 itself", "float32"),
+    ]
+
+
+def test_a_given_dtype_is_taken(bench, tmp_path):
+    assert first_line(bench, "llama_gqa", tmp_path, "--dtype", "bfloat16") == ("bfloat16 on cpu: as asked", "bfloat16")
+
+
 def test_documents_limit(bench):
     captured = engine.read_streams(bench.capture(bench.folder("llama_gqa"), "--documents", 2))
     full = bench.captured("llama_gqa", SLIDING)

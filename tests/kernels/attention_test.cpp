@@ -265,19 +265,21 @@ TEST_F(CpuAttention, NotFinite) {
 }
 
 TEST(CausalAttention, WorkspaceGrowsWithTheWindowNotItsSquare) {
-  for (const int64_t element_size : {2, 4}) {
-    const auto bytes = [&](int64_t tokens, std::optional<int64_t> window) {
-      return causal_attention_workspace(4, 2, tokens, 64, element_size, window);
-    };
-    EXPECT_EQ(bytes(4096, 4096), bytes(4096, {})) << "a window as long as the text hides nothing";
-    EXPECT_LT(bytes(65536, 512) - bytes(65536, {}), int64_t{1} << 25) << "never [T, T]";
+  for (const at::DeviceType device : {at::kCPU, at::kCUDA}) {
+    for (const at::ScalarType dtype : {at::kBFloat16, at::kFloat}) {
+      const auto bytes = [&](int64_t tokens, std::optional<int64_t> window) {
+        return causal_attention_workspace({4, 2, tokens, 64, window}, dtype, device);
+      };
+      EXPECT_EQ(bytes(4096, 4096), bytes(4096, {})) << "a window as long as the text hides nothing";
+      EXPECT_LT(bytes(65536, 512) - bytes(65536, {}), int64_t{1} << 26) << "never [T, T]";
+    }
   }
 }
 
 // Packed keys and values are all that grows with the text; queries, however many, need no room.
 TEST_F(CpuAttention, WorkspaceIsKeysAndValues) {
   const auto bytes = [&](int64_t heads, int64_t tokens) {
-    return causal_attention_workspace(heads, 2, tokens, 60, 4, {});
+    return causal_attention_workspace({heads, 2, tokens, 60, {}}, at::kFloat, at::kCPU);
   };
   EXPECT_EQ(bytes(4, 8192) - bytes(4, 4096), 2 * 2 * 4096 * 64 * 4);
   EXPECT_EQ(bytes(4, 4096), bytes(16, 4096));

@@ -25,16 +25,21 @@ TEST(Device, CudaWhereThereIsNone) {
   }
 }
 
-TEST(Dtype, KnownNames) {
-  const at::Device cpu(at::kCPU);
-  EXPECT_EQ(parse_dtype("float32", cpu), at::kFloat);
-  EXPECT_EQ(parse_dtype("bfloat16", cpu), at::kBFloat16);
-  EXPECT_EQ(parse_dtype("auto", at::Device(at::kCUDA)), at::kBFloat16);
-  for (const char* bad : {"", "float16", "float8", "Float32"}) {
-    EXPECT_THROW(parse_dtype(bad, cpu), UsageError) << bad;
+// What a program calls the setting is its own affair.
+TEST(Device, ErrorsCarryTheFieldAndNoOption) {
+  try {
+    parse_device("abacus");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_EQ(error.field(), "device");
+    EXPECT_STREQ(error.what(), "device 'abacus' is unknown; use auto, cpu or cuda");
   }
-  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-    EXPECT_EQ(parse_dtype(dtype_name(dtype), cpu), dtype);
+  try {
+    parse_device("cuda:99");
+    FAIL();
+  } catch (const SystemError& error) {
+    EXPECT_EQ(error.field(), "device");
+    EXPECT_TRUE(std::string(error.what()).starts_with("device cuda:99: ")) << error.what();
   }
 }
 

@@ -48,6 +48,22 @@ TEST(MemoryPlan, NamesTheLeastThatWorks) {
         error.what(),
         "memory: a budget of 349 B is too small: one layer's weights (300 B), its moments (0 B) "
         "and one document (50 B) need 350 B");
+    EXPECT_EQ(error.field(), "memory");
+  }
+}
+
+TEST(MemoryPlan, CountsAWorkspaceThatTheBudgetCovers) {
+  MemoryNeeds needs = kNeeds;
+  needs.workspace = 1000;
+  EXPECT_EQ(plan_memory(needs, 1650).hidden_budget, 50);
+  EXPECT_TRUE(plan_memory(needs, 1650).keep_weights);
+  try {
+    plan_memory(needs, 1349);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("its workspace (1000 B) and one document (50 B) need"),
+              std::string::npos)
+        << error.what();
   }
 }
 
@@ -89,12 +105,15 @@ TEST(MemoryNeeds, CountsWhatLoadHolds) {
   TinyCheckpoint tiny;
   const auto opened = tiny.open();
   const WeightReader reader = opened.reader(1);
-  const MemoryNeeds needs = memory_needs(reader, 1, 77);
+  const MemoryNeeds needs = memory_needs(opened.model.config, reader, 1, 77);
   const int64_t qk = 16 + (24 + 12) * 16;
   const int64_t rest = 12 * 16 + 16 * 24 + 16 + 3 * 24 * 16;
   EXPECT_EQ(needs.layer_bytes, (std::vector<int64_t>{4 * (qk + rest), 4 * qk}))
       << "of the last layer only what queries and keys need";
-  EXPECT_EQ(needs.longest_hidden, 77);
+  EXPECT_EQ(needs.longest_hidden, 77 * 16 * 4);
+  EXPECT_EQ(needs.workspace, 0) << "on a CPU it comes on top";
+  EXPECT_EQ(needed_elements(*opened.model.architecture, opened.model.config, 1), 2 * qk + rest)
+      << "the config alone tells";
 }
 
 }  // namespace

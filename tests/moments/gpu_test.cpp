@@ -4,6 +4,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/attention.h"
 #include "ropewalk/kernels/elementwise.h"
+#include "ropewalk/kernels/exact_float32.h"
 #include "ropewalk/kernels/scatter.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/moments/moments_collector.h"
@@ -16,8 +17,9 @@ class GpuTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!cuda::available() || !at::hasCUDA()) GTEST_SKIP() << "no GPU";
-    use_exact_float32();
   }
+
+  const ExactFloat32 exact_;
 };
 
 double relative_error(const at::Tensor& result, const at::Tensor& expected) {

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "ropewalk/kernels/torch.h"
+
+namespace ropewalk {
+
+// While it lives, float32 means float32: products use neither TF32 nor bfloat16, and sums of
+// bfloat16 products are kept in float32, whatever the program around the library has set. The
+// settings are torch's, for all threads; they come back at the end.
+class ExactFloat32 {
+ public:
+  ExactFloat32();
+  ~ExactFloat32();
+  ExactFloat32(const ExactFloat32&) = delete;
+  ExactFloat32& operator=(const ExactFloat32&) = delete;
+
+  // Multiplies on the device and throws SystemError where digits are lost all the same: cuBLAS
+  // reads NVIDIA_TF32_OVERRIDE when it starts, which may have been before.
+  void require_on(const at::Device& device) const;
+
+ private:
+  at::Float32MatmulPrecision matmul_;
+  at::Float32Precision cuda_;
+  at::Float32Precision mkldnn_;
+  at::CuBLASReductionOption half_;
+  at::CuBLASReductionOption bfloat_;
+  bool half_accumulation_;
+  bool attention_;
+};
+
+}  // namespace ropewalk

@@ -1,0 +1,62 @@
+#include "ropewalk/model/precision.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/units.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr int64_t kSmall = int64_t{2} << 30;  // bytes
+
+bool cpu_multiplies_bfloat16() {
+#if defined(__x86_64__)
+  constexpr unsigned kAmxBf16 = 1U << 22;    // leaf 7.0, edx
+  constexpr unsigned kAvx512Bf16 = 1U << 5;  // leaf 7.1, eax
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kAmxBf16) != 0) return true;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvx512Bf16) != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+bool multiplies_bfloat16(const at::Device& device) {
+  return device.is_cuda() || cpu_multiplies_bfloat16();
+}
+
+Precision choose_precision(const std::string& name, const at::Device& device,
+                           const StoredWeights& weights) {
+  if (name == "float32") return {at::kFloat, "as asked"};
+  if (name == "bfloat16") return {at::kBFloat16, "as asked"};
+  if (name != "auto") {
+    throw UsageError(Field{"dtype"}, " '{}' is unknown; use auto, float32 or bfloat16", name);
+  }
+  const int64_t bytes = weights.elements * static_cast<int64_t>(sizeof(float));
+  const bool single = weights.dtype == "float32";
+  if (single && bytes <= kSmall) return {at::kFloat, "the weights are float32 and small"};
+  if (!multiplies_bfloat16(device)) {
+    return {at::kFloat, "this processor does not multiply bfloat16 itself"};
+  }
+  if (!single) return {at::kBFloat16, fmt::format("the weights are {}", weights.dtype)};
+  return {at::kBFloat16, fmt::format("the weights are float32 and large, {} of them are needed",
+                                     format_bytes(bytes))};
+}
+
+std::string stated_dtype(const ConfigFile& config) {
+  for (const char* key : {"dtype", "torch_dtype"}) {
+    if (config.has(key)) return config.text(key);
+  }
+  return config.has("text_config") ? stated_dtype(config.object("text_config")) : "float32";
+}
+
+std::string dtype_name(at::ScalarType dtype) {
+  return dtype == at::kBFloat16 ? "bfloat16" : "float32";
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,20 @@
+"""What was skipped is not reported as passed: tests of a GPU, where it is hidden."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["unit.moments.gpu", "golden.gpu"])
+def test_hidden_gpu_is_a_skip(name):
+    build = os.environ["ROPEWALK_BUILD"]
+    listed = subprocess.run(["ctest", "--test-dir", build, "-N", "-R", f"^{name}$"], capture_output=True, text=True).stdout
+    if "Total Tests: 0" in listed:
+        pytest.skip("a build under sanitizers runs all C++ tests as one")
+    done = subprocess.run(
+        ["ctest", "--test-dir", build, "-R", f"^{name}$"], capture_output=True, text=True,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+    )  # fmt: skip
+    assert re.search(rf"{re.escape(name)} \.*\s*\*\*\*Skipped", done.stdout), done.stdout

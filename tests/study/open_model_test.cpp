@@ -1,0 +1,29 @@
+#include "ropewalk/study/open_model.h"
+
+#include <gtest/gtest.h>
+
+#include "ropewalk/model/precision.h"
+#include "tests/model/tiny_checkpoint.h"
+
+namespace ropewalk {
+namespace {
+
+// A float32 checkpoint whose config says something else.
+TEST(OpenModel, TheHubsDtypeDoesNotDependOnWhetherWeightsAreHere) {
+  TinyCheckpoint tiny;
+  tiny.config["dtype"] = "bfloat16";
+  ModelOptions options;
+  options.model = tiny.open().checkpoint->folder();
+  options.device = "cpu";
+  EXPECT_EQ(open_model(options).dtype_reason, "the weights are float32 and small") << "a folder's";
+
+  options.hub.emplace();
+  const OpenModel with = open_model(options);
+  const OpenModel without = open_without_weights(options);
+  EXPECT_EQ(with.dtype, without.dtype);
+  EXPECT_EQ(with.dtype_reason, without.dtype_reason);
+  EXPECT_EQ(with.dtype, multiplies_bfloat16(at::kCPU) ? at::kBFloat16 : at::kFloat);
+}
+
+}  // namespace
+}  // namespace ropewalk
