@@ -8,6 +8,9 @@
 #include "ropewalk/base/hash.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/parallel.h"
+#include "ropewalk/checkpoint/pytorch_file.h"
+#include "ropewalk/checkpoint/safetensors.h"
+#include "ropewalk/checkpoint/weight_names.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -16,7 +19,7 @@ namespace {
 ConfigFile open_config(const fs::path& folder) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {
-    throw SystemError("{}: is not a folder; expected one with config.json and *.safetensors",
+    throw SystemError("{}: is not a folder; expected one with config.json and weights",
                       folder.string());
   }
   if (!fs::exists(folder / "config.json", ignored)) {
@@ -34,33 +37,31 @@ bool is_plain_name(const std::string& name) {
 }  // namespace
 
 Checkpoint::Checkpoint(const fs::path& folder) : folder_(folder), config_(open_config(folder)) {
-  const fs::path index = folder / "model.safetensors.index.json";
-  const fs::path single = folder / "model.safetensors";
   std::error_code ignored;
-  if (fs::exists(index, ignored)) {
-    open_index(index);
-  } else if (fs::exists(fs::symlink_status(single, ignored))) {
-    add_shard(single);
-  } else {
-    bool pickled = false;
-    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-      const std::string name = entry.path().filename().string();
-      pickled =
-          pickled || name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth");
+  for (const WeightNames& kind : kWeightNames) {
+    const fs::path index = folder / kind.index();
+    const fs::path single = folder / kind.single();
+    if (fs::exists(index, ignored)) {
+      open_index(index);
+      return;
     }
-    if (pickled) {
-      throw InputError(
-          "{}: holds only pickled weights (.bin); convert them to safetensors with transformers' "
-          "save_pretrained",
-          folder.string());
+    if (fs::exists(fs::symlink_status(single, ignored))) {
+      add_shard(single);
+      return;
     }
-    throw InputError("{}: holds neither model.safetensors nor model.safetensors.index.json",
-                     folder.string());
   }
+  throw InputError(
+      "{}: holds neither model.safetensors nor pytorch_model.bin, nor an index of either's shards; "
+      "other files can be converted with transformers' save_pretrained",
+      folder.string());
 }
 
 void Checkpoint::add_shard(const fs::path& file) {
-  shards_.push_back(std::make_unique<SafetensorsFile>(file));
+  if (file.extension() == ".safetensors") {
+    shards_.push_back(std::make_unique<SafetensorsFile>(file));
+  } else {
+    shards_.push_back(std::make_unique<PytorchFile>(file));
+  }
   hashes_.emplace(shards_.back().get(), std::make_unique<TensorHashes>(shards_.back()->file()));
   for (const auto& [name, info] : shards_.back()->tensors()) {
     const auto [place, added] = tensors_.try_emplace(name, TensorView{shards_.back().get(), &info});
@@ -164,8 +165,9 @@ std::string Checkpoint::digest(const std::vector<std::string>& names) const {
   Sha256 hash;
   for (const std::string& name : names) {
     const StoredTensor& info = *tensors_.at(name).info;
-    hash.update(fmt::format("{} {} {} {}\n", name, info.type_name, format_shape(info.shape),
-                            known_hash(name)->hex()));
+    const std::string layout = info.strides.empty() ? "" : format_shape(info.strides);
+    hash.update(fmt::format("{} {} {}{} {}\n", name, info.type_name, format_shape(info.shape),
+                            layout, known_hash(name)->hex()));
   }
   return hash.hex();
 }

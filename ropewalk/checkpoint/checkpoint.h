@@ -8,21 +8,22 @@
 #include <vector>
 
 #include "ropewalk/checkpoint/config_file.h"
-#include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/checkpoint/tensor_hashes.h"
+#include "ropewalk/checkpoint/weights_file.h"
 
 namespace ropewalk {
 
 // A tensor's bytes inside a mapped shard.
 struct TensorView {
-  const SafetensorsFile* shard = nullptr;
+  const WeightsFile* shard = nullptr;
   const StoredTensor* info = nullptr;
 
   const std::byte* data() const { return shard->file().data() + info->offset; }
 };
 
-// A Hugging Face checkpoint folder: config.json and *.safetensors, in one file or in shards with an
-// index. Opening checks every shard's header; no weight is read until asked for.
+// A Hugging Face checkpoint folder: config.json and weights, in one file or in shards with an
+// index: model.safetensors, or else pytorch_model.bin. Opening checks every shard's list of
+// tensors; no weight is read until asked for.
 class Checkpoint {
  public:
   explicit Checkpoint(const std::filesystem::path& folder);
@@ -44,7 +45,7 @@ class Checkpoint {
   // The hash of a tensor's bytes, where it is known; and to make it known.
   std::optional<ContentHash> known_hash(const std::string& tensor) const;
   void add_hash(const std::string& tensor, const ContentHash& hash) const;
-  const std::vector<std::unique_ptr<SafetensorsFile>>& shards() const { return shards_; }
+  const std::vector<std::unique_ptr<WeightsFile>>& shards() const { return shards_; }
 
  private:
   void open_index(const std::filesystem::path& index);
@@ -54,9 +55,9 @@ class Checkpoint {
 
   std::filesystem::path folder_;
   ConfigFile config_;
-  std::vector<std::unique_ptr<SafetensorsFile>> shards_;
+  std::vector<std::unique_ptr<WeightsFile>> shards_;
   std::map<std::string, TensorView> tensors_;
-  std::map<const SafetensorsFile*, std::unique_ptr<TensorHashes>> hashes_;
+  std::map<const WeightsFile*, std::unique_ptr<TensorHashes>> hashes_;
 };
 
 }  // namespace ropewalk

@@ -94,6 +94,20 @@ std::string ConfigFile::text(const std::string& key, const std::string& otherwis
   return has(key) ? text(key) : otherwise;
 }
 
+std::vector<double> ConfigFile::positives(const std::string& key) const {
+  constexpr const char* kExpected = "a list of numbers above 0";
+  const Json& value = at(key, kExpected);
+  std::vector<double> result;
+  for (const Json& item : value) {
+    if (!value.is_array() || !item.is_number() || !(item.get<double>() > 0) ||
+        !std::isfinite(item.get<double>())) {
+      throw InputError("{}: found {}, expected {}", where(key), item.dump(), kExpected);
+    }
+    result.push_back(item.get<double>());
+  }
+  return result;
+}
+
 std::vector<int64_t> ConfigFile::integers(const std::string& key) const {
   const Json& value = at(key, "a list of whole numbers");
   std::vector<int64_t> result;

@@ -35,6 +35,7 @@ class ConfigFile {
   bool flag(const std::string& key, bool otherwise) const;
   std::string text(const std::string& key) const;
   std::string text(const std::string& key, const std::string& otherwise) const;
+  std::vector<double> positives(const std::string& key) const;  // a list of finite ones above 0
   std::vector<int64_t> integers(const std::string& key) const;
   std::vector<std::string> texts(const std::string& key) const;
   // A nested object; errors inside it name "key.inner".

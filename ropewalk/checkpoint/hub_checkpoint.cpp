@@ -11,13 +11,12 @@
 #include "ropewalk/base/parallel.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/checkpoint/weight_names.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kIndex = "model.safetensors.index.json";
-constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kTokenizer = "tokenizer.json";
 
 // The shards an index names. Opening the checkpoint checks the rest of it.
@@ -38,8 +37,10 @@ std::vector<std::string> shard_names(const fs::path& index) {
 
 // The names of the weight files as far as the cache knows them; empty: not at all.
 std::vector<std::string> known_weights(const HubCache& cache, const std::string& commit) {
-  if (cache.has(commit, kIndex)) return shard_names(cache.file(commit, kIndex));
-  if (cache.has(commit, kSingle)) return {kSingle};
+  for (const WeightNames& kind : kWeightNames) {
+    if (cache.has(commit, kind.index())) return shard_names(cache.file(commit, kind.index()));
+    if (cache.has(commit, kind.single())) return {kind.single()};
+  }
   return {};
 }
 
@@ -82,10 +83,21 @@ std::vector<HubFile> missing_weights(Hub& hub, const HubCheckpoint& checkpoint) 
   const auto& [repository, revision, commit, folder] = checkpoint;
   const HubCache cache = hub.cache(repository);
   std::vector<std::string> names = known_weights(cache, commit);
-  if (names.empty() && !hub.fetch(repository, commit, kIndex, {kIndex, false, {}}).empty()) {
-    names = known_weights(cache, commit);
+  for (const WeightNames& kind : kWeightNames) {
+    const std::string index = kind.index();
+    if (names.empty() && !hub.fetch(repository, commit, index, {index, false, {}}).empty()) {
+      names = known_weights(cache, commit);
+    }
+    if (!names.empty()) break;
+    if (const auto single = hub.find(repository, commit, kind.single())) return {*single};
   }
-  if (names.empty()) names = {kSingle};
+  if (names.empty()) {
+    throw hub.settings().offline
+        ? InputError("{}@{}: {} is not in the cache {}, and HF_HUB_OFFLINE is set", repository.id,
+                     revision, kWeightNames[0].single(), hub.settings().cache.string())
+        : InputError("{}@{}: holds neither {} nor {}, nor an index of either's shards",
+                     repository.id, revision, kWeightNames[0].single(), kWeightNames[1].single());
+  }
   std::erase_if(names, [&](const std::string& name) { return cache.has(commit, name); });
   std::vector<std::optional<HubFile>> found(names.size());
   run_parallel(names.size(), 4, {}, [&](size_t i, const std::stop_token&) {
@@ -95,18 +107,14 @@ std::vector<HubFile> missing_weights(Hub& hub, const HubCheckpoint& checkpoint) 
   for (size_t i = 0; i < names.size(); ++i) {
     if (found[i]) {
       files.push_back(*found[i]);
-      continue;
-    }
-    if (hub.settings().offline) {
+    } else if (hub.settings().offline) {
       throw InputError("{}@{}: {} is not in the cache {}, and HF_HUB_OFFLINE is set", repository.id,
                        revision, names[i], hub.settings().cache.string());
+    } else {
+      const WeightNames& kind = kWeightNames[cache.has(commit, kWeightNames[0].index()) ? 0 : 1];
+      throw InputError("{}@{}: {} names shard {}, which is missing", repository.id, revision,
+                       kind.index(), names[i]);
     }
-    if (names[i] == kSingle) {
-      throw InputError("{}@{}: holds neither {} nor {}; ropewalk reads no pickled weights (.bin)",
-                       repository.id, revision, kSingle, kIndex);
-    }
-    throw InputError("{}@{}: {} names shard {}, which is missing", repository.id, revision, kIndex,
-                     names[i]);
   }
   return files;
 }
@@ -123,11 +131,14 @@ std::string stated_weights(Hub& hub, const HubCheckpoint& checkpoint) {
   try {
     std::map<std::string, HubFile> files;
     for (const HubFile& file : hub.tree(repository, commit)) files[file.name] = file;
-    if (names.empty() && files.contains(kIndex)) {
-      hub.fetch(repository, commit, {files[kIndex]}, {kIndex, false, {}});
-      names = known_weights(cache, commit);
+    for (const WeightNames& kind : kWeightNames) {
+      const std::string index = kind.index();
+      if (names.empty() && files.contains(index)) {
+        hub.fetch(repository, commit, {files[index]}, {index, false, {}});
+        names = known_weights(cache, commit);
+      }
+      if (names.empty() && files.contains(kind.single())) names = {kind.single()};
     }
-    if (names.empty()) names = {kSingle};
     etags.clear();
     for (const std::string& name : names) etags[name] = files[name].etag;
     return digest_of(etags);

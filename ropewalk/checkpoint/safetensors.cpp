@@ -1,7 +1,5 @@
 #include "ropewalk/checkpoint/safetensors.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -151,12 +149,8 @@ void check_layout(const std::map<std::string, StoredTensor>& tensors, const std:
 
 }  // namespace
 
-std::string format_shape(const std::vector<int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
-    : file_(path), header_(read_header(file_)) {
+    : WeightsFile(path), header_(read_header(file_)) {
   const std::string name = path.string();
   const Json header = parse_json(header_, name + ": header");
   if (!header.is_object()) throw InputError("{}: header is not a JSON object", name);

@@ -1,4 +1,5 @@
 #include "ropewalk/study/audit.h"
+#include "ropewalk/checkpoint/weight_names.h"
 
 #include <algorithm>
 #include <charconv>
@@ -36,43 +37,33 @@ Json settings(const Subject& subject) {
   return describe_config(read_text_model(config).config).flatten();
 }
 
-std::string shard_name(int number, int count) {
-  return fmt::format("model-{:05}-of-{:05}.safetensors", number, count);
-}
-
-// Of model-00002-of-00003.safetensors, 3; of other names, 0.
-int shard_count(const std::string& name) {
-  constexpr size_t kNumber = std::string_view("model-").size();
-  constexpr size_t kCount = std::string_view("model-00002-of-").size();
-  if (name.size() != shard_name(1, 1).size()) return 0;
-  int number = 0;
-  int count = 0;
-  std::from_chars(name.data() + kNumber, name.data() + kNumber + 5, number);
-  std::from_chars(name.data() + kCount, name.data() + kCount + 5, count);
-  return name == shard_name(number, count) ? count : 0;
-}
-
 // Notes the weights among a revision's files, and what is missing.
 void read_files(const std::vector<HubFile>& files, Subject& subject) {
   std::set<std::string> names;
   for (const HubFile& file : files) names.insert(file.name);
-  const bool index = names.contains("model.safetensors.index.json");
-  const bool numbered = std::any_of(names.begin(), names.end(),
-                                    [](const std::string& name) { return shard_count(name) > 0; });
+  const auto there =
+      std::find_if(kWeightNames.begin(), kWeightNames.end(), [&](const WeightNames& kind) {
+        return names.contains(kind.index()) || names.contains(kind.single());
+      });
+  const WeightNames& container = there == kWeightNames.end() ? kWeightNames[0] : *there;
+  const bool index = names.contains(container.index());
+  const bool numbered = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return container.shard_count(name) > 0;
+  });
   std::vector<std::string> absent;
   std::set<int> counts;
   for (const HubFile& file : files) {
-    const int count = shard_count(file.name);
+    const int count = container.shard_count(file.name);
     // An index may name its shards as it likes; most number them.
-    const bool shard = index && (numbered ? count > 0 : file.name.ends_with(".safetensors"));
-    if (!shard && (index || file.name != "model.safetensors")) continue;
+    const bool shard = index && (numbered ? count > 0 : file.name.ends_with(container.ending));
+    if (!shard && (index || file.name != container.single())) continue;
     subject.weights[file.name] = file.etag;
     if (file.size == 0) subject.missing.push_back(file.name + " is empty");
     if (shard && numbered) counts.insert(count);
   }
   for (const int count : counts) {
     for (int i = 1; i <= count; ++i) {
-      if (!names.contains(shard_name(i, count))) absent.push_back(shard_name(i, count));
+      if (!names.contains(container.shard(i, count))) absent.push_back(container.shard(i, count));
     }
   }
   if (absent.size() == 1) subject.missing.push_back("shard " + absent[0] + " is missing");
@@ -82,13 +73,9 @@ void read_files(const std::vector<HubFile>& files, Subject& subject) {
   }
   if (!names.contains("config.json")) subject.missing.push_back("config.json is missing");
   if (!subject.weights.empty()) return;
-  const bool pickled = std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return name.ends_with(".bin") || name.ends_with(".pt");
-  });
   subject.missing.push_back(index ? "every shard is missing"
-                            : pickled
-                                ? "only pickled weights (.bin), which ropewalk does not read"
-                                : "weights are missing: neither model.safetensors nor its index");
+                                  : "weights are missing: neither model.safetensors nor "
+                                    "pytorch_model.bin, nor an index of either's shards");
 }
 
 void read_hub(const std::string& id, const std::string& commit, Subject& subject) {

@@ -91,9 +91,9 @@ TEST_F(CheckpointTest, TensorsItDoesNotHold) {
 }
 
 TEST_F(CheckpointTest, FoldersThatAreNotCheckpoints) {
-  EXPECT_EQ(complaint(), ": holds neither model.safetensors nor model.safetensors.index.json");
+  EXPECT_TRUE(complaint().starts_with(": holds neither model.safetensors nor pytorch_model.bin"));
   write("pytorch_model.bin", "x");
-  EXPECT_NE(complaint().find("holds only pickled weights (.bin)"), std::string::npos);
+  EXPECT_TRUE(complaint().starts_with("/pytorch_model.bin: is not a zip archive")) << complaint();
   std::filesystem::remove(folder_.path() / "config.json");
   EXPECT_EQ(complaint(), ": holds no config.json; is this a Hugging Face checkpoint?");
   EXPECT_THROW(Checkpoint(folder_.path() / "absent"), SystemError);

@@ -1,5 +1,6 @@
 """Writes the hand-made seeds of tests/fuzz/corpus: small valid files, and a few near misses."""
 import gzip
+import io
 import json
 import struct
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy
 import pyarrow
 import pyarrow.parquet as parquet
+import torch
 
 CORPUS = Path(__file__).parent / "corpus"
 SIZES = {"F32": 4, "F16": 2, "BF16": 2, "I64": 8, "F64": 8, "U8": 1}
@@ -39,6 +41,17 @@ def write_safetensors():
         {"format": "pt"}))
     write("safetensors", "none", safetensors({}))
     write("safetensors", "overlap", safetensors({"a": ("U8", [2], None)}).replace(b"[0,2]", b"[1,3]"))
+
+
+def write_pytorch():
+    weights = {"model.embed_tokens.weight": torch.zeros(2, 3), "norm": torch.zeros(4, dtype=torch.bfloat16),
+               "turned": torch.zeros(3, 2, dtype=torch.half).t(), "steps": torch.tensor(7), "note": "text"}
+    weights["tied"] = weights["model.embed_tokens.weight"][1:]
+    for name, content in {"weights": weights, "state": torch.nn.Linear(2, 2).state_dict(),
+                          "parameter": {"w": torch.nn.Parameter(torch.zeros(1))}}.items():
+        buffer = io.BytesIO()
+        torch.save(content, buffer)
+        write("pytorch", name, buffer.getvalue())
 
 
 def llama(**changes):
@@ -183,7 +196,7 @@ def write_jsonls():
 
 
 def main():
-    for make in (write_safetensors, write_configs, write_tokenizers, write_experiments, write_moments, write_parquets,
+    for make in (write_safetensors, write_pytorch, write_configs, write_tokenizers, write_experiments, write_moments, write_parquets,
                  write_jsonls):
         make()
 

@@ -56,14 +56,15 @@ def test_planted_faults(hub, client, run, tmp_path):
     run[8000]["config.json"] = model_files(rope_theta=50000.0)["config.json"]
     run[9000]["config.json"] = model_files(rms_norm_eps=1e-6)["config.json"]
     run[20000][second] = run[19000][second]
-    run[22000] = {"config.json": run[22000]["config.json"], "pytorch_model.bin": b"pickled"}
+    for step in (22000, 23000):  # pickled weights are compared as others are
+        run[step] = {"config.json": run[step]["config.json"], "pytorch_model.bin": b"pickled"}
     del run[28000]
     publish(hub, run)
     result = client.run("audit", write_experiment(tmp_path, MODEL, "step-*"))
     assert findings(result) == [
         ("missing", f"'step-5000': shard {second} is missing"),
-        ("missing", "'step-22000': only pickled weights (.bin), which ropewalk does not read"),
         ("duplicate", "'step-12000', 'step-25000' and 'step-30000' have the same weights"),
+        ("duplicate", "'step-22000' and 'step-23000' have the same weights"),
         ("duplicate", f"'step-19000' and 'step-20000' share {second}"),
         ("config", "rope.0.theta changes from 10000.0 at 'step-7000' to 50000.0 at 'step-8000'"),
         ("config", "norm_eps changes from 1e-05 at 'step-8000' to 1e-06 at 'step-9000'"),

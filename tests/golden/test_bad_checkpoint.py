@@ -244,9 +244,9 @@ def test_shards(setup, case):
     fails(setup, code, pattern)
 
 
-def test_only_pickled_weights(setup):
+def test_safetensors_under_the_name_of_a_pickle(setup):
     (setup.model / WEIGHTS).rename(setup.model / "pytorch_model.bin")
-    fails(setup, INPUT, r"\.bin.*safetensors")
+    fails(setup, INPUT, r"pytorch_model\.bin: is not a zip archive.*safetensors")
 
 
 def test_no_weights(setup):
