@@ -54,7 +54,7 @@ CLI::Validator above_zero() {
 void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
   ModelOptions& options = arguments.options;
   verb.add_option("model", options.model,
-                  "Checkpoint folder (config.json and *.safetensors), or a Hub model: org/name")
+                  "Checkpoint folder (config.json and weights), or a Hub model: org/name")
       ->required();
   verb.add_option("--revision", arguments.revision,
                   "Revision of a Hub model: branch, tag or commit [default: main]");

@@ -158,10 +158,11 @@ int64_t causal_attention_workspace(const AttentionShape& shape, at::ScalarType d
   }
   const int64_t out = q_heads * tokens * d_head * element_size;
   int64_t bytes = out / 4;  // what its threads hold
-  if (device.is_cuda()) {
-    // Padded queries, keys and values, and as many results; or copies of keys and values for every
-    // query head, where a kernel knows no shared ones.
-    bytes = 4 * out + q_heads * kLengthStep * 4 * d_head * element_size;
+  if (device.is_cuda() && dtype == at::kFloat && d_head % 4 != 0) {
+    bytes +=
+        3 * q_heads * tokens * tokens * element_size;  // no kernel takes it: all scores at once
+  } else if (device.is_cuda() && dtype != at::kFloat && (d_head <= 128 || d_head % 8 != 0)) {
+    bytes = 4 * q_heads * (tokens + kLengthStep) * d_head * element_size;  // padded, and the result
   }
   if (window && *window < tokens) {
     const int64_t mask = kWindowBlock * (kWindowBlock + *window);

@@ -120,7 +120,8 @@ int64_t join_on_gpu_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tok
     return streams * ((tokens + chunk - 1) / chunk) * (d * d + 3 * d) * kSingle;
   };
   const int64_t chunk = chunk_size(tokens, n_q_heads + n_kv_heads);
-  const int64_t chunks = chunk_bytes(n_q_heads + n_kv_heads, chunk);
+  constexpr int64_t kRounding = int64_t{4} << 20;  // what the allocator adds
+  const int64_t chunks = chunk_bytes(n_q_heads + n_kv_heads, chunk) + kRounding;
   if (dtype == at::kBFloat16 && cuda::has_chunk_moments(d)) return chunks;
   // plain_moments: the chosen vectors, the same in float32, about their means, and times the
   // position; products before they are copied. Queries are the larger part.

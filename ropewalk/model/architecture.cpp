@@ -3,27 +3,47 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 
 #include "ropewalk/base/error.h"
+
+// Every file of CMake's list, with the function that ROPEWALK_FAMILY makes in it.
+#define ROPEWALK_LISTED(file)           \
+  namespace ropewalk::families {        \
+  std::span<const Architecture> file(); \
+  }
+#include "ropewalk/model/families.inc"
+#undef ROPEWALK_LISTED
 
 namespace ropewalk {
 namespace {
 
-const std::array kAll{&kApertus, &kGemma3, &kGlm,   &kGlm4,  &kGptNeox, &kLlama, &kMinistral3,
-                      &kMistral, &kMllama, &kOlmo2, &kOlmo3, &kQwen2,   &kQwen3, &kSmollm3};
+const std::vector<const Architecture*>& all() {
+  static const std::vector<const Architecture*> kAll = [] {
+    std::vector<const Architecture*> found;
+    for (const auto family : {
+#define ROPEWALK_LISTED(file) families::file(),
+#include "ropewalk/model/families.inc"
+#undef ROPEWALK_LISTED
+         }) {
+      for (const Architecture& architecture : family) found.push_back(&architecture);
+    }
+    return found;
+  }();
+  return kAll;
+}
 
 const Architecture* find(const std::string& model_type) {
-  const auto found = std::find_if(
-      kAll.begin(), kAll.end(), [&](const Architecture* a) { return a->model_type == model_type; });
-  return found == kAll.end() ? nullptr : *found;
+  const auto found = std::find_if(all().begin(), all().end(), [&](const Architecture* a) {
+    return a->model_type == model_type;
+  });
+  return found == all().end() ? nullptr : *found;
 }
 
 }  // namespace
 
 std::vector<std::string> supported_architectures() {
   std::vector<std::string> names;
-  for (const Architecture* architecture : kAll) names.emplace_back(architecture->model_type);
+  for (const Architecture* architecture : all()) names.emplace_back(architecture->model_type);
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +15,15 @@ namespace ropewalk {
 // in ModelConfig, and the forward pass is one for all. To add a family, see docs/architectures.md.
 struct Architecture {
   std::string_view model_type;
-  ModelConfig (*configure)(const ConfigFile& config);
-  std::vector<TensorSpec> (*layer_tensors)(const ModelConfig& config);
+  ModelConfig (*configure)(const ConfigFile& config) = nullptr;
+  std::vector<TensorSpec> (*layer_tensors)(const ModelConfig& config) = nullptr;
+  // Names: root + embedding, root + layers + "7." + a layer's tensor. A model that was saved
+  // without its head, or inside a larger one, has another root.
+  std::string_view root = "model.";
+  std::string_view layers = "layers.";
   std::string_view embedding = "embed_tokens.weight";
+  std::string_view position_embedding = {};  // added to it, by position
+  std::string_view embedding_norm = {};      // a LayerNorm of the sum, less ".weight" and ".bias"
 };
 
 // The text model inside a checkpoint: its family and its part of config.json.
@@ -31,8 +38,14 @@ TextModel read_text_model(const ConfigFile& config);
 // All supported model_types, sorted.
 std::vector<std::string> supported_architectures();
 
-// One definition each in architectures/.
-extern const Architecture kApertus, kGemma3, kGlm, kGlm4, kGptNeox, kLlama, kMinistral3, kMistral,
-    kMllama, kOlmo2, kOlmo3, kQwen2, kQwen3, kSmollm3;
+// A file of architectures/ ends with this and stands in the list of CMakeLists.txt: its name, and
+// an Architecture for each model_type.
+#define ROPEWALK_FAMILY(file, ...)                              \
+  namespace families {                                          \
+  std::span<const Architecture> file() {                        \
+    static const std::vector<Architecture> kTypes{__VA_ARGS__}; \
+    return kTypes;                                              \
+  }                                                             \
+  }
 
 }  // namespace ropewalk

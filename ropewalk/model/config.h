@@ -14,6 +14,7 @@ enum class NormKind {
   rms,           // x / rms(x) * weight
   rms_plus_one,  // x / rms(x) * (1 + weight)
   layer,         // LayerNorm with weight and bias
+  bare_layer,    // LayerNorm without either (olmo)
 };
 
 // Whether queries and keys are normalised after their projection, before RoPE.
@@ -46,9 +47,14 @@ struct ModelConfig {
   bool qkv_bias = false;
   bool out_bias = false;
   bool mlp_bias = false;
+  bool gated = true;               // MLP: activation(gate) * up; else activation(up)
   bool parallel_residual = false;  // attention and MLP both read the layer's input
   double attention_scale = 0;
   double embedding_scale = 1;
+  double residual_scale = 1;        // of what attention and MLP add (granite)
+  std::optional<double> clip_qkv;   // projections are kept within plus and minus this (olmo)
+  std::optional<double> score_cap;  // scores become cap * tanh(score / cap) (gemma2)
+  bool alibi = false;               // scores fall with distance, by a slope for each head (bloom)
   double initializer_range = 0.02;  // of fresh weights
 
   // Queries times 1 + beta * log(1 + floor(t / original_context)), after RoPE (ministral3).

@@ -17,9 +17,11 @@ const char* name_of(NormKind kind) {
     case NormKind::rms_plus_one:
       return "rms_plus_one";
     case NormKind::layer:
+      return "layer";
+    case NormKind::bare_layer:
       break;
   }
-  return "layer";
+  return "bare_layer";
 }
 
 const char* name_of(QkNorm norm) {
@@ -57,13 +59,13 @@ const char* name_of(Activation activation) {
 Json describe_rope(const RopeSettings& rope) {
   const auto& [type, theta, rotary_dim, interleaved, max_positions, factor, original_context,
                low_freq_factor, high_freq_factor, beta_fast, beta_slow, truncate, attention_factor,
-               mscale, mscale_all_dim] = rope;
+               mscale, mscale_all_dim, short_factors, long_factors] = rope;
   Json json{{"type", rope_type_name(type)},
             {"theta", theta},
             {"rotary_dim", rotary_dim},
             {"interleaved", interleaved}};
   if (type != RopeType::standard) json["factor"] = factor;
-  if (type == RopeType::llama3 || type == RopeType::yarn) {
+  if (type == RopeType::llama3 || type == RopeType::yarn || type == RopeType::longrope) {
     json["original_context"] = original_context;
   }
   if (type == RopeType::dynamic) json["max_position_embeddings"] = max_positions;
@@ -78,6 +80,11 @@ Json describe_rope(const RopeSettings& rope) {
     json["attention_factor"] = or_null(attention_factor);
     json["mscale"] = or_null(mscale);
     json["mscale_all_dim"] = or_null(mscale_all_dim);
+  }
+  if (type == RopeType::longrope) {
+    json["attention_factor"] = or_null(attention_factor);
+    json["short_factors"] = short_factors;
+    json["long_factors"] = long_factors;
   }
   return json;
 }
@@ -112,8 +119,9 @@ void describe_layers(const std::vector<LayerConfig>& layers, Json& json) {
 Json describe_config(const ModelConfig& config) {
   const auto& [architecture, n_layers, n_q_heads, n_kv_heads, d_model, d_head, d_mlp,
                vocabulary_size, embedding_rows, max_positions, norm, norm_eps, qk_norm, activation,
-               qkv_bias, out_bias, mlp_bias, parallel_residual, attention_scale, embedding_scale,
-               initializer_range, query_scaling, ropes, layers] = config;
+               qkv_bias, out_bias, mlp_bias, gated, parallel_residual, attention_scale,
+               embedding_scale, residual_scale, clip_qkv, score_cap, alibi, initializer_range,
+               query_scaling, ropes, layers] = config;
   Json json{{"architecture", architecture},
             {"layers", n_layers},
             {"n_q_heads", n_q_heads},
@@ -131,9 +139,14 @@ Json describe_config(const ModelConfig& config) {
             {"qkv_bias", qkv_bias},
             {"out_bias", out_bias},
             {"mlp_bias", mlp_bias},
+            {"gated", gated},
             {"parallel_residual", parallel_residual},
             {"attention_scale", attention_scale},
             {"embedding_scale", embedding_scale},
+            {"residual_scale", residual_scale},
+            {"clip_qkv", or_null(clip_qkv)},
+            {"score_cap", or_null(score_cap)},
+            {"alibi", alibi},
             {"initializer_range", initializer_range},
             {"query_scaling", describe_scaling(query_scaling)},
             {"rope", Json::array()}};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ropewalk/kernels/attention.h"
+#include "ropewalk/kernels/biased_attention.h"
 #include "ropewalk/kernels/scatter.h"
 
 namespace ropewalk {
@@ -10,6 +11,7 @@ namespace {
 
 at::Tensor norm(const ModelConfig& config, const at::Tensor& x, const at::Tensor& weight,
                 const at::Tensor& bias = {}) {
+  if (config.norm == NormKind::bare_layer) return layer_norm(x, {}, {}, config.norm_eps);
   if (!weight.defined()) return x;
   if (config.norm == NormKind::layer) return layer_norm(x, weight, bias, config.norm_eps);
   return rms_norm(x, weight, config.norm_eps, config.norm == NormKind::rms_plus_one);
@@ -29,26 +31,29 @@ void linear_into(at::Tensor out, const at::Tensor& x, const at::Tensor& weight,
   }
 }
 
-// sum += norm(x weight^T + bias), where there is a norm; else in one go.
+// sum += scale * norm(x weight^T + bias), where there is a norm; else in one go.
 void add_linear(const ModelConfig& config, at::Tensor sum, const at::Tensor& x,
                 const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& norm_weight) {
   if (norm_weight.defined()) {
-    sum.add_(norm(config, linear(x, weight, bias), norm_weight));
+    sum.add_(norm(config, linear(x, weight, bias), norm_weight), config.residual_scale);
     return;
   }
-  sum.addmm_(x, weight.t());
-  if (bias.defined()) sum.add_(bias);
+  sum.addmm_(x, weight.t(), 1, config.residual_scale);
+  if (bias.defined()) sum.add_(bias, config.residual_scale);
 }
 
 // What the down projection takes.
 at::Tensor mlp_inner(const ModelConfig& config, const LayerWeights& weights, const at::Tensor& x) {
   const at::Tensor inner = linear(x, weights.gate_up, weights.gate_up_bias);
-  if (weights.gate_up.size(0) == 2 * config.d_mlp) return gate_(inner, config.activation);
+  if (config.gated) return gate_(inner, config.activation);
   if (config.activation == Activation::xielu) {
     return xielu(inner, {weights.alpha_p, weights.alpha_n, weights.beta, weights.eps});
   }
   return activate(inner, config.activation);
 }
+
+// Whether scores are more than scaled products, which the fast kernels take for granted.
+bool changes_scores(const ModelConfig& config) { return config.score_cap || config.alibi; }
 
 // Everything but attention is done a few tokens at a time, so that what one step writes is still in
 // the cache when the next reads it. On a GPU products want many rows at a time.
@@ -73,6 +78,7 @@ Projection project(const ModelConfig& config, const LayerWeights& weights,
         norm(config, hidden.slice(0, begin, end), weights.attn_norm, weights.attn_norm_bias);
     linear_into(all.slice(0, begin, end), input, weights.qkv, weights.qkv_bias);
   });
+  if (config.clip_qkv) all.clamp_(-*config.clip_qkv, *config.clip_qkv);
   at::Tensor q = all.slice(1, 0, config.q_width());
   at::Tensor k = all.slice(1, config.q_width(), config.q_width() + config.kv_width());
   const bool plus_one = config.norm == NormKind::rms_plus_one;
@@ -112,8 +118,12 @@ void position(const ModelConfig& config, const LayerConfig& layer, const RopeTab
 
 at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
                         const LayerWeights& weights, at::Tensor hidden, Projection projection) {
-  const at::Tensor attended = causal_attention(projection.q, projection.k, projection.v,
-                                               config.attention_scale, layer.window);
+  const at::Tensor attended =
+      changes_scores(config)
+          ? biased_attention(projection.q, projection.k, projection.v,
+                             {config.attention_scale, layer.window, config.score_cap, config.alibi})
+          : causal_attention(projection.q, projection.k, projection.v, config.attention_scale,
+                             layer.window);
   projection = {};  // the MLP needs the room
   for_rows(hidden, [&](int64_t begin, int64_t end) {
     const at::Tensor residual = hidden.slice(0, begin, end);
@@ -148,8 +158,10 @@ int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarTyp
   const int64_t attended = tokens * q * element_size;
   const int64_t attention =
       projection + attended +
-      causal_attention_workspace(
-          {config.n_q_heads, config.n_kv_heads, tokens, config.d_head, window}, dtype, device);
+      (changes_scores(config) ? biased_attention_workspace(config.n_q_heads, tokens, config.d_head)
+                              : causal_attention_workspace({config.n_q_heads, config.n_kv_heads,
+                                                            tokens, config.d_head, window},
+                                                           dtype, device));
   // xIELU widens to float32 several times over.
   const int64_t inner = config.activation == Activation::xielu
                             ? config.d_mlp * (2 * element_size + 5 * wide)

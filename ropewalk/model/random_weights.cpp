@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <string_view>
 
 #include "ropewalk/base/hash.h"
 
@@ -25,21 +24,27 @@ RandomWeights::RandomWeights(int64_t seed, const ModelConfig& config)
       d_model_(config.d_model),
       norms_add_one_(config.norm == NormKind::rms_plus_one) {}
 
-at::Tensor RandomWeights::tensor(const std::string& name, const std::vector<int64_t>& shape) const {
-  const std::string_view view = name;
+at::Tensor RandomWeights::tensor(TensorRole role, const std::string& name,
+                                 const std::vector<int64_t>& shape) const {
   // xIELU's slopes of 0.8 on both sides, as Apertus starts: stored before softplus, the negative
   // one less beta.
   constexpr double kSlope = 0.8;
   constexpr double kBeta = 0.5;
-  if (view.ends_with(".alpha_p")) return at::full(shape, std::log(std::expm1(kSlope)), at::kFloat);
-  if (view.ends_with(".alpha_n")) {
-    return at::full(shape, std::log(std::expm1(kSlope - kBeta)), at::kFloat);
-  }
-  if (view.ends_with("act_fn.beta")) return at::full(shape, kBeta, at::kFloat);
-  if (view.ends_with("act_fn.eps")) return at::full(shape, -1e-6, at::kFloat);
-  if (view.ends_with(".bias")) return at::zeros(shape, at::kFloat);
-  if (view.find("norm") != std::string_view::npos) {
-    return norms_add_one_ ? at::zeros(shape, at::kFloat) : at::ones(shape, at::kFloat);
+  switch (role) {
+    case TensorRole::alpha_p:
+      return at::full(shape, std::log(std::expm1(kSlope)), at::kFloat);
+    case TensorRole::alpha_n:
+      return at::full(shape, std::log(std::expm1(kSlope - kBeta)), at::kFloat);
+    case TensorRole::beta:
+      return at::full(shape, kBeta, at::kFloat);
+    case TensorRole::eps:
+      return at::full(shape, -1e-6, at::kFloat);
+    case TensorRole::bias:
+      return at::zeros(shape, at::kFloat);
+    case TensorRole::norm:
+      return norms_add_one_ ? at::zeros(shape, at::kFloat) : at::ones(shape, at::kFloat);
+    case TensorRole::projection:
+      break;
   }
   return normal(shape, range_, fmt::format("{} {}", seed_, name));
 }
@@ -49,6 +54,14 @@ at::Tensor RandomWeights::embedding(std::span<const int32_t> tokens) const {
   for (size_t i = 0; i < tokens.size(); ++i) {
     rows.select(0, static_cast<int64_t>(i))
         .copy_(normal({d_model_}, range_, fmt::format("{} embedding {}", seed_, tokens[i])));
+  }
+  return rows;
+}
+
+at::Tensor RandomWeights::positions(int64_t tokens) const {
+  at::Tensor rows = at::empty({tokens, d_model_}, at::kFloat);
+  for (int64_t i = 0; i < tokens; ++i) {
+    rows.select(0, i).copy_(normal({d_model_}, range_, fmt::format("{} position {}", seed_, i)));
   }
   return rows;
 }

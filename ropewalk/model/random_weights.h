@@ -7,6 +7,7 @@
 
 #include "ropewalk/kernels/torch.h"
 #include "ropewalk/model/config.h"
+#include "ropewalk/model/layer_weights.h"
 
 namespace ropewalk {
 
@@ -18,9 +19,11 @@ class RandomWeights {
   RandomWeights(int64_t seed, const ModelConfig& config);
 
   // float32, on the CPU.
-  at::Tensor tensor(const std::string& name, const std::vector<int64_t>& shape) const;
-  // Rows of the embedding table: [tokens, d_model].
+  at::Tensor tensor(TensorRole role, const std::string& name,
+                    const std::vector<int64_t>& shape) const;
+  // Rows of the embedding table: [tokens, d_model]; and of the table of positions, the first ones.
   at::Tensor embedding(std::span<const int32_t> tokens) const;
+  at::Tensor positions(int64_t tokens) const;
 
   int64_t seed() const { return seed_; }
 

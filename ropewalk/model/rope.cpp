@@ -13,12 +13,14 @@
 namespace ropewalk {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, RopeType>, 5> kTypes{
+constexpr std::array<std::pair<std::string_view, RopeType>, 7> kTypes{
     {{"default", RopeType::standard},
      {"linear", RopeType::linear},
      {"dynamic", RopeType::dynamic},
      {"llama3", RopeType::llama3},
-     {"yarn", RopeType::yarn}}};
+     {"yarn", RopeType::yarn},
+     {"longrope", RopeType::longrope},
+     {"su", RopeType::longrope}}};
 
 RopeType parse_type(const ConfigFile& parameters) {
   std::string name = "default";
@@ -31,12 +33,30 @@ RopeType parse_type(const ConfigFile& parameters) {
     if (known == name) return type;
   }
   throw InputError(
-      "{}: RoPE type '{}' is unknown; supported are default, linear, dynamic, llama3 and yarn",
+      "{}: RoPE type '{}' is unknown; supported are default, linear, dynamic, llama3, yarn and "
+      "longrope",
       parameters.source(), name);
+}
+
+void read_longrope(const ConfigFile& parameters, RopeSettings& rope) {
+  rope.original_context = parameters.size("original_max_position_embeddings", rope.max_positions);
+  rope.factor = parameters.has("factor") ? parameters.positive("factor")
+                                         : static_cast<double>(rope.max_positions) /
+                                               static_cast<double>(rope.original_context);
+  rope.attention_factor = parameters.optional_number("attention_factor");
+  rope.short_factors = parameters.positives("short_factor");
+  rope.long_factors = parameters.positives("long_factor");
+  const auto pairs = static_cast<size_t>(rope.rotary_dim / 2);
+  if (rope.short_factors.size() != pairs || rope.long_factors.size() != pairs) {
+    throw InputError(
+        "{}: RoPE keys 'short_factor' and 'long_factor' list {} and {}, expected {} each",
+        parameters.source(), rope.short_factors.size(), rope.long_factors.size(), pairs);
+  }
 }
 
 void read_scaling(const ConfigFile& parameters, RopeSettings& rope) {
   if (rope.type == RopeType::standard) return;
+  if (rope.type == RopeType::longrope) return read_longrope(parameters, rope);
   // YaRN may leave the factor to the ratio of the two contexts.
   const bool implied = rope.type == RopeType::yarn && !parameters.has("factor");
   if (!implied) rope.factor = parameters.positive("factor");
@@ -134,6 +154,20 @@ double yarn_attention_factor(const RopeSettings& rope) {
   if (rope.mscale && rope.mscale_all_dim)
     return magnitude(*rope.mscale) / magnitude(*rope.mscale_all_dim);
   return magnitude(1);
+}
+
+at::Tensor longrope_frequencies(const RopeSettings& rope, int64_t tokens) {
+  const bool long_text = tokens > rope.original_context;
+  const at::Tensor factors =
+      at::tensor(long_text ? rope.long_factors : rope.short_factors, at::kDouble).to(at::kFloat);
+  return 1.0 / (factors * powers(rope.theta, rope.rotary_dim));
+}
+
+double longrope_attention_factor(const RopeSettings& rope) {
+  if (rope.attention_factor) return *rope.attention_factor;
+  if (rope.factor <= 1) return 1;
+  return std::sqrt(1 +
+                   std::log(rope.factor) / std::log(static_cast<double>(rope.original_context)));
 }
 
 at::Tensor dynamic_frequencies(const RopeSettings& rope, int64_t tokens) {
@@ -234,6 +268,10 @@ RopeTable make_rope_table(const RopeSettings& rope, int64_t tokens, const at::De
     case RopeType::yarn:
       frequencies = yarn_frequencies(rope);
       attention_factor = yarn_attention_factor(rope);
+      break;
+    case RopeType::longrope:
+      frequencies = longrope_frequencies(rope, tokens);
+      attention_factor = longrope_attention_factor(rope);
       break;
   }
   const at::Tensor positions =

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ropewalk/kernels/torch.h"
 
@@ -10,7 +11,7 @@ namespace ropewalk {
 
 class ConfigFile;
 
-enum class RopeType { standard, linear, dynamic, llama3, yarn };
+enum class RopeType { standard, linear, dynamic, llama3, yarn, longrope };
 
 // "default", "linear", …: as config.json spells it.
 std::string rope_type_name(RopeType type);
@@ -23,16 +24,18 @@ struct RopeSettings {
   bool interleaved = false;   // pairs (2i, 2i+1) rather than (i, i + rotary_dim/2)
   int64_t max_positions = 0;  // max_position_embeddings, which dynamic scaling starts from
 
-  double factor = 1;                       // linear, dynamic, llama3, yarn
-  int64_t original_context = 0;            // llama3, yarn
+  double factor = 1;                       // linear, dynamic, llama3, yarn, longrope
+  int64_t original_context = 0;            // llama3, yarn, longrope
   double low_freq_factor = 0;              // llama3
   double high_freq_factor = 0;             // llama3
   double beta_fast = 32;                   // yarn
   double beta_slow = 1;                    // yarn
   bool truncate = true;                    // yarn
-  std::optional<double> attention_factor;  // yarn
+  std::optional<double> attention_factor;  // yarn, longrope
   std::optional<double> mscale;            // yarn
   std::optional<double> mscale_all_dim;    // yarn
+  std::vector<double> short_factors;       // longrope: of each pair, up to original_context tokens
+  std::vector<double> long_factors;        // longrope: of each pair, in longer documents
 };
 
 // What a family knows about its rotary embedding beyond config.json.

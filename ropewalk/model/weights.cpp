@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/kernels/elementwise.h"
 #include "ropewalk/model/architecture.h"
 
 namespace ropewalk {
@@ -27,18 +28,11 @@ at::ScalarType scalar_type(StoredType type) {
 
 // The stored tensor, on the file's mapping.
 at::Tensor view_of(const TensorView& view) {
-  return at::from_blob(const_cast<std::byte*>(view.data()), view.info->shape,
-                       at::TensorOptions().dtype(scalar_type(view.info->type)));
-}
-
-int64_t rows_of(const TensorSpec& spec, bool only_qk) {
-  if (spec.shape.empty()) return 1;
-  return spec.fused_heads > 0 && only_qk ? spec.shape[0] / 3 * 2 : spec.shape[0];
-}
-
-int64_t row_elements(const TensorSpec& spec) {
-  return std::accumulate(spec.shape.begin() + (spec.shape.empty() ? 0 : 1), spec.shape.end(),
-                         int64_t{1}, std::multiplies<>());
+  const auto options = at::TensorOptions().dtype(scalar_type(view.info->type));
+  auto* data = const_cast<std::byte*>(view.data());
+  const StoredTensor& info = *view.info;
+  return info.strides.empty() ? at::from_blob(data, info.shape, options)
+                              : at::from_blob(data, info.shape, info.strides, options);
 }
 
 // From rows ordered [heads, 3, d_head] to [3, heads, d_head], or its first two thirds.
@@ -85,45 +79,6 @@ void refuse_more_layers(const Checkpoint& checkpoint, const std::string& prefix,
 
 }  // namespace
 
-std::vector<at::Tensor> tensors_of(const LayerWeights& w) {
-  std::vector<at::Tensor> tensors{w.attn_norm,
-                                  w.attn_norm_bias,
-                                  w.qkv,
-                                  w.qkv_bias,
-                                  w.q_norm,
-                                  w.k_norm,
-                                  w.out,
-                                  w.out_bias,
-                                  w.mlp_norm,
-                                  w.mlp_norm_bias,
-                                  w.post_attn_norm,
-                                  w.gate_up,
-                                  w.gate_up_bias,
-                                  w.down,
-                                  w.down_bias,
-                                  w.post_mlp_norm,
-                                  w.alpha_p,
-                                  w.alpha_n,
-                                  w.beta,
-                                  w.eps};
-  std::erase_if(tensors, [](const at::Tensor& tensor) { return !tensor.defined(); });
-  return tensors;
-}
-
-int64_t needed_elements(const Architecture& architecture, const ModelConfig& config,
-                        int64_t last_layer) {
-  const std::vector<TensorSpec> specs = architecture.layer_tensors(config);
-  int64_t elements = 0;
-  for (int64_t layer = 0; layer <= last_layer; ++layer) {
-    if (!config.layers[static_cast<size_t>(layer)].self_attention) continue;
-    const bool only_qk = layer == last_layer;
-    for (const TensorSpec& spec : specs) {
-      if (!only_qk || !spec.after_qk) elements += rows_of(spec, only_qk) * row_elements(spec);
-    }
-  }
-  return elements;
-}
-
 WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& architecture,
                            const ModelConfig& config, int64_t last_layer, at::ScalarType dtype,
                            at::Device device, const std::optional<RandomWeights>& random)
@@ -134,30 +89,41 @@ WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& arc
       dtype_(dtype),
       device_(device),
       random_(random) {
-  // Where a library puts the language model inside a larger one, and whether it was saved with a
-  // head.
-  static constexpr std::array<const char*, 5> kPrefixes{
-      "model.", "gpt_neox.", "", "language_model.model.", "model.language_model."};
+  // Whether the model was saved with a head, and where a library puts it inside a larger one.
+  const std::array<std::string_view, 4> roots{architecture.root, "", "language_model.model.",
+                                              "model.language_model."};
   const std::string embedding(architecture.embedding);
-  const auto prefix = std::find_if(kPrefixes.begin(), kPrefixes.end(), [&](const char* candidate) {
-    return checkpoint.has(candidate + embedding);
+  const auto root = std::find_if(roots.begin(), roots.end(), [&](std::string_view candidate) {
+    return checkpoint.has(std::string(candidate) + embedding);
   });
-  if (prefix == kPrefixes.end()) {
+  if (root == roots.end()) {
     throw InputError("{}: tensor '{}' is missing; looked for it as {}{}",
-                     checkpoint.folder().string(), embedding,
-                     fmt::join(kPrefixes, embedding + ", "), embedding);
+                     checkpoint.folder().string(), embedding, fmt::join(roots, embedding + ", "),
+                     embedding);
   }
-  prefix_ = *prefix;
+  prefix_ = *root;
   check_shape(prefix_ + embedding, {config.embedding_rows, config.d_model});
-  refuse_more_layers(checkpoint, prefix_ + "layers.", config.n_layers);
+  if (!architecture.position_embedding.empty()) {
+    check_shape(prefix_ + std::string(architecture.position_embedding),
+                {config.max_positions, config.d_model});
+  }
+  if (!architecture.embedding_norm.empty()) {
+    const std::string norm = prefix_ + std::string(architecture.embedding_norm);
+    embedding_norm_ = load_vector(norm + ".weight", TensorRole::norm);
+    embedding_norm_bias_ = load_vector(norm + ".bias", TensorRole::bias);
+  }
+  refuse_more_layers(checkpoint, prefix_ + std::string(architecture.layers), config.n_layers);
   for (int64_t layer = 0; layer <= last_layer; ++layer) {
-    for (const TensorSpec& spec : specs(layer))
-      check_shape(layer_prefix(layer) + spec.name, spec.shape);
+    for (const TensorSpec& spec : specs(layer)) {
+      std::vector<int64_t> shape = spec.shape;
+      if (spec.transposed) std::reverse(shape.begin(), shape.end());
+      check_shape(layer_prefix(layer) + spec.name, shape);
+    }
   }
 }
 
 std::string WeightReader::layer_prefix(int64_t layer) const {
-  return fmt::format("{}layers.{}.", prefix_, layer);
+  return fmt::format("{}{}{}.", prefix_, architecture_.layers, layer);
 }
 
 void WeightReader::check_shape(const std::string& name, const std::vector<int64_t>& shape) const {
@@ -221,9 +187,12 @@ LayerWeights WeightReader::load(int64_t layer) const {
       const int64_t count = rows_of(part, only_qk);
       const at::Tensor target = shape.empty() ? whole : whole.slice(0, row, row + count);
       row += count;
-      at::Tensor source = random_ ? random_->tensor(name, part.shape) : view_of(view);
+      at::Tensor source =
+          random_ ? random_->tensor(role_of(part.destination), name, part.shape) : view_of(view);
       if (!random_) hash_tensor(checkpoint_, name, view);
+      if (part.transposed && !random_) source = source.t();
       if (part.fused_heads > 0) source = split_fused(source, part.fused_heads, only_qk);
+      if (part.qk_rows > 0) source = source.slice(0, 0, count);
       target.copy_(source);
       if (!random_) view.shard->file().require_unchanged();
       if (!device_.is_cuda()) view.shard->file().release(view.info->offset, view.info->bytes);
@@ -247,16 +216,31 @@ at::Tensor WeightReader::embed(std::span<const int32_t> tokens) const {
     // The scale itself is rounded to the model's dtype, as in training.
     hidden = hidden * at::full({}, config_.embedding_scale, hidden.options());
   }
+  if (!architecture_.position_embedding.empty()) {
+    hidden = hidden + position_rows(hidden.size(0)).to(device_).to(dtype_);
+  }
+  if (embedding_norm_.defined()) {
+    hidden = layer_norm(hidden, embedding_norm_, embedding_norm_bias_, config_.norm_eps);
+  }
   return hidden;
 }
 
-std::string WeightReader::embedding_name() const {
-  return prefix_ + std::string(architecture_.embedding);
+std::vector<std::string> WeightReader::embedding_names() const {
+  std::vector<std::string> names{prefix_ + std::string(architecture_.embedding)};
+  if (!architecture_.position_embedding.empty()) {
+    names.push_back(prefix_ + std::string(architecture_.position_embedding));
+  }
+  if (!architecture_.embedding_norm.empty()) {
+    for (const char* part : {".weight", ".bias"}) {
+      names.push_back(prefix_ + std::string(architecture_.embedding_norm) + part);
+    }
+  }
+  return names;
 }
 
 std::string WeightReader::digest() const {
   if (random_) return fmt::format("random:{}", random_->seed());
-  std::vector<std::string> names{embedding_name()};
+  std::vector<std::string> names = embedding_names();
   for (int64_t layer = 0; layer <= last_layer_; ++layer) {
     for (const TensorSpec& spec : specs(layer)) names.push_back(layer_prefix(layer) + spec.name);
   }
@@ -264,11 +248,35 @@ std::string WeightReader::digest() const {
 }
 
 void WeightReader::hash_embedding() const {
-  if (!random_) checkpoint_.digest({embedding_name()});
+  if (!random_) checkpoint_.digest(embedding_names());
+}
+
+at::Tensor WeightReader::position_rows(int64_t tokens) const {
+  if (tokens > config_.max_positions) {
+    throw InputError("a document has {} tokens, but the model knows {} positions", tokens,
+                     config_.max_positions);
+  }
+  if (random_) return random_->positions(tokens);
+  const TensorView view =
+      checkpoint_.tensor(prefix_ + std::string(architecture_.position_embedding));
+  const at::Tensor rows = view_of(view).slice(0, 0, tokens).clone();
+  view.shard->file().require_unchanged();
+  return rows;
+}
+
+at::Tensor WeightReader::load_vector(const std::string& name, TensorRole role) const {
+  const c10::InferenceMode no_autograd;
+  check_shape(name, {config_.d_model});
+  const TensorView view = checkpoint_.tensor(name);
+  const at::Tensor values =
+      random_ ? random_->tensor(role, name, {config_.d_model}) : view_of(view);
+  const at::Tensor copied = at::empty({config_.d_model}, at::TensorOptions().dtype(dtype_));
+  copied.copy_(values);
+  return copied.to(device_);
 }
 
 at::Tensor WeightReader::stored_rows(std::span<const int32_t> tokens) const {
-  const TensorView view = checkpoint_.tensor(embedding_name());
+  const TensorView view = checkpoint_.tensor(embedding_names().front());
   const at::Tensor table = view_of(view);
   const at::Tensor wanted = at::from_blob(const_cast<int32_t*>(tokens.data()),
                                           {static_cast<int64_t>(tokens.size())}, at::kInt);

@@ -56,7 +56,7 @@ double flops_per_document(const OpenModel& model) {
     const double span =
         layer.window ? std::min(tokens, static_cast<double>(*layer.window)) : tokens;
     const auto width = static_cast<double>(c.q_width());
-    const double gate = c.activation == Activation::xielu || c.norm == NormKind::layer ? 2 : 3;
+    const double gate = c.gated ? 3 : 2;
     flops += 2 * tokens * model_width * (static_cast<double>(c.kv_width()) + width) +
              2 * tokens * model_width * static_cast<double>(c.d_mlp) * gate +
              2 * 2 * width * span * (tokens - span / 2);

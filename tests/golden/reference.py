@@ -22,18 +22,40 @@ def _record(module, query, key, value, attention_mask, **options):
     rotated = _before_rope.pop() if _before_rope else (query, key)  # NoPE layers never reach the rotation
     taken = rotated if _want_before_rope else (query, key)
     _records[module.layer_idx] = tuple(tensor[0].detach().clone() for tensor in taken)
+    if options.get("softcap") is not None:  # which sdpa does not know
+        eager = sys.modules[type(module).__module__].eager_attention_forward
+        return eager(module, query, key, value, attention_mask, **options)
     return ALL_ATTENTION_FUNCTIONS["sdpa"](module, query, key, value, attention_mask, **options)
 
 
 AttentionInterface.register(_NAME, _record)
-# A name without a mask function gets no mask at all, and sliding layers would see every key.
-AttentionMaskInterface.register(_NAME, ALL_MASK_ATTENTION_FUNCTIONS["sdpa"])
+# A name without a mask function gets no mask at all, and sliding layers would see every key. Masks of numbers to add
+# suit every kind of attention.
+AttentionMaskInterface.register(_NAME, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
 
 
 def load(folder: Path, dtype=torch.float32, attention=_NAME):
     config = AutoConfig.from_pretrained(folder)
     network = getattr(transformers, config.architectures[0])
     return network.from_pretrained(folder, dtype=dtype, attn_implementation=attention).eval()
+
+
+@contextmanager
+def _watch_bloom():
+    """BLOOM attends without the interface: what it splits into queries, keys and values is noted."""
+    attention = transformers.models.bloom.modeling_bloom.BloomAttention
+    original = attention._reshape
+
+    def _reshape(self, fused):
+        query, key, value = original(self, fused)
+        _records[self.layer_idx] = tuple(tensor[0].detach().clone() for tensor in (query, key))
+        return query, key, value
+
+    attention._reshape = _reshape
+    try:
+        yield
+    finally:
+        attention._reshape = original
 
 
 @contextmanager
@@ -79,7 +101,7 @@ def capture(folder: Path, texts: dict[int, list[int]], context: int, dtype=torch
         if fresh and streams:
             network = load(folder, dtype)
         _records.clear()
-        with _watch_rotation(network):
+        with _watch_rotation(network), _watch_bloom():
             network(input_ids=torch.tensor([tokens[:context]]), use_cache=False)
         for layer, taken in _records.items():
             for kind, heads in zip("qk", taken):

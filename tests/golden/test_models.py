@@ -29,6 +29,7 @@ NAMES = list(MODELS)
 FAMILIES = [
     "llama_gqa", "smollm3_list_sliding", "qwen2_bias", "qwen3_yarn", "mistral_sliding", "ministral3", "gemma3_text",
     "glm", "glm4", "olmo2_gqa", "olmo3", "gpt_neox_parallel", "apertus", "mllama_text",
+    "olmo", "granite", "gemma2", "phi3", "gpt2", "bloom",
 ]  # fmt: skip
 SLIDING = "--sliding"  # capture sliding layers too
 

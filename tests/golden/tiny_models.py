@@ -51,7 +51,8 @@ MODELS: dict[str, TinyModel] = {}
 
 def _add(name, architecture, model_type, *, rope, options=None, without=(), **config):
     merged = {key: value for key, value in {**_SMALL, **config}.items() if key not in without}
-    merged["rope_parameters"] = rope
+    if rope is not None:
+        merged["rope_parameters"] = rope
     MODELS[name] = TinyModel(name, architecture, model_type, merged, seed=len(MODELS), **(options or {}))
 
 
@@ -168,6 +169,48 @@ _add("mllama_text", "MllamaForCausalLM", "mllama_text_model", rope=_LLAMA3, opti
 _add("mllama", "MllamaForConditionalGeneration", "mllama", rope=_rope(theta=5e5), options=dict(old="rope_type", shard="60KB"),
      **_MLLAMA)
 
+# olmo: norms without weights, clipped projections
+_add("olmo", "OlmoForCausalLM", "olmo", rope=_rope(theta=5e3), clip_qkv=1.1, without=("rms_norm_eps",),
+     options=dict(old="rope_type"))
+_add("olmo_mha", "OlmoForCausalLM", "olmo", rope=_rope("linear", factor=2.0), num_key_value_heads=4, attention_bias=True,
+     tie_word_embeddings=True, without=("rms_norm_eps",), options=dict(old="type", dtype="bfloat16", shard="40KB"))
+
+# granite: multipliers
+_add("granite", "GraniteForCausalLM", "granite", rope=_rope(), embedding_multiplier=3.0, attention_multiplier=0.15,
+     residual_multiplier=0.4, logits_scaling=4.0, options=dict(old="rope_type"))
+_add("granite_bias", "GraniteForCausalLM", "granite", rope=_YARN, num_key_value_heads=1, embedding_multiplier=1.5,
+     attention_multiplier=0.3, residual_multiplier=0.7, attention_bias=True, mlp_bias=True, options=dict(old="type", dtype="float16"))
+
+# gemma2: capped scores, sliding layers, norms on both sides
+_add("gemma2", "Gemma2ForCausalLM", "gemma2", rope=_rope(), head_dim=16, query_pre_attn_scalar=24, sliding_window=16,
+     attn_logit_softcapping=0.8, options=dict(old="rope_type", old_drops=("layer_types",)))
+_add("gemma2_no_cap", "Gemma2ForCausalLM", "gemma2", rope=_rope("linear", factor=4.0), head_dim=32, num_key_value_heads=1,
+     num_hidden_layers=3, sliding_window=50, attn_logit_softcapping=None, attention_bias=True,
+     layer_types=["full_attention", "sliding_attention", "full_attention"], options=dict(dtype="bfloat16", shard="60KB"))
+
+# phi3: fused projections, LongRoPE: 65 and 120 tokens are beyond the original 64, 33 are not
+_FACTORS = dict(short_factor=[1.0, 1.1, 1.3, 1.6, 2.0, 2.5], long_factor=[1.0, 1.5, 2.0, 3.0, 4.0, 5.0])
+_add("phi3", "Phi3ForCausalLM", "phi3", original_max_position_embeddings=64,
+     rope=_rope("longrope", original_max_position_embeddings=64, partial_rotary_factor=1.0, **_FACTORS))
+_add("phi3_partial", "Phi3ForCausalLM", "phi3", num_key_value_heads=4, sliding_window=24, original_max_position_embeddings=64,
+     rope=_rope("longrope", 1e5, original_max_position_embeddings=64, partial_rotary_factor=0.5, attention_factor=1.2,
+                short_factor=[1.0, 1.2, 2.0], long_factor=[1.0, 3.0, 6.0]), options=dict(dtype="bfloat16", shard="60KB"))
+_add("phi3_plain", "Phi3ForCausalLM", "phi3", rope=_rope(theta=5e3, partial_rotary_factor=1.0), num_key_value_heads=1,
+     num_hidden_layers=3, options=dict(dtype="float16"))
+
+# gpt2: learned positions, weights stored as columns; bloom: ALiBi. Neither has RoPE.
+_NO_ROPE = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+            "max_position_embeddings", "rms_norm_eps")  # fmt: skip
+_add("gpt2", "GPT2LMHeadModel", "gpt2", rope=None, without=_NO_ROPE, n_embd=48, n_layer=4, n_head=4, n_positions=128,
+     layer_norm_epsilon=3e-3)
+_add("gpt2_inner", "GPT2LMHeadModel", "gpt2", rope=None, without=_NO_ROPE, n_embd=48, n_layer=3, n_head=3, n_positions=120,
+     n_inner=80, activation_function="relu", scale_attn_weights=False, layer_norm_epsilon=3e-3,
+     options=dict(dtype="bfloat16", shard="40KB"))
+_add("bloom", "BloomForCausalLM", "bloom", rope=None, without=_NO_ROPE, hidden_size=48, n_layer=4, n_head=4,
+     layer_norm_epsilon=3e-3)
+_add("bloom_six", "BloomForCausalLM", "bloom", rope=None, without=_NO_ROPE, hidden_size=48, n_layer=3, n_head=6,
+     layer_norm_epsilon=3e-3, options=dict(dtype="float16", shard="40KB"))
+
 _VISION = dict(
     gemma3=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=28, patch_size=14),
     mllama=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_global_layers=1, attention_heads=2,
@@ -194,7 +237,7 @@ def make_config(model: TinyModel):
 def _perturb(network, seed):
     """Fresh weights: activations of order one in every layer, attention neither flat nor one-hot."""
     generator = torch.Generator().manual_seed(1000 + seed)
-    about_zero = "gemma3" in network.config.model_type
+    about_zero = "gemma" in network.config.model_type
     for name, parameter in network.named_parameters():
         noise = torch.randn(parameter.shape, generator=generator)
         if "norm" in name and name.endswith("weight"):

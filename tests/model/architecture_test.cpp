@@ -56,20 +56,68 @@ const Layers kEvery{0, 1, 2, 3, 4, 5, 6, 7};
 
 TEST(Architecture, EveryFamilyReadsItsConfig) {
   const auto names = supported_architectures();
-  EXPECT_EQ(names.size(), 14U);
+  EXPECT_EQ(names.size(), 20U);
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
   for (const std::string& name : names) {
     const ModelConfig config = read(base_config(name));
     EXPECT_EQ(config.architecture, name);
     EXPECT_EQ(config.layers.size(), 8U) << name;
     EXPECT_EQ(config.d_head, 8) << name;
-    EXPECT_FALSE(config.ropes.empty()) << name;
-    EXPECT_EQ(config.ropes[0].theta, 1e4) << name;
     EXPECT_GT(config.attention_scale, 0) << name;
+    if (config.ropes.empty()) {
+      EXPECT_EQ(nope(config), kEvery) << name;
+      continue;
+    }
+    EXPECT_EQ(config.ropes[0].theta, 1e4) << name;
     for (const LayerConfig& layer : config.layers) {
       EXPECT_LT(static_cast<size_t>(layer.rope_index), config.ropes.size()) << name;
     }
   }
+}
+
+TEST(Architecture, FamiliesWithoutRope) {
+  const ModelConfig gpt2 = read({{"model_type", "gpt2"},
+                                 {"vocab_size", 32},
+                                 {"n_embd", 64},
+                                 {"n_layer", 8},
+                                 {"n_head", 8},
+                                 {"n_positions", 100},
+                                 {"n_inner", nullptr}});
+  EXPECT_EQ(gpt2.d_mlp, 256);
+  EXPECT_EQ(gpt2.max_positions, 100);
+  EXPECT_FALSE(gpt2.gated);
+  EXPECT_EQ(nope(gpt2), kEvery);
+  Json json = base_config("gpt2");
+  json["scale_attn_by_inverse_layer_idx"] = true;
+  EXPECT_EQ(complaint(json),
+            "config.json: scale_attn_by_inverse_layer_idx is not supported; expected false");
+  const ModelConfig bloom = read({{"model_type", "bloom"},
+                                  {"vocab_size", 32},
+                                  {"hidden_size", 64},
+                                  {"n_layer", 8},
+                                  {"n_head", 8}});
+  EXPECT_EQ(bloom.max_positions, 2048);
+  EXPECT_TRUE(bloom.alibi);
+  json = base_config("bloom");
+  json["apply_residual_connection_post_layernorm"] = true;
+  EXPECT_NE(complaint(json), "");
+}
+
+TEST(Architecture, WhatIsDoneToScoresAndResiduals) {
+  Json json = base_config("gemma2");
+  EXPECT_EQ(read(json).score_cap, 50);
+  EXPECT_EQ(sliding(read(json)), (Layers{0, 2, 4, 6}));
+  json["attn_logit_softcapping"] = nullptr;
+  EXPECT_EQ(read(json).score_cap, std::nullopt);
+  json["attn_logit_softcapping"] = 0;
+  EXPECT_NE(complaint(json).find("expected a number above 0"), std::string::npos);
+  json = base_config("olmo");
+  EXPECT_EQ(read(json).clip_qkv, std::nullopt);
+  json["clip_qkv"] = 8.0;
+  EXPECT_EQ(read(json).clip_qkv, 8);
+  json = base_config("granite");
+  json["residual_multiplier"] = 0.22;
+  EXPECT_EQ(read(json).residual_scale, 0.22);
 }
 
 TEST(Architecture, TextPartOfALargerModel) {

@@ -148,5 +148,44 @@ TEST(WeightReader, TakesFusedHeadsApart) {
   }
 }
 
+// Weights stored as columns; positions are added to embeddings.
+TEST(WeightReader, TakesColumnsAndPositions) {
+  TinyCheckpoint gpt2;
+  gpt2.config = {{"model_type", "gpt2"}, {"vocab_size", 20}, {"n_embd", 16},    {"n_layer", 1},
+                 {"n_head", 4},          {"n_inner", 24},    {"n_positions", 5}};
+  gpt2.tensors.clear();
+  const auto add = [&](const std::string& name, const std::vector<int64_t>& shape) {
+    gpt2.tensors[name] = random_tensor(shape, gpt2.tensors.size());
+  };
+  add("wte.weight", {20, 16});  // saved without a head
+  add("wpe.weight", {5, 16});
+  for (const char* norm : {"h.0.ln_1", "h.0.ln_2"}) {
+    add(std::string(norm) + ".weight", {16});
+    add(std::string(norm) + ".bias", {16});
+  }
+  add("h.0.attn.c_attn.weight", {16, 48});
+  add("h.0.attn.c_attn.bias", {48});
+  add("h.0.attn.c_proj.weight", {16, 16});
+  add("h.0.attn.c_proj.bias", {16});
+  add("h.0.mlp.c_fc.weight", {16, 24});
+  add("h.0.mlp.c_fc.bias", {24});
+  add("h.0.mlp.c_proj.weight", {24, 16});
+  add("h.0.mlp.c_proj.bias", {16});
+  const auto opened = gpt2.open();
+  const WeightReader reader = opened.reader(0);
+  const LayerWeights weights = reader.load(0);
+  EXPECT_TRUE(at::equal(weights.qkv, gpt2.tensors["h.0.attn.c_attn.weight"].t().slice(0, 0, 32)))
+      << "of the last layer queries and keys";
+  EXPECT_TRUE(at::equal(weights.qkv_bias, gpt2.tensors["h.0.attn.c_attn.bias"].slice(0, 0, 32)));
+  const std::vector<int32_t> tokens{3, 0, 19};
+  const at::Tensor words = gpt2.tensors["wte.weight"].index_select(0, at::tensor({3, 0, 19}));
+  EXPECT_TRUE(at::equal(reader.embed(tokens), words + gpt2.tensors["wpe.weight"].slice(0, 0, 3)));
+  EXPECT_THROW(reader.embed(std::vector<int32_t>(6, 1)), InputError) << "beyond the last position";
+  gpt2.tensors["h.0.mlp.c_fc.weight"] = at::zeros({24, 16});
+  EXPECT_EQ(gpt2.complaint(), "") << "of a single layer only queries and keys are looked at";
+  gpt2.tensors["h.0.attn.c_attn.weight"] = at::zeros({48, 16});
+  EXPECT_NE(gpt2.complaint().find("has shape [48, 16], expected [16, 48]"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ropewalk

@@ -11,6 +11,7 @@ ModelConfig configure(const ConfigFile& config) {
   ModelConfig model = read_common(config, defaults);
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
   model.qk_norm = QkNorm::per_head;
+  model.gated = false;
   model.ropes = {read_rope(config, rope_traits(model))};
   return model;
 }
@@ -33,6 +34,6 @@ std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
 
 }  // namespace
 
-const Architecture kApertus{"apertus", configure, layer_tensors};
+ROPEWALK_FAMILY(apertus, {"apertus", configure, layer_tensors})
 
 }  // namespace ropewalk

@@ -48,16 +48,29 @@ int64_t size_up_to(const ConfigFile& config, const std::string& key, int64_t lim
 
 }  // namespace
 
+ConfigFile rename_keys(const ConfigFile& config,
+                       std::initializer_list<std::pair<const char*, const char*>> names) {
+  Json json = config.json();
+  for (const auto& [old, common] : names) {
+    if (config.has(old) && !config.has(common)) json[common] = json[old];
+  }
+  return {std::move(json), config.source()};
+}
+
 ModelConfig read_common(const ConfigFile& config, const CommonDefaults& defaults) {
   ModelConfig model;
   model.n_layers = size_up_to(config, "num_hidden_layers", kMaxLayers);
   model.n_q_heads = size_up_to(config, "num_attention_heads", kMaxHeads);
   model.n_kv_heads = config.size("num_key_value_heads", model.n_q_heads);
   model.d_model = size_up_to(config, "hidden_size", kMaxWidth);
-  model.d_mlp = size_up_to(config, "intermediate_size", kMaxWidth);
+  const bool no_d_mlp = !config.has("intermediate_size") && defaults.d_mlp_times > 0;
+  model.d_mlp = no_d_mlp ? defaults.d_mlp_times * model.d_model
+                         : size_up_to(config, "intermediate_size", kMaxWidth);
   model.vocabulary_size = size_up_to(config, "vocab_size", kMaxTokens - kMaxHeads);
   model.embedding_rows = model.vocabulary_size;
-  model.max_positions = size_up_to(config, "max_position_embeddings", kMaxTokens);
+  const bool no_end = !config.has("max_position_embeddings") && defaults.max_positions > 0;
+  model.max_positions =
+      no_end ? defaults.max_positions : size_up_to(config, "max_position_embeddings", kMaxTokens);
   if (model.n_q_heads % model.n_kv_heads != 0) {
     throw InputError(
         "{}: key 'num_key_value_heads': found {}, expected a divisor of num_attention_heads {}",
@@ -165,6 +178,50 @@ std::vector<TensorSpec> pre_norm_tensors(const ModelConfig& config) {
                attention_tensors(config),
                {norm_tensor(config, "post_attention_layernorm", &LayerWeights::mlp_norm, true)},
                gated_mlp_tensors(config)});
+}
+
+std::vector<TensorSpec> surrounding_norm_tensors(const ModelConfig& config) {
+  return join(
+      {{norm_tensor(config, "input_layernorm", &LayerWeights::attn_norm, false)},
+       attention_tensors(config),
+       {norm_tensor(config, "post_attention_layernorm", &LayerWeights::post_attn_norm, true),
+        norm_tensor(config, "pre_feedforward_layernorm", &LayerWeights::mlp_norm, true),
+        norm_tensor(config, "post_feedforward_layernorm", &LayerWeights::post_mlp_norm, true)},
+       gated_mlp_tensors(config)});
+}
+
+std::vector<TensorSpec> head_by_head_tensors(const ModelConfig& c, const std::string& attention) {
+  std::vector<TensorSpec> specs{
+      {"input_layernorm.weight", {c.d_model}, &LayerWeights::attn_norm},
+      {"input_layernorm.bias", {c.d_model}, &LayerWeights::attn_norm_bias},
+      {attention + ".query_key_value.weight",
+       {3 * c.q_width(), c.d_model},
+       &LayerWeights::qkv,
+       false,
+       c.n_q_heads},
+      {attention + ".dense.weight", {c.d_model, c.q_width()}, &LayerWeights::out, true},
+      {"post_attention_layernorm.weight", {c.d_model}, &LayerWeights::mlp_norm, true},
+      {"post_attention_layernorm.bias", {c.d_model}, &LayerWeights::mlp_norm_bias, true},
+      {"mlp.dense_h_to_4h.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, true},
+      {"mlp.dense_h_to_4h.bias", {c.d_mlp}, &LayerWeights::gate_up_bias, true},
+      {"mlp.dense_4h_to_h.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, true},
+      {"mlp.dense_4h_to_h.bias", {c.d_model}, &LayerWeights::down_bias, true}};
+  if (c.qkv_bias) {
+    specs.push_back({attention + ".query_key_value.bias",
+                     {3 * c.q_width()},
+                     &LayerWeights::qkv_bias,
+                     false,
+                     c.n_q_heads});
+    specs.push_back({attention + ".dense.bias", {c.d_model}, &LayerWeights::out_bias, true});
+  }
+  return specs;
+}
+
+void refuse_bidirectional(const ConfigFile& config) {
+  if (config.flag("use_bidirectional_attention", false)) {
+    throw InputError("{}: use_bidirectional_attention is not supported; expected a causal model",
+                     config.source());
+  }
 }
 
 std::vector<TensorSpec> join(std::initializer_list<std::vector<TensorSpec>> parts) {

@@ -2,7 +2,9 @@
 
 // What the architecture files share: reading common keys, naming common tensors.
 
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ropewalk/checkpoint/config_file.h"
@@ -17,7 +19,13 @@ struct CommonDefaults {
   int64_t d_head = 0;  // 0: hidden_size / num_attention_heads
   const char* activation_key = "hidden_act";
   const char* activation = "silu";
+  int64_t d_mlp_times = 0;  // of hidden_size
+  int64_t max_positions = 0;
 };
+
+// The same config with other names for its keys, where only the old one is there: {old, new}.
+ConfigFile rename_keys(const ConfigFile& config,
+                       std::initializer_list<std::pair<const char*, const char*>> names);
 
 // Sizes, heads, activation, norm_eps; every layer full attention with RoPE; no biases; attention
 // scale 1/sqrt(d_head). Refuses sizes that do not fit together.
@@ -40,6 +48,15 @@ TensorSpec norm_tensor(const ModelConfig& config, const std::string& name,
 
 // Llama's layer: a norm before attention, one before the gated MLP.
 std::vector<TensorSpec> pre_norm_tensors(const ModelConfig& config);
+
+// GPT-NeoX's layer: LayerNorms, an MLP without a gate, and q, k and v in one matrix, head by head,
+// whose name begins with `attention`.
+std::vector<TensorSpec> head_by_head_tensors(const ModelConfig& config,
+                                             const std::string& attention);
+
+// Gemma's layer: norms before and after both attention and MLP.
+std::vector<TensorSpec> surrounding_norm_tensors(const ModelConfig& config);
+void refuse_bidirectional(const ConfigFile& config);
 
 std::vector<TensorSpec> join(std::initializer_list<std::vector<TensorSpec>> parts);
 

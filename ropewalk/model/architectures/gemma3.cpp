@@ -1,7 +1,6 @@
 // Gemma 3, text part: norms around attention and MLP, q/k norms per head, two RoPE settings.
 #include <cmath>
 
-#include "ropewalk/base/error.h"
 #include "ropewalk/model/architectures/common.h"
 
 namespace ropewalk {
@@ -31,10 +30,7 @@ ModelConfig configure(const ConfigFile& config) {
   defaults.activation_key = "hidden_activation";
   defaults.activation = "gelu_pytorch_tanh";
   ModelConfig model = read_common(config, defaults);
-  if (config.flag("use_bidirectional_attention", false)) {
-    throw InputError("{}: use_bidirectional_attention is not supported; expected a causal model",
-                     config.source());
-  }
+  refuse_bidirectional(config);
   model.norm = NormKind::rms_plus_one;
   model.qk_norm = QkNorm::per_head;
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
@@ -52,18 +48,8 @@ ModelConfig configure(const ConfigFile& config) {
   return model;
 }
 
-std::vector<TensorSpec> layer_tensors(const ModelConfig& config) {
-  return join(
-      {{norm_tensor(config, "input_layernorm", &LayerWeights::attn_norm, false)},
-       attention_tensors(config),
-       {norm_tensor(config, "post_attention_layernorm", &LayerWeights::post_attn_norm, true),
-        norm_tensor(config, "pre_feedforward_layernorm", &LayerWeights::mlp_norm, true),
-        norm_tensor(config, "post_feedforward_layernorm", &LayerWeights::post_mlp_norm, true)},
-       gated_mlp_tensors(config)});
-}
-
 }  // namespace
 
-const Architecture kGemma3{"gemma3_text", configure, layer_tensors};
+ROPEWALK_FAMILY(gemma3, {"gemma3_text", configure, surrounding_norm_tensors})
 
 }  // namespace ropewalk

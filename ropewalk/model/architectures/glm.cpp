@@ -35,7 +35,6 @@ std::vector<TensorSpec> glm4_tensors(const ModelConfig& config) {
 
 }  // namespace
 
-const Architecture kGlm{"glm", configure, glm_tensors};
-const Architecture kGlm4{"glm4", configure, glm4_tensors};
+ROPEWALK_FAMILY(glm, {"glm", configure, glm_tensors}, {"glm4", configure, glm4_tensors})
 
 }  // namespace ropewalk

@@ -14,6 +14,6 @@ ModelConfig configure(const ConfigFile& config) {
 
 }  // namespace
 
-const Architecture kLlama{"llama", configure, pre_norm_tensors};
+ROPEWALK_FAMILY(llama, {"llama", configure, pre_norm_tensors})
 
 }  // namespace ropewalk

@@ -25,6 +25,6 @@ ModelConfig configure(const ConfigFile& config) {
 
 }  // namespace
 
-const Architecture kMinistral3{"ministral3", configure, pre_norm_tensors};
+ROPEWALK_FAMILY(ministral3, {"ministral3", configure, pre_norm_tensors})
 
 }  // namespace ropewalk

@@ -16,6 +16,6 @@ ModelConfig configure(const ConfigFile& config) {
 
 }  // namespace
 
-const Architecture kMistral{"mistral", configure, pre_norm_tensors};
+ROPEWALK_FAMILY(mistral, {"mistral", configure, pre_norm_tensors})
 
 }  // namespace ropewalk

@@ -27,6 +27,6 @@ ModelConfig configure(const ConfigFile& config) {
 
 }  // namespace
 
-const Architecture kMllama{"mllama_text_model", configure, pre_norm_tensors};
+ROPEWALK_FAMILY(mllama, {"mllama_text_model", configure, pre_norm_tensors})
 
 }  // namespace ropewalk

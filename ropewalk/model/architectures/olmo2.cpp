@@ -54,7 +54,7 @@ std::vector<TensorSpec> layer_tensors(const ModelConfig& config) {
 
 }  // namespace
 
-const Architecture kOlmo2{"olmo2", configure_olmo2, layer_tensors};
-const Architecture kOlmo3{"olmo3", configure_olmo3, layer_tensors};
+ROPEWALK_FAMILY(olmo2, {"olmo2", configure_olmo2, layer_tensors},
+                {"olmo3", configure_olmo3, layer_tensors})
 
 }  // namespace ropewalk

@@ -42,7 +42,7 @@ ModelConfig configure_qwen3(const ConfigFile& config) {
 
 }  // namespace
 
-const Architecture kQwen2{"qwen2", configure_qwen2, pre_norm_tensors};
-const Architecture kQwen3{"qwen3", configure_qwen3, pre_norm_tensors};
+ROPEWALK_FAMILY(qwen2, {"qwen2", configure_qwen2, pre_norm_tensors},
+                {"qwen3", configure_qwen3, pre_norm_tensors})
 
 }  // namespace ropewalk

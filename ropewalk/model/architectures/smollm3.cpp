@@ -40,6 +40,6 @@ ModelConfig configure(const ConfigFile& config) {
 
 }  // namespace
 
-const Architecture kSmollm3{"smollm3", configure, pre_norm_tensors};
+ROPEWALK_FAMILY(smollm3, {"smollm3", configure, pre_norm_tensors})
 
 }  // namespace ropewalk

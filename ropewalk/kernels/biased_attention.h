@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ropewalk/kernels/torch.h"
+
+namespace ropewalk {
+
+// Causal attention whose scores are more than scaled products.
+struct ScoreOptions {
+  double scale = 1;
+  std::optional<int64_t> window;  // as in causal_attention
+  std::optional<double> cap;      // a score s becomes cap * tanh(s / cap)
+  bool alibi = false;  // less slope * distance, where each head has its slope (arXiv 2108.12409)
+};
+
+// q, k, v and what comes back are those of causal_attention. Scores are made a few queries at a
+// time, in float32.
+at::Tensor biased_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            const ScoreOptions& options);
+
+// Bytes beyond its inputs and output that biased_attention may hold at once.
+int64_t biased_attention_workspace(int64_t n_q_heads, int64_t tokens, int64_t d_head);
+
+// ALiBi's slopes, [heads] float32: a geometric series for a power of two; the others take every
+// second one of the next power's.
+at::Tensor alibi_slopes(int64_t heads);
+
+}  // namespace ropewalk

@@ -1,0 +1,48 @@
+// BLOOM: no RoPE; ALiBi, a norm on the embeddings, q, k and v in one matrix head by head.
+#include "ropewalk/base/error.h"
+#include "ropewalk/model/architectures/common.h"
+
+namespace ropewalk {
+namespace {
+
+ModelConfig configure(const ConfigFile& file) {
+  const ConfigFile config = rename_keys(file, {{"n_embed", "hidden_size"},
+                                               {"n_layer", "num_hidden_layers"},
+                                               {"n_head", "num_attention_heads"},
+                                               {"seq_length", "max_position_embeddings"}});
+  CommonDefaults defaults;
+  defaults.norm_eps = 1e-5;
+  defaults.norm_eps_key = "layer_norm_epsilon";
+  defaults.activation = "gelu_tanh";
+  defaults.d_mlp_times = 4;
+  defaults.max_positions = 2048;  // what BLOOM was trained with; ALiBi itself has no end
+  ModelConfig model = read_common(config, defaults);
+  if (config.flag("apply_residual_connection_post_layernorm", false)) {
+    throw InputError(
+        "{}: apply_residual_connection_post_layernorm is not supported; expected false",
+        config.source());
+  }
+  model.n_kv_heads = model.n_q_heads;
+  model.norm = NormKind::layer;
+  model.gated = false;
+  model.alibi = true;
+  model.qkv_bias = model.out_bias = model.mlp_bias = true;
+  for (LayerConfig& layer : model.layers) layer.rope = false;
+  return model;
+}
+
+std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
+  return head_by_head_tensors(c, "self_attention");
+}
+
+}  // namespace
+
+ROPEWALK_FAMILY(bloom, {.model_type = "bloom",
+                        .configure = configure,
+                        .layer_tensors = layer_tensors,
+                        .root = "transformer.",
+                        .layers = "h.",
+                        .embedding = "word_embeddings.weight",
+                        .embedding_norm = "word_embeddings_layernorm"})
+
+}  // namespace ropewalk

@@ -1,0 +1,68 @@
+// GPT-2: no RoPE; learned positions, LayerNorm, weights stored as columns (Conv1D).
+#include "ropewalk/base/error.h"
+#include "ropewalk/model/architectures/common.h"
+
+namespace ropewalk {
+namespace {
+
+ModelConfig configure(const ConfigFile& file) {
+  const ConfigFile config = rename_keys(file, {{"n_embd", "hidden_size"},
+                                               {"n_layer", "num_hidden_layers"},
+                                               {"n_head", "num_attention_heads"},
+                                               {"n_positions", "max_position_embeddings"},
+                                               {"n_inner", "intermediate_size"}});
+  CommonDefaults defaults;
+  defaults.norm_eps = 1e-5;
+  defaults.norm_eps_key = "layer_norm_epsilon";
+  defaults.activation_key = "activation_function";
+  defaults.activation = "gelu_new";
+  defaults.d_mlp_times = 4;
+  ModelConfig model = read_common(config, defaults);
+  for (const char* key : {"scale_attn_by_inverse_layer_idx", "add_cross_attention"}) {
+    if (config.flag(key, false)) {
+      throw InputError("{}: {} is not supported; expected false", config.source(), key);
+    }
+  }
+  if (!config.flag("scale_attn_weights", true)) model.attention_scale = 1;
+  model.n_kv_heads = model.n_q_heads;
+  model.norm = NormKind::layer;
+  model.gated = false;
+  model.qkv_bias = model.out_bias = model.mlp_bias = true;
+  for (LayerConfig& layer : model.layers) layer.rope = false;
+  return model;
+}
+
+std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
+  const auto columns = [](TensorSpec spec) {
+    spec.transposed = true;
+    return spec;
+  };
+  TensorSpec qkv = columns(
+      {"attn.c_attn.weight", {c.q_width() + 2 * c.kv_width(), c.d_model}, &LayerWeights::qkv});
+  TensorSpec bias{"attn.c_attn.bias", {c.q_width() + 2 * c.kv_width()}, &LayerWeights::qkv_bias};
+  qkv.qk_rows = bias.qk_rows = c.q_width() + c.kv_width();
+  return {{"ln_1.weight", {c.d_model}, &LayerWeights::attn_norm},
+          {"ln_1.bias", {c.d_model}, &LayerWeights::attn_norm_bias},
+          qkv,
+          bias,
+          columns({"attn.c_proj.weight", {c.d_model, c.q_width()}, &LayerWeights::out, true}),
+          {"attn.c_proj.bias", {c.d_model}, &LayerWeights::out_bias, true},
+          {"ln_2.weight", {c.d_model}, &LayerWeights::mlp_norm, true},
+          {"ln_2.bias", {c.d_model}, &LayerWeights::mlp_norm_bias, true},
+          columns({"mlp.c_fc.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, true}),
+          {"mlp.c_fc.bias", {c.d_mlp}, &LayerWeights::gate_up_bias, true},
+          columns({"mlp.c_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, true}),
+          {"mlp.c_proj.bias", {c.d_model}, &LayerWeights::down_bias, true}};
+}
+
+}  // namespace
+
+ROPEWALK_FAMILY(gpt2, {.model_type = "gpt2",
+                       .configure = configure,
+                       .layer_tensors = layer_tensors,
+                       .root = "transformer.",
+                       .layers = "h.",
+                       .embedding = "wte.weight",
+                       .position_embedding = "wpe.weight"})
+
+}  // namespace ropewalk

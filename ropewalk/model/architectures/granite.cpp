@@ -1,0 +1,26 @@
+// Granite 3: Llama with multipliers for embeddings, scores and what each block adds.
+#include "ropewalk/model/architectures/common.h"
+
+namespace ropewalk {
+namespace {
+
+double multiplier(const ConfigFile& config, const char* key) {
+  return config.has(key) ? config.positive(key) : 1;
+}
+
+ModelConfig configure(const ConfigFile& config) {
+  ModelConfig model = read_common(config);
+  model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
+  model.mlp_bias = config.flag("mlp_bias", false);
+  model.attention_scale = multiplier(config, "attention_multiplier");
+  model.embedding_scale = multiplier(config, "embedding_multiplier");
+  model.residual_scale = multiplier(config, "residual_multiplier");
+  model.ropes = {read_rope(config, rope_traits(model))};
+  return model;
+}
+
+}  // namespace
+
+ROPEWALK_FAMILY(granite, {"granite", configure, pre_norm_tensors})
+
+}  // namespace ropewalk

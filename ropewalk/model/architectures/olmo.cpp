@@ -1,0 +1,25 @@
+// OLMo (the first): LayerNorm without weights, projections clipped.
+#include "ropewalk/model/architectures/common.h"
+
+namespace ropewalk {
+namespace {
+
+ModelConfig configure(const ConfigFile& config) {
+  ModelConfig model = read_common(config);
+  model.norm = NormKind::bare_layer;
+  model.norm_eps = 1e-5;  // whatever the config says
+  model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
+  if (config.has("clip_qkv")) model.clip_qkv = config.positive("clip_qkv");
+  model.ropes = {read_rope(config, rope_traits(model))};
+  return model;
+}
+
+std::vector<TensorSpec> layer_tensors(const ModelConfig& config) {
+  return join({attention_tensors(config), gated_mlp_tensors(config)});
+}
+
+}  // namespace
+
+ROPEWALK_FAMILY(olmo, {"olmo", configure, layer_tensors})
+
+}  // namespace ropewalk

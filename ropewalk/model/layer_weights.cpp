@@ -1,0 +1,85 @@
+#include "ropewalk/model/layer_weights.h"
+
+#include <array>
+#include <functional>
+#include <numeric>
+
+#include "ropewalk/model/architecture.h"
+
+namespace ropewalk {
+namespace {
+
+struct Field {
+  at::Tensor LayerWeights::*member;
+  TensorRole role;
+};
+
+// Every tensor of a layer, and what it is.
+constexpr std::array<Field, 20> kFields{{
+    {&LayerWeights::attn_norm, TensorRole::norm},
+    {&LayerWeights::attn_norm_bias, TensorRole::bias},
+    {&LayerWeights::qkv, TensorRole::projection},
+    {&LayerWeights::qkv_bias, TensorRole::bias},
+    {&LayerWeights::q_norm, TensorRole::norm},
+    {&LayerWeights::k_norm, TensorRole::norm},
+    {&LayerWeights::out, TensorRole::projection},
+    {&LayerWeights::out_bias, TensorRole::bias},
+    {&LayerWeights::post_attn_norm, TensorRole::norm},
+    {&LayerWeights::mlp_norm, TensorRole::norm},
+    {&LayerWeights::mlp_norm_bias, TensorRole::bias},
+    {&LayerWeights::gate_up, TensorRole::projection},
+    {&LayerWeights::gate_up_bias, TensorRole::bias},
+    {&LayerWeights::down, TensorRole::projection},
+    {&LayerWeights::down_bias, TensorRole::bias},
+    {&LayerWeights::post_mlp_norm, TensorRole::norm},
+    {&LayerWeights::alpha_p, TensorRole::alpha_p},
+    {&LayerWeights::alpha_n, TensorRole::alpha_n},
+    {&LayerWeights::beta, TensorRole::beta},
+    {&LayerWeights::eps, TensorRole::eps},
+}};
+static_assert(sizeof(LayerWeights) == kFields.size() * sizeof(at::Tensor),
+              "a tensor is not listed");
+
+}  // namespace
+
+std::vector<at::Tensor> tensors_of(const LayerWeights& weights) {
+  std::vector<at::Tensor> tensors;
+  for (const Field& field : kFields) {
+    if ((weights.*field.member).defined()) tensors.push_back(weights.*field.member);
+  }
+  return tensors;
+}
+
+TensorRole role_of(at::Tensor LayerWeights::*destination) {
+  for (const Field& field : kFields) {
+    if (field.member == destination) return field.role;
+  }
+  return TensorRole::projection;
+}
+
+int64_t rows_of(const TensorSpec& spec, bool only_qk) {
+  if (spec.shape.empty()) return 1;
+  if (only_qk && spec.qk_rows > 0) return spec.qk_rows;
+  return spec.fused_heads > 0 && only_qk ? spec.shape[0] / 3 * 2 : spec.shape[0];
+}
+
+int64_t row_elements(const TensorSpec& spec) {
+  return std::accumulate(spec.shape.begin() + (spec.shape.empty() ? 0 : 1), spec.shape.end(),
+                         int64_t{1}, std::multiplies<>());
+}
+
+int64_t needed_elements(const Architecture& architecture, const ModelConfig& config,
+                        int64_t last_layer) {
+  const std::vector<TensorSpec> specs = architecture.layer_tensors(config);
+  int64_t elements = 0;
+  for (int64_t layer = 0; layer <= last_layer; ++layer) {
+    if (!config.layers[static_cast<size_t>(layer)].self_attention) continue;
+    const bool only_qk = layer == last_layer;
+    for (const TensorSpec& spec : specs) {
+      if (!only_qk || !spec.after_qk) elements += rows_of(spec, only_qk) * row_elements(spec);
+    }
+  }
+  return elements;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ropewalk/kernels/torch.h"
+#include "ropewalk/model/config.h"
+
+namespace ropewalk {
+
+// A layer's weights, fused where one product can serve several. Undefined: the architecture has
+// none.
+struct LayerWeights {
+  at::Tensor attn_norm;  // [d_model], before attention
+  at::Tensor attn_norm_bias;
+  at::Tensor qkv;  // [q_width + 2 kv_width, d_model]: queries, keys, values
+  at::Tensor qkv_bias;
+  at::Tensor q_norm;  // [d_head] or [q_width]
+  at::Tensor k_norm;  // [d_head] or [kv_width]
+  at::Tensor out;     // [d_model, q_width]
+  at::Tensor out_bias;
+  at::Tensor post_attn_norm;  // [d_model], on attention's output before it joins the residual
+  at::Tensor mlp_norm;        // [d_model], before the MLP
+  at::Tensor mlp_norm_bias;
+  at::Tensor gate_up;  // [2 d_mlp, d_model]: gate, up; [d_mlp, d_model] in MLPs without a gate
+  at::Tensor gate_up_bias;
+  at::Tensor down;  // [d_model, d_mlp]
+  at::Tensor down_bias;
+  at::Tensor post_mlp_norm;  // [d_model], on the MLP's output before it joins the residual
+  at::Tensor alpha_p;        // xIELU: [1], [1], [], []
+  at::Tensor alpha_n;
+  at::Tensor beta;
+  at::Tensor eps;
+};
+
+// Those of a layer's weights that are defined.
+std::vector<at::Tensor> tensors_of(const LayerWeights& weights);
+
+// A tensor of the checkpoint and where it goes. Several with one destination are stacked by rows,
+// in order.
+struct TensorSpec {
+  std::string name;  // after the layer's prefix, e.g. "self_attn.q_proj.weight"
+  std::vector<int64_t> shape;
+  at::Tensor LayerWeights::*destination = nullptr;
+  bool after_qk = false;    // not needed where only queries and keys are
+  int64_t fused_heads = 0;  // rows are [heads, 3, d_head] (gpt_neox); 0: plain rows
+  bool optional = false;
+  int64_t qk_rows = 0;      // of these rows queries and keys need the first so many; 0: all
+  bool transposed = false;  // stored as columns; `shape` is that of the rows
+};
+
+// What a tensor is, whatever a family calls it: fresh weights go by that.
+enum class TensorRole { projection, norm, bias, alpha_p, alpha_n, beta, eps };
+TensorRole role_of(at::Tensor LayerWeights::*destination);
+
+// Rows that are loaded of a tensor; numbers in each.
+int64_t rows_of(const TensorSpec& spec, bool only_qk);
+int64_t row_elements(const TensorSpec& spec);
+
+struct Architecture;
+
+// Numbers that the layers 0 … last_layer take, as the config alone tells; of last_layer only what
+// queries and keys need.
+int64_t needed_elements(const Architecture& architecture, const ModelConfig& config,
+                        int64_t last_layer);
+
+}  // namespace ropewalk

@@ -1,0 +1,84 @@
+#include "ropewalk/kernels/biased_attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ropewalk/kernels/attention.h"
+#include "tests/kernels/tensors.h"
+
+namespace ropewalk {
+namespace {
+
+// Number by number, in float64.
+at::Tensor plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                 const ScoreOptions& options) {
+  const int64_t heads = q.size(0);
+  const int64_t tokens = q.size(1);
+  const int64_t groups = heads / k.size(0);
+  const at::Tensor slopes = alibi_slopes(heads);
+  at::Tensor out = at::empty({tokens, k.size(0), groups, q.size(2)}, at::kDouble);
+  for (int64_t h = 0; h < heads; ++h) {
+    for (int64_t t = 0; t < tokens; ++t) {
+      const int64_t first = std::max<int64_t>(0, t - options.window.value_or(tokens) + 1);
+      at::Tensor scores =
+          at::mv(k[h / groups].slice(0, first, t + 1).to(at::kDouble), q[h][t].to(at::kDouble)) *
+          options.scale;
+      if (options.cap) scores = *options.cap * at::tanh(scores / *options.cap);
+      if (options.alibi) {
+        scores = scores + slopes[h].to(at::kDouble) * at::arange(first, t + 1, at::kDouble);
+      }
+      const at::Tensor weights = at::softmax(scores, 0);
+      out[t][h / groups][h % groups] =
+          at::mv(v[h / groups].slice(0, first, t + 1).to(at::kDouble).t(), weights);
+    }
+  }
+  return out;
+}
+
+double worst(const at::Tensor& found, const at::Tensor& expected) {
+  return (found.to(at::kDouble) - expected).abs().max().item<double>();
+}
+
+TEST(BiasedAttention, CapsAlibiAndWindows) {
+  for (const int64_t tokens : {1, 33, 300}) {
+    const at::Tensor q = random_tensor({6, tokens, 10}, 1);
+    const at::Tensor k = random_tensor({2, tokens, 10}, 2);
+    const at::Tensor v = random_tensor({2, tokens, 10}, 3);
+    for (const ScoreOptions& options :
+         {ScoreOptions{0.4, {}, 1.5, false}, ScoreOptions{0.4, {}, {}, true},
+          ScoreOptions{0.3, 17, 0.7, false}, ScoreOptions{0.3, 40, 2.0, true}}) {
+      EXPECT_LT(worst(biased_attention(q, k, v, options), plain(q, k, v, options)), 1e-5) << tokens;
+    }
+  }
+}
+
+TEST(BiasedAttention, WithoutAnyIsPlainAttention) {
+  const at::Tensor q = random_tensor({4, 70, 16}, 1);
+  const at::Tensor k = random_tensor({2, 70, 16}, 2);
+  const at::Tensor v = random_tensor({2, 70, 16}, 3);
+  const at::Tensor expected = causal_attention(q, k, v, 0.25, 9).to(at::kDouble);
+  EXPECT_LT(worst(biased_attention(q, k, v, {0.25, 9, {}, false}), expected), 1e-5);
+}
+
+TEST(BiasedAttention, SlopesOfAlibi) {
+  const auto slopes = [](int64_t heads) {
+    const at::Tensor found = alibi_slopes(heads);
+    return std::vector<float>(found.const_data_ptr<float>(),
+                              found.const_data_ptr<float>() + found.numel());
+  };
+  EXPECT_EQ(slopes(8), (std::vector<float>{0.5F, 0.25F, 0.125F, 0.0625F, 0.03125F, 0.015625F,
+                                           0.0078125F, 0.00390625F}));
+  EXPECT_EQ(slopes(4), (std::vector<float>{0.25F, 0.0625F, 0.015625F, 0.00390625F}));
+  EXPECT_EQ(slopes(6), (std::vector<float>{0.25F, 0.0625F, 0.015625F, 0.00390625F, 0.5F, 0.125F}));
+  EXPECT_EQ(slopes(1), (std::vector<float>{0.00390625F}));
+}
+
+TEST(BiasedAttention, WorkspaceIsNoSquare) {
+  const int64_t short_text = biased_attention_workspace(32, 4096, 128);
+  EXPECT_LT(biased_attention_workspace(32, 65536, 128), 20 * short_text);
+}
+
+}  // namespace
+}  // namespace ropewalk
