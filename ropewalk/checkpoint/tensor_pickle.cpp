@@ -64,7 +64,8 @@ class Unpickler : private PickleStack {
       push_other(kOrderedDictionary);
     } else if (module == "torch._utils" && name == "_rebuild_tensor_v2") {
       push_other(kRebuildTensor);
-    } else if (module == "torch._utils" && name == "_rebuild_parameter") {
+    } else if (module == "torch._utils" &&
+               (name == "_rebuild_parameter" || name == "_rebuild_parameter_with_state")) {
       push_other(kRebuildParameter);
     } else if (module == "torch" && name.ends_with("Storage")) {
       push_other(kStorageType, 0, name);

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "ropewalk/kernels/attention_cpu.h"
+#include "ropewalk/kernels/biased_attention.h"
 
 namespace ropewalk {
 namespace {
@@ -124,6 +125,10 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
   if (whole && suits_cudnn(q)) {
     return cudnn_attention(q, k, v, scale).transpose(0, 1).unflatten(1, {k.size(0), groups});
   }
+  // torch's kernel for float32 with a mask is wrong at some lengths where heads share keys.
+  if (!whole && q.is_cuda() && q.scalar_type() == at::kFloat) {
+    return biased_attention(q, k, v, {scale, window, {}, false});
+  }
   const at::Tensor queries = q.view({k.size(0), groups, tokens, d_head});
   const at::Tensor keys = shared_heads(k, groups);
   const at::Tensor values = shared_heads(v, groups);
@@ -155,6 +160,9 @@ int64_t causal_attention_workspace(const AttentionShape& shape, at::ScalarType d
   if (device.is_cpu() && dtype == at::kFloat && best_kernel() != nullptr) {
     const CpuPlan plan(*best_kernel(), q_heads, kv_heads, tokens, cpu::padded_width(d_head));
     return plan.numbers() * element_size;
+  }
+  if (device.is_cuda() && dtype == at::kFloat && window && *window < tokens) {
+    return biased_attention_workspace(q_heads, tokens, d_head);
   }
   const int64_t out = q_heads * tokens * d_head * element_size;
   int64_t bytes = out / 4;  // what its threads hold

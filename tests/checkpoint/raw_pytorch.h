@@ -21,8 +21,8 @@ struct RawZip {
     std::string data;
     uint16_t method = 0;
     uint16_t flags = 0;
-    std::string local_name;  // empty: the name
-    int64_t shift = 0;       // of where the list says the entry begins
+    std::string local_name = {};  // empty: the name
+    int64_t shift = 0;            // of where the list says the entry begins
   };
   std::vector<Entry> entries;
   bool wide = false;  // 64-bit sizes

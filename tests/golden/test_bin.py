@@ -28,8 +28,9 @@ def weights_of(folder):
 
 
 def write_bin(folder, twin, shards=1, change=None):
-    """The checkpoint again, as torch.save writes it."""
-    twin.mkdir()
+    """The checkpoint again, as torch.save writes it, in a folder of the same name, which tables show."""
+    twin = twin / folder.name
+    twin.mkdir(parents=True)
     (twin / "config.json").write_text((folder / "config.json").read_text())
     tensors = {name: change(tensor) if change else tensor for name, tensor in weights_of(folder).items()}
     if shards == 1:

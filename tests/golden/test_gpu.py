@@ -7,7 +7,11 @@ from pathlib import Path
 import engine
 import pandas
 import pytest
+import reference
+import tiny_models
 import torch
+from test_models import FAMILIES, largest, rms, worst
+from tiny_models import CONTEXT, MODELS
 
 DEMO = Path(__file__).resolve().parents[2] / "data" / "demo"
 CAPTURE = [DEMO / "LC2-500", "--tokenizer", DEMO / "tokenizer.json", "--corpus", DEMO / "eval.jsonl", "--context", 2048, "--documents", 32]
@@ -91,3 +95,14 @@ def test_tf32_of_the_environment_changes_nothing(measure, monkeypatch):
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
     monkeypatch.setenv("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1")
     pandas.testing.assert_frame_equal(plain, measure("cuda", "float32"))
+
+
+@pytest.mark.parametrize("dtype, measure, tolerance", [("float32", largest, 1e-4), ("bfloat16", rms, 2e-2)])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_families_agree_with_transformers(tmp_path, name, dtype, measure, tolerance):
+    folder = tiny_models.write(MODELS[name], tmp_path / "model")
+    texts = tiny_models.documents()
+    corpus = tiny_models.write_corpus(tmp_path / "tokens.jsonl", texts)
+    out = engine.capture(folder, corpus, tmp_path / "out", "--sliding", "--device", "cuda", context=CONTEXT, dtype=dtype)
+    error, stream = worst(engine.read_streams(out), reference.capture(folder, texts, CONTEXT), measure)
+    assert error <= tolerance, stream

@@ -206,9 +206,9 @@ _add("gpt2", "GPT2LMHeadModel", "gpt2", rope=None, without=_NO_ROPE, n_embd=48, 
 _add("gpt2_inner", "GPT2LMHeadModel", "gpt2", rope=None, without=_NO_ROPE, n_embd=48, n_layer=3, n_head=3, n_positions=120,
      n_inner=80, activation_function="relu", scale_attn_weights=False, layer_norm_epsilon=3e-3,
      options=dict(dtype="bfloat16", shard="40KB"))
-_add("bloom", "BloomForCausalLM", "bloom", rope=None, without=_NO_ROPE, hidden_size=48, n_layer=4, n_head=4,
+_add("bloom", "BloomForCausalLM", "bloom", rope=None, without=_NO_ROPE[1:], n_layer=4, n_head=4,
      layer_norm_epsilon=3e-3)
-_add("bloom_six", "BloomForCausalLM", "bloom", rope=None, without=_NO_ROPE, hidden_size=48, n_layer=3, n_head=6,
+_add("bloom_six", "BloomForCausalLM", "bloom", rope=None, without=_NO_ROPE[1:], n_layer=3, n_head=6,
      layer_norm_epsilon=3e-3, options=dict(dtype="float16", shard="40KB"))
 
 _VISION = dict(

@@ -29,6 +29,7 @@ TEST(DescribeConfig, HoldsEverySetting) {
       [](ModelConfig& c) { c.d_mlp = 9; },
       [](ModelConfig& c) { c.norm = NormKind::layer; },
       [](ModelConfig& c) { c.norm = NormKind::rms_plus_one; },
+      [](ModelConfig& c) { c.norm = NormKind::bare_layer; },
       [](ModelConfig& c) { c.norm_eps = 9; },
       [](ModelConfig& c) { c.qk_norm = QkNorm::per_head; },
       [](ModelConfig& c) { c.qk_norm = QkNorm::whole_projection; },
@@ -41,6 +42,11 @@ TEST(DescribeConfig, HoldsEverySetting) {
       [](ModelConfig& c) { c.parallel_residual = true; },
       [](ModelConfig& c) { c.attention_scale = 9; },
       [](ModelConfig& c) { c.embedding_scale = 9; },
+      [](ModelConfig& c) { c.gated = false; },
+      [](ModelConfig& c) { c.residual_scale = 9; },
+      [](ModelConfig& c) { c.clip_qkv = 9; },
+      [](ModelConfig& c) { c.score_cap = 9; },
+      [](ModelConfig& c) { c.alibi = true; },
       [](ModelConfig& c) {
         c.query_scaling = {0.1, 64};
       },
@@ -73,14 +79,22 @@ TEST(DescribeConfig, HoldsWhatEachKindOfRopeUses) {
   const Change factor = [](RopeSettings& r) { r.factor = 9; };
   const Change original = [](RopeSettings& r) { r.original_context = 9; };
   const Change positions = [](RopeSettings& r) { r.max_positions = 9; };
-  for (const RopeType type :
-       {RopeType::linear, RopeType::dynamic, RopeType::llama3, RopeType::yarn}) {
+  for (const RopeType type : {RopeType::linear, RopeType::dynamic, RopeType::llama3, RopeType::yarn,
+                              RopeType::longrope}) {
     EXPECT_TRUE(edit(type, factor));
   }
   EXPECT_FALSE(edit(RopeType::standard, factor));
   EXPECT_TRUE(edit(RopeType::dynamic, positions));
   EXPECT_FALSE(edit(RopeType::yarn, positions));
-  for (const RopeType type : {RopeType::llama3, RopeType::yarn}) EXPECT_TRUE(edit(type, original));
+  for (const RopeType type : {RopeType::llama3, RopeType::yarn, RopeType::longrope}) {
+    EXPECT_TRUE(edit(type, original));
+  }
+  for (const Change& change : {Change([](RopeSettings& r) { r.short_factors = {9}; }),
+                               Change([](RopeSettings& r) { r.long_factors = {9}; }),
+                               Change([](RopeSettings& r) { r.attention_factor = 9; })}) {
+    EXPECT_TRUE(edit(RopeType::longrope, change));
+    EXPECT_FALSE(edit(RopeType::standard, change));
+  }
   for (const Change& change : {Change([](RopeSettings& r) { r.low_freq_factor = 9; }),
                                Change([](RopeSettings& r) { r.high_freq_factor = 9; })}) {
     EXPECT_TRUE(edit(RopeType::llama3, change));

@@ -199,5 +199,22 @@ TEST_F(GpuTest, NamesWhatIsNotFinite) {
   }
 }
 
+// Lengths and windows that no kernel likes, with shared keys.
+TEST_F(GpuTest, SlidingAttentionOfAnyLength) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const int64_t tokens : {33, 65, 120, 1500}) {
+      for (const int64_t window : {16, 17, 50}) {
+        const at::Tensor q = random_tensor({4, tokens, 32}, 1).to(dtype);
+        const at::Tensor k = random_tensor({2, tokens, 32}, 2).to(dtype);
+        const at::Tensor v = random_tensor({2, tokens, 32}, 3).to(dtype);
+        const auto wide = [](const at::Tensor& x) { return x.to(at::kFloat); };
+        const at::Tensor expected = causal_attention(wide(q), wide(k), wide(v), 0.2, window);
+        const at::Tensor found = causal_attention(q.cuda(), k.cuda(), v.cuda(), 0.2, window);
+        EXPECT_LT(relative_error(found, expected), 2 * rounding(dtype)) << tokens << " " << window;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ropewalk
