@@ -1,6 +1,7 @@
 import { CLASSES } from "./data/classes";
 import type { Run } from "./data/run";
-import { decimals, DASH, withError } from "./format";
+import { shown } from "./data/summary";
+import { DASH, withError } from "./format";
 
 /** A head at a checkpoint in a few lines. */
 export function describeHead(run: Run, checkpoint: number, head: number): string[] {
@@ -15,9 +16,11 @@ export function describeHead(run: Run, checkpoint: number, head: number): string
   return [
     title,
     ...(about.length ? [about.join(" · ")] : []),
-    `r_q ${withError(run.value("r_q", checkpoint, head), run.value("r_q_se", checkpoint, head))}`,
-    `r_k ${withError(run.value("r_k", checkpoint, head), run.value("r_k_se", checkpoint, head))}`,
-    `PC0 variance ${decimals(run.value("explained_variance", checkpoint, head))}`,
+    ...shown(run.statistics).map((statistic) => {
+      const value = run.value(statistic.key, checkpoint, head);
+      const error = statistic.changes ? run.error(statistic, checkpoint, head) : NaN;
+      return `${statistic.shares ? `PC0 ${statistic.title}` : statistic.title} ${withError(value, error)}`;
+    }),
     place < 0 ? `class ${DASH}` : CLASSES[place],
     ...(flag ? [`flag: ${flag.replaceAll(";", ", ")}`] : []),
   ];

@@ -1,9 +1,8 @@
 #include "ropewalk/analysis/analyze_capture.h"
 
+#include "ropewalk/analysis/analyze_streams.h"
 #include "ropewalk/analysis/capture_facts.h"
-#include "ropewalk/analysis/head_pca.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/interrupt.h"
 
 namespace ropewalk {
 namespace {
@@ -34,57 +33,55 @@ StreamInput make_input(const StreamSet& set, int64_t row, const BlockCounts& cou
   return input;
 }
 
+// Every query head of the file; its keys must be there.
+std::vector<HeadPlace> find_heads(const CaptureMoments& moments, const CaptureFacts& facts,
+                                  const std::string& source) {
+  std::vector<HeadPlace> heads;
+  for (const StreamPlace& place : moments.queries.places) {
+    if (place.layer >= facts.origin.layers || place.head >= facts.origin.n_q_heads) {
+      throw InputError(
+          "{}: tensors 'query.layer' and 'query.head' name layer {} head {}; the model has {} "
+          "layers and {} query heads",
+          source, place.layer, place.head, facts.origin.layers, facts.origin.n_q_heads);
+    }
+    const int64_t kv_head = place.head / facts.group();
+    if (moments.keys.find({place.layer, kv_head}) < 0) {
+      throw InputError("{}: layer {} head {} has no keys (head {})", source, place.layer,
+                       place.head, kv_head);
+    }
+    const bool rope = !facts.nope_layers.contains(place.layer);
+    heads.push_back({place.layer, place.head, kv_head, rope});
+  }
+  return heads;
+}
+
 }  // namespace
 
 CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t components,
                                    const std::string& source) {
   const CaptureFacts facts = read_capture_facts(moments.info.to_json(), source);
-  const StreamPlace last{facts.origin.layers - 1, facts.origin.n_q_heads - 1};
   std::vector<int64_t> blocks;  // that hold documents
   for (int64_t b = 0; b < moments.blocks(); ++b) {
     if (moments.counts.tokens[static_cast<size_t>(b)] > 0) blocks.push_back(b);
   }
-  CheckpointAnalysis analysis;
-  analysis.model = facts.model;
-  analysis.label = facts.label;
-  analysis.random = facts.random;
-  analysis.origin = facts.origin;
-  analysis.last_layer = last.layer;
+  CheckpointAnalysis analysis = begin_checkpoint(facts);
   analysis.blocks = moments.blocks();
   for (const DocumentRecord& document : moments.documents) {
     analysis.documents.emplace_back(document.index, document.prefix_digest);
   }
-  const auto count = static_cast<int64_t>(moments.queries.places.size());
-  analysis.heads.resize(static_cast<size_t>(count));
-  // Each head's eigenproblems are small and solved on one core; the heads are spread over all.
-  at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
-    const c10::InferenceMode no_autograd;
-    for (int64_t i = begin; i < end; ++i) {
-      throw_if_interrupted();
-      const StreamPlace place = moments.queries.places[static_cast<size_t>(i)];
-      if (place.layer > last.layer || place.head > last.head) {
-        throw InputError(
-            "{}: tensors 'query.layer' and 'query.head' name layer {} head {}; the model has {} "
-            "layers and {} query heads",
-            source, place.layer, place.head, facts.origin.layers, facts.origin.n_q_heads);
-      }
-      const StreamPlace key{place.layer, place.head / facts.group()};
-      const int64_t key_row = moments.keys.find(key);
-      if (key_row < 0) {
-        throw InputError("{}: layer {} head {} has no keys (head {})", source, place.layer,
-                         place.head, key.head);
-      }
-      HeadAnalysis& head = analysis.heads[static_cast<size_t>(i)];
-      head.layer = place.layer;
-      head.q_head = place.head;
-      head.kv_head = key.head;
-      head.rope = !facts.nope_layers.contains(place.layer);
-      head.n_q = head.n_k = moments.counts.total_tokens();
-      head.components =
-          analyze_head(make_input(moments.queries, i, moments.counts, blocks),
-                       make_input(moments.keys, key_row, moments.counts, blocks), components);
-    }
-  });
+  StreamSource streams;
+  streams.name = source;
+  streams.heads = find_heads(moments, facts, source);
+  const auto input = [&](const StreamSet& set, int64_t layer, int64_t head) {
+    return make_input(set, set.find({layer, head}), moments.counts, blocks);
+  };
+  streams.queries = [&](const HeadPlace& place) {
+    return input(moments.queries, place.layer, place.q_head);
+  };
+  streams.keys = [&](const HeadPlace& place) {
+    return input(moments.keys, place.layer, place.kv_head);
+  };
+  analyze_streams(analysis, streams, components);
   return analysis;
 }
 

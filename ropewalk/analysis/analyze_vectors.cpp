@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <set>
 #include <unordered_map>
 
+#include "ropewalk/analysis/analyze_streams.h"
 #include "ropewalk/analysis/capture_facts.h"
-#include "ropewalk/analysis/head_pca.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/json.h"
 #include "ropewalk/base/mapped_file.h"
 #include "ropewalk/base/units.h"
@@ -173,6 +171,25 @@ StreamInput read_stream(const VectorsReader& reader, const StreamKey& key,
   return input;
 }
 
+// Every query head of the folder; its keys must be there.
+std::vector<HeadPlace> find_heads(const VectorsReader& reader, const FolderFacts& facts,
+                                  const std::string& folder) {
+  const std::vector<StreamKey> streams = reader.streams();
+  std::vector<HeadPlace> heads;
+  for (const StreamKey& key : streams) {
+    if (key.kind != StreamKind::query) continue;
+    const StreamKey kv{key.layer, static_cast<int32_t>(key.head / facts.group), StreamKind::key};
+    if (std::find(streams.begin(), streams.end(), kv) == streams.end()) {
+      throw InputError("{}: {} needs {}, which is not there; is --kv-group {} right?", folder,
+                       stream_name(key), stream_name(kv), facts.group);
+    }
+    const bool rope = !facts.capture || !facts.capture->nope_layers.contains(key.layer);
+    heads.push_back({key.layer, key.head, kv.head, rope});
+  }
+  if (heads.empty()) throw InputError("{}: holds no query vectors", folder);
+  return heads;
+}
+
 }  // namespace
 
 CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
@@ -182,50 +199,33 @@ CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
   const FolderFacts facts = read_facts(folder, kv_group);
   const BlockOfExample block_of = deal_examples(reader);
   const int64_t blocks = std::min<int64_t>(kBlocks, static_cast<int64_t>(block_of.size()));
-  CheckpointAnalysis analysis;
-  if (facts.capture) {
-    analysis.model = facts.capture->model;
-    analysis.label = facts.capture->label;
-    analysis.random = facts.capture->random;
-    analysis.origin = facts.capture->origin;
-  }
+  CheckpointAnalysis analysis =
+      facts.capture ? begin_checkpoint(*facts.capture) : CheckpointAnalysis();
   analysis.blocks = kBlocks;
   for (const auto& [example, block] : block_of) analysis.documents.emplace_back(example, 0);
   std::sort(analysis.documents.begin(), analysis.documents.end());
-  const std::vector<StreamKey> streams = reader.streams();
-  std::map<StreamKey, StreamInput> keys;  // of the layer at hand
-  for (const StreamKey& key : streams) {
-    if (key.kind != StreamKind::query) continue;
-    throw_if_interrupted();
-    const StreamKey kv{key.layer, static_cast<int32_t>(key.head / facts.group), StreamKind::key};
-    if (std::find(streams.begin(), streams.end(), kv) == streams.end()) {
-      throw InputError("{}: {} needs {}, which is not there; is --kv-group {} right?",
-                       folder.string(), stream_name(key), stream_name(kv), facts.group);
-    }
-    if (!keys.empty() && keys.begin()->first.layer != key.layer) keys.clear();
-    if (!keys.contains(kv)) keys[kv] = read_stream(reader, kv, block_of, blocks);
-    const StreamInput q = read_stream(reader, key, block_of, blocks);
-    const StreamInput& k = keys.at(kv);
-    if (q.tokens < 2 || k.tokens < 2 || q.mean.size(0) != k.mean.size(0)) {
-      throw InputError(
-          "{}: {} has {:.0f} vectors and {} {:.0f}; at least 2 each, of one length, are needed",
-          folder.string(), stream_name(key), q.tokens, stream_name(kv), k.tokens);
-    }
-    HeadAnalysis head;
-    head.layer = key.layer;
-    head.q_head = key.head;
-    head.kv_head = kv.head;
-    head.rope = !facts.capture || !facts.capture->nope_layers.contains(key.layer);
-    head.n_q = static_cast<int64_t>(q.tokens);
-    head.n_k = static_cast<int64_t>(k.tokens);
-    head.components = analyze_head(q, k, components);
+  StreamSource streams;
+  streams.name = folder.string();
+  streams.heads = find_heads(reader, facts, folder.string());
+  for (const HeadPlace& head : streams.heads) {
     analysis.last_layer = std::max(analysis.last_layer, head.layer);
-    analysis.heads.push_back(std::move(head));
   }
-  if (analysis.heads.empty()) throw InputError("{}: holds no query vectors", folder.string());
-  if (facts.capture) {
-    analysis.last_layer = std::max(analysis.last_layer, facts.capture->origin.layers - 1);
-  }
+  const auto read = [&](int64_t layer, int64_t head, StreamKind kind) {
+    const StreamKey key{static_cast<int32_t>(layer), static_cast<int32_t>(head), kind};
+    StreamInput input = read_stream(reader, key, block_of, blocks);
+    if (input.tokens < 2) {
+      throw InputError("{}: has {:.0f} vectors; at least 2 are needed", reader.file(key).string(),
+                       input.tokens);
+    }
+    return input;
+  };
+  streams.queries = [&](const HeadPlace& place) {
+    return read(place.layer, place.q_head, StreamKind::query);
+  };
+  streams.keys = [&](const HeadPlace& place) {
+    return read(place.layer, place.kv_head, StreamKind::key);
+  };
+  analyze_streams(analysis, streams, components);
   return analysis;
 }
 

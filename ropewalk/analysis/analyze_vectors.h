@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <optional>
 
-#include "ropewalk/analysis/estimate.h"
+#include "ropewalk/analysis/head_table.h"
 
 namespace ropewalk {
 
 // The same analysis from a folder of sampled vectors in the published layout, ours or another
-// program's. Examples are dealt to blocks in order of their id. How many query heads a KV head
-// serves comes from our capture.json, from the published README's head counts, or from `kv_group`;
+// program's. Examples are dealt to blocks in order of their id. How many query heads share a
+// KV head comes from our capture.json, from the published README's head counts, or from `kv_group`;
 // else it is an InputError.
 CheckpointAnalysis analyze_vectors(const std::filesystem::path& folder, int64_t components,
                                    std::optional<int64_t> kv_group);

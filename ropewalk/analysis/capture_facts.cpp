@@ -52,4 +52,14 @@ CaptureFacts read_capture_facts(const Json& json, const std::string& source) {
   return facts;
 }
 
+CheckpointAnalysis begin_checkpoint(const CaptureFacts& facts) {
+  CheckpointAnalysis checkpoint;
+  checkpoint.model = facts.model;
+  checkpoint.label = facts.label;
+  checkpoint.random = facts.random;
+  checkpoint.origin = facts.origin;
+  checkpoint.last_layer = facts.origin.layers - 1;
+  return checkpoint;
+}
+
 }  // namespace ropewalk

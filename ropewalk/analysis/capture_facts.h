@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "ropewalk/analysis/estimate.h"
+#include "ropewalk/analysis/head_table.h"
 #include "ropewalk/base/json.h"
 
 namespace ropewalk {
@@ -22,5 +22,8 @@ struct CaptureFacts {
 
 // Throws InputError naming `source` and the key that is missing, of another kind or out of bounds.
 CaptureFacts read_capture_facts(const Json& info, const std::string& source);
+
+// A checkpoint without heads yet.
+CheckpointAnalysis begin_checkpoint(const CaptureFacts& facts);
 
 }  // namespace ropewalk

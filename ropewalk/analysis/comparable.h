@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/analysis/estimate.h"
+#include "ropewalk/analysis/head_table.h"
 
 namespace ropewalk {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <map>
 
+#include "ropewalk/analysis/class_shares.h"
 #include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/resampling.h"
-#include "ropewalk/analysis/statistics.h"
 #include "ropewalk/analysis/student_t.h"
 #include "ropewalk/analysis/taxonomy.h"
 
@@ -36,7 +36,7 @@ Json leaf(const Change& change) {
 Change subtract(const Estimate& from, const Estimate& to, const std::vector<double>& sizes,
                 bool paired, double df) {
   Change change{to.value - from.value, std::hypot(from.se, to.se), df};
-  if (paired) {
+  if (paired && !to.replicates.empty()) {
     std::vector<double> replicates;
     for (size_t b = 0; b < to.replicates.size(); ++b) {
       replicates.push_back(to.replicates[b] - from.replicates[b]);
@@ -47,8 +47,8 @@ Change subtract(const Estimate& from, const Estimate& to, const std::vector<doub
 }
 
 Json class_changes(const HeadGroup& from, const HeadGroup& to, bool paired, double df) {
-  const ClassFractions before = class_fractions(from);
-  const ClassFractions after = class_fractions(to);
+  const ClassShares before = class_shares(from);
+  const ClassShares after = class_shares(to);
   Json classes = Json::object();
   for (size_t i = 0; i < kHeadClasses.size(); ++i) {
     Change change{after.values[i] - before.values[i], std::nan(""), df};
@@ -57,9 +57,7 @@ Json class_changes(const HeadGroup& from, const HeadGroup& to, bool paired, doub
       for (size_t j = 0; j < after.drawn[i].size(); ++j) {
         drawn.push_back(after.drawn[i][j] - before.drawn[i][j]);
       }
-      change.se = paired ? standard_deviation(drawn)
-                         : std::hypot(standard_deviation(before.drawn[i]),
-                                      standard_deviation(after.drawn[i]));
+      change.se = paired ? standard_deviation(drawn) : std::hypot(before.se(i), after.se(i));
     }
     classes[std::string(class_name(kHeadClasses[i]))] = leaf(change);
   }
@@ -67,7 +65,8 @@ Json class_changes(const HeadGroup& from, const HeadGroup& to, bool paired, doub
 }
 
 struct HeadChange {
-  const HeadAnalysis* head = nullptr;
+  int64_t layer = 0;
+  int64_t q_head = 0;
   Change change;
 };
 
@@ -89,23 +88,30 @@ std::vector<HeadChange> discoveries(std::vector<HeadChange> changes) {
   return changes;
 }
 
-Json head_changes(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
-                  std::vector<Estimate> HeadComponents::*quantity, bool paired, double df) {
-  std::map<std::pair<int64_t, int64_t>, const HeadAnalysis*> before;
-  for (const HeadAnalysis& head : from.heads) before[{head.layer, head.q_head}] = &head;
+// Heads of both checkpoints in which a statistic changed.
+Json head_changes(const CheckpointAnalysis& from, const CheckpointAnalysis& to, size_t place,
+                  bool paired, double df) {
+  const std::vector<size_t> former = from.head_rows(), rows = to.head_rows();
+  std::map<std::pair<int64_t, int64_t>, size_t> before;
+  for (size_t i = 0; i < former.size(); ++i) {
+    before[{from.layer[former[i]], from.q_head[former[i]]}] = i;
+  }
   std::vector<HeadChange> changes;
-  for (const HeadAnalysis& head : to.heads) {
-    const auto found = before.find({head.layer, head.q_head});
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto found = before.find({to.layer[rows[i]], to.q_head[rows[i]]});
     if (found == before.end()) continue;
+    const size_t blocks = to.block_sizes.empty() ? 0 : static_cast<size_t>(to.n_blocks[rows[i]]);
+    const auto sizes = to.block_sizes.begin() + static_cast<std::ptrdiff_t>(i * blocks);
     const Change change =
-        subtract((found->second->components.*quantity)[0], (head.components.*quantity)[0],
-                 head.components.block_sizes, paired, df);
-    if (change.known()) changes.push_back({&head, change});
+        subtract(head_estimate(from, place, former[found->second], found->second),
+                 head_estimate(to, place, rows[i], i),
+                 {sizes, sizes + static_cast<std::ptrdiff_t>(blocks)}, paired, df);
+    if (change.known()) changes.push_back({to.layer[rows[i]], to.q_head[rows[i]], change});
   }
   Json list = Json::array();
   for (const HeadChange& item : discoveries(std::move(changes))) {
-    list.push_back({{"layer", item.head->layer},
-                    {"q_head", item.head->q_head},
+    list.push_back({{"layer", item.layer},
+                    {"q_head", item.q_head},
                     {"value", item.change.value},
                     {"se", item.change.se}});
   }
@@ -115,21 +121,27 @@ Json head_changes(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
 }  // namespace
 
 Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysis& to) {
-  const auto everyone = [](const HeadAnalysis&) { return true; };
-  const HeadGroup before = make_group(from, everyone);
-  const HeadGroup after = make_group(to, everyone);
+  const HeadGroup before = whole_group(from);
+  const HeadGroup after = whole_group(to);
   const bool paired = !from.documents.empty() && from.documents == to.documents &&
-                      from.blocks == to.blocks && before.without.size() == after.without.size();
-  const double df = static_cast<double>(std::min(before.without.size(), after.without.size())) - 1;
+                      from.blocks == to.blocks && before.blocks == after.blocks;
+  const double df = static_cast<double>(std::min(before.blocks, after.blocks)) - 1;
   Json json{{"from", from.label}, {"to", to.label}, {"paired", paired ? 1 : 0}};
   json["few_blocks"] = df + 1 < kFewBlocks;
-  for (const auto& [name, statistic] : smooth_statistics()) {
-    json[name] = leaf(subtract(estimate(before, statistic), estimate(after, statistic),
-                               after.block_sizes, paired, df));
+  const auto add = [&](const std::string& key, const PlacedReading& reading, Over what) {
+    if (key.empty()) return;
+    json[key] = leaf(subtract(estimate(before, reading, what), estimate(after, reading, what),
+                              after.block_sizes, paired, df));
+  };
+  for (const PlacedReading& reading : all_readings()) {
+    add(reading.reading->mean, reading, Over::mean);
+    add(reading.reading->spread, reading, Over::spread);
   }
   json["taxonomy"] = class_changes(before, after, paired, df);
-  json["heads_r_q"] = head_changes(from, to, &HeadComponents::r_q, paired, df);
-  json["heads_r_k"] = head_changes(from, to, &HeadComponents::r_k, paired, df);
+  for (size_t place = 0; place < statistics().size(); ++place) {
+    if (!statistics()[place]->list_changes) continue;
+    json["heads_" + statistics()[place]->key] = head_changes(from, to, place, paired, df);
+  }
   return json;
 }
 

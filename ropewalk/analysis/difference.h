@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ropewalk/analysis/estimate.h"
+#include "ropewalk/analysis/head_table.h"
 #include "ropewalk/base/json.h"
 
 namespace ropewalk {

@@ -1,40 +1,31 @@
 #include "ropewalk/analysis/qk_table.h"
 
-#include <fmt/format.h>
+#include <string_view>
 
-#include <cmath>
-#include <iterator>
-
-#include "ropewalk/analysis/taxonomy.h"
+#include "ropewalk/analysis/table_columns.h"
 
 namespace ropewalk {
 namespace {
-
-std::string number(double value) { return std::isnan(value) ? "" : fmt::format("{:.9g}", value); }
-
-// Quoted where the text would break the row.
-std::string field(const std::string& name) {
-  const std::string text = guard_name(name);
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
-
-// Names joined by ';'.
-std::string flags(const CheckpointAnalysis& checkpoint, const std::string& own) {
-  if (!checkpoint.random) return own;
-  return own.empty() ? kRandomWeights : own + ';' + kRandomWeights;
-}
 
 // Whether spreadsheets would take the text, without the apostrophes before it, for a formula.
 bool reads_as_formula(std::string_view text) {
   const size_t first = text.find_first_not_of('\'');
   return first != std::string_view::npos &&
          std::string_view("=+-@\t\r").find(text[first]) != std::string_view::npos;
+}
+
+// Quoted where the text would break the row.
+void add_field(std::string& row, const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) {
+    row += text;
+    return;
+  }
+  row += '"';
+  for (const char c : text) {
+    if (c == '"') row += '"';
+    row += c;
+  }
+  row += '"';
 }
 
 }  // namespace
@@ -48,26 +39,19 @@ std::string unguard_name(const std::string& field) {
 }
 
 std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints) {
-  std::string text =
-      "model,checkpoint,phase,order,layer,q_head,kv_head,rope,pc,explained_variance,r_q,r_k,r_q_se,"
-      "r_k_se,"
-      "explained_variance_se,class,pc0_stability,n_q,n_k,n_blocks,flag\n";
+  const std::vector<TableColumn> columns = table_columns();
+  std::string text;
+  const auto add_row = [&](const auto& field) {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (i > 0) text += ',';
+      add_field(text, field(columns[i]));
+    }
+    text += '\n';
+  };
+  add_row([](const TableColumn& column) { return column.name; });
   for (const CheckpointAnalysis& checkpoint : checkpoints) {
-    for (const HeadAnalysis& head : checkpoint.heads) {
-      const HeadComponents& c = head.components;
-      const bool classed = !std::isnan(c.r_q[0].value) && !std::isnan(c.r_k[0].value);
-      const std::string_view head_class =
-          classed ? class_name(classify(c.r_q[0].value, c.r_k[0].value)) : std::string_view();
-      for (size_t pc = 0; pc < c.r_q.size(); ++pc) {
-        fmt::format_to(std::back_inserter(text),
-                       "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                       field(checkpoint.model), field(checkpoint.label), field(checkpoint.phase),
-                       checkpoint.order, head.layer, head.q_head, head.kv_head, head.rope ? 1 : 0,
-                       pc, number(c.explained_variance[pc].value), number(c.r_q[pc].value),
-                       number(c.r_k[pc].value), number(c.r_q[pc].se), number(c.r_k[pc].se),
-                       number(c.explained_variance[pc].se), head_class, number(c.pc0_stability),
-                       head.n_q, head.n_k, c.block_sizes.size(), flags(checkpoint, c.flags[pc]));
-      }
+    for (size_t row = 0; row < checkpoint.rows(); ++row) {
+      add_row([&](const TableColumn& column) { return column.text(checkpoint, row); });
     }
   }
   return text;

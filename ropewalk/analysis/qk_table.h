@@ -1,9 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
-#include "ropewalk/analysis/estimate.h"
+#include "ropewalk/analysis/head_table.h"
 
 namespace ropewalk {
 
@@ -13,14 +14,17 @@ inline constexpr const char* kRandomWeights = "random_weights";
 // Bytes that a label, a model's name or a phase may have.
 inline constexpr size_t kLongestName = 1000;
 
+// How numbers are written: 9 significant digits.
+inline constexpr const char* kTableNumber = "{:.9g}";
+
 // A name as tables hold it: with an apostrophe before one that a spreadsheet would take for a
 // formula (it starts with =, +, -, @, a tab or a carriage return), and before one that already
 // looks so guarded; and the name back.
 std::string guard_name(const std::string& name);
 std::string unguard_name(const std::string& field);
 
-// The text of qk.csv, one row a (checkpoint, head, component); columns in docs/formats.md. Numbers
-// have 9 significant digits, missing ones are empty.
+// The text of qk.csv, one row per checkpoint, head and component; columns in docs/formats.md.
+// Missing numbers are empty.
 std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints);
 
 }  // namespace ropewalk

@@ -4,10 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 
-#include "ropewalk/analysis/resampling.h"
+#include "ropewalk/analysis/class_shares.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
 
@@ -15,74 +14,73 @@ namespace ropewalk {
 namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr int64_t kLargestLayer = 1000000;
 constexpr double kAgreement = 1e-6;  // the table has 9 significant digits
 
-double mean(const std::vector<double>& values) {
-  if (values.empty()) return kMissing;
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-HeadMean over_heads(const std::vector<double>& values) {
-  return {mean(values), standard_deviation(values), kMissing};
-}
-
-// Mean explained variance of each component, over the heads that count.
-std::vector<double> spectrum(const QkCheckpoint& checkpoint, const std::vector<HeadPoint>& heads) {
+// Mean of each component over the heads of a group.
+std::vector<double> component_means(const HeadGroup& group, const PlacedReading& reading) {
+  const CheckpointAnalysis& checkpoint = *group.checkpoint;
   std::set<std::pair<int64_t, int64_t>> counted;
-  for (const HeadPoint& head : heads) counted.emplace(head.layer, head.q_head);
+  for (const size_t row : group.rows)
+    counted.emplace(checkpoint.layer[row], checkpoint.q_head[row]);
   std::map<int64_t, std::vector<double>> components;
-  for (const QkRow& row : checkpoint.rows) {
-    if (!std::isnan(row.explained_variance) && counted.contains({row.layer, row.q_head})) {
-      components[row.pc].push_back(row.explained_variance);
+  for (size_t row = 0; row < checkpoint.rows(); ++row) {
+    const double value = checkpoint.columns[reading.place].value[row];
+    if (!std::isnan(value) && counted.contains({checkpoint.layer[row], checkpoint.q_head[row]})) {
+      components[checkpoint.pc[row]].push_back(value);
     }
   }
   std::vector<double> means;
   // Up to the first component that nobody has: a gap cannot be stacked.
-  for (int64_t pc = 0; components.contains(pc); ++pc) means.push_back(mean(components[pc]));
+  for (int64_t pc = 0; components.contains(pc); ++pc) {
+    means.push_back(over_heads(Over::mean, components[pc]));
+  }
   return means;
 }
 
-CheckpointNumbers checkpoint_numbers(const QkCheckpoint& checkpoint, int64_t last_layer) {
+std::vector<HeadPoint> head_points(const HeadGroup& group) {
+  const CheckpointAnalysis& checkpoint = *group.checkpoint;
+  const HeadColumn& r_q = checkpoint.column("r_q");
+  const HeadColumn& r_k = checkpoint.column("r_k");
+  std::vector<HeadPoint> heads;
+  for (const size_t row : group.rows) {
+    const int64_t rope = checkpoint.rope[row];
+    heads.push_back({checkpoint.layer[row], checkpoint.q_head[row], r_q.value[row], r_k.value[row],
+                     rope == CheckpointAnalysis::kUnknown ? std::nullopt : std::optional(rope == 1),
+                     *class_of(checkpoint, row)});
+  }
+  std::sort(heads.begin(), heads.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.layer, a.q_head) < std::pair(b.layer, b.q_head);
+  });
+  return heads;
+}
+
+CheckpointNumbers checkpoint_numbers(const CheckpointAnalysis& checkpoint, int64_t last_layer) {
   CheckpointNumbers numbers;
   numbers.label = checkpoint.label;
   numbers.phase = checkpoint.phase;
   numbers.last_layer = last_layer;
-  std::vector<double> r_q, r_k, abs_r_k, explained_variance;
-  std::array<std::vector<double>, kDepthBins> depth_r_q, depth_r_k;
-  for (const QkRow& row : checkpoint.rows) {
-    if (row.pc != 0) continue;
-    if (std::isnan(row.r_q) || std::isnan(row.r_k)) {
-      ++numbers.undefined;
-      continue;
+  const HeadGroup all = whole_group(checkpoint);
+  numbers.undefined = all.undefined;
+  numbers.heads = head_points(all);
+  std::vector<HeadGroup> depth;
+  for (int bin = 0; bin < kDepthBins; ++bin) {
+    depth.push_back(depth_group(checkpoint, bin, last_layer));
+    numbers.depth_heads[static_cast<size_t>(bin)] = static_cast<int64_t>(depth.back().rows.size());
+  }
+  for (const PlacedReading& reading : all_readings()) {
+    ReadingNumbers& of = numbers.readings.emplace_back();
+    const std::vector<double> values = values_of(all, reading);
+    of.over_heads = {over_heads(Over::mean, values), over_heads(Over::spread, values), kMissing};
+    for (size_t bin = 0; bin < kDepthBins; ++bin) {
+      of.depth[bin] = {over_heads(Over::mean, values_of(depth[bin], reading)), kMissing};
     }
-    const HeadClass head_class = classify(row.r_q, row.r_k);
-    numbers.heads.push_back({row.layer, row.q_head, row.r_q, row.r_k, row.rope, head_class});
-    ++numbers.classes[static_cast<size_t>(head_class)].heads;
-    r_q.push_back(row.r_q);
-    r_k.push_back(row.r_k);
-    abs_r_k.push_back(std::abs(row.r_k));
-    if (!std::isnan(row.explained_variance)) explained_variance.push_back(row.explained_variance);
-    const auto bin = static_cast<size_t>(depth_bin(row.layer, last_layer));
-    depth_r_q[bin].push_back(row.r_q);
-    depth_r_k[bin].push_back(row.r_k);
+    if (reading.statistic->shares) of.components = component_means(all, reading);
   }
-  std::sort(numbers.heads.begin(), numbers.heads.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.layer, a.q_head) < std::pair(b.layer, b.q_head);
-  });
-  numbers.r_q = over_heads(r_q);
-  numbers.r_k = over_heads(r_k);
-  numbers.abs_r_k = over_heads(abs_r_k);
-  numbers.explained_variance = over_heads(explained_variance);
-  numbers.spectrum = spectrum(checkpoint, numbers.heads);
-  for (ClassShare& share : numbers.classes) {
-    share.share = numbers.heads.empty() ? kMissing
-                                        : static_cast<double>(share.heads) /
-                                              static_cast<double>(numbers.heads.size());
-    share.se = kMissing;
-  }
-  for (size_t bin = 0; bin < kDepthBins; ++bin) {
-    numbers.depth[bin] = {static_cast<int64_t>(depth_r_q[bin].size()), mean(depth_r_q[bin]),
-                          mean(depth_r_k[bin]), kMissing, kMissing};
+  const std::vector<int64_t> counts = class_counts(all);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const double share = static_cast<double>(counts[i]) / static_cast<double>(all.rows.size());
+    numbers.classes[i] = {counts[i], all.rows.empty() ? kMissing : share, kMissing};
   }
   return numbers;
 }
@@ -94,7 +92,7 @@ class SummaryReader {
       : summary_(summary), source_(source), label_(label) {}
 
   // The leaf under a key of the summary, or null.
-  const Json& under(const char* key) const {
+  const Json& under(const std::string& key) const {
     static const Json kNothing;
     const auto group = summary_.find(key);
     if (group == summary_.end() || !group->is_object()) return kNothing;
@@ -103,7 +101,7 @@ class SummaryReader {
   }
 
   // The standard error in a leaf {value, se} whose value must be the table's.
-  double error_of(const Json& leaf, double value, const char* key) const {
+  double error_of(const Json& leaf, double value, const std::string& key) const {
     if (!leaf.is_object()) return kMissing;
     const double stated = number(leaf, "value");
     const bool agrees = std::isnan(stated) == std::isnan(value) &&
@@ -117,7 +115,7 @@ class SummaryReader {
     return number(leaf, "se");
   }
 
-  double error_under(const char* key, double value) const {
+  double error_under(const std::string& key, double value) const {
     return error_of(under(key), value, key);
   }
 
@@ -127,7 +125,12 @@ class SummaryReader {
     for (const Json& entry : *list) {
       if (!entry.is_object() || entry.value("label", Json()) != Json(label_)) continue;
       const auto found = entry.find("last_layer");
-      if (found != entry.end() && found->is_number_integer()) return found->get<int64_t>();
+      if (found == entry.end() || !found->is_number_integer()) continue;
+      if (*found < 0 || *found > kLargestLayer) {
+        throw InputError("{}: last_layer of '{}' is {}; expected 0 to {}", source_,
+                         printable(label_), found->dump(), kLargestLayer);
+      }
+      return found->get<int64_t>();
     }
     return std::nullopt;
   }
@@ -144,11 +147,19 @@ class SummaryReader {
 };
 
 void add_errors(CheckpointNumbers& numbers, const SummaryReader& summary) {
-  numbers.r_q.se = summary.error_under("mean_r_q", numbers.r_q.mean);
-  numbers.r_k.se = summary.error_under("mean_r_k", numbers.r_k.mean);
-  numbers.abs_r_k.se = summary.error_under("mean_abs_r_k", numbers.abs_r_k.mean);
-  numbers.explained_variance.se =
-      summary.error_under("pc0_explained_variance", numbers.explained_variance.mean);
+  const std::vector<PlacedReading> readings = all_readings();
+  for (size_t i = 0; i < readings.size(); ++i) {
+    const Reading& reading = *readings[i].reading;
+    ReadingNumbers& of = numbers.readings[i];
+    if (!reading.mean.empty()) {
+      of.over_heads.se = summary.error_under(reading.mean, of.over_heads.mean);
+    }
+    const Json& cells = summary.under(reading.depth);
+    for (size_t bin = 0; cells.is_array() && bin < std::min<size_t>(kDepthBins, cells.size());
+         ++bin) {
+      of.depth[bin].se = summary.error_of(cells[bin], of.depth[bin].value, reading.depth);
+    }
+  }
   if (const Json& classes = summary.under("taxonomy"); classes.is_object()) {
     for (size_t i = 0; i < kHeadClasses.size(); ++i) {
       const auto leaf = classes.find(std::string(class_name(kHeadClasses[i])));
@@ -156,25 +167,19 @@ void add_errors(CheckpointNumbers& numbers, const SummaryReader& summary) {
       numbers.classes[i].se = summary.error_of(*leaf, numbers.classes[i].share, "taxonomy");
     }
   }
-  const Json& r_q = summary.under("depth_r_q");
-  const Json& r_k = summary.under("depth_r_k");
-  for (size_t bin = 0; bin < kDepthBins; ++bin) {
-    DepthCell& cell = numbers.depth[bin];
-    if (r_q.is_array() && bin < r_q.size()) {
-      cell.r_q_se = summary.error_of(r_q[bin], cell.r_q, "depth_r_q");
-    }
-    if (r_k.is_array() && bin < r_k.size()) {
-      cell.r_k_se = summary.error_of(r_k[bin], cell.r_k, "depth_r_k");
-    }
-  }
+}
+
+bool any_errors(const CheckpointNumbers& numbers) {
+  return std::any_of(numbers.readings.begin(), numbers.readings.end(),
+                     [](const ReadingNumbers& of) { return !std::isnan(of.over_heads.se); });
 }
 
 // A summary lists its checkpoints: the table must have them.
-void check_labels(const QkTable& table, const Json& summary, const std::string& source) {
+void check_labels(const HeadTable& table, const Json& summary, const std::string& source) {
   const auto list = summary.find("checkpoints");
   if (list == summary.end() || !list->is_array()) return;
   std::set<std::string> labels;
-  for (const QkCheckpoint& checkpoint : table.checkpoints) labels.insert(checkpoint.label);
+  for (const CheckpointAnalysis& checkpoint : table.checkpoints) labels.insert(checkpoint.label);
   for (const Json& entry : *list) {
     const Json label = entry.is_object() ? entry.value("label", Json()) : Json();
     if (!label.is_string() || labels.contains(label.get<std::string>())) continue;
@@ -200,7 +205,7 @@ void require_heads(const RunNumbers& run) {
 
 }  // namespace
 
-RunNumbers run_numbers(const QkTable& table, const Json& summary,
+RunNumbers run_numbers(const HeadTable& table, const Json& summary,
                        const std::string& summary_source) {
   RunNumbers run;
   run.source = table.source;
@@ -208,28 +213,22 @@ RunNumbers run_numbers(const QkTable& table, const Json& summary,
     throw InputError("{}: expected a JSON object, as analyze writes it", summary_source);
   }
   if (summary.is_object()) check_labels(table, summary, summary_source);
-  // The highest layer seen of each model stands for its last one.
-  std::map<std::string, int64_t> last_layers;
-  for (const QkCheckpoint& checkpoint : table.checkpoints) {
-    int64_t& last = last_layers[checkpoint.model];
-    for (const QkRow& row : checkpoint.rows) last = std::max(last, row.layer);
-  }
-  const std::string& model = table.checkpoints.front().model;
-  if (last_layers.size() == 1 && model != table.checkpoints.front().label) run.model = model;
+  const CheckpointAnalysis& first = table.checkpoints.front();
+  const bool one_model =
+      std::all_of(table.checkpoints.begin(), table.checkpoints.end(),
+                  [&](const CheckpointAnalysis& c) { return c.model == first.model; });
+  if (one_model && first.model != first.label) run.model = first.model;
 
-  for (const QkCheckpoint& checkpoint : table.checkpoints) {
-    int64_t last_layer = last_layers[checkpoint.model];
+  for (const CheckpointAnalysis& checkpoint : table.checkpoints) {
+    const SummaryReader reader(summary, summary_source, checkpoint.label);
+    const int64_t stated = summary.is_object() ? reader.last_layer().value_or(0) : 0;
+    CheckpointNumbers numbers =
+        checkpoint_numbers(checkpoint, std::max(checkpoint.last_layer, stated));
     if (summary.is_object()) {
-      const SummaryReader reader(summary, summary_source, checkpoint.label);
-      last_layer = std::max(last_layer, reader.last_layer().value_or(0));
-      CheckpointNumbers numbers = checkpoint_numbers(checkpoint, last_layer);
       add_errors(numbers, reader);
-      run.standard_errors = run.standard_errors || !std::isnan(numbers.r_q.se);
-      (checkpoint.baseline ? run.baselines : run.checkpoints).push_back(std::move(numbers));
-    } else {
-      (checkpoint.baseline ? run.baselines : run.checkpoints)
-          .push_back(checkpoint_numbers(checkpoint, last_layer));
+      run.standard_errors = run.standard_errors || any_errors(numbers);
     }
+    (checkpoint.random ? run.baselines : run.checkpoints).push_back(std::move(numbers));
   }
   // A table of baselines alone is a run of its own.
   if (run.checkpoints.empty()) std::swap(run.checkpoints, run.baselines);

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "ropewalk/analysis/depth.h"
-#include "ropewalk/analysis/qk_reader.h"
+#include "ropewalk/analysis/head_table.h"
 #include "ropewalk/analysis/taxonomy.h"
 #include "ropewalk/base/json.h"
 
 namespace ropewalk {
 
-// What figures and comparisons show of a run: numbers over heads, of PC0, computed from any qk.csv.
+// What figures and comparisons show of a run: numbers over heads, of PC0, of any table of heads.
 // NaN: undefined or unknown. A head counts where its r_q and r_k are both there.
 
 // Mean over heads, spread across them (n - 1), and standard error over documents.
@@ -30,11 +30,15 @@ struct ClassShare {
 };
 
 struct DepthCell {
-  int64_t heads = 0;
-  double r_q = 0;
-  double r_k = 0;
-  double r_q_se = 0;
-  double r_k_se = 0;
+  double value = 0;
+  double se = 0;
+};
+
+// One reading of the heads that have it.
+struct ReadingNumbers {
+  HeadMean over_heads;
+  std::array<DepthCell, kDepthBins> depth;  // means in each tenth of the depth
+  std::vector<double> components;           // mean of each; of shares alone; empty: unknown
 };
 
 struct HeadPoint {
@@ -42,23 +46,19 @@ struct HeadPoint {
   int64_t q_head = 0;
   double r_q = 0;
   double r_k = 0;
-  std::optional<bool> rope;
+  std::optional<bool> rope;  // unknown where the table does not say
   HeadClass head_class = HeadClass::mixed;
 };
 
 struct CheckpointNumbers {
   std::string label;
   std::string phase;
-  int64_t undefined = 0;         // heads left out because a value is missing
-  std::vector<HeadPoint> heads;  // by layer, then head
-  int64_t last_layer = 0;        // the model's highest layer index
-  HeadMean r_q;
-  HeadMean r_k;
-  HeadMean abs_r_k;
-  HeadMean explained_variance;   // of PC0
-  std::vector<double> spectrum;  // mean explained variance by component; empty: unknown
+  int64_t undefined = 0;                                // heads left out because a value is missing
+  std::vector<HeadPoint> heads;                         // by layer, then head
+  int64_t last_layer = 0;                               // the model's highest layer index
+  std::vector<ReadingNumbers> readings;                 // in the order of all_readings()
   std::array<ClassShare, kHeadClasses.size()> classes;  // in the order of kHeadClasses
-  std::array<DepthCell, kDepthBins> depth;
+  std::array<int64_t, kDepthBins> depth_heads{};
 };
 
 struct RunNumbers {
@@ -72,7 +72,7 @@ struct RunNumbers {
 // `summary` (null: none) adds standard errors, and the model's last layer where the heads measured
 // do not reach it. Throws InputError naming `summary_source` where it disagrees with the table: it
 // then belongs to another one; and where no head counts, as there is then nothing to show.
-RunNumbers run_numbers(const QkTable& table, const Json& summary = {},
+RunNumbers run_numbers(const HeadTable& table, const Json& summary = {},
                        const std::string& summary_source = {});
 
 }  // namespace ropewalk

@@ -1,12 +1,13 @@
 #include "ropewalk/analysis/summary.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
+#include "ropewalk/analysis/class_shares.h"
 #include "ropewalk/analysis/depth.h"
 #include "ropewalk/analysis/difference.h"
 #include "ropewalk/analysis/jackknife.h"
-#include "ropewalk/analysis/resampling.h"
-#include "ropewalk/analysis/statistics.h"
 #include "ropewalk/analysis/student_t.h"
 #include "ropewalk/analysis/taxonomy.h"
 #include "ropewalk/base/interrupt.h"
@@ -24,53 +25,52 @@ Json leaf(double value, double se) {
 
 // The keys of one group of heads, each {label: …}, added to `into`.
 void add_group(Json& into, const CheckpointAnalysis& checkpoint, const HeadGroup& group) {
-  for (const auto& [name, statistic] : smooth_statistics()) {
-    const Estimate number = estimate(group, statistic);
-    into[name][checkpoint.label] = leaf(number.value, number.se);
+  const auto add = [&](const std::string& key, const PlacedReading& reading, Over what) {
+    if (key.empty()) return;
+    const Estimate number = estimate(group, reading, what);
+    into[key][checkpoint.label] = leaf(number.value, number.se);
+  };
+  for (const PlacedReading& reading : all_readings()) {
+    add(reading.reading->mean, reading, Over::mean);
+    add(reading.reading->spread, reading, Over::spread);
   }
-  const ClassFractions fractions = class_fractions(group);
+  const ClassShares shares = class_shares(group);
   Json classes = Json::object();
   for (size_t i = 0; i < kHeadClasses.size(); ++i) {
-    const double se =
-        fractions.drawn.empty() ? std::nan("") : standard_deviation(fractions.drawn[i]);
-    classes[std::string(class_name(kHeadClasses[i]))] = leaf(fractions.values[i], se);
+    classes[std::string(class_name(kHeadClasses[i]))] = leaf(shares.values[i], shares.se(i));
   }
   into["taxonomy"][checkpoint.label] = classes;
-  into["heads"][checkpoint.label] = {{"measured", group.heads.size()},
+  into["heads"][checkpoint.label] = {{"measured", group.rows.size()},
                                      {"undefined", group.undefined}};
 }
 
-// Mean of a quantity in each tenth of the depth; an empty cell is null.
+// Means in each tenth of the depth; an empty cell is null.
 void add_depth(Json& into, const CheckpointAnalysis& checkpoint) {
-  for (const char* name : {"mean_r_q", "mean_r_k", "mean_abs_r_k"}) {
-    const auto& all = smooth_statistics();
-    const auto found =
-        std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.first == name; });
-    Json cells = Json::array();
-    for (int bin = 0; bin < kDepthBins; ++bin) {
-      const HeadGroup group = make_group(checkpoint, [&](const HeadAnalysis& head) {
-        return depth_bin(head.layer, checkpoint.last_layer) == bin;
-      });
-      if (group.heads.empty()) {
-        cells.push_back(Json());
-        continue;
+  for (int bin = 0; bin < kDepthBins; ++bin) {
+    const HeadGroup group = depth_group(checkpoint, bin, checkpoint.last_layer);
+    for (const PlacedReading& reading : all_readings()) {
+      if (reading.reading->depth.empty()) continue;
+      Json cell;
+      if (!group.rows.empty()) {
+        const Estimate number = estimate(group, reading, Over::mean);
+        cell = leaf(number.value, number.se);
+        cell["heads"] = group.rows.size();
       }
-      const Estimate number = estimate(group, found->second);
-      Json cell = leaf(number.value, number.se);
-      cell["heads"] = group.heads.size();
-      cells.push_back(cell);
+      into[reading.reading->depth][checkpoint.label].push_back(cell);
     }
-    const std::string key = std::string("depth_") + (name + 5);  // after "mean_"
-    into[key][checkpoint.label] = cells;
   }
 }
 
 Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
   const auto blocks = static_cast<double>(all.block_sizes.size());
-  Json json{{"label", checkpoint.label},         {"phase", checkpoint.phase},
-            {"order", checkpoint.order},         {"documents", checkpoint.documents.size()},
-            {"heads", checkpoint.heads.size()},  {"blocks", all.block_sizes.size()},
-            {"few_blocks", blocks < kFewBlocks}, {"random", checkpoint.random}};
+  Json json{{"label", checkpoint.label},
+            {"phase", checkpoint.phase},
+            {"order", checkpoint.order},
+            {"documents", checkpoint.documents.size()},
+            {"heads", checkpoint.head_rows().size()},
+            {"blocks", all.block_sizes.size()},
+            {"few_blocks", blocks < kFewBlocks},
+            {"random", checkpoint.random}};
   json["last_layer"] = checkpoint.last_layer;
   json["dtype"] = text_or_null(checkpoint.origin.dtype);
   json["device"] = text_or_null(checkpoint.origin.device);
@@ -89,13 +89,14 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints) {
             {"nope", Json::object()}};
   for (const CheckpointAnalysis& checkpoint : checkpoints) {
     throw_if_interrupted();
-    const HeadGroup all = make_group(checkpoint, [](const HeadAnalysis&) { return true; });
+    const HeadGroup all = whole_group(checkpoint);
     json["checkpoints"].push_back(describe(checkpoint, all));
     add_group(json, checkpoint, all);
-    add_group(json["rope"], checkpoint,
-              make_group(checkpoint, [](const HeadAnalysis& h) { return h.rope; }));
-    add_group(json["nope"], checkpoint,
-              make_group(checkpoint, [](const HeadAnalysis& h) { return !h.rope; }));
+    for (const auto& [key, rope] : {std::pair("rope", 1), std::pair("nope", 0)}) {
+      add_group(json[key], checkpoint, make_group(checkpoint, [&, rope = rope](size_t row) {
+                  return checkpoint.rope[row] == rope;
+                }));
+    }
     add_depth(json, checkpoint);
   }
   const CheckpointAnalysis* before = nullptr;
@@ -109,9 +110,17 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints) {
 }
 
 HeadlineError headline_error(const CheckpointAnalysis& checkpoint) {
-  const HeadGroup all = make_group(checkpoint, [](const HeadAnalysis&) { return true; });
-  const auto& statistics = smooth_statistics();
-  return {estimate(all, statistics[0].second).se, estimate(all, statistics[1].second).se};
+  const HeadGroup all = whole_group(checkpoint);
+  HeadlineError error;
+  for (const PlacedReading& reading : all_readings()) {
+    if (!reading.statistic->headline || reading.reading->absolute) continue;
+    const double se = estimate(all, reading, Over::mean).se;
+    // Unknown is worse than any number, and stays.
+    if (!std::isnan(error.worst) && !(se <= error.worst)) error.worst = se;
+    error.text +=
+        fmt::format("{}{} {:.4f}", error.text.empty() ? "" : ", ", reading.reading->mean_name, se);
+  }
+  return error;
 }
 
 }  // namespace ropewalk

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "ropewalk/analysis/estimate.h"
+#include "ropewalk/analysis/head_table.h"
 #include "ropewalk/base/json.h"
 
 namespace ropewalk {
@@ -12,10 +13,10 @@ namespace ropewalk {
 // standard error; and the differences between consecutive checkpoints.
 Json summarize(const std::vector<CheckpointAnalysis>& checkpoints);
 
-// Standard errors of mean r_q and mean r_k over all heads: what --target-se watches. NaN: unknown.
+// Standard errors of the headline means over all heads: what --target-se watches.
 struct HeadlineError {
-  double mean_r_q_se = 0;
-  double mean_r_k_se = 0;
+  double worst = 0;  // NaN: one is unknown
+  std::string text;  // "mean r_q 0.0031, mean r_k 0.0042"
 };
 HeadlineError headline_error(const CheckpointAnalysis& checkpoint);
 

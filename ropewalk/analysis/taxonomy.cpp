@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "ropewalk/analysis/head_table.h"
+
 namespace ropewalk {
 
 std::string_view class_name(HeadClass head_class) {
@@ -27,6 +29,13 @@ HeadClass classify(double r_q, double r_k) {
   if (r_q < kLowCorrelation && k > kHighCorrelation) return HeadClass::k_positional;
   if (r_q < kLowCorrelation && k < kLowCorrelation) return HeadClass::content_focused;
   return HeadClass::mixed;
+}
+
+std::optional<HeadClass> class_of(const CheckpointAnalysis& checkpoint, size_t row) {
+  const double r_q = checkpoint.column("r_q").value[row];
+  const double r_k = checkpoint.column("r_k").value[row];
+  if (std::isnan(r_q) || std::isnan(r_k)) return std::nullopt;
+  return classify(r_q, r_k);
 }
 
 }  // namespace ropewalk

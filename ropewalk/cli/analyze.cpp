@@ -1,7 +1,10 @@
 #include "ropewalk/study/analyze.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 
+#include "ropewalk/analysis/table_columns.h"
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
 
@@ -28,6 +31,10 @@ void add_analyze(CLI::App& app) {
                    "Query heads that share a key head, for vectors that do not say")
       ->check(whole_number(1));
   verb->callback([options] { analyze(*options); });
+  // For whoever adds a statistic: CONTRIBUTING.md.
+  app.add_subcommand("columns", "Print the columns of qk.csv as docs/formats.md has them")
+      ->group("")
+      ->callback([] { fmt::print("{}", describe_columns()); });
 }
 
 void add_merge(CLI::App& app) {

@@ -52,7 +52,7 @@ void add_compare(CLI::App& app) {
   verb->add_option("--summary", arguments->summary,
                    "Standard errors [default: the table's own summary beside it]");
   verb->callback([arguments] {
-    const RunNumbers run = read_run(arguments->table, arguments->summary);
+    const RunNumbers run = read_tables(arguments->table, arguments->summary).numbers();
     const Json reference = read_json_file(arguments->reference);
     fmt::print("{}", compare_with_reference(run, reference, arguments->reference.string()));
   });

@@ -1,27 +1,54 @@
 #include "ropewalk/figures/figure.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "ropewalk/figures/by_depth.h"
+#include "ropewalk/figures/over_training.h"
 
 namespace ropewalk {
 
 std::vector<std::string> figure_names() {
-  return {"position_signal", "phase_portraits", "taxonomy",
-          "depth_r_q",       "depth_r_k",       "explained_variance"};
+  std::vector<std::string> names = training_figures();
+  names.insert(names.end(), {"phase_portraits", "taxonomy"});
+  for (const PlacedReading& placed : all_readings()) {
+    if (!placed.reading->depth_title.empty()) names.push_back(placed.reading->depth);
+  }
+  return names;
 }
 
 std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& options) {
   FigureOptions settled = options;
   if (settled.title.empty()) settled.title = run.model;
-  std::vector<Figure> figures{{"position_signal", position_signal(run, settled)},
-                              {"phase_portraits", phase_portraits(run, settled)},
-                              {"taxonomy", taxonomy(run, settled)},
-                              {"depth_r_q", depth_r_q(run, settled)},
-                              {"depth_r_k", depth_r_k(run, settled)}};
-  const bool variance =
-      std::any_of(run.checkpoints.begin(), run.checkpoints.end(),
-                  [](const CheckpointNumbers& numbers) { return !numbers.spectrum.empty(); });
-  if (variance) figures.push_back({"explained_variance", explained_variance(run, settled)});
+  std::vector<Figure> figures, last;
+  for (const std::string& name : training_figures()) {
+    if (!can_draw(run, name)) continue;
+    const bool headline =
+        std::any_of(statistics().begin(), statistics().end(), [&](const Statistic* statistic) {
+          return statistic->headline && statistic->figure.name == name;
+        });
+    (headline ? figures : last).push_back({name, over_training(run, settled, name)});
+  }
+  figures.push_back({"phase_portraits", phase_portraits(run, settled)});
+  figures.push_back({"taxonomy", taxonomy(run, settled)});
+  const std::vector<PlacedReading> readings = all_readings();
+  for (size_t i = 0; i < readings.size(); ++i) {
+    const Reading& reading = *readings[i].reading;
+    const bool there = std::any_of(
+        run.checkpoints.begin(), run.checkpoints.end(),
+        [&](const auto& numbers) { return !std::isnan(numbers.readings[i].over_heads.mean); });
+    if (there && !reading.depth_title.empty()) {
+      figures.push_back({reading.depth, by_depth(run, settled, i)});
+    }
+  }
+  std::move(last.begin(), last.end(), std::back_inserter(figures));
   return figures;
+}
+
+std::vector<std::string> missing_figures(const RunNumbers& run) {
+  std::vector<std::string> names = training_figures();
+  std::erase_if(names, [&](const std::string& name) { return can_draw(run, name); });
+  return names;
 }
 
 }  // namespace ropewalk

@@ -19,21 +19,21 @@ struct FigureOptions {
   std::vector<std::string> portraits;  // labels for phase portraits; empty: six spread over the run
 };
 
-inline constexpr size_t kFigureCount = 6;
-// Of their files.
-std::vector<std::string> figure_names();
-
-// All figures of a run, in the order of docs/figures.md; explained_variance only where the table
-// has it. Throws UsageError on an unknown portrait.
+// All figures of a run, in the order of docs/figures.md: those over training that headline
+// statistics name, portraits, classes, readings by depth, then the other figures over training,
+// where the table has their numbers. Throws UsageError on an unknown portrait.
 std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& options);
 
-// One each; docs/figures.md says how to read them.
-Json position_signal(const RunNumbers& run, const FigureOptions& options);
+// Of the files of all figures that there can be.
+std::vector<std::string> figure_names();
+
+// Names of figures that a statistic asks for and the table has no numbers for.
+std::vector<std::string> missing_figures(const RunNumbers& run);
+
+// Two that no statistic asks for; docs/figures.md says how to read them. See over_training.h and
+// by_depth.h for the others.
 Json phase_portraits(const RunNumbers& run, const FigureOptions& options);
 Json taxonomy(const RunNumbers& run, const FigureOptions& options);
-Json depth_r_q(const RunNumbers& run, const FigureOptions& options);
-Json depth_r_k(const RunNumbers& run, const FigureOptions& options);
-Json explained_variance(const RunNumbers& run, const FigureOptions& options);
 
 // The checkpoints that phase_portraits shows.
 std::vector<const CheckpointNumbers*> portrait_checkpoints(const RunNumbers& run,

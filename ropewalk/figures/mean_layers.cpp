@@ -77,15 +77,15 @@ class LayerBuilder {
         ticks.push_back(std::round(tick * 100) / 100);
       }
     }
+    Json axis{{"title", plot_.y_title}, {"domain", false}, {"ticks", false}};
+    if (plot_.tick > 0) {
+      axis["values"] = ticks;
+      axis["format"] = plot_.tick < 0.1 ? ".2f" : ".1f";
+    }
     return {{"field", field},
             {"type", "quantitative"},
             {"scale", {{"domain", {plot_.low, plot_.high}}, {"nice", false}, {"zero", false}}},
-            {"axis",
-             {{"title", plot_.y_title},
-              {"values", ticks},
-              {"format", plot_.tick < 0.1 ? ".2f" : ".1f"},
-              {"domain", false},
-              {"ticks", false}}}};
+            {"axis", axis}};
   }
 
   // A channel by series. Layers share its legend, so each has to give the same one.

@@ -24,7 +24,7 @@ struct MeanPlot {
   std::string y_title;
   double low = 0;  // limits of the y axis
   double high = 1;
-  double tick = 0.2;  // between ticks
+  double tick = 0.2;  // between ticks; 0: as the renderer sees fit
   double width = 0;   // pixels
   bool legend = true;
 };

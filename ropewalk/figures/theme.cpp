@@ -104,6 +104,16 @@ const ColorRamp kBlues{"#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6",
                        "#4292c6", "#2171b5", "#08519c", "#08306b"};
 const ColorRamp kReds{"#fff5f0", "#fee0d2", "#fcbba1", "#fc9272", "#fb6a4a",
                       "#ef3b2c", "#cb181d", "#a50f15", "#67000d"};
+const ColorRamp kPurples{"#fcfbfd", "#efedf5", "#dadaeb", "#bcbddc", "#9e9ac8",
+                         "#807dba", "#6a51a3", "#54278f", "#3f007d"};
+
+std::string_view hue_color(Hue hue) {
+  return hue == Hue::queries ? kQueries : hue == Hue::keys ? kKeys : kBoth;
+}
+
+const ColorRamp& hue_ramp(Hue hue) {
+  return hue == Hue::queries ? kBlues : hue == Hue::keys ? kReds : kPurples;
+}
 
 std::string ramp_color(const ColorRamp& ramp, double value) {
   const double place = std::clamp(value, 0.0, 1.0) * static_cast<double>(ramp.size() - 1);

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "ropewalk/analysis/statistic.h"
 #include "ropewalk/analysis/taxonomy.h"
 #include "ropewalk/base/json.h"
 
@@ -29,14 +30,18 @@ inline constexpr std::string_view kWhite = "#ffffff";
 // readers keep them apart. The same holds for the classes of heads.
 inline constexpr std::string_view kQueries = "#17498f";
 inline constexpr std::string_view kKeys = "#e0503f";
-inline constexpr std::string_view kVariance = "#5b3f91";
+inline constexpr std::string_view kBoth = "#5b3f91";
+
+std::string_view hue_color(Hue hue);
 
 std::string_view class_color(HeadClass head_class);
 
-// ColorBrewer's Blues and Reds, from 0 to 1.
+// ColorBrewer's Blues, Reds and Purples, from 0 to 1.
 using ColorRamp = std::array<std::string_view, 9>;
 extern const ColorRamp kBlues;
 extern const ColorRamp kReds;
+extern const ColorRamp kPurples;
+const ColorRamp& hue_ramp(Hue hue);
 
 // The colour at `value` (clamped to 0–1), interpolated as the renderer does; "#rrggbb".
 std::string ramp_color(const ColorRamp& ramp, double value);

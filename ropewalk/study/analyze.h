@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/analysis/estimate.h"
+#include "ropewalk/analysis/head_table.h"
 #include "ropewalk/study/tables.h"
 
 namespace ropewalk {

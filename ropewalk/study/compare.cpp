@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
 #include <limits>
 
+#include "ropewalk/analysis/statistic.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/nearest.h"
 #include "ropewalk/base/printable.h"
@@ -18,12 +18,6 @@ namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kLongestLabel = 40;
-
-// Keys that are compared, and others of summary.json that are not.
-constexpr const char* kCompared[] = {
-    "mean_r_q", "mean_r_k",  "mean_abs_r_k", "pc0_explained_variance",
-    "taxonomy", "depth_r_q", "depth_r_k"};
-constexpr std::string_view kOthers[] = {"sd_r_q", "sd_r_k", "depth_abs_r_k"};
 
 struct Value {
   double value = kMissing;
@@ -69,17 +63,9 @@ class Comparison {
 
   std::string text() {
     check_keys();
-    means("mean_r_q", [](const CheckpointNumbers& c) { return Value{c.r_q.mean, c.r_q.se}; });
-    means("mean_r_k", [](const CheckpointNumbers& c) { return Value{c.r_k.mean, c.r_k.se}; });
-    means("mean_abs_r_k", [](const CheckpointNumbers& c) {
-      return Value{c.abs_r_k.mean, c.abs_r_k.se};
-    });
-    means("pc0_explained_variance", [](const CheckpointNumbers& c) {
-      return Value{c.explained_variance.mean, c.explained_variance.se};
-    });
+    for (size_t i = 0; i < readings_.size(); ++i) means(readings_[i].reading->mean, i);
     taxonomy();
-    grid("depth_r_q", &DepthCell::r_q, &DepthCell::r_q_se);
-    grid("depth_r_k", &DepthCell::r_k, &DepthCell::r_k_se);
+    for (size_t i = 0; i < readings_.size(); ++i) grid(readings_[i].reading->depth, i);
     if (compared_ == 0) fail();
     return std::move(text_);
   }
@@ -89,12 +75,27 @@ class Comparison {
     return printable_excerpt(label, kLongestLabel);
   }
 
+  std::vector<std::string> compared_keys() const {
+    std::vector<std::string> keys, depth;
+    for (const PlacedReading& placed : readings_) {
+      if (!placed.reading->mean.empty()) keys.push_back(placed.reading->mean);
+      if (!placed.reading->depth.empty()) depth.push_back(placed.reading->depth);
+    }
+    keys.push_back("taxonomy");
+    keys.insert(keys.end(), depth.begin(), depth.end());
+    return keys;
+  }
+
   // A key that is nearly one of those compared is one mistyped: it would be left out silently.
   void check_keys() const {
-    std::vector<std::string_view> compared(std::begin(kCompared), std::end(kCompared));
+    const std::vector<std::string> compared = compared_keys();
+    const std::vector<std::string_view> known(compared.begin(), compared.end());
     for (const auto& [key, value] : reference_.items()) {
-      if (std::find(std::begin(kOthers), std::end(kOthers), key) != std::end(kOthers)) continue;
-      const std::string near = nearest(key, compared);
+      const bool spread = std::any_of(readings_.begin(), readings_.end(), [&](const auto& placed) {
+        return placed.reading->spread == key;
+      });
+      if (spread) continue;
+      const std::string near = nearest(key, known);
       if (near.empty() || near == key) continue;
       throw InputError("{}: unknown key '{}'; did you mean {}?", source_,
                        printable_excerpt(key, 60), near);
@@ -102,13 +103,10 @@ class Comparison {
   }
 
   [[noreturn]] void fail() const {
-    std::string known;
-    bool any = false;
-    for (const char* key : kCompared) {
-      known += (known.empty() ? "" : ", ") + std::string(key);
-      any = any || reference_.contains(key);
-    }
-    if (!any) throw InputError("{}: has none of the keys {}", source_, known);
+    const std::vector<std::string> keys = compared_keys();
+    const bool any = std::any_of(keys.begin(), keys.end(),
+                                 [&](const std::string& key) { return reference_.contains(key); });
+    if (!any) throw InputError("{}: has none of the keys {}", source_, fmt::join(keys, ", "));
     std::vector<std::string> labels;
     for (const CheckpointNumbers* numbers : checkpoints_) labels.push_back(numbers->label);
     throw InputError("{}: has no label of the run; the run's are {}", source_,
@@ -116,7 +114,7 @@ class Comparison {
   }
 
   // The reference's object under a key, or nothing.
-  const Json* group(const char* key) {
+  const Json* group(const std::string& key) {
     const auto found = reference_.find(key);
     if (found == reference_.end()) return nullptr;
     if (!found->is_object()) {
@@ -154,7 +152,7 @@ class Comparison {
     ++compared_;
   }
 
-  void means(const char* key, const std::function<Value(const CheckpointNumbers&)>& number) {
+  void means(const std::string& key, size_t reading) {
     const Json* values = group(key);
     if (values == nullptr) return;
     bool begun = false;
@@ -163,7 +161,10 @@ class Comparison {
       if (found == values->end()) continue;
       if (!begun) heading(key, false);
       begun = true;
-      add({numbers->label, "", number(*numbers),
+      const HeadMean& mean = numbers->readings[reading].over_heads;
+      add({numbers->label,
+           "",
+           {mean.mean, mean.se},
            leaf(*found, fmt::format("{} of '{}'", key, printable(numbers->label)))},
           false);
     }
@@ -193,7 +194,7 @@ class Comparison {
     if (begun) missing(*values);
   }
 
-  void grid(const char* key, double DepthCell::*value, double DepthCell::*se) {
+  void grid(const std::string& key, size_t reading) {
     const Json* values = group(key);
     if (values == nullptr) return;
     bool begun = false;
@@ -216,8 +217,9 @@ class Comparison {
       begun = true;
       std::vector<double> run, errors, reference, difference;
       for (size_t bin = 0; bin < kDepthBins; ++bin) {
-        run.push_back(numbers->depth[bin].*value);
-        errors.push_back(numbers->depth[bin].*se);
+        const DepthCell& cell = numbers->readings[reading].depth[bin];
+        run.push_back(cell.value);
+        errors.push_back(cell.se);
         reference.push_back(
             leaf((*found)[bin], fmt::format("{} of '{}'", key, printable(numbers->label))).value);
         difference.push_back(run.back() - reference.back());
@@ -270,6 +272,7 @@ class Comparison {
 
   const Json& reference_;
   const std::string& source_;
+  const std::vector<PlacedReading> readings_ = all_readings();
   std::vector<const CheckpointNumbers*> checkpoints_;
   size_t label_width_ = std::string_view("checkpoint").size();
   std::string text_;

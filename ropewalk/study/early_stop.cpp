@@ -20,18 +20,13 @@ bool misses_target(const MomentsCollector& collector, const CaptureInfo& info, d
     CheckpointAnalysis part =
         analyze_capture(layer_moments(collector, layer, joint, info), 1, "this capture");
     collector.release(moments);
-    if (analysis.heads.empty()) {
-      analysis = std::move(part);
-    } else {
-      std::move(part.heads.begin(), part.heads.end(), std::back_inserter(analysis.heads));
-    }
+    append_heads(analysis, part);
   }
   bool misses = false;
   if (processes::first()) {
     const HeadlineError error = headline_error(analysis);
-    log::info("standard error of mean r_q {:.4f}, of mean r_k {:.4f}", error.mean_r_q_se,
-              error.mean_r_k_se);
-    misses = !(std::max(error.mean_r_q_se, error.mean_r_k_se) <= target);  // unknown: a miss
+    log::info("standard errors: {}", error.text);
+    misses = !(error.worst <= target);  // unknown: a miss
   }
   return processes::share(int64_t{misses}) != 0;
 }

@@ -1,53 +1,14 @@
 #include "ropewalk/study/figures.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
-#include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/printable.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/figures/render.h"
-#include "ropewalk/study/report_inputs.h"
-#include "ropewalk/study/tables.h"
 
 namespace ropewalk {
-namespace fs = std::filesystem;
-
-RunNumbers read_run(const fs::path& table_path, const std::optional<fs::path>& summary) {
-  const QkTable table = read_qk_table(table_path);
-  RunNumbers run;
-  if (summary) {
-    run = run_numbers(table, read_summary(*summary), summary->string());
-  } else {
-    const fs::path beside = summary_path(table_path);
-    std::error_code ignored;
-    if (fs::exists(beside, ignored)) {
-      try {
-        run = run_numbers(table, read_summary(beside), beside.string());
-      } catch (const InputError& error) {
-        run = run_numbers(table);  // throws where the table itself is at fault
-        log::warning("{}; going on without standard errors", error.what());
-      }
-    } else {
-      log::info("no {} beside {}: no standard errors", beside.filename().string(),
-                table_path.string());
-      run = run_numbers(table);
-    }
-  }
-  for (const auto* group : {&run.checkpoints, &run.baselines}) {
-    for (const CheckpointNumbers& numbers : *group) {
-      if (numbers.undefined > 0 || numbers.heads.empty()) {
-        log::warning("{}: checkpoint '{}' has {} with r_q and r_k on PC0, {} without", run.source,
-                     printable_excerpt(numbers.label, 60),
-                     format_number_of(static_cast<int64_t>(numbers.heads.size()), "head"),
-                     numbers.undefined);
-      }
-    }
-  }
-  return run;
-}
-
 namespace {
 
 void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptions& figures) {
@@ -70,26 +31,39 @@ void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptio
 
 }  // namespace
 
-std::vector<fs::path> draw_figures(const DrawOptions& options) {
-  RunNumbers run = read_run(options.table, options.summary);
-  FigureOptions wanted = options.figures;
-  if (options.experiment) apply_experiment(*options.experiment, run, wanted);
-  const std::vector<Figure> figures = make_figures(run, wanted);
-  if (figures.size() < kFigureCount) {
-    log::info("{}: no explained_variance of heads that count, so no figure of it", run.source);
+std::vector<Figure> study_figures(const StudyTables& tables, const FigureOptions& options,
+                                  const std::optional<Experiment>& experiment) {
+  RunNumbers run = tables.numbers();
+  FigureOptions wanted = options;
+  if (experiment) apply_experiment(*experiment, run, wanted);
+  for (const std::string& name : missing_figures(run)) {
+    log::info("{}: no {} of heads that count, so no figure of it", run.source, name);
   }
-  write_figures(figures, options.out, options.formats);
-  log::info("{}: {} of {}", options.out.string(),
+  return make_figures(run, wanted);
+}
+
+std::vector<std::filesystem::path> save_figures(const StudyTables& tables,
+                                                const std::vector<Figure>& figures,
+                                                const std::filesystem::path& out,
+                                                const std::vector<std::string>& formats) {
+  write_figures(figures, out, formats);
+  const auto steps = std::count_if(tables.heads.checkpoints.begin(), tables.heads.checkpoints.end(),
+                                   [](const CheckpointAnalysis& c) { return !c.random; });
+  log::info("{}: {} of {}", out.string(),
             format_number_of(static_cast<int64_t>(figures.size()), "figure"),
-            format_number_of(static_cast<int64_t>(run.checkpoints.size()), "checkpoint"));
-  std::vector<fs::path> files;
+            format_number_of(steps, "checkpoint"));
+  std::vector<std::filesystem::path> files;
   for (const Figure& figure : figures) {
-    files.push_back(options.out / (figure.name + ".vl.json"));
-    for (const std::string& format : options.formats) {
-      files.push_back(options.out / (figure.name + "." + format));
-    }
+    files.push_back(out / (figure.name + ".vl.json"));
+    for (const std::string& format : formats) files.push_back(out / (figure.name + "." + format));
   }
   return files;
+}
+
+void draw_figures(const DrawOptions& options) {
+  const StudyTables tables = read_tables(options.table, options.summary);
+  save_figures(tables, study_figures(tables, options.figures, options.experiment), options.out,
+               options.formats);
 }
 
 }  // namespace ropewalk

@@ -5,17 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/analysis/run_numbers.h"
 #include "ropewalk/figures/figure.h"
 #include "ropewalk/study/experiment.h"
+#include "ropewalk/study/tables.h"
 
 namespace ropewalk {
-
-// The numbers of a qk.csv with the standard errors of a summary.json: `summary`, else the table's
-// own (tables.h) where it is there. A log line says where errors are missing, and why. Throws
-// InputError where `summary` is given and belongs to another table.
-RunNumbers read_run(const std::filesystem::path& table,
-                    const std::optional<std::filesystem::path>& summary);
 
 struct DrawOptions {
   std::filesystem::path table;                   // qk.csv
@@ -27,7 +21,17 @@ struct DrawOptions {
   std::optional<Experiment> experiment;
 };
 
-// Writes all figures of a table: NAME.vl.json and NAME in each format. Returns the files.
-std::vector<std::filesystem::path> draw_figures(const DrawOptions& options);
+// All figures of a study's tables: the report shows the same.
+std::vector<Figure> study_figures(const StudyTables& tables, const FigureOptions& options,
+                                  const std::optional<Experiment>& experiment = {});
+
+// Writes figures: NAME.vl.json and NAME in each format. Returns the files.
+std::vector<std::filesystem::path> save_figures(const StudyTables& tables,
+                                                const std::vector<Figure>& figures,
+                                                const std::filesystem::path& out,
+                                                const std::vector<std::string>& formats);
+
+// Reads a table and writes all its figures.
+void draw_figures(const DrawOptions& options);
 
 }  // namespace ropewalk

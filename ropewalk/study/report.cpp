@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "ropewalk/analysis/run_numbers.h"
+#include "ropewalk/analysis/table_columns.h"
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/hash.h"
@@ -11,24 +11,21 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/version.h"
-#include "ropewalk/figures/figure.h"
+#include "ropewalk/study/figures.h"
 #include "ropewalk/study/report_inputs.h"
 #include "ropewalk/study/report_table.h"
 #include "ropewalk/study/report_template.h"
-#include "ropewalk/study/tables.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-using Check = void (*)(const Json&, const std::string&);
-
 // Null where there is no such file.
-Json read_beside(const fs::path& path, Check check) {
+Json read_manifest(const fs::path& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return {};
   Json json = read_json_file(path);
-  check(json, path.string());
+  check_manifest(json, path.string());
   return json;
 }
 
@@ -46,17 +43,23 @@ fs::path find_table(const fs::path& folder) {
 }
 
 // What the manifest says about the figures, so that the page shows the same ones.
-FigureOptions figure_options(const Json& manifest, const QkTable& table) {
+FigureOptions figure_options(const Json& manifest, const HeadTable& table) {
   FigureOptions options;
   if (manifest.is_null()) return options;
   options.title = manifest.at("name").get<std::string>();
   for (const Json& portrait : manifest.at("settings").value("portraits", Json::array())) {
-    const auto there =
-        std::any_of(table.checkpoints.begin(), table.checkpoints.end(),
-                    [&](const QkCheckpoint& checkpoint) { return portrait == checkpoint.label; });
+    const auto there = std::any_of(
+        table.checkpoints.begin(), table.checkpoints.end(),
+        [&](const CheckpointAnalysis& checkpoint) { return portrait == checkpoint.label; });
     if (there) options.portraits.push_back(portrait.get<std::string>());
   }
   return options;
+}
+
+Json column_names() {
+  Json names = Json::array();
+  for (const TableColumn& column : table_columns()) names.push_back(column.name);
+  return names;
 }
 
 std::string page(const Json& data) {
@@ -97,40 +100,41 @@ std::string report_template_digest() {
   return hash.hex();
 }
 
-fs::path write_report(const ReportOptions& options) {
+void write_report(const StudyTables& tables, const std::vector<Figure>& figures, Json manifest,
+                  const std::string& title, const fs::path& out) {
   if (!can_write_report()) {
     throw SystemError(
         "this program was built without the report; install Node 20.19 or later, run "
         "tools/setup.sh, "
         "then build again with -DROPEWALK_REPORT=ON");
   }
-  const fs::path table_path = find_table(options.folder);
-  const QkTable table = read_qk_table(table_path);
-  const fs::path summary_file = summary_path(table_path);
-  Json summary = read_beside(summary_file, check_summary);
-  RunNumbers run;
-  try {
-    run = run_numbers(table, summary, summary_file.string());
-  } catch (const InputError& error) {
-    run = run_numbers(table);  // throws where the table itself is at fault
-    log::warning("{}; going on without standard errors", error.what());
-    summary = Json();
-  }
-  Json manifest = read_beside(options.folder / "manifest.json", check_manifest);
-  const FigureOptions drawing = figure_options(manifest, table);
   if (!manifest.is_null()) manifest.erase("report");  // of a former one
-  Json figures = Json::object();
-  for (Figure& figure : make_figures(run, drawing)) figures[figure.name] = std::move(figure.spec);
+  Json drawn = Json::object();
+  Json names = Json::array();  // in their order
+  for (const Figure& figure : figures) {
+    drawn[figure.name] = figure.spec;
+    names.push_back(figure.name);
+  }
   const std::string text = page({{"format", 1},
-                                 {"title", drawing.title.empty() ? run.model : drawing.title},
+                                 {"title", title.empty() ? tables.numbers().model : title},
                                  {"ropewalk", version_details()},
                                  {"manifest", manifest},
-                                 {"summary", summary},
-                                 {"table", report_table(table)},
-                                 {"figures", figures}});
-  const fs::path out = options.out.value_or(options.folder / "report.html");
+                                 {"summary", tables.summary},
+                                 {"statistics", report_statistics()},
+                                 {"column_names", column_names()},
+                                 {"table", report_table(tables.heads)},
+                                 {"figure_names", names},
+                                 {"figures", drawn}});
   write_file_atomically(out, text);
   log::info("{}: {}", out.string(), format_bytes(static_cast<int64_t>(text.size())));
+}
+
+fs::path write_report(const ReportOptions& options) {
+  const StudyTables tables = read_tables(find_table(options.folder));
+  const Json manifest = read_manifest(options.folder / "manifest.json");
+  const FigureOptions drawing = figure_options(manifest, tables.heads);
+  const fs::path out = options.out.value_or(options.folder / "report.html");
+  write_report(tables, study_figures(tables, drawing), manifest, drawing.title, out);
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "ropewalk/study/report_inputs.h"
 
+#include "ropewalk/analysis/statistic.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
 
@@ -13,7 +14,7 @@ class Value {
       : json_(&json), source_(std::move(source)), key_(std::move(key)) {}
 
   // Whether the key is there; null counts as absent where it is not required.
-  bool has(const char* name) const {
+  bool has(const std::string& name) const {
     const auto found = json_->find(name);
     return found != json_->end() && !found->is_null();
   }
@@ -70,20 +71,36 @@ class Value {
   std::string key_;
 };
 
-constexpr const char* kStatistics[] = {"mean_r_q", "mean_r_k", "mean_abs_r_k",
-                                       "sd_r_q",   "sd_r_k",   "pc0_explained_variance"};
+// Keys of means and spreads, of means by depth, and of lists of heads.
+struct SummaryKeys {
+  std::vector<std::string> leaves, depth, heads;
+};
 
-void check_difference(const Value& difference) {
+SummaryKeys summary_keys() {
+  SummaryKeys keys;
+  for (const PlacedReading& placed : all_readings()) {
+    for (const std::string& key : {placed.reading->mean, placed.reading->spread}) {
+      if (!key.empty()) keys.leaves.push_back(key);
+    }
+    if (!placed.reading->depth.empty()) keys.depth.push_back(placed.reading->depth);
+  }
+  for (const Statistic* statistic : statistics()) {
+    if (statistic->list_changes) keys.heads.push_back("heads_" + statistic->key);
+  }
+  return keys;
+}
+
+void check_difference(const Value& difference, const SummaryKeys& keys) {
   difference.object();
   difference.at("from").text();
   difference.at("to").text();
-  for (const char* name : kStatistics) {
+  for (const std::string& name : keys.leaves) {
     if (difference.has(name)) difference.at(name).leaf();
   }
   if (difference.has("taxonomy")) {
     difference.at("taxonomy").each_member([](const Value& share) { share.leaf(); });
   }
-  for (const char* name : {"heads_r_q", "heads_r_k"}) {
+  for (const std::string& name : keys.heads) {
     if (!difference.has(name)) continue;
     difference.at(name).each([](const Value& head) {
       head.object();
@@ -95,6 +112,7 @@ void check_difference(const Value& difference) {
 }  // namespace
 
 void check_summary(const Json& summary, const std::string& source) {
+  const SummaryKeys keys = summary_keys();
   const Value top(summary, source, "");
   top.object();
   top.at("checkpoints").each([](const Value& checkpoint) {
@@ -109,7 +127,7 @@ void check_summary(const Json& summary, const std::string& source) {
     top.at("thresholds").at("high").number();
     top.at("thresholds").at("low").number();
   }
-  for (const char* name : kStatistics) {
+  for (const std::string& name : keys.leaves) {
     if (top.has(name)) top.at(name).each_member([](const Value& leaf) { leaf.leaf(); });
   }
   if (top.has("taxonomy")) {
@@ -117,7 +135,7 @@ void check_summary(const Json& summary, const std::string& source) {
       classes.each_member([](const Value& share) { share.leaf(); });
     });
   }
-  for (const char* name : {"depth_r_q", "depth_r_k", "depth_abs_r_k"}) {
+  for (const std::string& name : keys.depth) {
     if (!top.has(name)) continue;
     top.at(name).each_member([](const Value& cells) {
       cells.each([](const Value& cell) {
@@ -125,7 +143,11 @@ void check_summary(const Json& summary, const std::string& source) {
       });
     });
   }
-  if (top.has("differences")) top.at("differences").each(check_difference);
+  if (top.has("differences")) {
+    top.at("differences").each([&](const Value& difference) {
+      check_difference(difference, keys);
+    });
+  }
 }
 
 void check_manifest(const Json& manifest, const std::string& source) {

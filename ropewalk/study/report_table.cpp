@@ -9,6 +9,8 @@
 #include <map>
 #include <set>
 
+#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/table_columns.h"
 #include "ropewalk/base/base64.h"
 #include "ropewalk/base/error.h"
 
@@ -47,20 +49,20 @@ Decimal decimal(double value) {
   return number;
 }
 
-template <typename Number>
-Json or_null(const std::optional<Number>& number) {
-  return number ? Json(*number) : Json();
-}
+using Checkpoint = CheckpointAnalysis;
+
+Json or_null(int64_t count) { return count == Checkpoint::kUnknown ? Json() : Json(count); }
 
 // Where each (checkpoint, head, component) stands.
 class Cube {
  public:
-  explicit Cube(const QkTable& table) : table_(table) {
+  explicit Cube(const HeadTable& table) : table_(table) {
     std::set<int64_t> components;
-    for (const QkCheckpoint& checkpoint : table.checkpoints) {
-      for (const QkRow& row : checkpoint.rows) {
-        heads_.emplace(std::pair(row.layer, row.q_head), Head{0, &row});
-        components.insert(row.pc);
+    for (const Checkpoint& checkpoint : table.checkpoints) {
+      for (size_t row = 0; row < checkpoint.rows(); ++row) {
+        heads_.emplace(std::pair(checkpoint.layer[row], checkpoint.q_head[row]),
+                       Head{0, checkpoint.kv_head[row], checkpoint.rope[row]});
+        components.insert(checkpoint.pc[row]);
       }
     }
     size_t place = 0;
@@ -88,35 +90,35 @@ class Cube {
     for (const auto& [key, head] : heads_) {
       layer.push_back(key.first);
       q_head.push_back(key.second);
-      kv_head.push_back(or_null(head.first->kv_head));
-      rope.push_back(head.first->rope ? Json(*head.first->rope ? 1 : 0) : Json());
+      kv_head.push_back(or_null(head.kv_head));
+      rope.push_back(or_null(head.rope));
     }
     return {{"layer", layer}, {"q_head", q_head}, {"kv_head", kv_head}, {"rope", rope}};
   }
 
-  // A column of the cube; `absent` where there is no row.
-  std::vector<double> column(double QkRow::*field, double absent) const {
+  // A column of the cube.
+  std::vector<double> column(size_t place, std::vector<double> HeadColumn::*part) const {
     std::vector<double> values(table_.checkpoints.size() * heads_.size() * components_.size(),
-                               absent);
-    each([&](const QkRow& row, size_t head, size_t component) {
-      values[head * components_.size() + component] = row.*field;
+                               kNoRow);
+    each([&](const Checkpoint& checkpoint, size_t row, size_t head, size_t component) {
+      values[head * components_.size() + component] = (checkpoint.columns[place].*part)[row];
     });
     return values;
   }
 
   // Of a head: the first row that says so.
-  std::vector<double> head_column(double QkRow::*field) const {
+  std::vector<double> head_column(size_t place, std::vector<double> HeadColumn::*part) const {
     std::vector<double> values(table_.checkpoints.size() * heads_.size(), kMissing);
-    each([&](const QkRow& row, size_t head, size_t) {
-      if (std::isnan(values[head])) values[head] = row.*field;
+    each([&](const Checkpoint& checkpoint, size_t row, size_t head, size_t) {
+      if (std::isnan(values[head])) values[head] = (checkpoint.columns[place].*part)[row];
     });
     return values;
   }
 
-  Json counts(std::optional<int64_t> QkRow::*field) const {
+  Json counts(std::vector<int64_t> Checkpoint::*member) const {
     std::vector<Json> values(table_.checkpoints.size() * heads_.size());
-    each([&](const QkRow& row, size_t head, size_t) {
-      if (values[head].is_null()) values[head] = or_null(row.*field);
+    each([&](const Checkpoint& checkpoint, size_t row, size_t head, size_t) {
+      if (values[head].is_null()) values[head] = or_null((checkpoint.*member)[row]);
     });
     return values;
   }
@@ -125,9 +127,9 @@ class Cube {
     std::map<std::string, size_t> codes{{"", 0}};
     std::vector<std::string> names{""};
     std::vector<size_t> cells(table_.checkpoints.size() * heads_.size() * components_.size(), 0);
-    each([&](const QkRow& row, size_t head, size_t component) {
-      const auto [found, added] = codes.emplace(row.flag, names.size());
-      if (added) names.push_back(row.flag);
+    each([&](const Checkpoint& checkpoint, size_t row, size_t head, size_t component) {
+      const auto [found, added] = codes.emplace(checkpoint.flag[row], names.size());
+      if (added) names.push_back(checkpoint.flag[row]);
       cells[head * components_.size() + component] = found->second;
     });
     Json runs = Json::array();
@@ -145,20 +147,22 @@ class Cube {
  private:
   struct Head {
     size_t place = 0;
-    const QkRow* first = nullptr;
+    int64_t kv_head = Checkpoint::kUnknown;  // of its first row
+    int64_t rope = Checkpoint::kUnknown;
   };
 
   template <typename Visit>
   void each(const Visit& visit) const {
     for (size_t c = 0; c < table_.checkpoints.size(); ++c) {
-      for (const QkRow& row : table_.checkpoints[c].rows) {
-        const size_t head = heads_.at({row.layer, row.q_head}).place;
-        visit(row, c * heads_.size() + head, components_.at(row.pc));
+      const Checkpoint& checkpoint = table_.checkpoints[c];
+      for (size_t row = 0; row < checkpoint.rows(); ++row) {
+        const size_t head = heads_.at({checkpoint.layer[row], checkpoint.q_head[row]}).place;
+        visit(checkpoint, row, c * heads_.size() + head, components_.at(checkpoint.pc[row]));
       }
     }
   }
 
-  const QkTable& table_;
+  const HeadTable& table_;
   std::map<std::pair<int64_t, int64_t>, Head> heads_;  // by layer, then head
   std::map<int64_t, size_t> components_;
 };
@@ -180,38 +184,37 @@ Json pack_numbers(const std::vector<double>& values) {
   return {{"digits", base64(digits)}, {"places", base64(places)}};
 }
 
-Json report_table(const QkTable& table) {
+Json report_table(const HeadTable& table) {
   Json checkpoints = Json::array();
-  for (const QkCheckpoint& checkpoint : table.checkpoints) {
+  for (const Checkpoint& checkpoint : table.checkpoints) {
     checkpoints.push_back({{"label", checkpoint.label},
                            {"phase", checkpoint.phase},
                            {"model", checkpoint.model},
-                           {"baseline", checkpoint.baseline}});
+                           {"baseline", checkpoint.random}});
   }
   const Cube cube(table);
-  Json columns{{"r_q", pack_numbers(cube.column(&QkRow::r_q, kNoRow))},
-               {"r_k", pack_numbers(cube.column(&QkRow::r_k, kMissing))}};
-  const std::pair<const char*, double QkRow::*> optional[] = {
-      {"explained_variance", &QkRow::explained_variance},
-      {"r_q_se", &QkRow::r_q_se},
-      {"r_k_se", &QkRow::r_k_se},
-      {"explained_variance_se", &QkRow::explained_variance_se}};
-  for (const auto& [name, field] : optional) {
-    const std::vector<double> values = cube.column(field, kMissing);
-    if (any(values)) columns[name] = pack_numbers(values);
+  Json columns = Json::object(), head_columns = Json::object();
+  for (size_t place = 0; place < statistics().size(); ++place) {
+    const Statistic& statistic = *statistics()[place];
+    const auto add = [&](const std::string& name, std::vector<double> HeadColumn::*part) {
+      const bool per_head = statistic.per == Per::head;
+      const std::vector<double> values =
+          per_head ? cube.head_column(place, part) : cube.column(place, part);
+      const bool required = statistic.required && part == &HeadColumn::value;
+      if (required || any(values)) (per_head ? head_columns : columns)[name] = pack_numbers(values);
+    };
+    add(statistic.key, &HeadColumn::value);
+    if (statistic.error) add(error_column(statistic.key), &HeadColumn::se);
   }
-  Json head_columns = Json::object();
-  const std::vector<double> stability = cube.head_column(&QkRow::pc0_stability);
-  if (any(stability)) head_columns["pc0_stability"] = pack_numbers(stability);
   return {{"checkpoints", checkpoints},
           {"components", cube.components()},
           {"heads", cube.heads()},
           {"columns", columns},
           {"head_columns", head_columns},
           {"counts",
-           {{"n_q", cube.counts(&QkRow::n_q)},
-            {"n_k", cube.counts(&QkRow::n_k)},
-            {"n_blocks", cube.counts(&QkRow::n_blocks)}}},
+           {{"n_q", cube.counts(&Checkpoint::n_q)},
+            {"n_k", cube.counts(&Checkpoint::n_k)},
+            {"n_blocks", cube.counts(&Checkpoint::n_blocks)}}},
           {"flags", cube.flags()}};
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ropewalk/analysis/qk_reader.h"
+#include "ropewalk/analysis/head_table.h"
 #include "ropewalk/base/json.h"
 
 namespace ropewalk {
@@ -8,7 +8,10 @@ namespace ropewalk {
 // A table of heads as the report's page reads it (docs/report.md): a cube of checkpoints, heads and
 // components, numbers with nine significant digits, packed. Throws InputError where the cube would
 // be far larger than the table.
-Json report_table(const QkTable& table);
+Json report_table(const HeadTable& table);
+
+// The list of statistics, for the page: what its columns mean and how they are coloured.
+Json report_statistics();
 
 // Nine significant digits of each number and where their decimal point stands, both as base64:
 // value = digits / 10^places, digits little-endian int32, places int8. NaN: kMissingDigits.

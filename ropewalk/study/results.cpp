@@ -16,6 +16,7 @@
 #include "ropewalk/study/report.h"
 #include "ropewalk/study/results_folder.h"
 #include "ropewalk/study/stage.h"
+#include "ropewalk/study/tables.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -52,8 +53,7 @@ Json worst_errors(const std::vector<CheckpointAnalysis>& checkpoints) {
   Json errors = Json::object();
   for (const CheckpointAnalysis& checkpoint : checkpoints) {
     if (checkpoint.random) continue;
-    const HeadlineError error = headline_error(checkpoint);
-    const double worst = std::max(error.mean_r_q_se, error.mean_r_k_se);
+    const double worst = headline_error(checkpoint).worst;
     errors[checkpoint.label] = std::isfinite(worst) ? Json(worst) : Json();
   }
   return errors;
@@ -99,46 +99,65 @@ Json table_inputs(const Study& study, const Measured& measured) {
           {"captures", captures}};
 }
 
-Stage tables_stage(const Study& study, const Measured& measured, Json& errors) {
+// Tables and figures, handed from stage to stage; read or made anew where a stage was up to date.
+class Products {
+ public:
+  explicit Products(const Study& study) : study_(study) {}
+
+  void set(StudyTables tables) { tables_ = std::move(tables); }
+  const StudyTables& tables() {
+    if (!tables_) tables_ = read_tables(study_.out / kTable, study_.out / kSummary);
+    return *tables_;
+  }
+  const std::vector<Figure>& figures() {
+    if (!figures_) figures_ = study_figures(tables(), {}, study_.experiment);
+    return *figures_;
+  }
+
+ private:
+  const Study& study_;
+  std::optional<StudyTables> tables_;
+  std::optional<std::vector<Figure>> figures_;
+};
+
+Stage tables_stage(const Study& study, const Measured& measured, Json& errors, Products& products) {
   const auto make = [&]() -> std::vector<fs::path> {
     std::vector<CheckpointAnalysis> checkpoints;
     for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
       throw_if_interrupted();
       checkpoints.push_back(analyze_checkpoint(study, checkpoint));
     }
-    write_tables(study.out / kTable, checkpoints);
+    products.set(write_tables(study.out / kTable, checkpoints));
     errors = worst_errors(checkpoints);
     return {kTable, kSummary};
   };
   return {"tables", table_inputs(study, measured), make};
 }
 
-Stage figures_stage(const Study& study, const Json& tables) {
+Stage figures_stage(const Study& study, const Json& tables, Products& products) {
   const Experiment& experiment = study.experiment;
   const Json inputs{{"program", version_details()},
                     {"tables", tables},
                     {"name", experiment.name},
                     {"portraits", experiment.portraits},
                     {"formats", study.options.formats}};
-  const auto make = [&study] {
-    DrawOptions drawing;
-    drawing.table = study.out / kTable;
-    drawing.summary = study.out / kSummary;
-    drawing.out = study.out / kFigures;
-    drawing.formats = study.options.formats;
-    drawing.experiment = study.experiment;
+  const auto make = [&study, &products] {
     std::vector<fs::path> files;
-    for (const fs::path& file : draw_figures(drawing)) files.push_back(kFigures / file.filename());
+    for (const fs::path& file : save_figures(products.tables(), products.figures(),
+                                             study.out / kFigures, study.options.formats)) {
+      files.push_back(kFigures / file.filename());
+    }
     return files;
   };
   return {"figures", inputs, make};
 }
 
-Stage report_stage(const Study& study, const Json& manifest) {
+Stage report_stage(const Study& study, const Json& manifest, Products& products) {
   return {"report",
           {{"page", report_template_digest()}, {"manifest", manifest}},
-          [&study]() -> std::vector<fs::path> {
-            write_report({study.out, study.out / kReport});
+          [&study, &products, manifest]() -> std::vector<fs::path> {
+            write_report(products.tables(), products.figures(), manifest, study.experiment.name,
+                         study.out / kReport);
             return {kReport};
           }};
 }
@@ -150,6 +169,7 @@ bool write_results(const Study& study, const Measured& measured, const Json& for
     return former.is_object() ? former.value(stage, Json()) : Json();
   };
   warn_of_same_weights(measured);
+  Products products(study);
   Json manifest = describe_study(study, measured.checkpoints, measured.settled);
   // What former runs made stays known as ours, whatever happens on the way.
   for (const char* stage : {"tables", "figures", "report"}) manifest[stage] = record(stage);
@@ -158,15 +178,15 @@ bool write_results(const Study& study, const Measured& measured, const Json& for
                     : Json::object();
   try {
     manifest["tables"] =
-        run_stage(study.out, tables_stage(study, measured, errors), record("tables"));
+        run_stage(study.out, tables_stage(study, measured, errors, products), record("tables"));
   } catch (const Damaged&) {
     return false;
   }
   manifest["tables"]["standard_errors"] = errors;
   write_manifest(study, manifest);
   warn_of_missed_target(study, manifest["tables"]);
-  manifest["figures"] =
-      run_stage(study.out, figures_stage(study, manifest["tables"]["files"]), record("figures"));
+  manifest["figures"] = run_stage(
+      study.out, figures_stage(study, manifest["tables"]["files"], products), record("figures"));
   write_manifest(study, manifest);
   if (!can_write_report()) {
     log::info("no report: this program was built without it");
@@ -174,7 +194,7 @@ bool write_results(const Study& study, const Measured& measured, const Json& for
   }
   Json shown = manifest;  // the page holds all of it but its own record
   shown.erase("report");
-  manifest["report"] = run_stage(study.out, report_stage(study, shown), record("report"));
+  manifest["report"] = run_stage(study.out, report_stage(study, shown, products), record("report"));
   write_manifest(study, manifest);
   return true;
 }

@@ -1,18 +1,41 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "ropewalk/analysis/estimate.h"
+#include "ropewalk/analysis/head_table.h"
+#include "ropewalk/analysis/run_numbers.h"
+#include "ropewalk/base/json.h"
 
 namespace ropewalk {
+
+// The tables of a study: what analyze makes of captures, or what was read from files. Figures and
+// the report are made of them.
+struct StudyTables {
+  HeadTable heads;  // as their file has them
+  Json summary;     // null: none
+  std::string summary_source;
+
+  RunNumbers numbers() const { return run_numbers(heads, summary, summary_source); }
+};
 
 // Where a table's summary stands: summary.json beside qk.csv, NAME.summary.json beside any other
 // NAME.csv.
 std::filesystem::path summary_path(const std::filesystem::path& table);
 
-// Writes the table of heads and its summary, both or none.
-void write_tables(const std::filesystem::path& table,
-                  const std::vector<CheckpointAnalysis>& checkpoints);
+// Makes the tables of checkpoints for the file `table`, and writes it and its summary, both or
+// none.
+StudyTables make_tables(const std::vector<CheckpointAnalysis>& checkpoints,
+                        const std::filesystem::path& table);
+StudyTables write_tables(const std::filesystem::path& table,
+                         const std::vector<CheckpointAnalysis>& checkpoints);
+
+// Reads a table with `summary`, else with its own where it is there. A log line says where errors
+// are missing, and why; a warning, which heads are undefined. Throws InputError where a file is not
+// what it should be, and where `summary` is given and belongs to another table.
+StudyTables read_tables(const std::filesystem::path& table,
+                        const std::optional<std::filesystem::path>& summary = {});
 
 }  // namespace ropewalk

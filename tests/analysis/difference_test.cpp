@@ -4,6 +4,7 @@
 
 #include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/summary.h"
+#include "tests/analysis/made_head.h"
 
 namespace ropewalk {
 namespace {
@@ -11,21 +12,14 @@ namespace {
 constexpr size_t kBlocks = 10;
 
 // A head whose r_q leaves `noise[b]` out with block b.
-HeadAnalysis make_head(int64_t index, double r_q, const std::vector<double>& noise) {
-  HeadAnalysis head;
-  head.layer = index;
-  HeadComponents& c = head.components;
-  Estimate estimate{r_q, 0, {}};
-  for (size_t b = 0; b < kBlocks; ++b) {
-    estimate.replicates.push_back(r_q - noise[b]);
-    c.block_sizes.push_back(100);
-  }
-  estimate.se = jackknife_se(r_q, estimate.replicates, c.block_sizes);
-  c.r_q = {estimate};
-  c.r_k = {estimate};
-  c.explained_variance = {estimate};
-  c.flags = {""};
-  return head;
+void add_head(CheckpointAnalysis& checkpoint, int64_t index, double r_q,
+              const std::vector<double>& noise) {
+  const std::vector<double> sizes(kBlocks, 100);
+  Estimate number{r_q, 0, {}};
+  for (size_t b = 0; b < kBlocks; ++b) number.replicates.push_back(r_q - noise[b]);
+  number.se = jackknife_se(r_q, number.replicates, sizes);
+  add_made_head(checkpoint, index, 0,
+                {{"r_q", number}, {"r_k", number}, {"explained_variance", number}}, sizes);
 }
 
 CheckpointAnalysis make_checkpoint(const std::string& label, double shift, bool same_documents) {
@@ -36,7 +30,7 @@ CheckpointAnalysis make_checkpoint(const std::string& label, double shift, bool 
   for (int64_t i = 0; i < 20; ++i) {
     std::vector<double> noise;
     for (size_t b = 0; b < kBlocks; ++b) noise.push_back(b % 2 == 0 ? 0.01 : -0.01);
-    checkpoint.heads.push_back(make_head(i, 0.5 + (i == 3 ? shift : 0), noise));
+    add_head(checkpoint, i, 0.5 + (i == 3 ? shift : 0), noise);
   }
   for (int64_t i = 0; i < 10; ++i)
     checkpoint.documents.emplace_back(same_documents ? i : i + 100, 7);
@@ -64,8 +58,9 @@ TEST(Difference, PairsTheSameDocuments) {
 
 TEST(Summary, LeavesOutUndefinedHeads) {
   CheckpointAnalysis checkpoint = make_checkpoint("a", 0, true);
-  checkpoint.heads[0].components.r_q[0].value = std::nan("");
-  checkpoint.heads[1].components.r_q[0].value = 0.9;
+  std::vector<double>& r_q = checkpoint.columns[statistic_place("r_q")].value;
+  r_q[0] = std::nan("");
+  r_q[1] = 0.9;
   const Json summary = summarize({checkpoint});
   EXPECT_EQ(summary["heads"]["a"]["undefined"], 1);
   EXPECT_EQ(summary["heads"]["a"]["measured"], 19);

@@ -22,25 +22,26 @@ std::string failure(const std::string& text) {
 }
 
 TEST(QkReader, NeedsOnlySixColumns) {
-  const QkTable table = parse_qk_table(kHeader + "a,0,1,0,0.5,-0.25\na,0,1,1,0.1,\n", "qk.csv");
+  const HeadTable table = parse_qk_table(kHeader + "a,0,1,0,0.5,-0.25\na,0,1,1,0.1,\n", "qk.csv");
   ASSERT_EQ(table.checkpoints.size(), 1u);
-  const QkCheckpoint& checkpoint = table.checkpoints[0];
+  const CheckpointAnalysis& checkpoint = table.checkpoints[0];
   EXPECT_EQ(checkpoint.label, "a");
   EXPECT_EQ(checkpoint.phase, "");
-  EXPECT_FALSE(checkpoint.baseline);
-  ASSERT_EQ(checkpoint.rows.size(), 2u);
-  EXPECT_EQ(checkpoint.rows[0].q_head, 1);
-  EXPECT_DOUBLE_EQ(checkpoint.rows[0].r_k, -0.25);
-  EXPECT_TRUE(std::isnan(checkpoint.rows[0].explained_variance));
-  EXPECT_FALSE(checkpoint.rows[0].rope.has_value());
-  EXPECT_TRUE(std::isnan(checkpoint.rows[1].r_k));
+  EXPECT_FALSE(checkpoint.random);
+  ASSERT_EQ(checkpoint.rows(), 2u);
+  EXPECT_EQ(checkpoint.q_head[0], 1);
+  EXPECT_DOUBLE_EQ(checkpoint.column("r_k").value[0], -0.25);
+  EXPECT_TRUE(std::isnan(checkpoint.column("explained_variance").value[0]));
+  EXPECT_EQ(checkpoint.rope[0], CheckpointAnalysis::kUnknown);
+  EXPECT_TRUE(std::isnan(checkpoint.column("r_k").value[1]));
 }
 
 TEST(QkReader, TakesStandInsWhereAColumnIsAbsent) {
-  const QkTable table = parse_qk_table("model,layer,head,pc,r_q,r_k\nm,3,4,0,0.5,0.5\n", "qk.csv");
+  const HeadTable table =
+      parse_qk_table("model,layer,head,pc,r_q,r_k\nm,3,4,0,0.5,0.5\n", "qk.csv");
   EXPECT_EQ(table.checkpoints[0].label, "m");
-  EXPECT_EQ(table.checkpoints[0].rows[0].q_head, 4);
-  const QkTable both =
+  EXPECT_EQ(table.checkpoints[0].q_head[0], 4);
+  const HeadTable both =
       parse_qk_table("model,checkpoint,layer,q_head,pc,r_q,r_k\nm,c,3,4,0,0.5,0.5\n", "qk.csv");
   EXPECT_EQ(both.checkpoints[0].label, "c");
   EXPECT_EQ(both.checkpoints[0].model, "m");
@@ -49,7 +50,7 @@ TEST(QkReader, TakesStandInsWhereAColumnIsAbsent) {
 TEST(QkReader, OrdersByColumnElseByAppearance) {
   const auto labels = [](const std::string& text) {
     std::string all;
-    for (const QkCheckpoint& checkpoint : parse_qk_table(text, "qk.csv").checkpoints) {
+    for (const CheckpointAnalysis& checkpoint : parse_qk_table(text, "qk.csv").checkpoints) {
       all += checkpoint.label;
     }
     return all;
@@ -61,25 +62,24 @@ TEST(QkReader, OrdersByColumnElseByAppearance) {
 }
 
 TEST(QkReader, ReadsOptionalColumns) {
-  const QkTable table = parse_qk_table(
+  const HeadTable table = parse_qk_table(
       "checkpoint,phase,layer,q_head,rope,pc,explained_variance,r_q,r_k,flag,other\n"
       "init,,0,0,1,0,0.5,0.1,0.1,few_blocks;random_weights,x\n"
       "a,Stage 1,0,0,0,0,0.25,0.1,0.1,random_weights_not,x\n"
       "a,Stage 1,1,0,True,0,nan,NaN,NA,,x\n",
       "qk.csv");
-  EXPECT_TRUE(table.checkpoints[0].baseline);
-  const QkCheckpoint& a = table.checkpoints[1];
-  EXPECT_FALSE(a.baseline);
+  EXPECT_TRUE(table.checkpoints[0].random);
+  const CheckpointAnalysis& a = table.checkpoints[1];
+  EXPECT_FALSE(a.random);
   EXPECT_EQ(a.phase, "Stage 1");
-  EXPECT_EQ(a.rows[0].rope, std::optional(false));
-  EXPECT_EQ(a.rows[1].rope, std::optional(true));
-  EXPECT_DOUBLE_EQ(a.rows[0].explained_variance, 0.25);
-  EXPECT_TRUE(std::isnan(a.rows[1].r_q));
+  EXPECT_EQ(a.rope[0], 0);
+  EXPECT_EQ(a.rope[1], 1);
+  EXPECT_DOUBLE_EQ(a.column("explained_variance").value[0], 0.25);
+  EXPECT_TRUE(std::isnan(a.column("r_q").value[1]));
 }
 
 TEST(QkReader, TakesWholeNumbersWithAPoint) {
-  EXPECT_EQ(parse_qk_table(kHeader + "a,3.0,1.0,0.0,0,0\n", "qk.csv").checkpoints[0].rows[0].layer,
-            3);
+  EXPECT_EQ(parse_qk_table(kHeader + "a,3.0,1.0,0.0,0,0\n", "qk.csv").checkpoints[0].layer[0], 3);
 }
 
 TEST(QkReader, NamesAMissingColumn) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/analysis/qk_reader.h"
+#include "tests/analysis/made_head.h"
 
 namespace ropewalk {
 namespace {
@@ -13,11 +14,9 @@ CheckpointAnalysis checkpoint(const std::string& label, int64_t order) {
   made.model = label;
   made.phase = label;
   made.order = order;
-  HeadAnalysis head;
-  head.components.r_q = {{-0.5, 0.25, {}}};
-  head.components.r_k = head.components.explained_variance = {{0.5, 0.25, {}}};
-  head.components.flags = {""};
-  made.heads = {head};
+  const Estimate half{0.5, 0.25, {}};
+  add_made_head(made, 0, 0,
+                {{"r_q", {-0.5, 0.25, {}}}, {"r_k", half}, {"explained_variance", half}}, {});
   return made;
 }
 
@@ -38,7 +37,7 @@ TEST(QkTable, NamesAreNoFormulas) {
   EXPECT_NE(text.find("\n10K,10K,10K,"), std::string::npos);
   EXPECT_NE(text.find(",0.5,-0.5,0.5,"), std::string::npos) << "numbers stay numbers";
 
-  const QkTable table = parse_qk_table(text, "qk.csv");
+  const HeadTable table = parse_qk_table(text, "qk.csv");
   ASSERT_EQ(table.checkpoints.size(), names.size());
   for (size_t i = 0; i < names.size(); ++i) {
     EXPECT_EQ(table.checkpoints[i].label, names[i]);

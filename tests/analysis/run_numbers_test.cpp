@@ -4,10 +4,16 @@
 
 #include <cmath>
 
+#include "ropewalk/analysis/qk_reader.h"
 #include "ropewalk/base/error.h"
+#include "tests/analysis/made_head.h"
 
 namespace ropewalk {
 namespace {
+
+const ReadingNumbers& of(const CheckpointNumbers& numbers, const std::string& reading) {
+  return numbers.readings[reading_place(reading)];
+}
 
 // Two checkpoints of three heads in three layers, and a baseline.
 const std::string kTable =
@@ -26,14 +32,14 @@ TEST(RunNumbers, AggregatesOverHeads) {
   const RunNumbers run = numbers();
   ASSERT_EQ(run.checkpoints.size(), 2u);
   const CheckpointNumbers& a = run.checkpoints[0];
-  EXPECT_NEAR(a.r_q.mean, 0.6, 1e-12);
-  EXPECT_NEAR(a.r_q.sd, std::sqrt((0.04 + 0.09 + 0.25) / 2), 1e-12);
-  EXPECT_NEAR(a.r_k.mean, 1.0 / 3, 1e-12);
-  EXPECT_NEAR(a.abs_r_k.mean, 0.4, 1e-12);
-  EXPECT_NEAR(a.explained_variance.mean, 0.3, 1e-12);
-  ASSERT_EQ(a.spectrum.size(), 2u);
-  EXPECT_NEAR(a.spectrum[1], 0.2, 1e-12);
-  EXPECT_TRUE(std::isnan(a.r_q.se));
+  EXPECT_NEAR(of(a, "r_q").over_heads.mean, 0.6, 1e-12);
+  EXPECT_NEAR(of(a, "r_q").over_heads.sd, std::sqrt((0.04 + 0.09 + 0.25) / 2), 1e-12);
+  EXPECT_NEAR(of(a, "r_k").over_heads.mean, 1.0 / 3, 1e-12);
+  EXPECT_NEAR(of(a, "abs_r_k").over_heads.mean, 0.4, 1e-12);
+  EXPECT_NEAR(of(a, "explained_variance").over_heads.mean, 0.3, 1e-12);
+  ASSERT_EQ(of(a, "explained_variance").components.size(), 2u);
+  EXPECT_NEAR(of(a, "explained_variance").components[1], 0.2, 1e-12);
+  EXPECT_TRUE(std::isnan(of(a, "r_q").over_heads.se));
   EXPECT_FALSE(run.standard_errors);
 }
 
@@ -49,25 +55,25 @@ TEST(RunNumbers, ClassifiesHeads) {
 TEST(RunNumbers, BinsByDepth) {
   const CheckpointNumbers a = numbers().checkpoints[0];
   EXPECT_EQ(a.last_layer, 20);
-  EXPECT_NEAR(a.depth[0].r_q, 0.8, 1e-12);
-  EXPECT_NEAR(a.depth[4].r_k, -0.1, 1e-12);  // 10 of 20 is the end of the fifth tenth
-  EXPECT_NEAR(a.depth[9].r_q, 0.1, 1e-12);
-  EXPECT_EQ(a.depth[1].heads, 0);
-  EXPECT_TRUE(std::isnan(a.depth[1].r_q));
+  EXPECT_NEAR(of(a, "r_q").depth[0].value, 0.8, 1e-12);
+  EXPECT_NEAR(of(a, "r_k").depth[4].value, -0.1, 1e-12);  // 10 of 20 is the end of the fifth tenth
+  EXPECT_NEAR(of(a, "r_q").depth[9].value, 0.1, 1e-12);
+  EXPECT_EQ(a.depth_heads[1], 0);
+  EXPECT_TRUE(std::isnan(of(a, "r_q").depth[1].value));
 }
 
 TEST(RunNumbers, LeavesOutAndCountsMissingValues) {
   const CheckpointNumbers b = numbers().checkpoints[1];
   EXPECT_EQ(b.undefined, 1);
   EXPECT_EQ(b.heads.size(), 2u);
-  EXPECT_NEAR(b.r_k.mean, 0.7, 1e-12);
+  EXPECT_NEAR(of(b, "r_k").over_heads.mean, 0.7, 1e-12);
 }
 
 TEST(RunNumbers, KeepsBaselinesApart) {
   const RunNumbers run = numbers();
   ASSERT_EQ(run.baselines.size(), 1u);
   EXPECT_EQ(run.baselines[0].label, "init");
-  EXPECT_TRUE(std::isnan(run.baselines[0].r_q.sd));  // one head
+  EXPECT_TRUE(std::isnan(of(run.baselines[0], "r_q").over_heads.sd));  // one head
   const RunNumbers alone = run_numbers(parse_qk_table(
       "checkpoint,layer,q_head,pc,r_q,r_k,flag\ninit,0,0,0,0,0,random_weights\n", "qk.csv"));
   EXPECT_EQ(alone.checkpoints.size(), 1u);
@@ -86,12 +92,12 @@ TEST(RunNumbers, TakesStandardErrorsAndLastLayerFromTheSummary) {
   EXPECT_TRUE(run.standard_errors);
   const CheckpointNumbers& a = run.checkpoints[0];
   EXPECT_EQ(a.last_layer, 40);
-  EXPECT_DOUBLE_EQ(a.r_q.se, 0.01);
-  EXPECT_TRUE(std::isnan(a.r_k.se));
+  EXPECT_DOUBLE_EQ(of(a, "r_q").over_heads.se, 0.01);
+  EXPECT_TRUE(std::isnan(of(a, "r_k").over_heads.se));
   EXPECT_DOUBLE_EQ(a.classes[static_cast<size_t>(HeadClass::mixed)].se, 0.02);
-  EXPECT_DOUBLE_EQ(a.depth[0].r_q_se, 0.03);
-  EXPECT_TRUE(std::isnan(a.depth[2].r_q_se));
-  EXPECT_DOUBLE_EQ(a.depth[4].r_q_se, 0.04);
+  EXPECT_DOUBLE_EQ(of(a, "r_q").depth[0].se, 0.03);
+  EXPECT_TRUE(std::isnan(of(a, "r_q").depth[2].se));
+  EXPECT_DOUBLE_EQ(of(a, "r_q").depth[4].se, 0.04);
 }
 
 TEST(RunNumbers, RefusesTheSummaryOfAnotherTable) {

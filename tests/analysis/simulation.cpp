@@ -2,10 +2,9 @@
 
 #include <cmath>
 
-#include "ropewalk/analysis/head_pca.h"
+#include "ropewalk/analysis/analyze_head.h"
+#include "ropewalk/analysis/class_shares.h"
 #include "ropewalk/analysis/jackknife.h"
-#include "ropewalk/analysis/resampling.h"
-#include "ropewalk/analysis/statistics.h"
 #include "ropewalk/analysis/student_t.h"
 #include "ropewalk/analysis/taxonomy.h"
 
@@ -197,10 +196,13 @@ std::pair<CheckpointAnalysis, CheckpointAnalysis> simulate(const Population& fir
     analyses[c].label = c == 0 ? "first" : "second";
     analyses[c].blocks = kBlocks;
     for (size_t h = 0; h < heads; ++h) {
-      HeadAnalysis head;
-      head.q_head = static_cast<int64_t>(h);
-      head.components = analyze_head(streams[c][h].first.input(), streams[c][h].second.input(), 1);
-      analyses[c].heads.push_back(std::move(head));
+      const StreamInput q = streams[c][h].first.input(), k = streams[c][h].second.input();
+      std::vector<double> sizes;
+      for (size_t b = 0; b < q.block_tokens.size(); ++b) {
+        sizes.push_back(q.block_tokens[b] + k.block_tokens[b]);
+      }
+      add_head(analyses[c], {0, static_cast<int64_t>(h), 0, true},
+               make_cases(leave_one_out(q), leave_one_out(k), 1), sizes);
     }
   }
   return {std::move(analyses[0]), std::move(analyses[1])};
@@ -217,11 +219,13 @@ Coverage measure_coverage(const Population& first, const Population& second, int
     for (int64_t s = begin; s < end; ++s) {
       std::mt19937_64 random(seed * 1000003 + static_cast<uint64_t>(s));
       const auto [one, two] = simulate(first, second, documents, random);
-      const auto everyone = [](const HeadAnalysis&) { return true; };
-      const HeadGroup before = make_group(one, everyone);
-      const HeadGroup after = make_group(two, everyone);
-      const Statistic& mean_r_q = smooth_statistics()[0].second;
-      const Statistic& mean_r_k = smooth_statistics()[1].second;
+      const HeadGroup before = whole_group(one);
+      const HeadGroup after = whole_group(two);
+      const auto reading = [](const char* key) {
+        const size_t place = statistic_place(key);
+        return PlacedReading{place, statistics()[place], &statistics()[place]->readings[0]};
+      };
+      const PlacedReading r_q = reading("r_q"), r_k = reading("r_k");
       const auto contains = [&](const Estimate& e, double true_value) {
         return covers(e.value, e.se, df, true_value) ? 1.0 : 0.0;
       };
@@ -233,18 +237,20 @@ Coverage measure_coverage(const Population& first, const Population& second, int
         change.se = jackknife_se(change.value, change.replicates, before.block_sizes);
         return contains(change, true_value);
       };
-      const HeadComponents& head = one.heads[chosen].components;
+      const auto head = [&](const CheckpointAnalysis& checkpoint, const PlacedReading& of) {
+        return head_estimate(checkpoint, of.place, chosen, chosen);
+      };
       Coverage& c = counts[static_cast<size_t>(s)];
-      c.head_r_q = contains(head.r_q[0], true_first.r_q[chosen]);
-      c.head_r_k = contains(head.r_k[0], true_first.r_k[chosen]);
-      c.mean_r_q = contains(estimate(before, mean_r_q), mean(true_first.r_q));
-      c.mean_r_k = contains(estimate(before, mean_r_k), mean(true_first.r_k));
-      const ClassFractions fractions = class_fractions(before);
-      c.class_fraction = covers(fractions.values[0], standard_deviation(fractions.drawn[0]), df,
-                                fraction_dominated(true_first));
-      c.paired_difference = difference(estimate(before, mean_r_q), estimate(after, mean_r_q),
-                                       mean(true_second.r_q) - mean(true_first.r_q));
-      c.paired_head = difference(head.r_q[0], two.heads[chosen].components.r_q[0],
+      c.head_r_q = contains(head(one, r_q), true_first.r_q[chosen]);
+      c.head_r_k = contains(head(one, r_k), true_first.r_k[chosen]);
+      c.mean_r_q = contains(estimate(before, r_q, Over::mean), mean(true_first.r_q));
+      c.mean_r_k = contains(estimate(before, r_k, Over::mean), mean(true_first.r_k));
+      const ClassShares shares = class_shares(before);
+      c.class_fraction = covers(shares.values[0], shares.se(0), df, fraction_dominated(true_first));
+      c.paired_difference =
+          difference(estimate(before, r_q, Over::mean), estimate(after, r_q, Over::mean),
+                     mean(true_second.r_q) - mean(true_first.r_q));
+      c.paired_head = difference(head(one, r_q), head(two, r_q),
                                  true_second.r_q[chosen] - true_first.r_q[chosen]);
     }
   });

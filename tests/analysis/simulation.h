@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "ropewalk/analysis/estimate.h"
+#include "ropewalk/analysis/head_table.h"
 
 namespace ropewalk::simulation {
 

@@ -3,12 +3,13 @@
 #include <cmath>
 #include <vector>
 
+#include "ropewalk/analysis/class_shares.h"
 #include "ropewalk/analysis/depth.h"
 #include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/resampling.h"
-#include "ropewalk/analysis/statistics.h"
 #include "ropewalk/analysis/student_t.h"
 #include "ropewalk/analysis/taxonomy.h"
+#include "tests/analysis/made_head.h"
 
 namespace ropewalk {
 namespace {
@@ -77,29 +78,29 @@ TEST(Depth, BinsOf36Layers) {
   EXPECT_EQ(depth_bin(1, 1), 9);
 }
 
-// A head with r_q and r_k of 0.9 whose replicates are these.
-HeadAnalysis positional(const std::vector<double>& replicates) {
-  HeadAnalysis head;
-  head.components.r_q = {{0.9, 0, replicates}};
-  head.components.r_k = head.components.explained_variance = head.components.r_q;
-  head.components.block_sizes.assign(replicates.size(), 10);
-  return head;
+// A checkpoint whose heads have r_q and r_k of 0.9 and these replicates.
+CheckpointAnalysis positional(const std::vector<std::vector<double>>& heads) {
+  CheckpointAnalysis checkpoint;
+  for (const std::vector<double>& replicates : heads) {
+    const Estimate number{0.9, 0, replicates};
+    add_made_head(checkpoint, 0, static_cast<int64_t>(checkpoint.rows()),
+                  {{"r_q", number}, {"r_k", number}}, std::vector<double>(replicates.size(), 10));
+  }
+  return checkpoint;
 }
 
-TEST(ClassFractions, AHeadWithoutAReplicateIsInNoClassOfADraw) {
+TEST(ClassShares, AHeadWithoutAReplicateIsInNoClassOfADraw) {
   const double undefined = std::nan("");
-  CheckpointAnalysis checkpoint;
-  checkpoint.heads = {positional({0.9, 0.9, 0.9}), positional({0.9, undefined, 0.9})};
-  const auto everyone = [](const HeadAnalysis&) { return true; };
-  const ClassFractions some = class_fractions(make_group(checkpoint, everyone));
+  const CheckpointAnalysis two = positional({{0.9, 0.9, 0.9}, {0.9, undefined, 0.9}});
+  const ClassShares some = class_shares(whole_group(two));
   const auto positional_class = static_cast<size_t>(HeadClass::position_dominated);
   EXPECT_EQ(some.values[positional_class], 1);
   ASSERT_EQ(some.drawn.size(), kHeadClasses.size());
   for (const double share : some.drawn[positional_class]) ASSERT_EQ(share, 1);
   for (const double share : some.drawn[static_cast<size_t>(HeadClass::mixed)]) ASSERT_EQ(share, 0);
   // Where no head can be drawn, there is no error.
-  checkpoint.heads.erase(checkpoint.heads.begin());
-  const ClassFractions none = class_fractions(make_group(checkpoint, everyone));
+  const CheckpointAnalysis one = positional({{0.9, undefined, 0.9}});
+  const ClassShares none = class_shares(whole_group(one));
   EXPECT_EQ(none.values[positional_class], 1);
   EXPECT_TRUE(none.drawn.empty());
 }

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "ropewalk/analysis/qk_reader.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/figures/by_depth.h"
+#include "ropewalk/figures/over_training.h"
 #include "ropewalk/figures/theme.h"
+#include "tests/analysis/made_head.h"
 
 namespace ropewalk {
 namespace {
@@ -28,16 +32,17 @@ const Json& layer(const Json& spec, const std::string& name) {
 
 TEST(Figures, AreSixWithSchemaAndTitle) {
   const auto figures = make_figures(run_of(3), {});
-  ASSERT_EQ(figures.size(), kFigureCount);
+  ASSERT_EQ(figures.size(), 6u);
   for (const Figure& figure : figures) {
     EXPECT_EQ(figure.spec["$schema"], theme::kSchema) << figure.name;
     EXPECT_FALSE(figure.spec["title"]["text"].get<std::string>().empty()) << figure.name;
   }
-  EXPECT_EQ(make_figures(run_of(3, false), {}).size(), kFigureCount - 1);
+  EXPECT_EQ(make_figures(run_of(3, false), {}).size(), 5u);
+  EXPECT_EQ(missing_figures(run_of(3, false)), std::vector<std::string>{"explained_variance"});
 }
 
 TEST(Figures, PositionSignalHasTheSpecifiedMarks) {
-  const Json spec = position_signal(run_of(3), {});
+  const Json spec = over_training(run_of(3), {}, "position_signal");
   const Json markers = layer(spec, "markers")["encoding"];
   EXPECT_EQ(markers["shape"]["scale"]["range"], Json::parse(R"(["circle", "square", "stroke"])"));
   EXPECT_EQ(markers["color"]["scale"]["range"][0], theme::kQueries);
@@ -50,7 +55,7 @@ TEST(Figures, PositionSignalHasTheSpecifiedMarks) {
 }
 
 TEST(Figures, OneCheckpointHasABandToo) {
-  EXPECT_EQ(layer(position_signal(run_of(1), {}), "bands")["mark"]["type"], "bar");
+  EXPECT_EQ(layer(over_training(run_of(1), {}, "position_signal"), "bands")["mark"]["type"], "bar");
 }
 
 TEST(Figures, TaxonomyStacksToOne) {
@@ -63,14 +68,15 @@ TEST(Figures, TaxonomyStacksToOne) {
 }
 
 TEST(Figures, HeatmapsRunFromZeroToOne) {
-  for (const Json& spec : {depth_r_q(run_of(2), {}), depth_r_k(run_of(2), {})}) {
+  for (const Json& spec : {by_depth(run_of(2), {}, reading_place("r_q")),
+                           by_depth(run_of(2), {}, reading_place("r_k"))}) {
     const Json scale = layer(spec, "cells")["encoding"]["color"]["scale"];
     EXPECT_EQ(scale["domain"].front(), 0);
     EXPECT_EQ(scale["domain"].back(), 1);
     EXPECT_EQ(scale["clamp"], true);
     EXPECT_EQ(spec["datasets"]["cells"].size(), 20u);
   }
-  const Json cells = depth_r_k(run_of(1), {})["datasets"]["cells"];
+  const Json cells = by_depth(run_of(1), {}, reading_place("r_k"))["datasets"]["cells"];
   EXPECT_EQ(cells[0]["text"], "0.80");
   EXPECT_EQ(cells[9]["text"], "−0.10");
   EXPECT_EQ(cells[5]["text"], "–");

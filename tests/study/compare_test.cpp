@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ropewalk/analysis/qk_reader.h"
 #include "ropewalk/base/error.h"
 
 namespace ropewalk {

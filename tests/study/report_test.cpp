@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "ropewalk/analysis/qk_reader.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/study/report_inputs.h"
 #include "ropewalk/study/report_table.h"

@@ -37,37 +37,32 @@ export function componentsChart(run: Run, checkpoint: number, head: number): SVG
         n * 34 > width ? String(pc) : `PC${pc}`,
       ),
     );
-    const variance = run.value("explained_variance", checkpoint, head, i);
-    if (!Number.isNaN(variance)) {
+    for (const statistic of run.statistics.filter(({ shares }) => shares)) {
+      const share = run.value(statistic.key, checkpoint, head, i);
+      if (Number.isNaN(share)) continue;
       const group = s("g", { class: "series variance" });
       group.append(
         s("rect", {
           class: "bar",
           x: px(middle - bar),
-          y: px(y(variance)),
+          y: px(y(share)),
           width: px(bar),
-          height: px(y(0) - y(variance)),
+          height: px(y(0) - y(share)),
         }),
       );
-      error(group, middle - bar / 2, variance, run.value("explained_variance_se", checkpoint, head, i), y);
+      error(group, middle - bar / 2, share, run.error(statistic, checkpoint, head, i), y);
       root.append(group);
     }
-    mark(
-      root,
-      "queries",
-      middle + bar * 0.45,
-      run.value("r_q", checkpoint, head, i),
-      run.value("r_q_se", checkpoint, head, i),
-      y,
-    );
-    mark(
-      root,
-      "keys",
-      middle + bar * 1.05,
-      run.value("r_k", checkpoint, head, i),
-      run.value("r_k_se", checkpoint, head, i),
-      y,
-    );
+    const marks = [
+      { key: "r_q", look: "queries", place: 0.45 },
+      { key: "r_k", look: "keys", place: 1.05 },
+    ];
+    for (const { key, look, place } of marks) {
+      const statistic = run.statistics.find((one) => one.key === key);
+      if (!statistic) continue;
+      const [value, se] = [run.value(key, checkpoint, head, i), run.error(statistic, checkpoint, head, i)];
+      mark(root, look, middle + bar * place, value, se, y);
+    }
   });
   return root;
 }

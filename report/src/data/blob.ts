@@ -28,6 +28,40 @@ export interface TableBlob {
   flags: { names: string[]; runs: number[] };
 }
 
+/** One way to look at a statistic, as it is or its absolute value: ropewalk/analysis/statistic.h. */
+export interface Reading {
+  key: string;
+  name: string;
+  absolute: boolean;
+  hue: "queries" | "keys" | "both";
+  /** Limits of the colours: fixed, so that checkpoints can be compared. */
+  low: number;
+  high: number;
+  /** A change this large has the strongest colour. */
+  change: number;
+  /** Key of its mean over heads in summary.json; empty: none. */
+  mean: string;
+  mean_name: string;
+  hint: string;
+  /** Of its marks over training. */
+  shape: string;
+}
+
+/** A column of the table. */
+export interface Statistic {
+  key: string;
+  title: string;
+  definition: string;
+  per: "head" | "component";
+  /** The column of its standard error; null: it has none. */
+  error: string | null;
+  /** Its components are shares of a whole. */
+  shares: boolean;
+  /** Whether summary.json lists the heads in which it changed, under heads_KEY. */
+  changes: boolean;
+  readings: Reading[];
+}
+
 export interface Leaf {
   value: number | null;
   se: number | null;
@@ -49,8 +83,6 @@ export interface Difference {
   to: string;
   paired: number;
   taxonomy?: Record<string, Change>;
-  heads_r_q?: HeadChange[];
-  heads_r_k?: HeadChange[];
   [statistic: string]: unknown;
 }
 
@@ -68,7 +100,12 @@ export interface Blob {
   ropewalk: string;
   manifest: Record<string, unknown> | null;
   summary: SummaryBlob | null;
+  statistics: Statistic[];
+  /** Of qk.csv. */
+  column_names: string[];
   table: TableBlob;
+  /** In the order of docs/figures.md. */
+  figure_names: string[];
   figures: Record<string, Record<string, unknown>>;
 }
 

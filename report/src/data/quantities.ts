@@ -1,5 +1,6 @@
 import type { State } from "../state";
 import { palette, ramp, type Palette } from "../theme";
+import type { Reading } from "./blob";
 import { CLASSES } from "./classes";
 import type { Run } from "./run";
 
@@ -8,56 +9,49 @@ export interface Quantity {
   key: string;
   name: string;
   /** NaN: missing. */
-  value(run: Run, checkpoint: number, head: number): number;
-  /** Limits of the colours: fixed, so that checkpoints can be compared. */
+  value(checkpoint: number, head: number): number;
   domain: [number, number];
+  /** How large a change has the strongest colour; null: changes are not shown. */
+  change: number | null;
   ramp(colours: Palette): string[];
 }
 
-const se = (name: string, column: "r_q_se" | "r_k_se"): Quantity => ({
-  key: column,
-  name,
-  value: (run, c, h) => run.value(column, c, h),
-  domain: [0, 0.1],
-  ramp: (colours) => colours.purples,
-});
+/** Standard errors have the same colours in every run. */
+const LARGEST_ERROR = 0.1;
 
-export const QUANTITIES: Quantity[] = [
-  { key: "r_q", name: "r_q", value: (r, c, h) => r.value("r_q", c, h), domain: [0, 1], ramp: (p) => p.blues },
-  {
-    key: "abs_r_k",
-    name: "|r_k|",
-    value: (r, c, h) => Math.abs(r.value("r_k", c, h)),
-    domain: [0, 1],
-    ramp: (p) => p.reds,
-  },
-  {
-    key: "r_k",
-    name: "r_k, signed",
-    value: (r, c, h) => r.value("r_k", c, h),
-    domain: [-1, 1],
-    ramp: (p) => p.diverging,
-  },
-  {
-    key: "explained_variance",
-    name: "explained variance of PC0",
-    value: (r, c, h) => r.value("explained_variance", c, h),
-    domain: [0, 1],
-    ramp: (p) => p.purples,
-  },
-  se("standard error of r_q", "r_q_se"),
-  se("standard error of r_k", "r_k_se"),
-  {
-    key: "pc0_stability",
-    name: "stability of PC0",
-    value: (r, c, h) => r.headValue("pc0_stability", c, h),
-    domain: [0, 1],
-    ramp: (p) => p.purples,
-  },
-];
+/** Readings of all statistics of a table, then their standard errors. */
+export function quantities(run: Run): Quantity[] {
+  const readings = run.statistics.flatMap((statistic) =>
+    statistic.readings.map((reading): Quantity => {
+      const { key, name, low, high, hue, change } = reading;
+      return {
+        key,
+        name,
+        value: (c, h) => read(reading, run.value(statistic.key, c, h)),
+        domain: [low, high],
+        change: reading.mean ? change : null,
+        ramp: (p) => (low < 0 ? p.diverging : hue === "queries" ? p.blues : hue === "keys" ? p.reds : p.purples),
+      };
+    }),
+  );
+  const errors = run.statistics
+    .filter(({ error }) => error !== null)
+    .map(
+      (statistic): Quantity => ({
+        key: statistic.error!,
+        name: `standard error of ${statistic.title}`,
+        value: (c, h) => run.error(statistic, c, h),
+        domain: [0, LARGEST_ERROR],
+        change: null,
+        ramp: (p) => p.purples,
+      }),
+    );
+  return [...readings, ...errors];
+}
 
-/** The same as a difference from another checkpoint, and how large a change has the strongest colour. */
-const CHANGES: Record<string, number> = { r_q: 0.5, abs_r_k: 0.5, r_k: 1, explained_variance: 0.25 };
+export function read(reading: Reading, value: number): number {
+  return reading.absolute ? Math.abs(value) : value;
+}
 
 export interface Coloring {
   name: string;
@@ -70,15 +64,14 @@ export interface Coloring {
   ramp: string[];
 }
 
-export function colorOptions(): { key: string; name: string }[] {
-  const plain = QUANTITIES.map(({ key, name }) => ({ key, name }));
-  const changes = QUANTITIES.filter((q) => q.key in CHANGES).map(({ key, name }) => ({
-    key: `change_${key}`,
-    name: `change of ${name} since …`,
-  }));
+export function colorOptions(run: Run): { key: string; name: string }[] {
+  const all = quantities(run);
+  const changes = all
+    .filter(({ change }) => change !== null)
+    .map(({ key, name }) => ({ key: `change_${key}`, name: `change of ${name} since …` }));
   return [
     { key: "class", name: "class" },
-    ...plain,
+    ...all.map(({ key, name }) => ({ key, name })),
     ...changes,
     { key: "change_class", name: "change of class since …" },
   ];
@@ -93,7 +86,7 @@ export function coloring(run: Run, state: State): Coloring {
   const colours = palette();
   const change = isChange(state.quantity);
   const key = change ? state.quantity.slice("change_".length) : state.quantity;
-  const quantity = QUANTITIES.find((q) => q.key === key);
+  const quantity = quantities(run).find((q) => q.key === key);
   if (!quantity) {
     const moved = (head: number) => run.classOf(state.since, head) !== run.classOf(state.at, head);
     return {
@@ -110,10 +103,10 @@ export function coloring(run: Run, state: State): Coloring {
       ramp: colours.classes,
     };
   }
-  const limit = CHANGES[key] ?? 0.5;
+  const limit = quantity.change ?? 0.5;
   const domain: [number, number] = change ? [-limit, limit] : quantity.domain;
   const value = (head: number) =>
-    quantity.value(run, state.at, head) - (change ? quantity.value(run, state.since, head) : 0);
+    quantity.value(state.at, head) - (change ? quantity.value(state.since, head) : 0);
   const colourRamp = change ? colours.diverging : quantity.ramp(colours);
   return {
     name: change ? `change of ${quantity.name}` : quantity.name,

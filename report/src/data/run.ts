@@ -1,4 +1,4 @@
-import type { Blob, CheckpointEntry } from "./blob";
+import type { Blob, CheckpointEntry, Statistic } from "./blob";
 import { classify } from "./classes";
 import { present, unpack } from "./numbers";
 
@@ -17,8 +17,6 @@ export interface Checkpoint extends CheckpointEntry {
   /** Place among the checkpoints of the run; −1 for a baseline. */
   step: number;
 }
-
-export type ColumnName = "r_q" | "r_k" | "explained_variance" | "r_q_se" | "r_k_se" | "explained_variance_se";
 
 /** The table of heads as a cube (checkpoint, head, component); columns are decoded when first asked for. */
 export class Run {
@@ -73,8 +71,10 @@ export class Run {
     return this.byName.get(`${layer}.${q_head}`);
   }
 
-  has(name: ColumnName): boolean {
-    return name in this.blob.table.columns;
+  /** The statistics that the table has, in the order of its columns. */
+  get statistics(): Statistic[] {
+    const { columns, head_columns } = this.blob.table;
+    return this.blob.statistics.filter(({ key }) => key in columns || key in head_columns);
   }
 
   private column(name: string): Float64Array | undefined {
@@ -93,13 +93,15 @@ export class Run {
   }
 
   /** NaN: missing. `component` is a place in `components`; without it, PC0. */
-  value(name: ColumnName, checkpoint: number, head: number, component = this.pc0): number {
+  value(name: string, checkpoint: number, head: number, component = this.pc0): number {
     const column = this.column(name);
+    if (name in this.blob.table.head_columns) return column?.[checkpoint * this.heads.length + head] ?? NaN;
     return column && component >= 0 ? column[this.cell(checkpoint, head, component)] : NaN;
   }
 
-  headValue(name: string, checkpoint: number, head: number): number {
-    return this.column(name)?.[checkpoint * this.heads.length + head] ?? NaN;
+  /** Its standard error; NaN: not known. */
+  error({ error }: Statistic, checkpoint: number, head: number, component = this.pc0): number {
+    return error === null ? NaN : this.value(error, checkpoint, head, component);
   }
 
   count(name: string, checkpoint: number, head: number): number | null {
@@ -108,7 +110,7 @@ export class Run {
 
   /** Whether the table has a row of this head at this checkpoint. */
   measured(checkpoint: number, head: number, component = this.pc0): boolean {
-    this.there ??= present(this.blob.table.columns["r_q"]);
+    this.there ??= present(Object.values(this.blob.table.columns)[0]);
     return component >= 0 && this.there[this.cell(checkpoint, head, component)] === 1;
   }
 

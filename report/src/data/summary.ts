@@ -1,14 +1,33 @@
-import type { Change, Difference, Leaf } from "./blob";
+import type { Change, Difference, HeadChange, Leaf, Reading, Statistic } from "./blob";
 import { CLASSES } from "./classes";
+import { read } from "./quantities";
 import type { Checkpoint, Run } from "./run";
 
-/** Numbers over heads that the page shows, by their keys in summary.json. */
-export const STATISTICS = [
-  { key: "mean_r_q", name: "mean r_q", hint: "queries with token position" },
-  { key: "mean_r_k", name: "mean r_k", hint: "keys with token position, signed" },
-  { key: "mean_abs_r_k", name: "mean |r_k|", hint: "keys, whatever the sign" },
-  { key: "pc0_explained_variance", name: "variance of PC0", hint: "share of q and k together" },
-] as const;
+/** Statistics of components in the order of the page: those whose changes are listed first. */
+export function shown(statistics: Statistic[]): Statistic[] {
+  const found = statistics.filter(({ per }) => per === "component");
+  return [...found.filter(({ changes }) => changes), ...found.filter(({ changes }) => !changes)];
+}
+
+/** A mean over heads that the page shows. */
+export interface Mean {
+  /** In summary.json. */
+  key: string;
+  name: string;
+  hint: string;
+  statistic: Statistic;
+  reading: Reading;
+}
+
+/** All of a run, in the order of the table's columns, those whose changes are listed first. */
+export function means(run: Run): Mean[] {
+  const found = run.statistics.flatMap((statistic) =>
+    statistic.readings
+      .filter(({ mean }) => mean)
+      .map((reading) => ({ key: reading.mean, name: reading.mean_name, hint: reading.hint, statistic, reading })),
+  );
+  return [...found.filter((m) => m.statistic.changes), ...found.filter((m) => !m.statistic.changes)];
+}
 
 const NOTHING: Leaf = { value: null, se: null };
 
@@ -52,17 +71,17 @@ export class Summary {
   }
 
   private fromTable(key: string, checkpoint: Checkpoint): number | null {
-    const of: Record<string, (head: number) => number> = {
-      mean_r_q: (h) => this.run.value("r_q", checkpoint.index, h),
-      mean_r_k: (h) => this.run.value("r_k", checkpoint.index, h),
-      mean_abs_r_k: (h) => Math.abs(this.run.value("r_k", checkpoint.index, h)),
-      pc0_explained_variance: (h) => this.run.value("explained_variance", checkpoint.index, h),
-    };
-    const number = of[key];
-    if (!number) return null;
+    const found = means(this.run).find((m) => m.key === key);
+    if (!found) return null;
     const counted = this.run.heads.filter((h) => this.run.classOf(checkpoint.index, h.index) >= 0);
-    return mean(counted.map((h) => number(h.index)).filter((v) => !Number.isNaN(v)));
+    const values = counted.map((h) => this.run.value(found.statistic.key, checkpoint.index, h.index));
+    return mean(values.filter((v) => !Number.isNaN(v)).map((v) => read(found.reading, v)));
   }
+}
+
+/** Heads in which a statistic changed. */
+export function changedHeads(difference: Difference, statistic: Statistic): HeadChange[] | undefined {
+  return difference[`heads_${statistic.key}`] as HeadChange[] | undefined;
 }
 
 export function change(difference: Difference, key: string): Change {

@@ -1,7 +1,7 @@
 import type { Context } from "../context";
 import type { Change, Difference, HeadChange } from "../data/blob";
 import { CLASSES } from "../data/classes";
-import { change, STATISTICS } from "../data/summary";
+import { change, changedHeads, means } from "../data/summary";
 import { h } from "../dom";
 import { DASH, errorText, signed } from "../format";
 import { button, card, scroller } from "../widgets";
@@ -12,6 +12,8 @@ export function changes({ run, summary, store }: Context): HTMLElement | null {
   if (all.length === 0) return null;
   const phaseOf = new Map(run.checkpoints.map((c) => [c.label, c.phase]));
   const crossing = all.filter((d) => phaseOf.get(d.from) !== phaseOf.get(d.to));
+  const numbers = means(run);
+  const listed = run.statistics.filter(({ changes: some }) => some);
   let every = crossing.length === 0;
 
   const cell = (found: Change, asPercent: boolean) => {
@@ -57,10 +59,9 @@ export function changes({ run, summary, store }: Context): HTMLElement | null {
         h("span", {}, `${difference.from} → ${difference.to}`),
         before !== after ? h("span", { class: "phase-change" }, `${before || DASH} → ${after || DASH}`) : null,
       ),
-      ...STATISTICS.map(({ key }) => cell(change(difference, key), false)),
+      ...numbers.map(({ key }) => cell(change(difference, key), false)),
       cell(difference.taxonomy?.[CLASSES[0]] ?? { value: null, se: null, real: null }, true),
-      heads(difference, difference.heads_r_q, "r_q"),
-      heads(difference, difference.heads_r_k, "r_k"),
+      ...listed.map((statistic) => heads(difference, changedHeads(difference, statistic), statistic.key)),
     );
   };
   const body = h("tbody", {});
@@ -77,7 +78,11 @@ export function changes({ run, summary, store }: Context): HTMLElement | null {
     toggle.textContent = every ? "Only between phases" : "Every step";
   };
   show();
-  const names = [...STATISTICS.map(({ name }) => name), CLASSES[0], "heads, r_q", "heads, r_k"];
+  const names = [
+    ...numbers.map(({ name }) => name),
+    CLASSES[0],
+    ...listed.map(({ title }) => `heads, ${title}`),
+  ];
   const table = h(
     "table",
     { class: "numbers changes" },
@@ -91,7 +96,7 @@ export function changes({ run, summary, store }: Context): HTMLElement | null {
   const paired = all.every((d) => d.paired === 1) ? " Both checkpoints of a pair read the same documents." : "";
   const made = card(
     "What changed",
-    `Change ± standard error; real where it exceeds its 95 % interval over documents.${paired} The last two columns count single heads that changed, at a false discovery rate of 5 %.`,
+    `Change ± standard error; real where it exceeds its 95 % interval over documents.${paired} The last columns count single heads that changed, at a false discovery rate of 5 %.`,
     crossing.length ? h("div", { class: "toolbar" }, toggle) : null,
     scroller("What changed between checkpoints", table),
   );

@@ -4,13 +4,16 @@ import { downloads, draw } from "../vega";
 import { scroller } from "../widgets";
 
 const TITLES: Record<string, string> = {
-  position_signal: "Position signal",
-  phase_portraits: "Phase portraits",
   taxonomy: "Classes of heads",
   depth_r_q: "Queries by depth",
   depth_r_k: "Keys by depth",
-  explained_variance: "Explained variance",
 };
+
+/** "Position signal" of position_signal. */
+function title(name: string): string {
+  const words = name.replaceAll("_", " ");
+  return TITLES[name] ?? words.charAt(0).toUpperCase() + words.slice(1);
+}
 
 /** The printed figures; each is drawn when it comes near the screen. */
 export function figures({ run }: Context): HTMLElement {
@@ -26,16 +29,17 @@ export function figures({ run }: Context): HTMLElement {
     },
     { rootMargin: "200px" },
   );
-  const names = Object.keys(TITLES).filter((name) => name in run.blob.figures);
+  const names = run.blob.figure_names;
   const cards = names.map((name) => {
     const spec = run.blob.figures[name];
     const canvas = h("div", {
       class: "figure-canvas",
       role: "img",
-      "aria-label": label(spec, TITLES[name]),
+      "aria-label": label(spec, title(name)),
       "data-figure": name,
+      ...("vconcat" in spec ? { "data-panels": "" } : {}),
     });
-    const scroll = scroller(`${TITLES[name]}, drawn`, canvas);
+    const scroll = scroller(`${title(name)}, drawn`, canvas);
     waiting.set(canvas, () => {
       // After the frame that brought it near, so that scrolling stays smooth.
       setTimeout(() => void draw(canvas, spec).then(() => canvas.classList.add("drawn")), 0);
@@ -43,14 +47,14 @@ export function figures({ run }: Context): HTMLElement {
     watcher.observe(canvas);
     return h(
       "section",
-      { class: "card figure-card", "aria-label": TITLES[name] },
+      { class: "card figure-card", "aria-label": title(name) },
       h(
         "div",
         { class: "card-heading row" },
-        h("h2", {}, TITLES[name]),
+        h("h2", {}, title(name)),
         downloads(
           () => [name],
-          TITLES[name],
+          title(name),
           () => spec,
         ),
       ),
@@ -61,6 +65,6 @@ export function figures({ run }: Context): HTMLElement {
 }
 
 function label(spec: Record<string, unknown>, otherwise: string): string {
-  const title = spec["title"] as { text?: string; subtitle?: string[] } | undefined;
-  return [title?.text ?? otherwise, ...(title?.subtitle ?? [])].join(". ");
+  const found = spec["title"] as { text?: string; subtitle?: string[] } | undefined;
+  return [found?.text ?? otherwise, ...(found?.subtitle ?? [])].join(". ");
 }

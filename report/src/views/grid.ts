@@ -122,7 +122,7 @@ export function grid(context: Context): Part {
 
   const quantity = select(
     "colour",
-    colorOptions().map(({ key, name }) => ({ value: key, text: name })),
+    colorOptions(run).map(({ key, name }) => ({ value: key, text: name })),
     (value) => store.update({ quantity: value }),
   );
   const since = select("since", checkpointOptions(run.checkpoints), (value) => store.update({ since: Number(value) }));

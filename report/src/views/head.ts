@@ -2,7 +2,9 @@ import { timeChart, type Series } from "../charts/time_chart";
 import { componentsChart } from "../charts/components_chart";
 import { unmoved, type Context, type Part } from "../context";
 import { CLASSES } from "../data/classes";
+import type { Statistic } from "../data/blob";
 import type { Head } from "../data/run";
+import { shown } from "../data/summary";
 import { h } from "../dom";
 import { decimals, withError } from "../format";
 import { button, card, classTag, scroller } from "../widgets";
@@ -69,24 +71,23 @@ export function headDetail(context: Context): Part {
   }
 
   function numbers(head: Head): HTMLElement {
+    const columns = [...shown(run.statistics), ...run.statistics.filter(({ per }) => per === "head")];
     const rows = run.checkpoints.map((c) => {
       const cell = (text: string) => h("td", {}, text);
-      const pair = (name: "r_q" | "r_k" | "explained_variance") =>
-        withError(run.value(name, c.index, head.index), run.value(`${name}_se`, c.index, head.index));
+      const pair = (statistic: Statistic) =>
+        withError(run.value(statistic.key, c.index, head.index), run.error(statistic, c.index, head.index));
       const flag = run.flag(c.index, head.index);
       return h(
         "tr",
         { class: c.index === store.state.at ? "now" : "", "data-checkpoint": c.label },
         h("th", { scope: "row" }, c.label, c.baseline ? h("span", { class: "muted" }, " baseline") : null),
-        cell(pair("r_q")),
-        cell(pair("r_k")),
-        cell(pair("explained_variance")),
-        cell(decimals(run.headValue("pc0_stability", c.index, head.index))),
+        ...columns.map((statistic) => cell(pair(statistic))),
         h("td", {}, run.measured(c.index, head.index) ? classTag(run.classOf(c.index, head.index)) : "not measured"),
         cell(flag ? flag.replaceAll(";", ", ") : ""),
       );
     });
-    const names = ["checkpoint", "r_q", "r_k", "PC0 variance", "stability", "class", "flag"];
+    const titles = columns.map(({ title, shares }) => (shares ? `PC0 ${title}` : title));
+    const names = ["checkpoint", ...titles, "class", "flag"];
     return scroller(
       "Numbers of this head at each checkpoint",
       h(
@@ -100,14 +101,15 @@ export function headDetail(context: Context): Part {
 
   function components(head: Head): HTMLElement {
     const { at } = store.state;
+    const columns = run.statistics.filter(({ per }) => per === "component");
     const rows = run.components.map((pc, i) => {
-      const pair = (name: "r_q" | "r_k" | "explained_variance") =>
-        withError(run.value(name, at, head.index, i), run.value(`${name}_se`, at, head.index, i));
+      const pair = (statistic: Statistic) =>
+        withError(run.value(statistic.key, at, head.index, i), run.error(statistic, at, head.index, i));
       return h(
         "tr",
         {},
         h("th", { scope: "row" }, `PC${pc}`),
-        ...(["explained_variance", "r_q", "r_k"] as const).map((name) => h("td", {}, pair(name))),
+        ...columns.map((statistic) => h("td", {}, pair(statistic))),
       );
     });
     const table = h(
@@ -119,7 +121,8 @@ export function headDetail(context: Context): Part {
         h(
           "tr",
           {},
-          ...["", "variance", "r_q", "r_k"].map((name) => (name ? h("th", { scope: "col" }, name) : h("td", {}))),
+          h("td", {}),
+          ...columns.map(({ title, definition }) => h("th", { scope: "col", title: definition }, title)),
         ),
       ),
       h("tbody", {}, ...rows),

@@ -1,9 +1,9 @@
 import { timeChart } from "../charts/time_chart";
 import type { Context, Part } from "../context";
-import type { Leaf } from "../data/blob";
+import type { Leaf, Reading } from "../data/blob";
 import { CLASSES } from "../data/classes";
 import type { Checkpoint } from "../data/run";
-import { STATISTICS } from "../data/summary";
+import { means } from "../data/summary";
 import { h } from "../dom";
 import { count, decimals, errorText, percent, withError } from "../format";
 import { card, scroller } from "../widgets";
@@ -50,12 +50,12 @@ export function overview(context: Context): Part {
       run.steps.length > 1 ? h("div", { class: "tile-from muted" }, `${first.label}: ${text(leaf(first))}`) : null,
     );
   };
-  const looks = ["queries", "keys", "keys", "variance"];
+  const look = ({ hue }: Reading) => (hue === "both" ? "variance" : hue);
   const tiles = h(
     "div",
     { class: "tiles" },
-    ...STATISTICS.filter(({ key }) => key !== "pc0_explained_variance" || run.has("explained_variance")).map(
-      ({ key, name, hint }, i) => tile(name, hint, looks[i], (c) => summary.leaf(key, c), false),
+    ...means(run).map(({ key, name, hint, reading }) =>
+      tile(name, hint, look(reading), (c) => summary.leaf(key, c), false),
     ),
     tile(CLASSES[0], "share of heads", "class-0", (c) => summary.share(CLASSES[0], c), true),
   );
@@ -118,7 +118,7 @@ function checkpoints({ run, summary }: Context): HTMLElement {
       h("th", { scope: "row" }, c.label),
       h("td", {}, c.baseline ? "baseline" : c.phase),
       h("td", {}, typeof entry["heads"] === "number" ? String(entry["heads"]) : ""),
-      ...STATISTICS.map(({ key }) => summary.leaf(key, c)).map(({ value, se }) => h("td", {}, withError(value, se))),
+      ...means(run).map(({ key }) => summary.leaf(key, c)).map(({ value, se }) => h("td", {}, withError(value, se))),
       ...shares.map(({ value, se }) =>
         h(
           "td",
@@ -134,7 +134,7 @@ function checkpoints({ run, summary }: Context): HTMLElement {
     "checkpoint",
     "phase",
     "heads",
-    ...STATISTICS.map(({ name }) => name),
+    ...means(run).map(({ name }) => name),
     ...CLASSES.map((name) => `${name}, %`),
   ];
   const table = h(

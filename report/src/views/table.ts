@@ -3,12 +3,13 @@ import { fileName, saveText } from "../download";
 import { h } from "../dom";
 import { count } from "../format";
 import { button, card, classTag, scroller, select } from "../widgets";
-import { COLUMNS, csv, tableRows, type Row } from "./table_rows";
+import { csv, tableColumns, tableRows, type Row } from "./table_rows";
 
 const PAGE = 50;
 
 /** The table of heads: sorted, searched, and saved as CSV. */
 export function table({ run, store }: Context): Part {
+  const columns = tableColumns(run);
   let page = 0;
   let rows: Row[] = [];
   const search = h("input", {
@@ -39,7 +40,7 @@ export function table({ run, store }: Context): Part {
     );
     saveText(`${name}.csv`, csv(run, rows, store.state.component), "text/csv");
   });
-  const headers = COLUMNS.map((column) => {
+  const headers = columns.map((column) => {
     const sorter = button(
       column.name,
       () => {
@@ -64,7 +65,7 @@ export function table({ run, store }: Context): Part {
     page = Math.min(Math.max(page, 0), pages - 1);
     const { focus, component: pc } = store.state;
     const made = rows.slice(page * PAGE, (page + 1) * PAGE).map((row) => {
-      const cells = COLUMNS.map((column) => {
+      const cells = columns.map((column) => {
         if (column.key === "class") return h("td", {}, classTag(run.classOf(row.checkpoint, row.head)));
         const text = column.text(run, row, pc);
         if (column.key !== "q_head") return h("td", {}, text);
@@ -110,7 +111,7 @@ export function table({ run, store }: Context): Part {
       if (search.value !== state.search) search.value = state.search;
       component.input.value = String(state.component);
       scope.input.value = state.everyCheckpoint ? "all" : "";
-      COLUMNS.forEach((column, i) =>
+      columns.forEach((column, i) =>
         headers[i].setAttribute(
           "aria-sort",
           column.key !== state.sort ? "none" : state.descending ? "descending" : "ascending",

@@ -1,6 +1,7 @@
 import { CLASSES } from "../data/classes";
+import type { Statistic } from "../data/blob";
 import type { Run } from "../data/run";
-import { csvNumber, decimals, withError } from "../format";
+import { csvNumber, withError } from "../format";
 import { chosen, type State } from "../state";
 
 export interface Row {
@@ -16,15 +17,18 @@ export interface Column {
   text(run: Run, row: Row, component: number): string;
 }
 
-const value = (key: "r_q" | "r_k" | "explained_variance", name: string): Column => ({
-  key,
-  name,
-  sort: (run, { checkpoint, head }, component) => run.value(key, checkpoint, head, component),
+const column = (statistic: Statistic): Column => ({
+  key: statistic.key,
+  name: statistic.title,
+  sort: (run, { checkpoint, head }, component) => run.value(statistic.key, checkpoint, head, component),
   text: (run, { checkpoint, head }, component) =>
-    withError(run.value(key, checkpoint, head, component), run.value(`${key}_se`, checkpoint, head, component)),
+    withError(
+      run.value(statistic.key, checkpoint, head, component),
+      run.error(statistic, checkpoint, head, component),
+    ),
 });
 
-export const COLUMNS: Column[] = [
+const FIRST: Column[] = [
   {
     key: "checkpoint",
     name: "checkpoint",
@@ -61,15 +65,9 @@ export const COLUMNS: Column[] = [
     sort: (run, r) => run.classOf(r.checkpoint, r.head),
     text: (run, r) => CLASSES[run.classOf(r.checkpoint, r.head)] ?? "no class",
   },
-  value("explained_variance", "variance"),
-  value("r_q", "r_q"),
-  value("r_k", "r_k"),
-  {
-    key: "pc0_stability",
-    name: "stability",
-    sort: (run, r) => run.headValue("pc0_stability", r.checkpoint, r.head),
-    text: (run, r) => decimals(run.headValue("pc0_stability", r.checkpoint, r.head)),
-  },
+];
+
+const LAST: Column[] = [
   {
     key: "flag",
     name: "flag",
@@ -77,6 +75,12 @@ export const COLUMNS: Column[] = [
     text: (run, r, pc) => run.flag(r.checkpoint, r.head, pc).replaceAll(";", ", "),
   },
 ];
+
+/** Columns of the page's table: statistics of components before those of heads. */
+export function tableColumns(run: Run): Column[] {
+  const of = (per: string) => run.statistics.filter((statistic) => statistic.per === per).map(column);
+  return [...FIRST, ...of("component"), ...of("head"), ...LAST];
+}
 
 /** Rows that filters, selection and search leave, sorted; missing numbers stand last whichever way. */
 export function tableRows(run: Run, state: State): Row[] {
@@ -95,8 +99,9 @@ export function tableRows(run: Run, state: State): Row[] {
       rows.push({ checkpoint, head });
     }
   }
-  const column = COLUMNS.find(({ key }) => key === state.sort) ?? COLUMNS[1];
-  const keys = new Map(rows.map((row) => [row, column.sort(run, row, state.component)]));
+  const columns = tableColumns(run);
+  const sorted = columns.find(({ key }) => key === state.sort) ?? columns[1];
+  const keys = new Map(rows.map((row) => [row, sorted.sort(run, row, state.component)]));
   const sign = state.descending ? -1 : 1;
   return rows.sort((a, b) => {
     const [x, y] = [keys.get(a)!, keys.get(b)!];
@@ -130,35 +135,28 @@ function field(name: string): string {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The rows as qk.csv has them: the same columns, the same digits. */
+/** The rows as qk.csv has them: the same columns but their order in the run, the same digits. */
 export function csv(run: Run, rows: Row[], component: number): string {
-  const header =
-    "model,checkpoint,phase,layer,q_head,kv_head,rope,pc,explained_variance,r_q,r_k,r_q_se,r_k_se,explained_variance_se,class,pc0_stability,n_q,n_k,n_blocks,flag";
+  const names = run.blob.column_names.filter((name) => name !== "order");
   const lines = rows.map(({ checkpoint, head }) => {
     const c = run.checkpoints[checkpoint];
     const { layer, q_head, kv_head, rope } = run.heads[head];
-    const number = (name: Parameters<Run["value"]>[0]) => csvNumber(run.value(name, checkpoint, head, component));
-    const counts = ["n_q", "n_k", "n_blocks"].map((name) => run.count(name, checkpoint, head) ?? "");
-    return [
-      field(c.model),
-      field(c.label),
-      field(c.phase),
+    const texts: Record<string, string | number> = {
+      model: field(c.model),
+      checkpoint: field(c.label),
+      phase: field(c.phase),
       layer,
       q_head,
-      kv_head ?? "",
-      rope === null ? "" : Number(rope),
-      run.components[component],
-      number("explained_variance"),
-      number("r_q"),
-      number("r_k"),
-      number("r_q_se"),
-      number("r_k_se"),
-      number("explained_variance_se"),
-      CLASSES[run.classOf(checkpoint, head)] ?? "",
-      csvNumber(run.headValue("pc0_stability", checkpoint, head)),
-      ...counts,
-      field(run.flag(checkpoint, head, component)),
-    ].join(",");
+      kv_head: kv_head ?? "",
+      rope: rope === null ? "" : Number(rope),
+      pc: run.components[component],
+      class: CLASSES[run.classOf(checkpoint, head)] ?? "",
+      flag: field(run.flag(checkpoint, head, component)),
+    };
+    for (const name of Object.keys(run.blob.table.counts)) texts[name] = run.count(name, checkpoint, head) ?? "";
+    return names
+      .map((name) => texts[name] ?? csvNumber(run.value(name, checkpoint, head, component)))
+      .join(",");
   });
-  return `${[header, ...lines].join("\n")}\n`;
+  return `${[names.join(","), ...lines].join("\n")}\n`;
 }

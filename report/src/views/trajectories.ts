@@ -1,6 +1,5 @@
 import { timeChart, type Series } from "../charts/time_chart";
 import { unmoved, type Context, type Part } from "../context";
-import type { ColumnName } from "../data/run";
 import { h } from "../dom";
 import { count } from "../format";
 import { passes } from "../state";
@@ -14,7 +13,7 @@ export function trajectories({ run, store }: Context): Part {
   const note = h("p", { class: "note" });
   const element = card("Selected heads over training", null, note, charts);
 
-  function lines(name: ColumnName, heads: number[], look: string): Series[] {
+  function lines(name: string, heads: number[], look: string): Series[] {
     const mean: Series = {
       name: `${look} mean`,
       markers: true,
@@ -39,7 +38,7 @@ export function trajectories({ run, store }: Context): Part {
       const heads = [...state.selected].filter((head) => passes(run, state, head));
       note.textContent = `${count(heads.length, "head")}${heads.length > MOST_LINES ? `, ${MOST_LINES} of them drawn` : ""}; thick: their mean.`;
       const chart = (
-        name: ColumnName,
+        name: string,
         title: string,
         look: string,
         domain: [number, number],

@@ -1,20 +1,15 @@
-// How much of a head's variance its leading components hold, over a training run.
+#include "ropewalk/figures/component_shares.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "ropewalk/figures/checkpoint_axis.h"
-#include "ropewalk/figures/figure.h"
-#include "ropewalk/figures/mean_layers.h"
 #include "ropewalk/figures/theme.h"
 
 namespace ropewalk {
 namespace {
 
-constexpr double kHeight = 250;
-constexpr double kSpectrumHeight = 190;
+constexpr double kHeight = 190;
 constexpr double kBarShare = 0.8;  // of the step between checkpoints
 constexpr double kWidestBar = 90;  // pixels
 constexpr double kLabelledStep = 34;
@@ -22,27 +17,24 @@ constexpr double kLabelledShare = 0.07;
 
 // PC0 as in the line above, then the others, ever lighter.
 std::string component_color(size_t pc, size_t components) {
-  static const theme::ColorRamp kPurples{"#fcfbfd", "#efedf5", "#dadaeb", "#bcbddc", "#9e9ac8",
-                                         "#807dba", "#6a51a3", "#54278f", "#3f007d"};
-  if (pc == 0) return std::string(theme::kVariance);
+  if (pc == 0) return std::string(theme::kBoth);
   const double part =
       components > 2 ? static_cast<double>(pc - 1) / static_cast<double>(components - 2) : 0;
-  return theme::ramp_color(kPurples, 0.6 - 0.4 * part);
+  return theme::ramp_color(theme::kPurples, 0.6 - 0.4 * part);
 }
 
-size_t most_components(const CheckpointAxis& axis) {
-  size_t most = 0;
-  for (const Slot& slot : axis.slots()) most = std::max(most, slot.numbers->spectrum.size());
-  return most;
+const std::vector<double>& shares_of(const Slot& slot, size_t reading) {
+  return slot.numbers->readings[reading].components;
 }
 
-Json spectrum_rows(const CheckpointAxis& axis) {
-  const size_t components = most_components(axis);
+Json share_rows(const CheckpointAxis& axis, size_t reading) {
+  const size_t components = most_components(axis, reading);
   Json rows = Json::array();
   for (const Slot& slot : axis.slots()) {
     double below = 0;
-    for (size_t pc = 0; pc < slot.numbers->spectrum.size(); ++pc) {
-      const double share = slot.numbers->spectrum[pc];
+    const std::vector<double>& shares = shares_of(slot, reading);
+    for (size_t pc = 0; pc < shares.size(); ++pc) {
+      const double share = shares[pc];
       rows.push_back({{"checkpoint", slot.numbers->label},
                       {"x", slot.position},
                       {"component", fmt::format("PC{}", pc)},
@@ -58,18 +50,18 @@ Json spectrum_rows(const CheckpointAxis& axis) {
 }
 
 // PC0's share inside its segment, and the sum above each bar, in per cent.
-Json number_rows(const CheckpointAxis& axis) {
-  const size_t components = most_components(axis);
+Json number_rows(const CheckpointAxis& axis, size_t reading) {
+  const size_t components = most_components(axis, reading);
   Json rows = Json::array();
   for (const Slot& slot : axis.slots()) {
-    const std::vector<double>& spectrum = slot.numbers->spectrum;
-    if (spectrum.empty()) continue;
+    const std::vector<double>& shares = shares_of(slot, reading);
+    if (shares.empty()) continue;
     double sum = 0;
-    for (const double share : spectrum) sum += share;
-    if (spectrum[0] >= kLabelledShare) {
+    for (const double share : shares) sum += share;
+    if (shares[0] >= kLabelledShare) {
       rows.push_back({{"x", slot.position},
-                      {"y", spectrum[0] / 2},
-                      {"text", theme::decimals(100 * spectrum[0], 0)},
+                      {"y", shares[0] / 2},
+                      {"text", theme::decimals(100 * shares[0], 0)},
                       {"ink", theme::ink_on(component_color(0, components))}});
     }
     rows.push_back({{"x", slot.position},
@@ -80,10 +72,18 @@ Json number_rows(const CheckpointAxis& axis) {
   return rows;
 }
 
-Json spectrum_view(const CheckpointAxis& axis, Json& datasets) {
+}  // namespace
+
+size_t most_components(const CheckpointAxis& axis, size_t reading) {
+  size_t most = 0;
+  for (const Slot& slot : axis.slots()) most = std::max(most, shares_of(slot, reading).size());
+  return most;
+}
+
+Json component_shares(const CheckpointAxis& axis, size_t reading, Json& datasets) {
   const double width = theme::kPlotWidth, step = width / axis.length();
-  const size_t components = most_components(axis);
-  datasets["spectrum"] = spectrum_rows(axis);
+  const size_t components = most_components(axis, reading);
+  datasets["spectrum"] = share_rows(axis, reading);
   const auto y = [](const char* field) {
     return Json{{"field", field},
                 {"type", "quantitative"},
@@ -130,7 +130,7 @@ Json spectrum_view(const CheckpointAxis& axis, Json& datasets) {
          {"tooltip", Json::array({Json{{"field", "checkpoint"}}, Json{{"field", "component"}},
                                   Json{{"field", "share"}}})}}}});
   if (step >= kLabelledStep) {
-    datasets["numbers"] = number_rows(axis);
+    datasets["numbers"] = number_rows(axis, reading);
     layers.push_back({{"name", "numbers"},
                       {"data", {{"name", "numbers"}}},
                       {"mark", {{"type", "text"}, {"baseline", "middle"}, {"fontSize", 13}}},
@@ -152,50 +152,8 @@ Json spectrum_view(const CheckpointAxis& axis, Json& datasets) {
             {"fontSize", 15},
             {"offset", 6}}},
           {"width", width},
-          {"height", kSpectrumHeight},
+          {"height", kHeight},
           {"layer", layers}};
-}
-
-// Where the band ends, rounded outwards to a tick.
-double upper_limit(const CheckpointAxis& axis) {
-  double high = 0.1;
-  for (const Slot& slot : axis.slots()) {
-    const HeadMean& number = slot.numbers->explained_variance;
-    const double spread = slot.baseline || std::isnan(number.sd) ? 0 : number.sd;
-    if (!std::isnan(number.mean)) high = std::max(high, number.mean + spread);
-  }
-  return std::ceil(high * 10 - 1e-9) / 10;
-}
-
-}  // namespace
-
-Json explained_variance(const RunNumbers& run, const FigureOptions& options) {
-  const CheckpointAxis axis(run);
-  const double width = theme::kPlotWidth;
-  std::string subtitle =
-      "Mean share of variance over " + heads_text(run) + "; band: ±1 SD across heads";
-  if (run.standard_errors) subtitle += "; bars: ±1 standard error over documents";
-  subtitle += ".";
-  if (!run.baselines.empty()) subtitle += " Dotted: freshly initialised weights.";
-  Json spec = theme::begin_figure(options.title, "Variance explained by PC0 over training",
-                                  subtitle, width);
-  spec["params"] = axis.params();
-  Json& datasets = spec["datasets"];
-
-  const MeanSeries series{
-      "PC0",    theme::kVariance,
-      "circle", 2.6,
-      true,     [](const CheckpointNumbers& c) { return c.explained_variance; }};
-  const double high = upper_limit(axis);
-  const MeanPlot plot{"explained variance of PC0", 0, high, high <= 0.6 ? 0.1 : 0.2, width, false};
-  Json top{{"width", width}, {"height", kHeight}};
-  add_mean_layers(top, datasets, axis, {series}, plot);
-  Json views = Json::array({top});
-  if (most_components(axis) > 1) views.push_back(spectrum_view(axis, datasets));
-  spec["vconcat"] = views;
-  spec["spacing"] = 22;
-  spec["resolve"] = {{"scale", {{"color", "independent"}}}};
-  return spec;
 }
 
 }  // namespace ropewalk

@@ -1,4 +1,4 @@
-// Mean r_q and r_k on PC0 by depth and checkpoint.
+#include "ropewalk/figures/by_depth.h"
 
 #include <fmt/format.h>
 
@@ -21,20 +21,33 @@ constexpr double kRowHeight = 34;
 constexpr double kLeastTextRow = 15;  // lower rows have no room for numbers
 constexpr double kPhaseLimit = 110;
 
-struct HeatmapKind {
-  std::string_view name;  // "r_q"
-  std::string_view title;
+// A reading as a heat map.
+struct Heatmap {
+  size_t place = 0;  // in all_readings()
+  const Statistic& statistic;
+  const Reading& reading;
   const theme::ColorRamp& ramp;
-  double DepthCell::*value;
-  double DepthCell::*se;
+
+  const DepthCell& cell(const Slot& slot, int bin) const {
+    return slot.numbers->readings[place].depth[static_cast<size_t>(bin)];
+  }
+  // Published maps start at 0 also where values may be negative: those have the palest colour.
+  double low() const { return std::max(reading.low, 0.0); }
+  double at(double part) const { return low() + part * (reading.high - low()); }
+  std::string color(double value) const {
+    return theme::ramp_color(ramp, (value - low()) / (reading.high - low()));
+  }
+  // What its numbers are the mean of.
+  std::string name() const {
+    return reading.absolute ? fmt::format("|{}|", statistic.title) : statistic.title;
+  }
 };
 
-Json cell_rows(const CheckpointAxis& axis, const HeatmapKind& kind) {
+Json cell_rows(const CheckpointAxis& axis, const Heatmap& map) {
   Json rows = Json::array();
   for (const Slot& slot : axis.slots()) {
     for (int bin = 0; bin < kDepthBins; ++bin) {
-      const DepthCell& cell = slot.numbers->depth[static_cast<size_t>(bin)];
-      const double value = cell.*kind.value;
+      const auto [value, se] = map.cell(slot, bin);
       rows.push_back(
           {{"checkpoint", slot.numbers->label},
            {"phase", slot.numbers->phase},
@@ -44,11 +57,10 @@ Json cell_rows(const CheckpointAxis& axis, const HeatmapKind& kind) {
            {"y", slot.position - 0.5},
            {"y_end", slot.position + 0.5},
            {"value", theme::number(value)},
-           {"se", theme::number(cell.*kind.se)},
-           {"heads", cell.heads},
+           {"se", theme::number(se)},
+           {"heads", slot.numbers->depth_heads[static_cast<size_t>(bin)]},
            {"text", std::isnan(value) ? "–" : theme::decimals(value, 2)},
-           {"ink", std::isnan(value) ? theme::kMutedInk
-                                     : theme::ink_on(theme::ramp_color(kind.ramp, value))},
+           {"ink", std::isnan(value) ? theme::kMutedInk : theme::ink_on(map.color(value))},
            {"x_middle", bin + 0.5},
            {"y_middle", slot.position}});
     }
@@ -75,7 +87,7 @@ Json column_labels(const RunNumbers& run) {
   for (const CheckpointNumbers& numbers : run.checkpoints) {
     same_layers = same_layers && numbers.last_layer == first.last_layer;
     for (size_t bin = 0; bin < kDepthBins; ++bin) {
-      same_heads = same_heads && numbers.depth[bin].heads == first.depth[bin].heads;
+      same_heads = same_heads && numbers.depth_heads[bin] == first.depth_heads[bin];
     }
   }
   Json labels = Json::array();
@@ -83,18 +95,19 @@ Json column_labels(const RunNumbers& run) {
     Json lines{fmt::format("{:.1f}–{:.1f}", bin / 10.0, (bin + 1) / 10.0)};
     if (same_layers) lines.push_back("L " + layers_of_bin(bin, first.last_layer));
     if (same_heads) {
-      lines.push_back(fmt::format("n = {}", first.depth[static_cast<size_t>(bin)].heads));
+      lines.push_back(fmt::format("n = {}", first.depth_heads[static_cast<size_t>(bin)]));
     }
     labels.push_back(lines);
   }
   return labels;
 }
 
-std::string error_text(const CheckpointAxis& axis, const HeatmapKind& kind) {
+std::string error_text(const CheckpointAxis& axis, const Heatmap& map) {
   std::vector<double> errors;
   for (const Slot& slot : axis.slots()) {
-    for (const DepthCell& cell : slot.numbers->depth) {
-      if (!std::isnan(cell.*kind.se)) errors.push_back(cell.*kind.se);
+    for (int bin = 0; bin < kDepthBins; ++bin) {
+      const double se = map.cell(slot, bin).se;
+      if (!std::isnan(se)) errors.push_back(se);
     }
   }
   if (errors.empty()) return "";
@@ -103,12 +116,17 @@ std::string error_text(const CheckpointAxis& axis, const HeatmapKind& kind) {
                      errors[errors.size() / 2], errors.back());
 }
 
-Json heatmap(const RunNumbers& run, const FigureOptions& options, const HeatmapKind& kind) {
+}  // namespace
+
+Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t reading) {
+  const PlacedReading placed = all_readings().at(reading);
+  const Heatmap map{reading, *placed.statistic, *placed.reading,
+                    theme::hue_ramp(placed.reading->hue)};
   const CheckpointAxis axis(run);
   const double width = kCellWidth * kDepthBins;
   const double row = std::min(kRowHeight, kMostHeight / axis.length());
   const double height = row * axis.length();
-  const Json cells = cell_rows(axis, kind);
+  const Json cells = cell_rows(axis, map);
 
   double phase_width = 0;
   Json rows = Json::array();
@@ -121,9 +139,10 @@ Json heatmap(const RunNumbers& run, const FigureOptions& options, const HeatmapK
   }
 
   std::string subtitle = fmt::format(
-      "Mean {} over the heads in each tenth of the depth, {} in all.", kind.name, heads_text(run));
-  subtitle += error_text(axis, kind);
-  Json spec = theme::begin_figure(options.title, kind.title, subtitle, width + phase_width + 10);
+      "Mean {} over the heads in each tenth of the depth, {} in all.", map.name(), heads_text(run));
+  subtitle += error_text(axis, map);
+  Json spec = theme::begin_figure(options.title, map.reading.depth_title, subtitle,
+                                  width + phase_width + 10);
   spec["title"]["offset"] = 18;
   Json params = axis.params();
   params.push_back({{"name", "columns"}, {"value", column_labels(run)}});
@@ -155,8 +174,8 @@ Json heatmap(const RunNumbers& run, const FigureOptions& options, const HeatmapK
     return Json{{"field", field}, {"type", "quantitative"}, {"scale", scale}, {"axis", with_axis}};
   };
   Json stops = Json::array();
-  for (size_t i = 0; i < kind.ramp.size(); ++i) {
-    stops.push_back(static_cast<double>(i) / static_cast<double>(kind.ramp.size() - 1));
+  for (size_t i = 0; i < map.ramp.size(); ++i) {
+    stops.push_back(map.at(static_cast<double>(i) / static_cast<double>(map.ramp.size() - 1)));
   }
   Json tooltip = Json::array();
   for (const char* field : {"checkpoint", "phase", "bin", "value", "se", "heads"}) {
@@ -193,15 +212,16 @@ Json heatmap(const RunNumbers& run, const FigureOptions& options, const HeatmapK
           {{"field", "value"},
            {"type", "quantitative"},
            {"scale",
-            {{"domain", stops}, {"range", kind.ramp}, {"clamp", true}, {"interpolate", "rgb"}}},
+            {{"domain", stops}, {"range", map.ramp}, {"clamp", true}, {"interpolate", "rgb"}}},
            {"legend",
             {{"orient", "bottom"},
-             {"title", fmt::format("mean {} on PC0", kind.name)},
+             {"title", fmt::format("mean {}{}", map.name(),
+                                   placed.statistic->per == Per::component ? " on PC0" : "")},
              {"titleOrient", "left"},
              {"titlePadding", 12},
              {"gradientLength", 260},
              {"gradientThickness", 13},
-             {"values", {0, 0.25, 0.5, 0.75, 1}},
+             {"values", {map.at(0), map.at(0.25), map.at(0.5), map.at(0.75), map.at(1)}},
              {"format", ".2f"},
              {"offset", 12}}}}},
          {"tooltip", tooltip}}}});
@@ -247,20 +267,6 @@ Json heatmap(const RunNumbers& run, const FigureOptions& options, const HeatmapK
   }
   spec["layer"] = layers;
   return spec;
-}
-
-}  // namespace
-
-Json depth_r_q(const RunNumbers& run, const FigureOptions& options) {
-  return heatmap(run, options,
-                 {"r_q", "Query correlation by depth over training", theme::kBlues, &DepthCell::r_q,
-                  &DepthCell::r_q_se});
-}
-
-Json depth_r_k(const RunNumbers& run, const FigureOptions& options) {
-  return heatmap(run, options,
-                 {"r_k", "Key correlation by depth over training", theme::kReds, &DepthCell::r_k,
-                  &DepthCell::r_k_se});
 }
 
 }  // namespace ropewalk

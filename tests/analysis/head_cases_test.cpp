@@ -1,4 +1,4 @@
-#include "ropewalk/analysis/head_pca.h"
+#include "ropewalk/analysis/head_cases.h"
 
 #include <gtest/gtest.h>
 
@@ -100,14 +100,17 @@ std::vector<Row> two_pass(const Streams& streams) {
 }
 
 void expect_agreement(const Streams& streams, double tolerance, const std::string& name) {
-  const HeadComponents components = run(streams, 4, name).heads[0].components;
+  const CheckpointAnalysis components = run(streams, 4, name);
   const std::vector<Row> expected = two_pass(streams);
   for (size_t c = 0; c < expected.size(); ++c) {
-    EXPECT_NEAR(components.r_q[c].value, expected[c].r_q, tolerance) << name << " pc " << c;
-    EXPECT_NEAR(components.r_k[c].value, expected[c].r_k, tolerance) << name << " pc " << c;
-    EXPECT_NEAR(components.explained_variance[c].value / expected[c].explained, 1, tolerance)
+    EXPECT_NEAR(components.column("r_q").value[c], expected[c].r_q, tolerance)
         << name << " pc " << c;
-    EXPECT_FALSE(std::isnan(components.r_q[c].se));
+    EXPECT_NEAR(components.column("r_k").value[c], expected[c].r_k, tolerance)
+        << name << " pc " << c;
+    EXPECT_NEAR(components.column("explained_variance").value[c] / expected[c].explained, 1,
+                tolerance)
+        << name << " pc " << c;
+    EXPECT_FALSE(std::isnan(components.column("r_q").se[c]));
   }
 }
 
@@ -139,12 +142,13 @@ TEST(HostileStreams, ConstantDimensionsAndLowRank) {
   for (auto* list : {&streams.q, &streams.k}) {
     for (at::Tensor& x : *list) x.slice(1, 3).fill_(2.5);  // three dimensions vary
   }
-  const HeadComponents components = run(streams, 4, "constant").heads[0].components;
+  const CheckpointAnalysis components = run(streams, 4, "constant");
   const std::vector<Row> expected = two_pass(streams);
-  for (size_t c = 0; c < 3; ++c) EXPECT_NEAR(components.r_q[c].value, expected[c].r_q, 1e-5);
+  for (size_t c = 0; c < 3; ++c)
+    EXPECT_NEAR(components.column("r_q").value[c], expected[c].r_q, 1e-5);
   for (size_t c = 3; c < kDim; ++c) {
-    EXPECT_TRUE(std::isnan(components.r_q[c].value));
-    EXPECT_NE(components.flags[c].find("rank"), std::string::npos) << components.flags[c];
+    EXPECT_TRUE(std::isnan(components.column("r_q").value[c]));
+    EXPECT_NE(components.flag[c].find("rank"), std::string::npos) << components.flag[c];
   }
 
   // Rank 1: everything along one direction, growing with position.
@@ -152,10 +156,10 @@ TEST(HostileStreams, ConstantDimensionsAndLowRank) {
   for (auto* list : {&streams.q, &streams.k}) {
     for (at::Tensor& x : *list) x = t * at::ones({1, kDim});
   }
-  const HeadComponents line = run(streams, 4, "rank1").heads[0].components;
-  EXPECT_NEAR(line.r_q[0].value, 1, 1e-5);
-  EXPECT_NEAR(line.explained_variance[0].value, 1, 1e-5);
-  EXPECT_TRUE(std::isnan(line.r_q[1].value));
+  const CheckpointAnalysis line = run(streams, 4, "rank1");
+  EXPECT_NEAR(line.column("r_q").value[0], 1, 1e-5);
+  EXPECT_NEAR(line.column("explained_variance").value[0], 1, 1e-5);
+  EXPECT_TRUE(std::isnan(line.column("r_q").value[1]));
 }
 
 TEST(HostileStreams, NothingVaries) {
@@ -163,38 +167,38 @@ TEST(HostileStreams, NothingVaries) {
   for (auto* list : {&streams.q, &streams.k}) {
     for (at::Tensor& x : *list) x.fill_(1.25);
   }
-  const HeadComponents components = run(streams, 4, "still").heads[0].components;
+  const CheckpointAnalysis components = run(streams, 4, "still");
   for (size_t c = 0; c < kDim; ++c) {
-    EXPECT_TRUE(std::isnan(components.r_q[c].value));
-    EXPECT_NE(components.flags[c].find("no_variance"), std::string::npos);
+    EXPECT_TRUE(std::isnan(components.column("r_q").value[c]));
+    EXPECT_NE(components.flag[c].find("no_variance"), std::string::npos);
   }
   // Only the keys stand still.
   streams = random_streams(3, 0, 1, 9);
   for (at::Tensor& x : streams.k) x.fill_(1.25);
-  const HeadComponents keys = run(streams, 4, "still keys").heads[0].components;
-  EXPECT_FALSE(std::isnan(keys.r_q[0].value));
-  EXPECT_TRUE(std::isnan(keys.r_k[0].value));
-  EXPECT_NE(keys.flags[0].find("constant_k"), std::string::npos);
+  const CheckpointAnalysis keys = run(streams, 4, "still keys");
+  EXPECT_FALSE(std::isnan(keys.column("r_q").value[0]));
+  EXPECT_TRUE(std::isnan(keys.column("r_k").value[0]));
+  EXPECT_NE(keys.flag[0].find("constant_k"), std::string::npos);
 }
 
 TEST(HostileStreams, FewAndEqualDocuments) {
   const Streams one = random_streams(1, 0, 1, 10);
-  const HeadComponents single = run(one, 4, "single").heads[0].components;
-  EXPECT_FALSE(std::isnan(single.r_q[0].value));
-  EXPECT_TRUE(std::isnan(single.r_q[0].se));
-  EXPECT_TRUE(std::isnan(single.pc0_stability));
-  EXPECT_EQ(single.flags[0], "no_se");
+  const CheckpointAnalysis single = run(one, 4, "single");
+  EXPECT_FALSE(std::isnan(single.column("r_q").value[0]));
+  EXPECT_TRUE(std::isnan(single.column("r_q").se[0]));
+  EXPECT_TRUE(std::isnan(single.column("pc0_stability").value[0]));
+  EXPECT_EQ(single.flag[0], "no_se");
 
   Streams copies;
   for (int i = 0; i < 8; ++i) {
     copies.q.push_back(one.q[0]);
     copies.k.push_back(one.k[0]);
   }
-  const HeadComponents equal = run(copies, 8, "copies").heads[0].components;
-  EXPECT_NEAR(equal.r_q[0].value, single.r_q[0].value, 1e-6);
-  EXPECT_NEAR(equal.r_q[0].se, 0, 1e-6);
-  EXPECT_EQ(equal.flags[0], "");
-  EXPECT_NEAR(equal.pc0_stability, 1, 1e-9);
+  const CheckpointAnalysis equal = run(copies, 8, "copies");
+  EXPECT_NEAR(equal.column("r_q").value[0], single.column("r_q").value[0], 1e-6);
+  EXPECT_NEAR(equal.column("r_q").se[0], 0, 1e-6);
+  EXPECT_EQ(equal.flag[0], "");
+  EXPECT_NEAR(equal.column("pc0_stability").value[0], 1, 1e-9);
 }
 
 }  // namespace

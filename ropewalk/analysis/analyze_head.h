@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ropewalk/analysis/head_cases.h"
+#include "ropewalk/analysis/head_table.h"
+
+namespace ropewalk {
+
+// A query head, the KV head that it reads, and what is known of it.
+struct HeadPlace {
+  int64_t layer = 0;
+  int64_t q_head = 0;
+  int64_t kv_head = 0;
+  bool rope = true;
+};
+
+// Adds the rows of one head to a checkpoint: every statistic with its jackknife standard error.
+// `sizes` are the tokens of each block, queries and keys together. Numbers that are undefined are
+// NaN and named in flags:
+//   no_variance  nothing varies at all          rank         this component has no variance
+//   no_position  positions do not vary          constant_q, constant_k, …  a statistic's own
+//   no_se        a number without its standard error, as with fewer than two blocks
+//   few_blocks   fewer than eight blocks: the standard errors are themselves uncertain
+//   random_weights  a baseline's
+void add_head(CheckpointAnalysis& checkpoint, const HeadPlace& place, const HeadCases& head,
+              const std::vector<double>& sizes);
+
+}  // namespace ropewalk

@@ -1,0 +1,60 @@
+#include "ropewalk/analysis/analyze_streams.h"
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
+
+namespace ropewalk {
+namespace {
+
+// Where each group of heads that share their keys begins, and the end.
+std::vector<size_t> group_bounds(const std::vector<HeadPlace>& heads) {
+  std::vector<size_t> bounds;
+  for (size_t i = 0; i < heads.size(); ++i) {
+    const bool same =
+        i > 0 && heads[i].layer == heads[i - 1].layer && heads[i].kv_head == heads[i - 1].kv_head;
+    if (!same) bounds.push_back(i);
+  }
+  bounds.push_back(heads.size());
+  return bounds;
+}
+
+// Tokens of each block, queries and keys together.
+std::vector<double> block_sizes(const StreamInput& q, const StreamInput& k) {
+  std::vector<double> sizes;
+  for (size_t b = 0; b < q.block_tokens.size(); ++b) {
+    sizes.push_back(q.block_tokens[b] + k.block_tokens[b]);
+  }
+  return sizes;
+}
+
+}  // namespace
+
+void analyze_streams(CheckpointAnalysis& checkpoint, const StreamSource& source,
+                     int64_t components) {
+  const std::vector<size_t> bounds = group_bounds(source.heads);
+  std::vector<CheckpointAnalysis> groups(bounds.size() - 1);
+  // Each head's eigenproblems are small and solved on one core; the groups are spread over all.
+  at::parallel_for(0, static_cast<int64_t>(groups.size()), 1, [&](int64_t begin, int64_t end) {
+    const c10::InferenceMode no_autograd;
+    for (auto g = static_cast<size_t>(begin); g < static_cast<size_t>(end); ++g) {
+      throw_if_interrupted();
+      groups[g].random = checkpoint.random;
+      const StreamInput k = source.keys(source.heads[bounds[g]]);
+      const StreamCases keys = leave_one_out(k);
+      for (size_t i = bounds[g]; i < bounds[g + 1]; ++i) {
+        throw_if_interrupted();
+        const HeadPlace& place = source.heads[i];
+        const StreamInput q = source.queries(place);
+        if (q.mean.size(0) != k.mean.size(0)) {
+          throw InputError("{}: queries of layer {} head {} have {} dimensions, its keys {}",
+                           source.name, place.layer, place.q_head, q.mean.size(0), k.mean.size(0));
+        }
+        add_head(groups[g], place, make_cases(leave_one_out(q), keys, components),
+                 block_sizes(q, k));
+      }
+    }
+  });
+  for (const CheckpointAnalysis& group : groups) append_heads(checkpoint, group);
+}
+
+}  // namespace ropewalk

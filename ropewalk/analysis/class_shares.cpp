@@ -1,0 +1,79 @@
+#include "ropewalk/analysis/class_shares.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ropewalk/analysis/resampling.h"
+#include "ropewalk/analysis/taxonomy.h"
+
+namespace ropewalk {
+namespace {
+
+// A head's r_q and r_k with their replicates.
+struct Correlations {
+  Estimate r_q;
+  Estimate r_k;
+};
+
+bool complete(const Estimate& number) {
+  return std::none_of(number.replicates.begin(), number.replicates.end(),
+                      [](double replicate) { return std::isnan(replicate); });
+}
+
+// Of the heads that are defined in every replicate.
+std::vector<Correlations> complete_heads(const HeadGroup& group) {
+  const size_t r_q = statistic_place("r_q"), r_k = statistic_place("r_k");
+  std::vector<Correlations> heads;
+  for (size_t i = 0; i < group.rows.size(); ++i) {
+    const auto number = [&](size_t place) {
+      return head_estimate(*group.checkpoint, place, group.rows[i], group.numbers[i]);
+    };
+    Correlations head{number(r_q), number(r_k)};
+    if (complete(head.r_q) && complete(head.r_k)) heads.push_back(std::move(head));
+  }
+  return heads;
+}
+
+}  // namespace
+
+double ClassShares::se(size_t head_class) const {
+  return drawn.empty() ? std::numeric_limits<double>::quiet_NaN()
+                       : standard_deviation(drawn[head_class]);
+}
+
+std::vector<int64_t> class_counts(const HeadGroup& group) {
+  std::vector<int64_t> counts(kHeadClasses.size(), 0);
+  for (const size_t row : group.rows) {
+    ++counts[static_cast<size_t>(*class_of(*group.checkpoint, row))];
+  }
+  return counts;
+}
+
+ClassShares class_shares(const HeadGroup& group) {
+  ClassShares shares;
+  shares.values.assign(kHeadClasses.size(), std::numeric_limits<double>::quiet_NaN());
+  if (group.rows.empty()) return shares;
+  shares.values.assign(kHeadClasses.size(), 0);
+  const double share = 1 / static_cast<double>(group.rows.size());
+  for (const size_t row : group.rows) {
+    shares.values[static_cast<size_t>(*class_of(*group.checkpoint, row))] += share;
+  }
+  if (group.blocks < 2) return shares;
+  const std::vector<Correlations> heads = complete_heads(group);
+  if (heads.empty()) return shares;
+  const double drawn_share = 1 / static_cast<double>(heads.size());
+  shares.drawn.assign(kHeadClasses.size(), {});
+  for (const std::vector<int>& draw : block_draws(group.blocks)) {
+    std::vector<double> drawn(kHeadClasses.size(), 0);
+    for (const Correlations& head : heads) {
+      const double r_q = resampled(head.r_q.value, head.r_q.replicates, draw);
+      const double r_k = resampled(head.r_k.value, head.r_k.replicates, draw);
+      drawn[static_cast<size_t>(classify(r_q, r_k))] += drawn_share;
+    }
+    for (size_t i = 0; i < drawn.size(); ++i) shares.drawn[i].push_back(drawn[i]);
+  }
+  return shares;
+}
+
+}  // namespace ropewalk

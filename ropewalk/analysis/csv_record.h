@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ropewalk {
+
+// Where each column of a CSV file stands, by name.
+class CsvHeader {
+ public:
+  // Throws InputError where a name stands there twice.
+  CsvHeader(std::vector<std::string> names, std::string source, int64_t line);
+
+  size_t size() const { return names_.size(); }
+  const std::string& name(size_t column) const { return names_[column]; }
+  const std::string& source() const { return source_; }
+
+  std::optional<size_t> find(std::string_view name) const;
+  // The column, or that of the stand-in; InputError without either, saying what is `needed`.
+  size_t require(std::string_view name, std::string_view stand_in, const std::string& needed) const;
+
+ private:
+  std::vector<std::string> names_;
+  std::string source_;
+  int64_t line_;
+};
+
+// One record. Every getter throws InputError naming file, line, column, what was found and what was
+// expected. Empty, "nan" and "NA" are missing.
+class CsvRecord {
+ public:
+  // Throws InputError where there are more or fewer fields than names.
+  CsvRecord(const CsvHeader& header, const std::vector<std::string>& fields, int64_t line);
+
+  // A name (qk_table.h); may be empty.
+  std::string optional_name(size_t column) const;
+  std::string name(size_t column) const;
+  // A whole number from 0 to a million.
+  int64_t index(size_t column) const;
+  // Within [low, high]; NaN where missing.
+  double number(size_t column, double low, double high) const;
+  // A whole number; `otherwise` where missing.
+  int64_t count(size_t column, int64_t otherwise) const;
+  std::optional<double> order(size_t column) const;
+  // 1, 0, or `otherwise` where missing.
+  int64_t yes_or_no(size_t column, int64_t otherwise) const;
+
+  [[noreturn]] void fail(size_t column, std::string_view expected) const;
+  int64_t line() const { return line_; }
+
+ private:
+  bool missing(size_t column) const;
+  std::optional<double> parse(size_t column) const;
+
+  const CsvHeader& header_;
+  const std::vector<std::string>& fields_;
+  int64_t line_;
+};
+
+}  // namespace ropewalk

@@ -1,0 +1,77 @@
+#include "ropewalk/analysis/head_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "ropewalk/analysis/qk_table.h"
+#include "ropewalk/analysis/statistic.h"
+
+namespace ropewalk {
+namespace {
+
+template <typename T>
+void append(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+double rounded(double value) {
+  if (std::isnan(value)) return value;
+  fmt::memory_buffer text;
+  fmt::format_to(std::back_inserter(text), kTableNumber, value);
+  double result = 0;
+  std::from_chars(text.begin(), text.end(), result);
+  return result;
+}
+
+void round_all(std::vector<double>& values) {
+  std::transform(values.begin(), values.end(), values.begin(), rounded);
+}
+
+}  // namespace
+
+std::vector<size_t> CheckpointAnalysis::head_rows() const {
+  std::vector<size_t> found;
+  for (size_t row = 0; row < rows(); ++row) {
+    if (pc[row] == 0) found.push_back(row);
+  }
+  return found;
+}
+
+const HeadColumn& CheckpointAnalysis::column(std::string_view key) const {
+  return columns.at(statistic_place(key));
+}
+
+void append_heads(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& part) {
+  for (const auto member :
+       {&CheckpointAnalysis::layer, &CheckpointAnalysis::q_head, &CheckpointAnalysis::pc,
+        &CheckpointAnalysis::kv_head, &CheckpointAnalysis::rope, &CheckpointAnalysis::n_q,
+        &CheckpointAnalysis::n_k, &CheckpointAnalysis::n_blocks}) {
+    append(checkpoint.*member, part.*member);
+  }
+  append(checkpoint.flag, part.flag);
+  append(checkpoint.block_sizes, part.block_sizes);
+  checkpoint.columns.resize(part.columns.size());
+  for (size_t i = 0; i < part.columns.size(); ++i) {
+    append(checkpoint.columns[i].value, part.columns[i].value);
+    append(checkpoint.columns[i].se, part.columns[i].se);
+    append(checkpoint.columns[i].replicates, part.columns[i].replicates);
+  }
+}
+
+HeadTable as_written(const std::vector<CheckpointAnalysis>& checkpoints, std::string source) {
+  HeadTable table{std::move(source), checkpoints};
+  for (CheckpointAnalysis& checkpoint : table.checkpoints) {
+    checkpoint.block_sizes.clear();
+    for (HeadColumn& column : checkpoint.columns) {
+      column.replicates.clear();
+      round_all(column.value);
+      round_all(column.se);
+    }
+  }
+  return table;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ropewalk {
+
+// The model behind a checkpoint's numbers and how it was run. Empty and 0: not known, as of
+// vectors that another program wrote.
+struct CheckpointOrigin {
+  std::string architecture;  // model_type
+  int64_t layers = 0;
+  int64_t n_q_heads = 0;
+  int64_t n_kv_heads = 0;
+  int64_t head_dim = 0;
+  std::string point;   // "post-rope" or "pre-rope"
+  std::string dtype;   // of the forward pass
+  std::string device;  // "cpu" or "cuda"
+};
+
+// One statistic of a checkpoint's heads, by row. NaN: missing or unknown.
+struct HeadColumn {
+  std::vector<double> value;
+  std::vector<double> se;
+  // Without each block, of each head on PC0: [heads, blocks]. Empty: the table was read.
+  std::vector<double> replicates;
+};
+
+// All heads of one checkpoint: one row per head and component, in columns. A number per head stands
+// in each of its rows.
+struct CheckpointAnalysis {
+  static constexpr int64_t kUnknown = -1;
+
+  std::string model;
+  std::string label;
+  std::string phase;
+  int64_t order = 0;
+  bool random = false;  // fresh weights: a baseline beside the run
+  CheckpointOrigin origin;
+  int64_t last_layer = 0;  // the model's highest layer index; of a table that was read, the highest
+                           // seen
+  // Which documents were read and in which of how many blocks each lies: two checkpoints are paired
+  // where these agree.
+  std::vector<std::pair<int64_t, uint64_t>> documents;
+  int64_t blocks = 0;
+
+  std::vector<int64_t> layer;
+  std::vector<int64_t> q_head;
+  std::vector<int64_t> pc;
+  std::vector<int64_t> kv_head;  // here and below, kUnknown where the table does not say
+  std::vector<int64_t> rope;     // 1, or 0 on a NoPE layer
+  std::vector<int64_t> n_q;      // tokens
+  std::vector<int64_t> n_k;
+  std::vector<int64_t> n_blocks;
+  std::vector<std::string> flag;    // names joined by ';'
+  std::vector<HeadColumn> columns;  // in the order of statistics()
+  std::vector<double> block_sizes;  // [heads, blocks]: tokens left out with each replicate
+
+  size_t rows() const { return layer.size(); }
+  // Rows of PC0, one per head: a head's number is its place among them.
+  std::vector<size_t> head_rows() const;
+  const HeadColumn& column(std::string_view key) const;
+};
+
+// Checkpoints in the order of training: what the analysis makes, what anyone's qk.csv is read into,
+// and what figures and the report take.
+struct HeadTable {
+  std::string source;  // the file, for messages
+  std::vector<CheckpointAnalysis> checkpoints;
+};
+
+// Adds the heads of another part of the same checkpoint.
+void append_heads(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& part);
+
+// The table as a reader of its file has it: numbers of 9 significant digits, no replicates.
+HeadTable as_written(const std::vector<CheckpointAnalysis>& checkpoints, std::string source);
+
+}  // namespace ropewalk

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace at {
+class Tensor;
+}
+
+namespace ropewalk {
+
+struct HeadCases;
+
+// Colours: of queries blue, of keys red, of what belongs to both purple.
+enum class Hue { queries, keys, both };
+
+// A line over training: how it is drawn, and what the legend calls it. Without a name: none.
+struct TrainingLine {
+  std::string name{};
+  std::string shape{};  // of its markers; "stroke": a thin line without markers, band and bars
+};
+
+// One way to look at a statistic: as it is, or its absolute value. An empty key or text: not there.
+struct Reading {
+  std::string key{};   // "abs_r_k"
+  std::string name{};  // "|r_k|"
+  bool absolute = false;
+  Hue hue = Hue::both;
+  double low = 0;  // limits of its colours
+  double high = 1;
+  double change = 0.5;  // a change this large has the strongest colour
+  // Over heads, the keys of summary.json: the mean, the spread across heads, and the mean in each
+  // tenth of the depth.
+  std::string mean{};
+  std::string spread{};
+  std::string depth{};
+  std::string mean_name{};    // of the mean, for people
+  std::string hint{};         // what the mean is of, in a few words
+  std::string depth_title{};  // of the heat map by depth
+  TrainingLine line{};
+};
+
+// A figure over training that one or more statistics share; the first of them describes it.
+struct TrainingFigure {
+  std::string name{};  // of its file
+  std::string title{};
+  std::string y_title{};
+  std::string what{};      // that is averaged: "Mean share of variance"
+  bool whole_axis = true;  // the axis shows all of 0 to 1 at least; else up to the largest value
+};
+
+enum class Per { head, component };
+
+// A number of every head, or of each of its components: its column in the table, its place in
+// summary.json, figures and page, what documents say about it, and how it is computed
+// (CONTRIBUTING.md shows how to add one).
+struct Statistic {
+  std::string key{};         // the column's name; key_se is that of its standard error
+  std::string title{};       // for people, short
+  std::string definition{};  // one sentence without its full stop
+  Per per = Per::component;
+  bool error = true;        // whether it has a standard error
+  bool last_error = false;  // the error's column stands after those of the others
+  double low = -std::numeric_limits<double>::max();  // limits of its values
+  double high = std::numeric_limits<double>::max();
+  bool required = false;         // no table without it
+  bool headline = false;         // --target-se watches the errors of its means
+  bool list_changes = false;     // summary.json lists the heads in which it changed
+  bool shares = false;           // its components are shares of a whole: drawn stacked
+  std::string undefined_flag{};  // of a row that lacks it although the component varies
+  std::vector<Reading> readings{};
+  TrainingFigure figure{};
+
+  // Values of one head: [cases, components], or [cases, 1] per head; case 0 is the whole sample,
+  // the others leave out a block each. Without an error, the first case alone. float64, NaN where
+  // undefined.
+  at::Tensor (*compute)(const HeadCases&) = nullptr;
+};
+
+// All statistics, in the order of the table's columns: those in statistics/, then added ones.
+const std::vector<const Statistic*>& statistics();
+
+// Its place in that list. Throws std::logic_error on an unknown key.
+size_t statistic_place(std::string_view key);
+
+// A reading with its statistic's place in the list.
+struct PlacedReading {
+  size_t place = 0;
+  const Statistic* statistic = nullptr;
+  const Reading* reading = nullptr;
+};
+// All of them, those of headlines first.
+std::vector<PlacedReading> all_readings();
+
+// Adds a statistic of somebody's own for as long as this lives. Not while tables are being made.
+class AddedStatistic {
+ public:
+  explicit AddedStatistic(const Statistic& statistic);
+  ~AddedStatistic();
+  AddedStatistic(const AddedStatistic&) = delete;
+  AddedStatistic& operator=(const AddedStatistic&) = delete;
+
+ private:
+  const Statistic* statistic_;
+};
+
+}  // namespace ropewalk

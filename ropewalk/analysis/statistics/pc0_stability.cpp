@@ -1,0 +1,31 @@
+#include "ropewalk/analysis/head_cases.h"
+#include "ropewalk/analysis/statistic.h"
+
+namespace ropewalk::statistic {
+namespace {
+
+// [1, 1]
+at::Tensor compute(const HeadCases& head) {
+  const bool constant = !(head.trace[0].item<double>() > 0);
+  if (head.blocks() < 2 || constant) return at::full({1, 1}, kUndefined, at::kDouble);
+  return head.overlap.slice(0, 1).select(1, 0).abs().min().reshape({1, 1});
+}
+
+}  // namespace
+
+const Statistic& pc0_stability() {
+  static const Statistic kStatistic{
+      .key = "pc0_stability",
+      .title = "stability",
+      .definition =
+          "smallest overlap of PC0 with PC0 of a replicate; low where PC0 and PC1 trade places",
+      .per = Per::head,
+      .error = false,
+      .low = 0,
+      .high = 1,
+      .readings = {{.key = "pc0_stability", .name = "stability of PC0"}},
+      .compute = compute};
+  return kStatistic;
+}
+
+}  // namespace ropewalk::statistic

@@ -1,0 +1,122 @@
+#include "ropewalk/analysis/table_columns.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "ropewalk/analysis/qk_table.h"
+#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/taxonomy.h"
+
+namespace ropewalk {
+namespace {
+
+using Checkpoint = CheckpointAnalysis;
+
+TableColumn name(const char* column, const char* meaning, std::string Checkpoint::*member) {
+  return {column, meaning, [member](const Checkpoint& c, size_t) { return guard_name(c.*member); }};
+}
+
+TableColumn count(const char* column, const char* meaning,
+                  std::vector<int64_t> Checkpoint::*member) {
+  return {column, meaning, [member](const Checkpoint& c, size_t row) {
+            const int64_t value = (c.*member)[row];
+            return value == Checkpoint::kUnknown ? std::string() : fmt::format("{}", value);
+          }};
+}
+
+std::string number(double value) {
+  return std::isnan(value) ? "" : fmt::format(kTableNumber, value);
+}
+
+TableColumn value(size_t place) {
+  const Statistic& statistic = *statistics()[place];
+  return {statistic.key, statistic.definition,
+          [place](const Checkpoint& c, size_t row) { return number(c.columns[place].value[row]); }};
+}
+
+TableColumn error(size_t place) {
+  const Statistic& statistic = *statistics()[place];
+  return {error_column(statistic.key),
+          fmt::format("standard error of `{}` over documents", statistic.key),
+          [place](const Checkpoint& c, size_t row) { return number(c.columns[place].se[row]); }};
+}
+
+// Of each component: values, then errors.
+void add_components(std::vector<TableColumn>& columns) {
+  std::vector<TableColumn> errors, last;
+  for (size_t place = 0; place < statistics().size(); ++place) {
+    const Statistic& statistic = *statistics()[place];
+    if (statistic.per != Per::component) continue;
+    columns.push_back(value(place));
+    if (statistic.error) (statistic.last_error ? last : errors).push_back(error(place));
+  }
+  for (const auto* group : {&errors, &last}) {
+    columns.insert(columns.end(), group->begin(), group->end());
+  }
+}
+
+// Of each head, the same in all its rows: each value, then its error.
+void add_heads(std::vector<TableColumn>& columns) {
+  for (size_t place = 0; place < statistics().size(); ++place) {
+    const Statistic& statistic = *statistics()[place];
+    if (statistic.per != Per::head) continue;
+    columns.push_back(value(place));
+    if (statistic.error) columns.push_back(error(place));
+  }
+}
+
+// A head's rows follow its row of PC0.
+std::string class_text(const Checkpoint& checkpoint, size_t row) {
+  while (row > 0 && checkpoint.pc[row] != 0) --row;
+  const auto found = class_of(checkpoint, row);
+  return found ? std::string(class_name(*found)) : "";
+}
+
+std::string class_names() {
+  std::string names;
+  for (const HeadClass one : kHeadClasses) {
+    names += fmt::format("{}`{}`", names.empty() ? "" : ", ", class_name(one));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string error_column(std::string_view key) { return std::string(key) + "_se"; }
+
+std::vector<TableColumn> table_columns() {
+  std::vector<TableColumn> columns{
+      name("model",
+           "name of the study in tables of `run`; else of the model: its folder's name, or its id "
+           "on the Hub",
+           &Checkpoint::model),
+      name("checkpoint", "label", &Checkpoint::label),
+      name("phase", "training phase; empty outside experiments", &Checkpoint::phase),
+      {"order", "place in the run, from 0",
+       [](const Checkpoint& c, size_t) { return fmt::format("{}", c.order); }},
+      count("layer", "from 0", &Checkpoint::layer),
+      count("q_head", "query head, from 0", &Checkpoint::q_head),
+      count("kv_head", "the KV head that the query head reads", &Checkpoint::kv_head),
+      count("rope", "1, or 0 on a NoPE layer", &Checkpoint::rope),
+      count("pc", "component, from 0", &Checkpoint::pc)};
+  add_components(columns);
+  columns.push_back({"class", "the head's class, by PC0: " + class_names(), class_text});
+  add_heads(columns);
+  columns.push_back(count("n_q", "query vectors", &Checkpoint::n_q));
+  columns.push_back(count("n_k", "key vectors", &Checkpoint::n_k));
+  columns.push_back(count("n_blocks", "blocks of documents that held any", &Checkpoint::n_blocks));
+  columns.push_back({"flag", "names joined by `;`",
+                     [](const Checkpoint& c, size_t row) { return guard_name(c.flag[row]); }});
+  return columns;
+}
+
+std::string describe_columns() {
+  std::string text = "| column | meaning |\n|---|---|\n";
+  for (const TableColumn& column : table_columns()) {
+    text += fmt::format("| `{}` | {} |\n", column.name, column.meaning);
+  }
+  return text;
+}
+
+}  // namespace ropewalk

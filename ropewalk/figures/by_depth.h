@@ -1,0 +1,11 @@
+#pragma once
+
+#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/figures/figure.h"
+
+namespace ropewalk {
+
+// Means of a reading (its place in all_readings()) by depth and checkpoint, as a heat map.
+Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t reading);
+
+}  // namespace ropewalk

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/figures/figure.h"
+
+namespace ropewalk {
+
+// Names of the figures over training that statistics name, each once; those of headlines first.
+std::vector<std::string> training_figures();
+
+// Whether a run has the numbers of one.
+bool can_draw(const RunNumbers& run, const std::string& figure);
+
+// The means over heads of every statistic that names this figure, over a training run: lines,
+// ±1 SD bands and standard-error bars; below them the components, where they are shares of a whole.
+Json over_training(const RunNumbers& run, const FigureOptions& options, const std::string& figure);
+
+}  // namespace ropewalk

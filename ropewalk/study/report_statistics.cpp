@@ -1,0 +1,45 @@
+#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/table_columns.h"
+#include "ropewalk/study/report_table.h"
+
+namespace ropewalk {
+namespace {
+
+const char* hue_name(Hue hue) {
+  return hue == Hue::queries ? "queries" : hue == Hue::keys ? "keys" : "both";
+}
+
+Json describe(const Reading& reading) {
+  return {{"key", reading.key},
+          {"name", reading.name},
+          {"absolute", reading.absolute},
+          {"hue", hue_name(reading.hue)},
+          {"low", reading.low},
+          {"high", reading.high},
+          {"change", reading.change},
+          {"mean", reading.mean},
+          {"mean_name", reading.mean_name},
+          {"hint", reading.hint},
+          {"shape", reading.line.shape}};
+}
+
+}  // namespace
+
+Json report_statistics() {
+  Json list = Json::array();
+  for (const Statistic* statistic : statistics()) {
+    Json readings = Json::array();
+    for (const Reading& reading : statistic->readings) readings.push_back(describe(reading));
+    list.push_back({{"key", statistic->key},
+                    {"title", statistic->title},
+                    {"definition", statistic->definition},
+                    {"per", statistic->per == Per::head ? "head" : "component"},
+                    {"error", statistic->error ? Json(error_column(statistic->key)) : Json()},
+                    {"shares", statistic->shares},
+                    {"changes", statistic->list_changes},
+                    {"readings", readings}});
+  }
+  return list;
+}
+
+}  // namespace ropewalk
