@@ -4,7 +4,7 @@
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/model/describe_config.h"
-#include "ropewalk/model/device.h"
+#include "ropewalk/model/precision.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/capture.h"
 #include "ropewalk/study/locate.h"

@@ -111,7 +111,7 @@ TEST_F(PytorchFileTest, OtherNamesAreRefusedAndNothingRuns) {
                              pickle::tuple({pickle::number(1)}) + "R")
                 .find("refused"),
             std::string::npos);
-  for (const std::string& code : {"i", "o", "\x81", "\x93", "\x82", "P", "\x95", "\x8c"}) {
+  for (const std::string code : {"i", "o", "\x81", "\x93", "\x82", "P", "\x95", "\x8c"}) {
     EXPECT_NE(pickle_complaint("\x80\x02" + code + std::string(20, '\n')).find("instruction 0x"),
               std::string::npos)
         << code;

@@ -488,7 +488,7 @@ def test_mistakes_are_answered_with_the_line(study, tmp_path):
     beyond = mistake(study, GOOD.replace("dtype: float32", "device: cuda:99"), code=4)
     assert beyond.startswith("mistake.yaml:3: device cuda:99: ") and "--" not in beyond
     unknown = mistake(study, GOOD.replace("dtype: float32", "device: abacus"))
-    assert unknown == "mistake.yaml:3: device 'abacus' is unknown; use auto, cpu or cuda"
+    assert unknown == "mistake.yaml:3: device 'abacus' is unknown; use auto, cpu or cuda\n"
 
 
 def test_too_little_memory_names_the_key(study, tmp_path):
