@@ -10,11 +10,8 @@ packages=(
   g++ cmake ninja-build ccache clang-format git make python3-venv
   libcli11-dev nlohmann-json3-dev libyaml-cpp-dev      # command line, JSON, YAML
   libpcre2-dev                                         # regular expressions
-<<<<<<< HEAD
-  libssl-dev libb2-dev libxxhash-dev zlib1g-dev        # SHA-256, Blake2b, XXH3, gzip
-=======
-  libssl-dev libb2-dev zlib1g-dev libzstd-dev          # SHA-256, Blake2b, gzip, zstd
->>>>>>> 22dac0c (Corpora: folders of every kind, nested; text and JSON lines compressed by gzip or Zstandard)
+  libssl-dev libb2-dev libxxhash-dev                   # SHA-256, Blake2b, XXH3
+  zlib1g-dev libzstd-dev                               # gzip, Zstandard
   libcurl4-openssl-dev ca-certificates openssl         # downloads; certificates, and a tool to make those of a test
   libopenmpi-dev openmpi-bin                           # many processes
   libgtest-dev libbenchmark-dev                        # tests, benchmarks

@@ -94,6 +94,7 @@ Json CaptureInfo::to_json() const {
             {"seconds", seconds}};
   if (!hub.empty()) json["hub"] = hub;
   if (!stated_weights.empty()) json["stated_weights"] = stated_weights;
+  if (!moments.empty()) json["moments"] = moments;
   if (random) json["random"] = *random;
   if (texts > 0) json["chunk"] = {{"texts", texts}};
   if (shard) json["shard"] = {shard->index, shard->count};
@@ -150,6 +151,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
     info.target_se = {target.number("value"), target.flag("reached", false)};
   }
   info.seconds = file.number("seconds", 0);
+  info.moments = file.text("moments", "");
   return info;
 }
 

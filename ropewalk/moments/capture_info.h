@@ -68,7 +68,8 @@ struct CaptureInfo {
     bool reached = false;
   };
   std::optional<Target> target_se;
-  double seconds = 0;  // of measuring; 0: unknown
+  double seconds = 0;   // of measuring; 0: unknown
+  std::string moments;  // in capture.json: hash of the moments file; empty: unknown
 
   Json to_json() const;
   // Throws InputError naming `source` and the key. What a file of the first edition lacks stays at

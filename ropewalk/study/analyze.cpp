@@ -14,7 +14,8 @@
 #include "ropewalk/base/progress.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/moments/merge.h"
-#include "ropewalk/study/capture.h"
+#include "ropewalk/study/capture_store.h"
+#include "ropewalk/study/results_folder.h"
 #include "ropewalk/study/revisions.h"
 
 namespace ropewalk {
@@ -79,7 +80,12 @@ CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& 
     return analyze_vectors(folder, options.components, options.kv_group);
   }
   const fs::path path = moments_path(folder);
-  return analyze_capture(read_moments(path), options.components, path.string());
+  CaptureMoments moments = read_moments(path);
+  // A capture that got another name has it in capture.json alone.
+  const Json description = read_if_there(folder / kCaptureName);
+  const Json label = description.is_object() ? description.value("label", Json()) : Json();
+  if (label.is_string()) moments.info.label = label.get<std::string>();
+  return analyze_capture(moments, options.components, path.string());
 }
 
 bool order_by_training(std::vector<CheckpointAnalysis>& checkpoints) {
@@ -149,7 +155,7 @@ void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) 
   }
   AtomicFolder folder(out);
   write_moments(folder.path() / kMomentsName, merged);
-  write_file_atomically(folder.path() / kCaptureName, merged.info.to_json().dump(2) + "\n");
+  describe_in(folder.path(), merged.info);
   folder.commit();
   log::info("{} documents, {} tokens in {}", merged.counts.total_documents(),
             merged.counts.total_tokens(), out.string());

@@ -21,6 +21,7 @@
 #include "ropewalk/moments/moments_state.h"
 #include "ropewalk/moments/vectors_collector.h"
 #include "ropewalk/study/capture_state.h"
+#include "ropewalk/study/capture_store.h"
 #include "ropewalk/study/early_stop.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/locate.h"
@@ -296,11 +297,11 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   const Stopwatch writing;
   write_moments(folder->path() / kMomentsName, moments, info, records);
   log::debug("moments written in {:.4f} s", writing.seconds());
-  write_file_atomically(folder->path() / kCaptureName, info.to_json().dump(2) + "\n");
+  describe_in(folder->path(), info);
   folder->commit();
   if (options.state) remove_states(*options.state, options.state->parent_path());
-  log::info("{} heads, {} documents, {} tokens in {}", model.heads.size(), read, tokens,
-            options.out.string());
+  log::info("{}: {} heads, {} documents, {} tokens", options.label, model.heads.size(), read,
+            tokens);
 }
 
 }  // namespace ropewalk

@@ -3,13 +3,20 @@
 #include <algorithm>
 #include <functional>
 #include <regex>
+#include <thread>
 
 #include "ropewalk/base/atomic_file.h"
+#include "ropewalk/base/content_hash.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/parallel.h"
+#include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/capture.h"
+#include "ropewalk/study/capture_state.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -53,17 +60,62 @@ void move_folder(const fs::path& from, const fs::path& to) {
   }
 }
 
+// Under a temporary name first: what an interrupted removal leaves is then known as such.
 void remove_capture(const fs::path& folder) {
-  if (!is_capture(folder)) {
+  std::error_code ignored;
+  if (!is_capture(folder) && !fs::is_empty(folder, ignored)) {
     throw InputError("{}: holds files that ropewalk did not write; move them away",
                      folder.string());
   }
+  const fs::path leaving = temporary_path(folder);
   std::error_code error;
-  fs::remove_all(folder, error);
+  fs::rename(folder, leaving, error);
+  if (!error) fs::remove_all(leaving, error);
   if (error) throw SystemError("{}: cannot remove: {}", folder.string(), error.message());
 }
 
+// Vectors that a capture says it wrote: a file for every head.
+void require_vectors(const fs::path& folder, const CaptureInfo& info) {
+  const ConfigFile config(info.config, (folder / kCaptureName).string());
+  const int64_t group = std::max<int64_t>(1, config.size("n_q_heads") / config.size("n_kv_heads"));
+  for (const QueryHead& head : info.heads) {
+    for (const std::string& name :
+         {fmt::format("l{:02}h{:02}q", head.layer, head.q_head),
+          fmt::format("l{:02}h{:02}k", head.layer, head.q_head / group)}) {
+      const fs::path file = folder / "vectors" / name / "data.parquet";
+      std::error_code error;
+      if (fs::file_size(file, error) > 0 && !error) continue;
+      throw InputError("{}: is missing or empty", file.string());
+    }
+  }
+}
+
 }  // namespace
+
+namespace {
+
+std::string hash_of(const fs::path& path) {
+  const MappedFile file(path);
+  std::vector<ContentHash> chunks(static_cast<size_t>(hash_chunks(file.size())));
+  run_parallel(chunks.size(), std::max(1U, std::thread::hardware_concurrency()), {},
+               [&](size_t i, const std::stop_token&) {
+                 throw_if_interrupted();
+                 chunks[i] = hash_chunk(file.data(), file.size(), static_cast<int64_t>(i));
+               });
+  return join_chunks(chunks).hex();
+}
+
+}  // namespace
+
+void describe_in(const fs::path& folder, CaptureInfo info) {
+  info.moments = hash_of(folder / kMomentsName);
+  write_file_atomically(folder / kCaptureName, info.to_json().dump(2) + "\n");
+}
+
+void require_whole_moments(const fs::path& folder, const CaptureInfo& info) {
+  if (info.moments.empty() || info.moments == hash_of(folder / kMomentsName)) return;
+  throw InputError("{}: is not as it was written", (folder / kMomentsName).string());
+}
 
 bool is_capture(const fs::path& folder) {
   bool any = false;
@@ -93,9 +145,9 @@ void CaptureStore::read(const fs::path& parent) {
     try {
       const SafetensorsFile whole(folder / kMomentsName);  // a header, and the size it states
       const fs::path description = folder / kCaptureName;
-      captures_.push_back(
-          {folder, CaptureInfo::from_json(read_json_file(description), description.string()),
-           false});
+      CaptureInfo info = CaptureInfo::from_json(read_json_file(description), description.string());
+      if (info.vectors) require_vectors(folder, info);
+      captures_.push_back({folder, std::move(info), false});
     } catch (const std::runtime_error& damaged) {
       log::warning("{}; this capture is not used", damaged.what());
       damaged_.insert(folder);
@@ -154,6 +206,7 @@ void CaptureStore::adopt(StoredCapture& capture, const CaptureInfo& info) {
   words.corpus = numbers.corpus;
   words.target_se = numbers.target_se;
   words.seconds = numbers.seconds;
+  words.moments = numbers.moments;
   if (words.to_json() != numbers.to_json()) {
     write_file_atomically(capture.folder / kCaptureName, words.to_json().dump(2) + "\n");
     capture.info = words;
@@ -175,19 +228,34 @@ const StoredCapture& CaptureStore::add(const std::string& label) {
   return captures_.back();
 }
 
-std::vector<fs::path> CaptureStore::unused() const {
-  std::vector<fs::path> folders;
+std::vector<fs::path> CaptureStore::unused(const std::vector<std::string>& labels) const {
+  std::set<fs::path> protected_places;
+  for (const std::string& label : labels) protected_places.insert(place(label));
+  std::vector<fs::path> paths;
   for (const StoredCapture& capture : captures_) {
-    if (!capture.in_use) folders.push_back(capture.folder);
+    if (!capture.in_use && !protected_places.contains(capture.folder))
+      paths.push_back(capture.folder);
   }
-  return folders;
+  for (const fs::path& state : saved_states(out_ / "checkpoints")) {
+    const std::string name = state.filename().string();
+    const bool ours = std::any_of(labels.begin(), labels.end(), [&](const std::string& label) {
+      return name.starts_with("." + label + ".state");
+    });
+    if (!ours) paths.push_back(state);
+  }
+  return paths;
 }
 
-void CaptureStore::prune() {
-  for (const fs::path& folder : unused()) {
-    remove_capture(folder);
-    log::info("{}: removed", folder.string());
-    forget(folder);
+void CaptureStore::prune(const std::vector<std::string>& labels) {
+  for (const fs::path& path : unused(labels)) {
+    std::error_code ignored;
+    if (is_folder(path)) {
+      remove_capture(path);
+    } else {
+      fs::remove(path, ignored);
+    }
+    log::info("{}: removed", path.string());
+    forget(path);
   }
   std::error_code ignored;
   fs::remove(out_ / "replaced", ignored);  // where it is empty

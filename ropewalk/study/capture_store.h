@@ -39,9 +39,10 @@ class CaptureStore {
   void clear(const std::string& label);
   // Adds what was just written to a label's place.
   const StoredCapture& add(const std::string& label);
-  // Captures that stand for no checkpoint, and their removal.
-  std::vector<std::filesystem::path> unused() const;
-  void prune();
+  // Captures, and states of interrupted ones, that stand for no checkpoint and lie in the place of
+  // none of these labels; and their removal.
+  std::vector<std::filesystem::path> unused(const std::vector<std::string>& labels) const;
+  void prune(const std::vector<std::string>& labels);
 
  private:
   void read(const std::filesystem::path& parent);
@@ -52,6 +53,12 @@ class CaptureStore {
   std::list<StoredCapture> captures_;  // references stay valid
   std::set<std::filesystem::path> damaged_;
 };
+
+// Describes a capture whose moments are written: capture.json beside them, with their hash.
+void describe_in(const std::filesystem::path& folder, CaptureInfo info);
+
+// Throws InputError where the moments of a capture are not those that were written.
+void require_whole_moments(const std::filesystem::path& folder, const CaptureInfo& info);
 
 // Whether a folder holds the files of a capture and nothing else, so that it may be moved or
 // removed; damaged ones count too.

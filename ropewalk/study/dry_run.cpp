@@ -77,7 +77,7 @@ std::string describe_run(const RunOptions& options) {
   for (const CheckpointFailure& failure : study.plan.failures) {
     text += fmt::format("{:<16}  cannot be measured: {}\n", failure.label, failure.text());
   }
-  for (const auto& folder : store.unused()) {
+  for (const auto& folder : store.unused(study.labels())) {
     text += fmt::format("\n{}: nothing refers to it any more; --prune removes it", folder.string());
   }
   // Attention and what is not a matrix product run below the rate of a large product.

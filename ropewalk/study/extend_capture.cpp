@@ -41,7 +41,7 @@ void extend_capture(const CaptureOptions& options, const OpenModel& model,
   join_capture(whole, std::move(more));
   AtomicFolder folder(options.out);
   write_moments(folder.path() / kMomentsName, whole);
-  write_file_atomically(folder.path() / kCaptureName, whole.info.to_json().dump(2) + "\n");
+  describe_in(folder.path(), whole.info);
   stored->in_use = false;
   store.clear(options.label);
   folder.commit();

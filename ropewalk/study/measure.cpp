@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include "ropewalk/base/error.h"
@@ -30,6 +31,9 @@ class Measuring {
 
  private:
   void settle();
+  void settle_by(const PlannedCheckpoint& decisive);
+  // What is no failure of this checkpoint is thrown on.
+  void note_failure(const PlannedCheckpoint& planned, const std::runtime_error& error);
   // Decided by the first process, known to all.
   std::vector<Work> decide();
   void take(Work& work, const PlannedCheckpoint* next);
@@ -42,7 +46,16 @@ class Measuring {
   const Study& study_;
   CaptureStore store_;
   Measured result_;
+  std::set<std::string> failed_;  // labels
 };
+
+void Measuring::note_failure(const PlannedCheckpoint& planned, const std::runtime_error& error) {
+  const bool signal = dynamic_cast<const Interrupted*>(&error) != nullptr;
+  if (signal || processes::count() > 1) std::rethrow_exception(std::current_exception());
+  result_.failures.push_back({planned.capture.label, std::current_exception()});
+  failed_.insert(planned.capture.label);
+  if (study_.options.keep_going) log::error("{}", error.what());
+}
 
 // The stop of a capture that can go on, in words.
 std::string stopped(const PlannedCheckpoint& planned, int64_t documents) {
@@ -55,16 +68,24 @@ std::string stopped(const PlannedCheckpoint& planned, int64_t documents) {
       own ? saved->documents : 0, documents, planned.capture.label);
 }
 
+bool intact(const StoredCapture& capture) {
+  try {
+    require_whole_moments(capture.folder, capture.info);
+    return true;
+  } catch (const InputError& damaged) {
+    log::warning("{}; this capture is not used", damaged.what());
+    return false;
+  }
+}
+
 void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional<double> target) {
   CaptureOptions capture = work.planned->capture;
   capture.target_se = target;
   const bool first = processes::first();
   if (first) {
-    if (!work.why.empty()) log::info("{}: measured again: {}", capture.label, work.why);
-    // An interrupted capture of another name goes on under this one.
-    if (!work.state.empty() && work.state != *capture.state) {
-      std::error_code ignored;
-      fs::rename(work.state, *capture.state, ignored);
+    if (work.task == Task::extend && !intact(*work.stored)) work.task = Task::measure;
+    if (!work.why.empty() && work.task == Task::measure) {
+      log::info("{}: measured again: {}", capture.label, work.why);
     }
     set_aside_foreign_state(*capture.state, study_.out / "replaced");
   }
@@ -108,14 +129,26 @@ void Measuring::finish(const PlannedCheckpoint& planned) {
 }
 
 void Measuring::settle() {
-  const PlannedCheckpoint* decisive = decisive_checkpoint(study_);
-  if (decisive == nullptr) return;
-  if (processes::first()) result_.settled = settled_documents(study_, store_, *decisive);
+  while (result_.settled < 0) {
+    const PlannedCheckpoint* decisive = decisive_checkpoint(study_, failed_);
+    if (decisive == nullptr) return;
+    try {
+      settle_by(*decisive);
+    } catch (const std::runtime_error& error) {
+      note_failure(*decisive, error);
+      if (!study_.options.keep_going) return;
+    }
+  }
+}
+
+void Measuring::settle_by(const PlannedCheckpoint& decisive) {
+  if (processes::first()) result_.settled = settled_documents(study_, store_, decisive);
   result_.settled = processes::share(result_.settled);
   if (result_.settled >= 0) return;
   std::vector<Work> works = decide();
   const auto found = std::find_if(works.begin(), works.end(),
-                                  [&](const Work& work) { return work.planned == decisive; });
+                                  [&](const Work& work) { return work.planned == &decisive; });
+  if (!found->why.empty()) found->why = "how many documents reach the target is to be seen anew";
   // It is measured from the start: how far one must read shows on the way.
   found->task = Task::measure;
   if (found->stored != nullptr) found->stored->in_use = false;
@@ -129,6 +162,11 @@ void Measuring::settle() {
 std::vector<Work> Measuring::decide() {
   std::vector<Work> works(study_.plan.checkpoints.size());
   if (processes::first()) works = decide_work(study_, store_, result_.settled);
+  for (const Work& work : works) {  // an interrupted capture of another name goes on under its own
+    if (work.state.empty() || work.state == *work.planned->capture.state) continue;
+    std::error_code ignored;
+    fs::rename(work.state, *work.planned->capture.state, ignored);
+  }
   for (size_t i = 0; i < works.size(); ++i) {
     works[i].planned = &study_.plan.checkpoints[i];
     works[i].task = static_cast<Task>(processes::share(static_cast<int64_t>(works[i].task)));
@@ -165,7 +203,7 @@ void Measuring::take(Work& work, const PlannedCheckpoint* next) {
 }
 
 void Measuring::report_unused() const {
-  const std::vector<fs::path> unused = store_.unused();
+  const std::vector<fs::path> unused = store_.unused(study_.labels());
   if (unused.empty()) return;
   std::vector<std::string> names;
   for (const fs::path& folder : unused) names.push_back(folder.string());
@@ -180,25 +218,23 @@ Measured Measuring::run() {
   const auto to_measure = [](const Work& work) {
     return work.task == Task::measure || work.task == Task::extend;
   };
-  bool stopped = false;
+  bool stopped = !failed_.empty() && !study_.options.keep_going;
   for (size_t i = 0; i < works.size(); ++i) {
     throw_if_interrupted();
     const std::span<Work> later = std::span(works).subspan(i + 1);
+    if (failed_.contains(works[i].planned->capture.label)) continue;
     if (stopped && to_measure(works[i])) continue;
     const auto next = std::find_if(later.begin(), later.end(), to_measure);
     try {
       take(works[i], next == later.end() ? nullptr : next->planned);
       evict(*works[i].planned, later);
     } catch (const std::runtime_error& error) {
-      const bool signal = dynamic_cast<const Interrupted*>(&error) != nullptr;
-      if (signal || processes::count() > 1) throw;
-      result_.failures.push_back({works[i].planned->capture.label, std::current_exception()});
-      if (study_.options.keep_going) log::error("{}", error.what());
+      note_failure(*works[i].planned, error);
       stopped = !study_.options.keep_going;
     }
   }
   if (processes::first()) {
-    if (study_.options.prune) store_.prune();
+    if (study_.options.prune) store_.prune(study_.labels());
     report_unused();
   }
   return std::move(result_);

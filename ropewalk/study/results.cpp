@@ -34,6 +34,7 @@ CheckpointAnalysis analyze_checkpoint(const Study& study, const MeasuredCheckpoi
   options.from = "moments";
   CheckpointAnalysis checkpoint;
   try {
+    require_whole_moments(measured.folder, measured.info);
     checkpoint = analyze_folder(measured.folder, options);
   } catch (const InputError& error) {
     log::warning("{}; '{}' is measured again", error.what(), measured.info.label);

@@ -79,12 +79,17 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
   }
   std::vector<fs::path> foreign;
   const auto look_at = [&](const fs::path& path) {
-    if (is_there(path) && !known.contains(path) && !looks_ours(path)) foreign.push_back(path);
+    std::error_code ignored;
+    const bool ours =
+        !fs::is_directory(path, ignored) && (known.contains(path) || looks_ours(path));
+    if (is_there(path) && !ours) foreign.push_back(path);
   };
   for (const char* name : {kTable, kSummary, kReport}) look_at(study.out / name);
   // A folder that was locked before is a results folder; its manifest may be damaged.
   const fs::path manifest_file = study.out / kManifest;
-  if (!is_there(study.out / ".lock")) look_at(manifest_file);
+  std::error_code error;
+  const bool used = is_there(study.out / ".lock") && !fs::is_directory(manifest_file, error);
+  if (!used) look_at(manifest_file);
   for (const std::string& name : figure_names()) {
     for (const char* ending : {".vl.json", ".png", ".svg", ".pdf"}) {
       look_at(study.out / kFigures / (name + ending));
@@ -92,7 +97,9 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
   }
   for (const PlannedCheckpoint& planned : study.plan.checkpoints) {
     const fs::path& place = planned.capture.out;
-    if (is_there(place) && !is_capture(place)) foreign.push_back(place);
+    std::error_code ignored;
+    const bool empty = fs::is_directory(place, ignored) && fs::is_empty(place, ignored);
+    if (is_there(place) && !empty && !is_capture(place)) foreign.push_back(place);
   }
   return foreign;
 }
@@ -136,8 +143,15 @@ void require_own_folder(const Study& study, const Json& manifest) {
 }
 
 ResultsFolder::ResultsFolder(const fs::path& out) : lock_(out) {
-  for (const fs::path& folder : {out, out / "checkpoints", out / kFigures}) {
-    std::error_code ignored;
+  std::error_code ignored;
+  std::vector<fs::path> folders{out, out / "checkpoints", out / kFigures};
+  for (const char* parent : {"checkpoints", "replaced"}) {
+    for (const auto& entry : fs::directory_iterator(out / parent, ignored)) {
+      if (entry.is_directory(ignored) && !entry.is_symlink(ignored))
+        folders.push_back(entry.path());
+    }
+  }
+  for (const fs::path& folder : folders) {
     for (const auto& entry : fs::directory_iterator(folder, ignored)) {
       if (!is_temporary_of(entry.path().filename().string(), lock_.former_token())) continue;
       fs::remove_all(entry.path(), ignored);

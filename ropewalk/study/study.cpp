@@ -51,6 +51,13 @@ void check_audit(const Study& study, const Audit& audit) {
 
 }  // namespace
 
+std::vector<std::string> Study::labels() const {
+  std::vector<std::string> labels;
+  for (const PlannedCheckpoint& planned : plan.checkpoints) labels.push_back(planned.capture.label);
+  for (const CheckpointFailure& failure : plan.failures) labels.push_back(failure.label);
+  return labels;
+}
+
 bool Study::wanted(const PlannedCheckpoint& planned) const {
   return options.only.empty() || std::find(options.only.begin(), options.only.end(),
                                            planned.capture.label) != options.only.end();

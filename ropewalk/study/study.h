@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "ropewalk/study/audit.h"
 #include "ropewalk/study/plan.h"
@@ -18,6 +19,8 @@ struct Study {
   StudyPlan plan;
   DocumentSet documents;  // of the longest context; of several processes, the first one's alone
 
+  // Of every checkpoint in the file, those that cannot be measured included.
+  std::vector<std::string> labels() const;
   // Whether a checkpoint is to be measured where it is not there.
   bool wanted(const PlannedCheckpoint& planned) const;
   // The first `count` documents (all: -1), cut to a context.

@@ -145,9 +145,7 @@ std::vector<Work> decide_work(const Study& study, CaptureStore& store, int64_t s
       work.why = "its capture is damaged";
     }
     if (!study.wanted(*work.planned)) {
-      if (work.stored != nullptr) work.stored->in_use = false;
-      work.stored = nullptr;
-      work.task = Task::leave_out;
+      work.task = Task::leave_out;  // what is there of it stays in use
       continue;
     }
     if (work.stored == nullptr) work.task = Task::measure;
@@ -161,12 +159,14 @@ std::vector<Work> decide_work(const Study& study, CaptureStore& store, int64_t s
   return works;
 }
 
-const PlannedCheckpoint* decisive_checkpoint(const Study& study) {
+const PlannedCheckpoint* decisive_checkpoint(const Study& study,
+                                             const std::set<std::string>& failed) {
   if (!study.experiment.target_se) return nullptr;
   const auto& checkpoints = study.plan.checkpoints;
   const auto found =
-      std::find_if(checkpoints.begin(), checkpoints.end(),
-                   [](const PlannedCheckpoint& planned) { return !planned.capture.model.random; });
+      std::find_if(checkpoints.begin(), checkpoints.end(), [&](const PlannedCheckpoint& planned) {
+        return !planned.capture.model.random && !failed.contains(planned.capture.label);
+      });
   return found == checkpoints.end() ? nullptr : &*found;
 }
 

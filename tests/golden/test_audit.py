@@ -64,8 +64,8 @@ def test_planted_faults(hub, client, run, tmp_path):
     assert findings(result) == [
         ("missing", f"'step-5000': shard {second} is missing"),
         ("duplicate", "'step-12000', 'step-25000' and 'step-30000' have the same weights"),
-        ("duplicate", "'step-22000' and 'step-23000' have the same weights"),
         ("duplicate", f"'step-19000' and 'step-20000' share {second}"),
+        ("duplicate", "'step-22000' and 'step-23000' have the same weights"),
         ("config", "rope.0.theta changes from 10000.0 at 'step-7000' to 50000.0 at 'step-8000'"),
         ("config", "norm_eps changes from 1e-05 at 'step-8000' to 1e-06 at 'step-9000'"),
         ("config", "rope.0.theta changes from 50000.0 at 'step-8000' to 10000.0 at 'step-9000'"),

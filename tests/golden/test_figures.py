@@ -478,4 +478,4 @@ def test_compare(tmp_path):
     assert "position-dominated" in text and "depth_r_k" in text
     # Another run's summary serves as a reference: this one's own differs by nothing.
     own = engine.run("compare", path, "--reference", tmp_path / "summary.json").stdout
-    assert own.count("largest 0.000") == 2 and "only in" not in own
+    assert own.count("largest 0.000") == 3 and "only in" not in own

@@ -233,3 +233,86 @@ def test_pictures_of_other_formats_do_not_stay(study):
     (figures / "mine.svg").write_text("<svg/>")
     good(study.run(out))
     assert not (figures / "taxonomy.svg").exists() and (figures / "mine.svg").exists()
+
+
+# What a stranger found
+
+
+def test_a_capture_that_is_not_as_it_was_written(study, tmp_path):
+    """One bit in the middle of the moments: no header tells, but tables made of them would be wrong."""
+    out = study.root / "out"
+    path = out / "checkpoints" / "A" / "moments.safetensors"
+    for change in (lambda: (out / "qk.csv").unlink(), lambda: study.write(corpus={"path": "corpus.jsonl", "documents": 16})):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 0x10
+        path.write_bytes(data)
+        change()
+        result = good(study.run(out))
+        assert "A/moments.safetensors: is not as it was written" in result.stderr
+    good(study.run(tmp_path / "fresh"))
+    lines = [[line for line in (folder / "qk.csv").read_text().splitlines() if ",A," in line] for folder in (out, tmp_path / "fresh")]
+    assert lines[0] == lines[1]
+
+
+def test_lost_vectors_are_written_again(study):
+    study.write(vectors="all")
+    out = study.root / "out"
+    good(study.run(out))
+    vectors = out / "checkpoints" / "A" / "vectors"
+    whole = engine.read_streams(out / "checkpoints" / "A").keys()
+    for lose in (lambda: shutil.rmtree(vectors), lambda: shutil.rmtree(vectors / "l00h00q"),
+                 lambda: (vectors / "l01h00k" / "data.parquet").write_bytes(b"")):  # fmt: skip
+        lose()
+        assert "A: measured again: its capture is damaged" in good(study.run(out)).stderr
+        assert engine.read_streams(out / "checkpoints" / "A").keys() == whole
+
+
+def test_pruning_keeps_what_the_file_names(tmp_path):
+    study = Study(tmp_path / "study", ("A", "B"))
+    out = study.root / "out"
+    good(study.run(out))
+    old = inodes(out)
+    (study.root / "B").rename(tmp_path / "unmounted")
+    result = study.run(out, "--keep-going", "--prune")
+    assert result.code == 3 and "nothing refers" not in result.stderr
+    assert inodes(out) == old
+    (tmp_path / "unmounted").rename(study.root / "B")
+    study.write(corpus={"path": "corpus.jsonl", "documents": 16})
+    good(study.run(out, "--only", "A", "--prune"))
+    assert {name: inodes(out)[name] for name in ("init", "B")} == {name: old[name] for name in ("init", "B")}
+    (out / "checkpoints" / ".gone.state").write_bytes(b"not a state")  # somebody else's
+    good(study.run(out, "--prune"))
+    assert (out / "checkpoints" / ".gone.state").exists()
+
+
+def test_keep_going_with_a_target(tmp_path):
+    study = Study(tmp_path / "study", ("A", "B"))
+    spoil(study, "A", "nan")
+    study.write(precision={"target_se": 0.5})
+    result = study.run(tmp_path / "out", "--keep-going")
+    assert result.code == 3 and "1 of 3 checkpoints were not measured: 'A'" in result.stderr
+    assert ",B," in (tmp_path / "out" / "qk.csv").read_text()
+
+
+def test_a_kill_while_a_label_changes(study):
+    """A temporary file of the killed run inside a capture, and an empty folder in the place of another."""
+    out = study.root / "out"
+    old = inodes(out)["A"]
+    token = (out / ".lock").read_text().split("temporary files: ")[1]
+    (out / "checkpoints" / "A" / f".capture.json.tmp-{token}").write_text("{")
+    (out / "checkpoints" / "renamed").mkdir()
+    labels(study, ("renamed", "A"))
+    good(study.run(out))
+    assert inodes(out)["renamed"] == old
+    table = out / "t.csv"
+    good(engine.run("analyze", out / "checkpoints" / "renamed", "--out", table, "--quiet"))
+    assert ",renamed," in table.read_text() and ",A," not in table.read_text()
+
+
+def test_a_folder_in_the_place_of_a_table(study):
+    out = study.root / "out"
+    (out / "qk.csv").unlink()
+    (out / "qk.csv").mkdir()
+    for options in ((), ("--dry-run",)):
+        result = study.run(out, *options)
+        assert result.code == 3 and "qk.csv: not written by ropewalk" in result.stderr

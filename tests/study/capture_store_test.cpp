@@ -57,7 +57,7 @@ TEST_F(CaptureStoreTest, NothingButCapturesIsRemoved) {
   CaptureStore store(out());
   EXPECT_TRUE(store.captures().empty());
   EXPECT_THROW(store.clear("A"), InputError);
-  store.prune();
+  store.prune({});
   EXPECT_TRUE(there("checkpoints/A/notes.txt"));
   EXPECT_TRUE(there("checkpoints/A/capture.json"));
 }
@@ -97,9 +97,9 @@ TEST_F(CaptureStoreTest, UnusedOnesAreListedAndPruned) {
   write("replaced/A-1", 2, 500);
   CaptureStore store(out());
   store.captures().front().in_use = true;
-  ASSERT_EQ(store.unused().size(), 1);
-  EXPECT_EQ(store.unused().front(), out() / "replaced/A-1");
-  store.prune();
+  ASSERT_EQ(store.unused({}).size(), 1);
+  EXPECT_EQ(store.unused({}).front(), out() / "replaced/A-1");
+  store.prune({});
   EXPECT_TRUE(there("checkpoints/A"));
   EXPECT_FALSE(there("replaced"));
 }
