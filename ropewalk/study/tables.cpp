@@ -53,11 +53,8 @@ StudyTables read_tables(const fs::path& table, const std::optional<fs::path>& su
   const fs::path beside = summary.value_or(summary_path(table));
   tables.summary_source = beside.string();
   std::error_code ignored;
-  if (!summary && !fs::exists(beside, ignored)) {
-    log::info("no {} beside {}: no standard errors", beside.filename().string(), table.string());
-  } else {
-    tables.summary = read_summary(beside);
-  }
+  const bool absent = !summary && !fs::exists(beside, ignored);
+  if (!absent) tables.summary = read_summary(beside);
   RunNumbers run;
   try {
     run = tables.numbers();
@@ -66,6 +63,9 @@ StudyTables read_tables(const fs::path& table, const std::optional<fs::path>& su
     tables.summary = Json();
     run = tables.numbers();  // throws where the table itself is at fault
     log::warning("{}; going on without standard errors", error.what());
+  }
+  if (absent) {
+    log::info("no {} beside {}: no standard errors", beside.filename().string(), table.string());
   }
   warn_of_undefined(run);
   return tables;
