@@ -66,8 +66,9 @@ class TemporaryFile {
  private:
   const fs::path& target_;
   fs::path name_;
+  const Undo undo_{
+      [this] { ::unlink(name_.c_str()); }};  // first: nothing is made that it would miss
   int file_;
-  const Undo undo_{[this] { ::unlink(name_.c_str()); }};
 };
 
 }  // namespace
