@@ -168,6 +168,13 @@ Json deciding_config(Json description, int64_t context, bool random_weights) {
       window = whole ? windows->erase(window) : std::next(window);
     }
   }
+  // What a model does not use is not there, so that a setting which only newer families have leaves
+  // the captures of the others as they are.
+  for (auto setting = description.begin(); setting != description.end();) {
+    const bool unused = setting->is_null() || *setting == false || *setting == 0 ||
+                        (setting->is_structured() && setting->empty());
+    setting = unused ? description.erase(setting) : std::next(setting);
+  }
   return description;
 }
 

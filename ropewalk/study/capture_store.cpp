@@ -67,7 +67,7 @@ void remove_capture(const fs::path& folder) {
     throw InputError("{}: holds files that ropewalk did not write; move them away",
                      folder.string());
   }
-  const fs::path leaving = temporary_path(folder);
+  const fs::path leaving = temporary_path(folder.string() + ".gone");
   std::error_code error;
   fs::rename(folder, leaving, error);
   if (!error) fs::remove_all(leaving, error);

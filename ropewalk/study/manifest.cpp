@@ -34,7 +34,7 @@ Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& m
   Json captures = Json::array();
   for (const MeasuredCheckpoint& checkpoint : measured) {
     Json capture = checkpoint.info.to_json();
-    capture.erase("seconds");  // the same study gives the same manifest
+    for (const char* key : {"seconds", "moments"}) capture.erase(key);  // of one machine's making
     capture["phase"] = checkpoint.planned->phase;
     captures.push_back(capture);
   }

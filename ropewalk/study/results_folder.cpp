@@ -33,7 +33,7 @@ std::string beginning(const fs::path& path) {
 
 // What a specification of a figure says first, and a page of ours.
 constexpr const char* kVegaLite = "vega-lite";
-constexpr const char* kPage = "ropewalk";
+constexpr const char* kPage = "<title>Ropewalk report</title>";
 
 // Whether a file looks as ours does: asked where the manifest, which lists them, is lost.
 bool looks_ours(const fs::path& path) {

@@ -101,7 +101,7 @@ def test_equals_one_process(study, whole, count):
     joint = study.together(count, f"joint{count}")
     expect_equal(study.table(whole), study.table(joint))
     stated = [json.loads((folder / "capture.json").read_text()) for folder in (joint, whole)]
-    assert all(info.pop("seconds") > 0 for info in stated) and stated[0] == stated[1]
+    assert all(info.pop("seconds") > 0 and info.pop("moments") for info in stated) and stated[0] == stated[1]
     if 16 % count == 0:  # no block is shared, so nothing is added up in another order
         assert (joint / "moments.safetensors").read_bytes() == (whole / "moments.safetensors").read_bytes()
 
@@ -129,7 +129,8 @@ def test_all_stop_together(study, target, least, most):
     info = json.loads((alone / "capture.json").read_text())
     assert least <= info["documents"] <= most
     joint = study.together(3, f"target{most}_joint", "--target-se", target)
-    assert {**json.loads((joint / "capture.json").read_text()), "seconds": info["seconds"]} == info
+    own = {key: info[key] for key in ("seconds", "moments")}
+    assert {**json.loads((joint / "capture.json").read_text()), **own} == info
     expect_equal(study.table(alone), study.table(joint))
 
 

@@ -76,6 +76,8 @@ TEST(CaptureInfo, WhatOnlyBoundsOtherChoicesIsNot) {
   other.config["max_position_embeddings"] = 8192;
   other.config["vocabulary"] = 200;
   other.config["initializer_range"] = 0.5;
+  other.config["of_a_newer_family"] = false;
+  other.config["also_newer"] = Json::object();
   other.config["sliding_windows"]["1"] = 64;  // as long as the context: sees all of it
   EXPECT_EQ(other.identity(), example().identity());
   other.config["sliding_windows"]["1"] = 63;
