@@ -1,6 +1,6 @@
 // Opens a report in Chromium and measures what the main thread does: report_driver.mjs REPORT, JSON on standard output.
 import { statSync } from "node:fs";
-import { launch, open, settled } from "../tests/report/browser.mjs";
+import { choose, launch, open, portraitSpot, settled } from "../tests/report/browser.mjs";
 
 const file = process.argv[2];
 const REPEATS = 5;
@@ -26,7 +26,8 @@ await session.send("Performance.enable");
 const spot = async (r_q, r_k) => {
   const box = await page.locator("svg.portrait").boundingBox();
   const scale = box.width / 560;
-  return [box.x + scale * (44 + ((r_q + 0.05) / 1.1) * 508), box.y + scale * (520 - ((r_k + 1.05) / 2.1) * 512)];
+  const [x, y] = portraitSpot(r_q, r_k);
+  return [box.x + scale * x, box.y + scale * y];
 };
 const slider = page.getByLabel("Checkpoint", { exact: true });
 const show = (view) => () => page.locator("nav a", { hasText: view }).click();
@@ -53,8 +54,8 @@ const INTERACTIONS = {
   "click a head": [async () => {}, () => page.click('.cell[data-head="100"]')],
   "scrub with a head open": [() => slider.press("Home"), () => slider.press("ArrowRight")],
   "colour by another quantity": [
-    () => page.getByLabel("colour", { exact: true }).selectOption("class"),
-    () => page.getByLabel("colour", { exact: true }).selectOption("r_q"),
+    () => choose(page, "colour", "class"),
+    () => choose(page, "colour", "r_q"),
   ],
   "filter by class": [async () => {}, () => page.click('.filters >> text="mixed"')],
   "trails of all heads": [

@@ -1,26 +1,37 @@
 import { CLASSES } from "./data/classes";
+import { parseColour } from "./data/coloring";
+import { quantity } from "./data/quantities";
 import type { Run } from "./data/run";
 import { shown } from "./data/summary";
 import { DASH, withError } from "./format";
+import type { State } from "./state";
 
-/** A head at a checkpoint in a few lines. */
-export function describeHead(run: Run, checkpoint: number, head: number): string[] {
+/** A head at the checkpoint in view in a few lines: its components' numbers, what colours it and where it stands. */
+export function describeHead(run: Run, state: State, head: number): string[] {
   const { layer, q_head, rope, kv_head } = run.heads[head];
+  const { at: checkpoint } = state;
   const title = `Layer ${layer}, head ${q_head}`;
   if (!run.measured(checkpoint, head)) return [title, `not measured at ${run.checkpoints[checkpoint].label}`];
   const place = run.classOf(checkpoint, head);
   const about = [rope === null ? "" : rope ? "RoPE" : "NoPE", kv_head === null ? "" : `KV head ${kv_head}`].filter(
     (t) => t,
   );
+  const usual = shown(run.statistics);
+  const others = [parseColour(run, state.quantity).quantity, quantity(run, state.x), quantity(run, state.y)].filter(
+    (one, i, all) => one && !usual.includes(one.statistic) && all.indexOf(one) === i,
+  );
   const flag = run.flag(checkpoint, head);
   return [
     title,
     ...(about.length ? [about.join(" · ")] : []),
-    ...shown(run.statistics).map((statistic) => {
+    ...usual.map((statistic) => {
       const value = run.value(statistic.key, checkpoint, head);
       const error = statistic.changes ? run.error(statistic, checkpoint, head) : NaN;
       return `${statistic.shares ? `PC0 ${statistic.title}` : statistic.title} ${withError(value, error)}`;
     }),
+    ...others.map(
+      (one) => `${one!.name} ${withError(one!.value(checkpoint, head), one!.error(checkpoint, head), one!.digits)}`,
+    ),
     place < 0 ? `class ${DASH}` : CLASSES[place],
     ...(flag ? [`flag: ${flag.replaceAll(";", ", ")}`] : []),
   ];

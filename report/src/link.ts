@@ -1,4 +1,5 @@
 import { CLASSES } from "./data/classes";
+import { quantity } from "./data/quantities";
 import type { Run } from "./data/run";
 import { initialState, VIEWS, type RopeFilter, type State, type Store, type Trails, type View } from "./state";
 
@@ -16,6 +17,8 @@ export function writeFragment(run: Run, state: State): string {
   if (state.at !== start.at) out.set("at", label(state.at));
   if (state.since !== start.since) out.set("since", label(state.since));
   if (state.quantity !== start.quantity) out.set("colour", state.quantity);
+  if (state.x !== start.x) out.set("x", state.x);
+  if (state.y !== start.y) out.set("y", state.y);
   if (state.trails !== start.trails) out.set("trails", state.trails);
   if (state.focus !== null) out.set("head", headKey(run, state.focus));
   if (state.selected.size)
@@ -37,6 +40,7 @@ export function writeFragment(run: Run, state: State): string {
   if (state.search) out.set("search", state.search);
   if (state.component !== start.component) out.set("pc", String(run.components[state.component]));
   if (state.everyCheckpoint) out.set("rows", "every-checkpoint");
+  if (state.columns) out.set("columns", state.columns.join("."));
   return out.toString();
 }
 
@@ -67,6 +71,8 @@ export function readFragment(run: Run, fragment: string): State {
     at: checkpoint("at", start.at),
     since: checkpoint("since", start.since),
     quantity: given.get("colour") ?? start.quantity,
+    x: quantity(run, given.get("x") ?? "")?.key ?? start.x,
+    y: quantity(run, given.get("y") ?? "")?.key ?? start.y,
     trails: oneOf<Trails>(given.get("trails"), ["none", "selected", "all"], start.trails),
     focus: head(given.get("head") ?? "")?.index ?? null,
     selected: new Set((given.get("heads") ?? "").split("_").flatMap((key) => head(key)?.index ?? [])),
@@ -84,19 +90,56 @@ export function readFragment(run: Run, fragment: string): State {
     search: given.get("search") ?? "",
     component: component >= 0 ? component : start.component,
     everyCheckpoint: given.get("rows") === "every-checkpoint",
+    columns: given.has("columns") ? (given.get("columns") ?? "").split(".").filter((key) => key) : null,
   };
 }
 
-/** Keeps the address and the state in step, both ways. */
+/** What Back returns to: another view, or a head's panel opened or closed. The rest changes the entry. */
+function isStep(before: State, after: State): boolean {
+  return before.view !== after.view || (before.focus === null) !== (after.focus === null);
+}
+
+/** Keeps the address and the state in step, both ways. Entries of ours carry how far the page was scrolled. */
 export function bindAddress(run: Run, store: Store): void {
   let timer = 0;
-  const write = () => {
-    const wanted = `#${writeFragment(run, store.state)}`;
-    if (location.hash !== wanted) history.replaceState(null, "", wanted);
-  };
-  store.listen(() => {
+  let written = store.state;
+  const address = (state: State) => `#${writeFragment(run, state)}`;
+  const keep = () => history.replaceState({ scroll: window.scrollY }, "", address(store.state));
+  const keepSoon = () => {
     clearTimeout(timer);
-    timer = window.setTimeout(write, 120);
+    timer = window.setTimeout(keep, 120);
+  };
+  let scrolled = 0;
+  store.listen((state) => {
+    clearTimeout(timer);
+    const arrived = address(readFragment(run, location.hash)) === address(state);
+    if (isStep(written, state) && !arrived) {
+      // The parts have drawn and scrolled already; the event that says so has not come yet.
+      history.replaceState({ scroll: scrolled }, "", address(written));
+      history.pushState({ scroll: window.scrollY }, "", address(state));
+    } else {
+      keepSoon();
+    }
+    written = state;
   });
-  window.addEventListener("hashchange", () => store.update(readFragment(run, location.hash)));
+  window.addEventListener("scroll", () => {
+    scrolled = window.scrollY;
+    keepSoon();
+  });
+  const arrive = () => {
+    const ours = history.state as { scroll?: number } | null;
+    const state = readFragment(run, location.hash);
+    clearTimeout(timer); // what it would write belongs to the entry that was left
+    if (address(state) === address(store.state)) return;
+    // A link that was pasted shows its head; Back and Forward show the page as it was left.
+    store.reveal = ours === null && state.focus !== null;
+    store.update(state);
+    if (ours !== null) requestAnimationFrame(() => window.scrollTo(0, ours.scroll ?? 0));
+  };
+  // At once on the first, before anything can write the state that was; the second is for browsers without it.
+  window.addEventListener("popstate", arrive);
+  window.addEventListener("hashchange", arrive);
+  history.scrollRestoration = "manual";
+  const before = history.state as { scroll?: number } | null;
+  if (before?.scroll) window.scrollTo(0, before.scroll);
 }

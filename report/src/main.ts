@@ -2,6 +2,8 @@ import "./style/base.css";
 import "./style/controls.css";
 import "./style/charts.css";
 import "./style/views.css";
+import "./style/picker.css";
+import "./style/print.css";
 import type { Context, Part } from "./context";
 import { readBlob } from "./data/blob";
 import { Run } from "./data/run";
@@ -9,6 +11,8 @@ import { Summary } from "./data/summary";
 import { h } from "./dom";
 import { bindAddress, readFragment } from "./link";
 import { Store, VIEWS, type State, type View } from "./state";
+import { printLine } from "./views/print_line";
+import { watchPrinting } from "./print";
 import { mode, onTheme, startTheme, toggleMode } from "./theme";
 import { tooltip } from "./tooltip";
 import { button } from "./widgets";
@@ -66,6 +70,7 @@ function start(): void {
     h("nav", { "aria-label": "Views" }, ...tabs),
     theme,
   );
+  const paper = printLine(context);
   const time = scrubber(context);
   const which = filters(context);
   const controls = h(
@@ -74,6 +79,9 @@ function start(): void {
     time.element,
     which.element,
   );
+  // Nothing that takes the focus is scrolled to below them.
+  const makeRoom = () => document.documentElement.style.setProperty("--controls", `${controls.offsetHeight}px`);
+  new ResizeObserver(makeRoom).observe(controls);
   const main = h("main", { id: "main", tabindex: "-1" });
   const app = document.getElementById("app")!;
   app.replaceChildren(
@@ -90,6 +98,7 @@ function start(): void {
       "Skip to content",
     ),
     header,
+    paper.element,
     controls,
     main,
     h(
@@ -99,6 +108,9 @@ function start(): void {
     ),
   );
   tooltip.attach();
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !event.defaultPrevented && store.state.view === "explore") store.close();
+  });
 
   const made = new Map<View, Part>();
   let shown: View | null = null;
@@ -124,6 +136,8 @@ function start(): void {
       time.render();
       which.render();
     }
+    if (!same) makeRoom();
+    paper.render();
     part.render(same ? changed : undefined);
   };
   const showTheme = () => {
@@ -134,6 +148,8 @@ function start(): void {
   onTheme(showTheme);
   onTheme(() => made.get(store.state.view)?.render());
   showTheme();
+  watchPrinting();
+  store.reveal = store.state.focus !== null && history.state === null;
   render(store.state);
   bindAddress(run, store);
   performance.mark("ropewalk-first-view");

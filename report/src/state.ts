@@ -11,7 +11,11 @@ export interface State {
   view: View;
   at: number;
   since: number;
+  /** What colours heads; see data/coloring.ts. */
   quantity: string;
+  /** Quantities on the axes of the portrait. */
+  x: string;
+  y: string;
   trails: Trails;
   focus: number | null;
   selected: ReadonlySet<number>;
@@ -26,6 +30,8 @@ export interface State {
   search: string;
   component: number;
   everyCheckpoint: boolean;
+  /** Columns of the table; null: the usual ones. */
+  columns: readonly string[] | null;
 }
 
 export type Listener = (state: State, changed: ReadonlySet<keyof State>) => void;
@@ -38,6 +44,8 @@ export function initialState(run: Run): State {
     at: last,
     since: run.steps[0].index,
     quantity: "class",
+    x: "r_q",
+    y: "r_k",
     trails: "selected",
     focus: null,
     selected: new Set(),
@@ -52,6 +60,7 @@ export function initialState(run: Run): State {
     search: "",
     component: Math.max(run.components.indexOf(0), 0),
     everyCheckpoint: false,
+    columns: null,
   };
 }
 
@@ -62,6 +71,9 @@ export class Store {
   private scheduled = false;
   /** Whether the run is playing: then heads glide from checkpoint to checkpoint. */
   playing = false;
+  /** Whether the panel of the open head is to be brought into view, once. */
+  reveal = false;
+  private opener: Element | null = null;
 
   constructor(public state: State) {}
 
@@ -78,6 +90,26 @@ export class Store {
     if (this.scheduled) return;
     this.scheduled = true;
     requestAnimationFrame(() => this.flush());
+  }
+
+  /** Opens a head's panel, also one that is open already: it comes into view and takes the focus. */
+  open(head: number, patch: Partial<State> = {}): void {
+    this.opener = document.activeElement;
+    this.reveal = true;
+    this.pending.add("focus");
+    this.update({ ...patch, focus: head });
+  }
+
+  /** Closes it; the focus goes back to what opened it, or to the cell of the head. */
+  close(): void {
+    const { focus } = this.state;
+    if (focus === null) return;
+    const { opener } = this;
+    this.opener = null;
+    this.update({ focus: null });
+    this.flush();
+    const back = opener instanceof HTMLElement && opener !== document.body && opener.offsetParent ? opener : null;
+    (back ?? document.querySelector<HTMLElement>(`.cell[data-head="${focus}"]`))?.focus();
   }
 
   flush(): void {

@@ -1,5 +1,7 @@
 // Colours of the figures (ropewalk/figures/theme.h), and their kin for a dark page.
 
+import { isPrinting, onPrint } from "./print";
+
 export type Mode = "light" | "dark";
 
 export interface Palette {
@@ -52,6 +54,7 @@ function stored(): Mode | null {
 let picked = stored();
 
 export function mode(): Mode {
+  if (isPrinting()) return "light"; // paper is white
   return picked ?? (preference.matches ? "dark" : "light");
 }
 
@@ -82,6 +85,7 @@ export function toggleMode(): void {
 
 export function startTheme(): void {
   preference.addEventListener("change", show);
+  onPrint(show, show);
   show();
 }
 

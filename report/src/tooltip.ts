@@ -4,12 +4,37 @@ import { h } from "./dom";
 class Tooltip {
   private readonly box = h("div", { class: "tooltip", role: "status", hidden: true });
 
+  /** Also shows what anything with `data-definition` means, under the pointer or with the focus. */
   attach(): void {
     document.body.append(this.box);
+    const meaning = (event: Event) => (event.target as Element | null)?.closest?.("[data-definition]") ?? null;
+    document.addEventListener("pointerover", (event) => {
+      const found = meaning(event);
+      if (found && event.pointerType !== "touch") this.define(found);
+    });
+    document.addEventListener("pointerout", (event) => {
+      if (meaning(event)) this.hide();
+    });
+    document.addEventListener("focusin", (event) => {
+      const found = meaning(event);
+      if (found?.matches(":focus-visible")) this.define(found);
+    });
+    document.addEventListener("focusout", (event) => {
+      if (meaning(event)) this.hide();
+    });
+    document.addEventListener("pointerdown", (event) => {
+      if (meaning(event)) this.hide();
+    });
+  }
+
+  private define(element: Element): void {
+    const area = element.getBoundingClientRect();
+    this.show(["", element.getAttribute("data-definition")!], area.left, area.bottom - 8);
   }
 
   show(lines: string[], x: number, y: number): void {
-    this.box.replaceChildren(...lines.map((line, i) => h("div", { class: i === 0 ? "strong" : "" }, line)));
+    const parts = lines.map((line, i) => (line ? h("div", { class: i === 0 ? "strong" : "" }, line) : ""));
+    this.box.replaceChildren(...parts);
     this.box.hidden = false;
     const { offsetWidth: width, offsetHeight: height } = this.box;
     const left = x + 14 + width > innerWidth ? x - width - 10 : x + 14;

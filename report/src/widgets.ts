@@ -51,5 +51,19 @@ export function card(title: string, note: string | null, ...children: (Node | nu
 
 /** A table that may be wider than the page: it scrolls by itself, with the keyboard too. */
 export function scroller(label: string, ...children: Node[]): HTMLElement {
-  return h("div", { class: "scroller", role: "region", "aria-label": label, tabindex: "0" }, ...children);
+  const element = h("div", { class: "scroller", role: "region", "aria-label": label }, ...children);
+  const tell = () => {
+    const rest = element.scrollWidth - element.clientWidth;
+    const more = [element.scrollLeft > 1 ? "left" : "", element.scrollLeft < rest - 1 ? "right" : ""];
+    const text = more.join(" ").trim();
+    // A stop for the keyboard only where there is something to scroll to.
+    if (rest > 1) element.setAttribute("tabindex", "0");
+    else element.removeAttribute("tabindex");
+    if (element.dataset["more"] !== text) element.dataset["more"] = text;
+  };
+  element.addEventListener("scroll", tell, { passive: true });
+  const watcher = new ResizeObserver(tell);
+  watcher.observe(element);
+  for (const child of children) watcher.observe(child as Element);
+  return element;
 }

@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "ropewalk/analysis/statistic.h"
 #include "ropewalk/analysis/table_columns.h"
 #include "ropewalk/study/report_table.h"
@@ -7,6 +10,11 @@ namespace {
 
 const char* hue_name(Hue hue) {
   return hue == Hue::queries ? "queries" : hue == Hue::keys ? "keys" : "both";
+}
+
+// Null: no limit.
+Json limit(double value) {
+  return std::abs(value) < std::numeric_limits<double>::max() ? Json(value) : Json();
 }
 
 Json describe(const Reading& reading) {
@@ -34,6 +42,9 @@ Json report_statistics() {
                     {"title", statistic->title},
                     {"definition", statistic->definition},
                     {"per", statistic->per == Per::head ? "head" : "component"},
+                    {"low", limit(statistic->low)},
+                    {"high", limit(statistic->high)},
+                    {"headline", statistic->headline},
                     {"error", statistic->error ? Json(error_column(statistic->key)) : Json()},
                     {"shares", statistic->shares},
                     {"changes", statistic->list_changes},

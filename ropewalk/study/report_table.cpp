@@ -190,6 +190,7 @@ Json report_table(const HeadTable& table) {
     checkpoints.push_back({{"label", checkpoint.label},
                            {"phase", checkpoint.phase},
                            {"model", checkpoint.model},
+                           {"order", checkpoint.order},
                            {"baseline", checkpoint.random}});
   }
   const Cube cube(table);

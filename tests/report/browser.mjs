@@ -81,6 +81,16 @@ export async function downloaded(page, press) {
 export const settled = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
+/** Takes one of a list in groups, by its key. */
+export async function choose(page, label, key) {
+  await page.click(`.picker-button[aria-label^="${label}: "]`);
+  await page.click(`.picker-box:not([hidden]) [data-key="${key}"]`);
+  await settled(page);
+}
+
+/** Where a number pair of the portrait stands in its own coordinates. */
+export const portraitSpot = (r_q, r_k) => [52 + ((r_q + 0.05) / 1.1) * 500, 520 - ((r_k + 1.05) / 2.1) * 512];
+
 /** As the page writes numbers. */
 export function shown(value, digits = 3) {
   if (value === "" || value === null || value === undefined) return "–";

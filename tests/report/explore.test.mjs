@@ -1,7 +1,9 @@
 // Portrait, grid and heads: time, clicks, brush, filters, links; numbers against qk.csv.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { downloaded, launch, open, readTable, report, settled, shown, withError } from "./browser.mjs";
+import {
+  choose, downloaded, launch, open, portraitSpot, readTable, report, settled, shown, withError,
+} from "./browser.mjs";
 
 let browser, table;
 before(async () => {
@@ -24,10 +26,8 @@ const fragment = async (page, key, value) => {
 async function spot(page, r_q, r_k) {
   const box = await page.locator("svg.portrait").boundingBox();
   const scale = box.width / 560;
-  return {
-    x: box.x + scale * (44 + ((r_q + 0.05) / 1.1) * 508),
-    y: box.y + scale * (520 - ((r_k + 1.05) / 2.1) * 512),
-  };
+  const [x, y] = portraitSpot(r_q, r_k);
+  return { x: box.x + scale * x, y: box.y + scale * y };
 }
 const places = (page) => page.$$eval(".portrait .point", (points) => points.map((p) => p.getAttribute("transform")));
 
@@ -75,8 +75,8 @@ test("points stand where qk.csv says", async () => {
   assert.equal(found.length, rows.length);
   rows.forEach((row, i) => {
     const [x, y] = found[i].match(/-?[\d.]+/g).map(Number);
-    assert.ok(Math.abs(x - (44 + ((Number(row.r_q) + 0.05) / 1.1) * 508)) < 0.01);
-    assert.ok(Math.abs(y - (520 - ((Number(row.r_k) + 1.05) / 2.1) * 512)) < 0.01);
+    const wanted = portraitSpot(Number(row.r_q), Number(row.r_k));
+    assert.ok(Math.abs(x - wanted[0]) < 0.01 && Math.abs(y - wanted[1]) < 0.01);
   });
   await close();
 });
@@ -111,7 +111,7 @@ test("brushing selects in the grid, the trajectories and the table", async () =>
   await fragment(page, "heads", inside.map((row) => `${row.layer}.${row.q_head}`).join("_"));
   await page.click("nav >> text=Table");
   await settled(page);
-  assert.equal(await page.innerText(".toolbar [role=status]"), `${inside.length} rows`);
+  assert.equal(await page.innerText(".toolbar > [role=status]"), `${inside.length} rows`);
   await close();
 });
 
@@ -200,24 +200,26 @@ test("every quantity colours the grid and says its number", async () => {
   const { page, close } = await open(browser, report("demo"), "#view=explore&at=s3000&since=s1000");
   const row = pc0("s3000").find((r) => r.layer === "1" && r.q_head === "4");
   const first = pc0("s1000").find((r) => r.layer === "1" && r.q_head === "4");
-  const expected = {
-    class: row.class,
-    r_q: `r_q ${shown(row.r_q)}`,
-    abs_r_k: `|r_k| ${shown(Math.abs(row.r_k))}`,
-    r_k: `r_k, signed ${shown(row.r_k)}`,
-    explained_variance: `explained variance of PC0 ${shown(row.explained_variance)}`,
-    r_q_se: `standard error of r_q ${shown(row.r_q_se)}`,
-    r_k_se: `standard error of r_k ${shown(row.r_k_se)}`,
-    pc0_stability: `stability of PC0 ${shown(row.pc0_stability)}`,
-    change_r_q: `change of r_q ${shown(row.r_q - first.r_q)}`,
-    change_r_k: `change of r_k, signed ${shown(row.r_k - first.r_k)}`,
-  };
+  // What is chosen, how it is shown, what the address says, what the cell says.
+  const expected = [
+    ["r_q", "value", "r_q", `r_q ${shown(row.r_q)}`],
+    ["r_q", "error", "r_q_se", `standard error of r_q ${shown(row.r_q_se)}`],
+    ["r_q", "change", "change_r_q", `change of r_q ${shown(row.r_q - first.r_q)}`],
+    ["r_k", "change", "change_r_k", `change of r_k, signed ${shown(row.r_k - first.r_k)}`],
+    ["r_k", "value", "r_k", `r_k, signed ${shown(row.r_k)}`],
+    ["abs_r_k", "value", "abs_r_k", `|r_k| ${shown(Math.abs(row.r_k))}`],
+    ["pc0_stability", "value", "pc0_stability", `stability of PC0 ${shown(row.pc0_stability)}`],
+    ["explained_variance", "value", "explained_variance", `explained variance of PC0 ${shown(row.explained_variance)}`],
+    ["class", "value", null, row.class],
+  ];
   const cell = page.locator('.cell[data-head="12"]');
-  for (const [key, text] of Object.entries(expected)) {
-    await page.getByLabel("colour", { exact: true }).selectOption(key);
+  for (const [key, aspect, colour, text] of expected) {
+    await choose(page, "colour", key);
+    await page.getByLabel("shown", { exact: true }).selectOption(aspect);
     await settled(page);
     assert.equal(await cell.getAttribute("aria-label"), `Layer 1, head 4: ${text}`);
-    assert.equal(await page.getByLabel("since", { exact: true }).isVisible(), key.startsWith("change_"));
+    assert.equal(await page.getByLabel("since", { exact: true }).isVisible(), aspect === "change");
+    await fragment(page, "colour", colour);
   }
   assert.equal(await page.locator(".nope-mark").count(), 3);
   assert.equal(await page.locator(".cell.group-start").count(), 12);
@@ -258,5 +260,109 @@ test("the portrait can be saved", async () => {
   );
   const svg = await downloaded(page, () => page.click('[aria-label="Download the portrait as SVG"]'));
   assert.equal(svg.name, "demo-portrait-s2000.svg");
+  await close();
+});
+
+test("the portrait takes any two numbers, and a link keeps them", async () => {
+  const { page, noted, close } = await open(browser, report("demo"), "#view=explore&at=s4000");
+  await choose(page, "across", "explained_variance");
+  await choose(page, "up", "pc0_stability");
+  const link = await fragment(page, "y", "pc0_stability");
+  assert.equal(link.get("x"), "explained_variance");
+  assert.match(await page.textContent('[data-axis="x"]'), /^explained variance of PC0/);
+  assert.equal(await page.locator(".portrait .threshold, .portrait .zone").count(), 0);
+  /** Whether places on the screen are a straight function of numbers: the axis is theirs. */
+  const straight = (places, numbers, way) => {
+    const low = numbers.indexOf(Math.min(...numbers));
+    const high = numbers.indexOf(Math.max(...numbers));
+    const slope = (places[high] - places[low]) / (numbers[high] - numbers[low]);
+    assert.ok(slope * way > 0);
+    numbers.forEach((n, i) => assert.ok(Math.abs(places[i] - places[low] - slope * (n - numbers[low])) < 0.05));
+  };
+  const check = async (label) => {
+    const found = (await places(page)).map((text) => text.match(/-?[\d.]+/g).map(Number));
+    const rows = pc0(label);
+    straight(found.map(([x]) => x), rows.map((row) => Number(row.explained_variance)), 1);
+    straight(found.map(([, y]) => y), rows.map((row) => Number(row.pc0_stability)), -1);
+    return page.$$eval(".portrait .tick", (all) => all.map((t) => t.textContent + t.getAttribute("x")).join());
+  };
+  const axes = await check("s4000");
+  await page.goto(`${page.url().split("#")[0]}#view=explore&at=s9000&x=explained_variance&y=pc0_stability`);
+  await settled(page);
+  assert.equal(await check("s9000"), axes); // the same axes at every checkpoint
+  // A selection by numbers follows the axes.
+  await page.click(".range-form summary");
+  await page.fill('[aria-label="explained_variance from"]', "0.3");
+  await page.click('.range-form >> text="Select"');
+  await settled(page);
+  assert.deepEqual(await onlySelected(page), names(pc0("s9000").filter((row) => row.explained_variance >= 0.3)));
+  assert.match(await page.innerText("section[aria-label='Selected heads over training']"), /stability of PC0/);
+  assert.deepEqual(noted.errors, []);
+  await close();
+});
+
+test("the list of statistics is searched, says what each means, and works by keyboard", async () => {
+  const { page, close } = await open(browser, report("demo"), "#view=explore");
+  const opener = page.locator('.picker-button[aria-label^="colour: "]');
+  await opener.focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("overlap"); // stands in a definition only
+  const left = page.locator(".picker-box:not([hidden]) .picker-option:not([hidden])");
+  assert.deepEqual(await left.evaluateAll((all) => all.map((one) => one.dataset.key)), ["pc0_stability"]);
+  assert.match(await page.innerText(".picker-box:not([hidden]) .picker-definition"), /^smallest overlap of PC0/);
+  await page.keyboard.press("Enter");
+  await fragment(page, "colour", "pc0_stability");
+  assert.equal(await opener.getAttribute("aria-label"), "colour: stability of PC0");
+  assert.equal(await opener.evaluate((one) => one === document.activeElement), true);
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("Escape"); // changes nothing
+  assert.equal(await page.locator(".picker-box:not([hidden])").count(), 0);
+  assert.equal(await opener.getAttribute("aria-label"), "colour: stability of PC0");
+  await page.mouse.move(0, 0);
+  await opener.hover();
+  assert.match(await page.innerText(".tooltip"), /^smallest overlap of PC0/);
+  await close();
+});
+
+test("trails say which way they go", async () => {
+  const { page, close } = await open(browser, report("demo"), "#view=explore&heads=2.3");
+  const numbers = (text) => text.match(/-?[\d.]+/g).map(Number);
+  const steps = ["s1000", "s2000", "s3000", "s4000", "s5000", "s6000", "s7000", "s8000", "s9000", "s10000"]
+    .map((label) => pc0(label).find((row) => row.layer === "2" && row.q_head === "3"))
+    .map((row) => portraitSpot(Number(row.r_q), Number(row.r_k)));
+  const long = steps.slice(1).flatMap((to, i) => {
+    const way = [to[0] - steps[i][0], to[1] - steps[i][1]];
+    return Math.hypot(...way) >= 13 ? [way] : [];
+  });
+  const arrows = (await page.getAttribute(".trail-arrow.chosen", "d")).split("Z").filter((one) => one).map(numbers);
+  assert.ok(long.length > 3);
+  assert.equal(arrows.length, long.length);
+  arrows.forEach(([ax, ay, tipX, tipY, bx, by], i) => {
+    const along = (tipX - (ax + bx) / 2) * long[i][0] + (tipY - (ay + by) / 2) * long[i][1];
+    assert.ok(along > 0, `arrow ${i}`);
+  });
+  const [x, y] = numbers(await page.getAttribute(".trail-start.chosen", "d"));
+  assert.ok(Math.hypot(x + 2.6 - steps[0][0], y - steps[0][1]) < 0.05);
+  await close();
+});
+
+test("a head's panel has every number with its interval, and what colours the grid over training", async () => {
+  const { page, close } = await open(browser, report("demo"), "#view=explore&at=s5000&head=5.3&colour=pc0_stability");
+  const row = pc0("s5000").find((one) => one.layer === "5" && one.q_head === "3");
+  const cells = (key) =>
+    page.$$eval(`.all-numbers [data-statistic="${key}"] td`, (all) => all.map((cell) => cell.innerText));
+  const t95 = await page.evaluate(
+    () => JSON.parse(document.getElementById("data").textContent).summary.checkpoints.find((c) => c.label === "s5000").t95,
+  );
+  for (const key of ["r_q", "r_k", "explained_variance"]) {
+    const [value, se] = [Number(row[key]), Number(row[`${key}_se`])];
+    const [low, high] = [value - t95 * se, value + t95 * se].map((end) => Math.min(Math.max(end, -1), 1));
+    assert.deepEqual(await cells(key), [shown(value), shown(se), `${shown(low)} to ${shown(high)}`]);
+  }
+  assert.deepEqual(await cells("pc0_stability"), [shown(row.pc0_stability), "–", "–"]);
+  await page.hover('.all-numbers [data-statistic="pc0_stability"] th');
+  assert.match(await page.innerText(".tooltip"), /smallest overlap/);
+  assert.equal(await page.locator(".coloured .series .marker").count(), 11);
   await close();
 });

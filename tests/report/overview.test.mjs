@@ -1,7 +1,7 @@
 // The overview: every number against summary.json, figures, downloads, themes.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { downloaded, error, launch, open, readSummary, report, shown, withError } from "./browser.mjs";
+import { downloaded, error, launch, open, readSummary, report, settled, shown, withError } from "./browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -130,5 +130,42 @@ test("the theme follows the system and the button, and figures follow the theme"
   await page.click('[aria-label="Dark theme"]');
   assert.equal(await ground(), dark);
   assert.deepEqual(noted.errors, []);
+  await close();
+});
+
+test("pictures come first, and nothing moves when they are drawn", async () => {
+  const { page, close } = await open(browser, report("demo"), "", { viewport: { width: 1280, height: 800 } });
+  const order = await page.$$eval(".overview > *", (all) => all.map((one) => one.getAttribute("aria-label") ?? one.className));
+  assert.deepEqual(order, ["intro", "tiles", "figures", "What changed", "Checkpoints"]);
+  await page.waitForSelector('[data-figure="phase_portraits"].drawn');
+  await settled(page);
+  const shift = await page.evaluate(
+    () =>
+      new Promise((done) => {
+        let sum = 0;
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries()) sum += entry.value;
+        }).observe({ type: "layout-shift", buffered: true });
+        setTimeout(() => done(sum), 200);
+      }),
+  );
+  assert.ok(shift < 0.02, `moved by ${shift}`);
+  await close();
+});
+
+test("a table that is wider than the page says so, until its end is reached", async () => {
+  const { page, close } = await open(browser, report("demo"), "", { viewport: { width: 700, height: 800 } });
+  const scroller = page.locator('[aria-label="Numbers of every checkpoint"]');
+  const edge = () => scroller.evaluate((one) => [one.dataset.more, getComputedStyle(one).boxShadow !== "none"]);
+  assert.deepEqual(await edge(), ["right", true]);
+  assert.equal(await scroller.getAttribute("tabindex"), "0");
+  await scroller.evaluate((one) => (one.scrollLeft = 100));
+  await page.waitForFunction(() => document.querySelector('[data-more="left right"]'));
+  await scroller.evaluate((one) => (one.scrollLeft = one.scrollWidth));
+  await page.waitForFunction(() => document.querySelector('[data-more="left"]'));
+  // One that fits says nothing, and is no stop for the keyboard.
+  await page.setViewportSize({ width: 1900, height: 800 });
+  await page.waitForFunction(() => !document.querySelector("table.changes").closest(".scroller").dataset.more);
+  assert.equal(await page.getAttribute('[aria-label="What changed between checkpoints"]', "tabindex"), null);
   await close();
 });

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ropewalk/analysis/qk_reader.h"
+#include "ropewalk/analysis/statistic.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/study/report_inputs.h"
 #include "ropewalk/study/report_table.h"
@@ -78,6 +79,8 @@ TEST(Report, TableIsACubeWithHoles) {
                                           "rope": [1, 0]})",
                                        "expected"));
   EXPECT_EQ(table["components"], Json({0, 2}));
+  EXPECT_EQ(table["checkpoints"][0]["order"], 0);
+  EXPECT_EQ(table["checkpoints"][1]["order"], 1);
   const auto r_q = unpack(table["columns"]["r_q"], 8);
   const auto r_k = unpack(table["columns"]["r_k"], 8);
   EXPECT_EQ(r_q[0].digits, 500000000);
@@ -89,6 +92,17 @@ TEST(Report, TableIsACubeWithHoles) {
   EXPECT_FALSE(table["columns"].contains("r_q_se"));
   EXPECT_EQ(table["flags"]["names"], Json({"", "rank", "x"}));
   EXPECT_EQ(table["flags"]["runs"], Json({0, 1, 1, 1, 0, 4, 2, 1, 0, 1}));
+}
+
+TEST(Report, SaysWhatTheLimitsOfAStatisticAre) {
+  Statistic open;
+  open.key = "open";
+  open.low = 0;
+  const AddedStatistic added(open);
+  const Json list = report_statistics();
+  EXPECT_EQ(list.back()["key"], "open");
+  EXPECT_EQ(list.back()["low"], 0);
+  EXPECT_TRUE(list.back()["high"].is_null());
 }
 
 TEST(Report, RefusesATableThatIsMostlyHoles) {

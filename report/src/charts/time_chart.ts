@@ -1,4 +1,5 @@
 import type { Run } from "../data/run";
+import { tickText } from "../data/scale";
 import { linear, px, s } from "../dom";
 import { timeAxis } from "./axis";
 
@@ -29,7 +30,9 @@ export interface TimeChart {
 export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
   const axis = timeAxis(run);
   const labels = chart.labels ?? true;
-  const margin = { left: 34, right: 8, top: 8, bottom: labels ? 58 : 8 };
+  const gap = chart.ticks.length > 1 ? chart.ticks[1] - chart.ticks[0] : 1;
+  const longest = Math.max(0, ...chart.ticks.map((tick) => tickText(tick, gap).length));
+  const margin = { left: Math.max(34, 10 + 7 * longest), right: 8, top: 8, bottom: labels ? 58 : 8 };
   const x = linear([axis.from, axis.to], [margin.left, chart.width - margin.right]);
   const y = linear(chart.domain, [chart.height - margin.bottom, margin.top]);
   const root = s("svg", {
@@ -45,7 +48,7 @@ export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
       s(
         "text",
         { class: "tick", x: margin.left - 6, y: px(y(tick) + 4), "text-anchor": "end" },
-        String(tick).replace("-", "−"),
+        tickText(tick, gap),
       ),
     );
   }

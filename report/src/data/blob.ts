@@ -11,6 +11,8 @@ export interface CheckpointEntry {
   label: string;
   phase: string;
   model: string;
+  /** Place in the run, as the table numbers it. */
+  order: number;
   baseline: boolean;
 }
 
@@ -53,6 +55,13 @@ export interface Statistic {
   title: string;
   definition: string;
   per: "head" | "component";
+  /** What it is listed under; without one, by what it is of. */
+  group?: string;
+  /** Limits of its values; null: none. */
+  low: number | null;
+  high: number | null;
+  /** Among the first to be shown. */
+  headline: boolean;
   /** The column of its standard error; null: it has none. */
   error: string | null;
   /** Its components are shares of a whole. */

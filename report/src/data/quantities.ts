@@ -1,123 +1,175 @@
-import type { State } from "../state";
-import { palette, ramp, type Palette } from "../theme";
-import type { Reading } from "./blob";
-import { CLASSES } from "./classes";
+import type { Palette } from "../theme";
+import type { Reading, Statistic } from "./blob";
 import type { Run } from "./run";
+import { digitsOf, quantile, rounded } from "./scale";
 
-/** Something that a head has at a checkpoint and that can be coloured. */
+/** A number that every head has at a checkpoint: a colour of the grid, an axis of the portrait. */
 export interface Quantity {
   key: string;
   name: string;
+  definition: string;
+  group: string;
+  statistic: Statistic;
+  reading: Reading;
   /** NaN: missing. */
   value(checkpoint: number, head: number): number;
+  error(checkpoint: number, head: number): number;
+  /** Decimals that tell heads apart. */
+  digits: number;
+  /** Limits of its colours. */
   domain: [number, number];
-  /** How large a change has the strongest colour; null: changes are not shown. */
-  change: number | null;
+  /** Limits of an axis: nothing lies outside at any checkpoint. */
+  range: [number, number];
+  /** How large a change has the strongest colour; how large an error. */
+  change: number;
+  largestError: number;
   ramp(colours: Palette): string[];
 }
 
-/** Standard errors have the same colours in every run. */
+/** Standard errors of correlations and shares have the same colours in every run. */
 const LARGEST_ERROR = 0.1;
+/** What the classes are made of is drawn on whole axes, with its thresholds. */
+const CLASSIFIED = ["r_q", "r_k"];
+/** Fewer numbers than this say nothing about limits. */
+const FEW = 20;
 
-/** Readings of all statistics of a table, then their standard errors. */
-export function quantities(run: Run): Quantity[] {
-  const readings = run.statistics.flatMap((statistic) =>
-    statistic.readings.map((reading): Quantity => {
-      const { key, name, low, high, hue, change } = reading;
-      return {
-        key,
-        name,
-        value: (c, h) => read(reading, run.value(statistic.key, c, h)),
-        domain: [low, high],
-        change: reading.mean ? change : null,
-        ramp: (p) => (low < 0 ? p.diverging : hue === "queries" ? p.blues : hue === "keys" ? p.reds : p.purples),
-      };
-    }),
-  );
-  const errors = run.statistics
-    .filter(({ error }) => error !== null)
-    .map(
-      (statistic): Quantity => ({
-        key: statistic.error!,
-        name: `standard error of ${statistic.title}`,
-        value: (c, h) => run.error(statistic, c, h),
-        domain: [0, LARGEST_ERROR],
-        change: null,
-        ramp: (p) => p.purples,
-      }),
-    );
-  return [...readings, ...errors];
+export function groupOf(statistic: Statistic): string {
+  return statistic.group || (statistic.per === "component" ? "Components (PC0)" : "Heads");
 }
 
 export function read(reading: Reading, value: number): number {
   return reading.absolute ? Math.abs(value) : value;
 }
 
-export interface Coloring {
-  name: string;
-  isClass: boolean;
-  isChange: boolean;
-  domain: [number, number];
-  value(head: number): number;
-  /** null: nothing to show. */
-  colour(head: number): string | null;
-  ramp: string[];
+/** How a statistic is looked at; one that says nothing about it is looked at as it is. */
+function readings(statistic: Statistic): Reading[] {
+  if (statistic.readings.length) return statistic.readings;
+  const { key, title, low, high } = statistic;
+  const plain = { key, name: title, absolute: false, hue: "both" as const, low: low ?? 0, high: high ?? 1, change: 0.5 };
+  return [{ ...plain, mean: "", mean_name: "", hint: "", shape: "" }];
 }
 
-export function colorOptions(run: Run): { key: string; name: string }[] {
-  const all = quantities(run);
-  const changes = all
-    .filter(({ change }) => change !== null)
-    .map(({ key, name }) => ({ key: `change_${key}`, name: `change of ${name} since …` }));
-  return [
-    { key: "class", name: "class" },
-    ...all.map(({ key, name }) => ({ key, name })),
-    ...changes,
-    { key: "change_class", name: "change of class since …" },
-  ];
+/** Finite values of a head's number at all checkpoints, ascending. */
+function sortedValues(run: Run, value: (checkpoint: number, head: number) => number): Float64Array {
+  const found: number[] = [];
+  for (const { index: c } of run.checkpoints)
+    for (const { index: h } of run.heads) {
+      const one = value(c, h);
+      if (Number.isFinite(one)) found.push(one);
+    }
+  return Float64Array.from(found).sort();
 }
 
-export function isChange(key: string): boolean {
-  return key.startsWith("change_");
-}
+class Looked implements Quantity {
+  readonly key: string;
+  readonly name: string;
+  readonly definition: string;
+  readonly group: string;
+  private limits: Pick<Quantity, "domain" | "range" | "change" | "largestError" | "digits"> | undefined;
 
-/** How heads are coloured now; an unknown quantity is the class. */
-export function coloring(run: Run, state: State): Coloring {
-  const colours = palette();
-  const change = isChange(state.quantity);
-  const key = change ? state.quantity.slice("change_".length) : state.quantity;
-  const quantity = quantities(run).find((q) => q.key === key);
-  if (!quantity) {
-    const moved = (head: number) => run.classOf(state.since, head) !== run.classOf(state.at, head);
+  constructor(
+    private readonly run: Run,
+    readonly statistic: Statistic,
+    readonly reading: Reading,
+  ) {
+    this.key = reading.key;
+    this.name = reading.name;
+    this.definition = `${reading.absolute ? "absolute value of the " : ""}${statistic.definition}`;
+    this.group = groupOf(statistic);
+  }
+
+  value(checkpoint: number, head: number): number {
+    return read(this.reading, this.run.value(this.statistic.key, checkpoint, head));
+  }
+  error(checkpoint: number, head: number): number {
+    return this.run.error(this.statistic, checkpoint, head);
+  }
+  get digits(): number {
+    return this.measured.digits;
+  }
+  get domain(): [number, number] {
+    return this.measured.domain;
+  }
+  get range(): [number, number] {
+    return this.measured.range;
+  }
+  get change(): number {
+    return this.measured.change;
+  }
+  get largestError(): number {
+    return this.measured.largestError;
+  }
+  ramp(colours: Palette): string[] {
+    const { hue } = this.reading;
+    if (this.domain[0] < 0) return colours.diverging;
+    return hue === "queries" ? colours.blues : hue === "keys" ? colours.reds : colours.purples;
+  }
+
+  /** From the numbers of the whole run, when first asked for: the same at every checkpoint. */
+  private get measured(): NonNullable<Looked["limits"]> {
+    this.limits ??= this.measure();
+    return this.limits;
+  }
+
+  private measure(): NonNullable<Looked["limits"]> {
+    const { low, high, change } = this.reading;
+    const values = sortedValues(this.run, (c, h) => this.value(c, h));
+    const [least, most] = values.length ? [values[0], values[values.length - 1]] : [low, high];
+    const outside = values.filter((value) => value < low || value > high).length;
+    const lost = Math.max(Math.abs(least), Math.abs(most)) < (high - low) / 20;
+    const digits = digitsOf(quantile(values, 0.9), this.statistic);
+    if (values.length < FEW || (outside <= values.length / 10 && !lost)) {
+      const whole = CLASSIFIED.includes(this.statistic.key) || values.length < FEW || most - least > (high - low) / 2;
+      const [from, to] = whole ? [low, high] : rounded(least, most, least >= 0);
+      const pad = (to - from) * (from < 0 ? 0.025 : 0.05);
+      const range: [number, number] = [Math.min(from - pad, least), Math.max(to + pad, most)];
+      return { domain: [low, high], range, change, largestError: LARGEST_ERROR, digits };
+    }
+    // Limits that do not fit the numbers: those of nearly all of them.
+    const [from, to] = rounded(quantile(values, 0.02), quantile(values, 0.98), least >= 0);
+    const errors = sortedValues(this.run, (c, h) => this.error(c, h));
+    const pad = (most - least || 1) * 0.04;
     return {
-      name: change ? "class, where it changed" : "class",
-      isClass: true,
-      isChange: change,
-      domain: [0, CLASSES.length - 1],
-      value: (head) => run.classOf(state.at, head),
-      colour: (head) => {
-        const found = run.classOf(state.at, head);
-        if (found < 0) return null;
-        return change && !moved(head) ? "transparent" : colours.classes[found];
-      },
-      ramp: colours.classes,
+      domain: [from, to],
+      range: [least - pad, most + pad],
+      change: (to - from) / 2,
+      largestError: errors.length ? rounded(0, quantile(errors, 0.98) || 1, true)[1] : LARGEST_ERROR,
+      digits,
     };
   }
-  const limit = quantity.change ?? 0.5;
-  const domain: [number, number] = change ? [-limit, limit] : quantity.domain;
-  const value = (head: number) =>
-    quantity.value(state.at, head) - (change ? quantity.value(state.since, head) : 0);
-  const colourRamp = change ? colours.diverging : quantity.ramp(colours);
-  return {
-    name: change ? `change of ${quantity.name}` : quantity.name,
-    isClass: false,
-    isChange: change,
-    domain,
-    value,
-    colour: (head) => {
-      const found = value(head);
-      return Number.isNaN(found) ? null : ramp(colourRamp, (found - domain[0]) / (domain[1] - domain[0]));
-    },
-    ramp: colourRamp,
-  };
+}
+
+const made = new WeakMap<Run, Quantity[]>();
+
+/** Readings of all statistics of a table, in its order. */
+export function quantities(run: Run): Quantity[] {
+  let found = made.get(run);
+  if (!found) {
+    found = run.statistics.flatMap((statistic) =>
+      readings(statistic).map((reading) => new Looked(run, statistic, reading)),
+    );
+    made.set(run, found);
+  }
+  return found;
+}
+
+export function quantity(run: Run, key: string): Quantity | undefined {
+  return quantities(run).find((one) => one.key === key);
+}
+
+/** Numbers of a row by the names that a search may use, in lower case. */
+export function namedNumbers(run: Run): Map<string, (checkpoint: number, head: number, component: number) => number> {
+  const found = new Map<string, (checkpoint: number, head: number, component: number) => number>();
+  for (const { statistic, reading } of quantities(run)) {
+    const { key, error } = statistic;
+    const value = (c: number, h: number, pc: number) => read(reading, run.value(key, c, h, pc));
+    if (!found.has(key.toLowerCase())) found.set(key.toLowerCase(), (c, h, pc) => run.value(key, c, h, pc));
+    for (const name of [reading.key, reading.name]) found.set(name.toLowerCase(), value);
+    if (error) found.set(error.toLowerCase(), (c, h, pc) => run.error(statistic, c, h, pc));
+  }
+  for (const name of Object.keys(run.blob.table.counts)) found.set(name, (c, h) => run.count(name, c, h) ?? NaN);
+  found.set("layer", (_, h) => run.heads[h].layer);
+  for (const name of ["head", "q_head"]) found.set(name, (_, h) => run.heads[h].q_head);
+  found.set("kv_head", (_, h) => run.heads[h].kv_head ?? NaN);
+  return found;
 }

@@ -1,7 +1,6 @@
 import type { Context } from "../context";
-import { h, px, s } from "../dom";
+import { px, s } from "../dom";
 import { passes } from "../state";
-import { button } from "../widgets";
 
 const CLICK = 4; // pixels that a click may move
 const REACH = 12; // pixels from a point that a click may be off
@@ -75,40 +74,7 @@ export function brush(context: Context, plot: SVGSVGElement, places: { x: number
       if (!selected.delete(head)) selected.add(head);
       store.update({ selected });
     } else {
-      store.update({ focus: head });
+      store.open(head);
     }
   }
-}
-
-/** The same selection by numbers, for the keyboard and for exact limits. */
-export function rangeForm({ run, store }: Context): HTMLElement {
-  const field = (label: string, value: string) =>
-    h("input", { type: "number", min: -1, max: 1, step: "any", value, "aria-label": label });
-  const qLow = field("r_q from", "0.7");
-  const qHigh = field("r_q to", "1");
-  const kLow = field("r_k from", "-1");
-  const kHigh = field("r_k to", "1");
-  const choose = () => {
-    const { at } = store.state;
-    const found = run.heads.filter(({ index }) => {
-      const q = run.value("r_q", at, index);
-      const k = run.value("r_k", at, index);
-      return q >= Number(qLow.value) && q <= Number(qHigh.value) && k >= Number(kLow.value) && k <= Number(kHigh.value);
-    });
-    store.update({
-      selected: new Set(found.map((head) => head.index).filter((head) => passes(run, store.state, head))),
-    });
-  };
-  return h(
-    "details",
-    { class: "range-form" },
-    h("summary", {}, "Select by numbers"),
-    h(
-      "div",
-      { class: "toolbar" },
-      h("span", { class: "field inline" }, "r_q", qLow, "–", qHigh),
-      h("span", { class: "field inline" }, "r_k", kLow, "–", kHigh),
-      button("Select", choose),
-    ),
-  );
 }

@@ -7,8 +7,9 @@ import { trajectories } from "./trajectories";
 
 /** Portrait, grid and what is selected in them. */
 export function explore(context: Context): Part {
-  const parts = [portrait(context), grid(context), headDetail(context), trajectories(context)];
-  const [left, right, detail, selected] = parts.map((part) => part.element);
+  // From top to bottom: the last one may scroll to where it stands.
+  const parts = [portrait(context), grid(context), trajectories(context), headDetail(context)];
+  const [left, right, selected, detail] = parts.map((part) => part.element);
   const element = h("div", { class: "explore" }, h("div", { class: "side-by-side" }, left, right), selected, detail);
   return { element, render: (changed) => parts.forEach((part) => part.render(changed)) };
 }

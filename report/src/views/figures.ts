@@ -1,5 +1,6 @@
 import type { Context } from "../context";
 import { h } from "../dom";
+import { onPrint } from "../print";
 import { downloads, draw } from "../vega";
 import { scroller } from "../widgets";
 
@@ -17,18 +18,24 @@ function title(name: string): string {
 
 /** The printed figures; each is drawn when it comes near the screen. */
 export function figures({ run }: Context): HTMLElement {
-  const waiting = new Map<Element, () => void>();
+  const waiting = new Map<Element, () => Promise<void>>();
   const watcher = new IntersectionObserver(
     (entries) => {
       for (const entry of entries) {
-        const start = entry.isIntersecting ? waiting.get(entry.target) : undefined;
-        if (!start) continue;
-        watcher.unobserve(entry.target);
-        start();
+        // After the frame that brought it near, so that scrolling stays smooth.
+        if (entry.isIntersecting) setTimeout(() => start(entry.target), 0);
       }
     },
     { rootMargin: "200px" },
   );
+  const start = (canvas: Element) => {
+    const drawing = waiting.get(canvas);
+    if (!drawing) return;
+    waiting.delete(canvas);
+    watcher.unobserve(canvas);
+    void drawing();
+  };
+  onPrint(() => [...waiting.keys()].forEach(start));
   const names = run.blob.figure_names;
   const cards = names.map((name) => {
     const spec = run.blob.figures[name];
@@ -37,13 +44,11 @@ export function figures({ run }: Context): HTMLElement {
       role: "img",
       "aria-label": label(spec, title(name)),
       "data-figure": name,
+      style: `--shape:${shape(name, spec).join("/")}`,
       ...("vconcat" in spec ? { "data-panels": "" } : {}),
     });
     const scroll = scroller(`${title(name)}, drawn`, canvas);
-    waiting.set(canvas, () => {
-      // After the frame that brought it near, so that scrolling stays smooth.
-      setTimeout(() => void draw(canvas, spec).then(() => canvas.classList.add("drawn")), 0);
-    });
+    waiting.set(canvas, () => draw(canvas, spec).then(() => canvas.classList.add("drawn")));
     watcher.observe(canvas);
     return h(
       "section",
@@ -62,6 +67,30 @@ export function figures({ run }: Context): HTMLElement {
     );
   });
   return h("div", { class: "figures" }, ...cards);
+}
+
+interface Sized {
+  width?: number;
+  height?: number;
+  title?: { subtitle?: string[] };
+  columns?: number;
+  concat?: Sized[];
+  vconcat?: Sized[];
+}
+
+/** Width and height of a figure before it is drawn, about: its panels, and room for titles, axes and legends. */
+function shape(name: string, spec: Sized): [number, number] {
+  const lines = 18 * (spec.title?.subtitle?.length ?? 0);
+  if (spec.concat) {
+    const columns = Math.min(spec.columns ?? spec.concat.length, spec.concat.length);
+    const { width = 200, height = 200 } = spec.concat[0];
+    return [columns * width + 172, Math.ceil(spec.concat.length / columns) * (height + 53) + 127 + lines];
+  }
+  const panels = spec.vconcat ?? [spec];
+  const width = Math.max(...panels.map((panel) => panel.width ?? 580));
+  const height = panels.map((panel) => panel.height ?? 340).reduce((a, b) => a + b, 0);
+  const map = name.startsWith("depth_"); // with a legend below
+  return [width + (map ? 195 : 105), height + (map ? 182 : 65 + 66 * panels.length) + lines];
 }
 
 function label(spec: Record<string, unknown>, otherwise: string): string {

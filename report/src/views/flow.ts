@@ -94,7 +94,7 @@ export function flow({ run, store }: Context): Part {
     const { flowFrom, flowTo, flowCell } = store.state;
     if (!flowCell) return list.replaceChildren(h("p", { class: "note" }, "Press a number above for its heads."));
     const heads = moved(flowFrom, flowTo, ...flowCell);
-    const open = (head: number) => store.update({ view: "explore", focus: head, at: flowTo });
+    const open = (head: number) => store.open(head, { view: "explore", at: flowTo });
     list.replaceChildren(
       h(
         "div",

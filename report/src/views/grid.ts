@@ -1,15 +1,17 @@
 import type { Context, Part } from "../context";
 import { CLASSES } from "../data/classes";
-import { colorOptions, coloring, isChange } from "../data/quantities";
+import { CLASS, colourKey, coloring, parseColour, type Aspect } from "../data/coloring";
+import { quantities, quantity } from "../data/quantities";
 import type { Head } from "../data/run";
 import { describeHead } from "../describe";
 import { h } from "../dom";
 import { decimals } from "../format";
+import { picker } from "../picker";
 import { passes } from "../state";
 import { tooltip } from "../tooltip";
 import { card, checkpointOptions, select } from "../widgets";
 
-/** Every head of the model, a row a layer, coloured by any quantity. */
+/** Every head of the model, one row per layer, coloured by any quantity. */
 export function grid(context: Context): Part {
   const { run, store } = context;
   const layers = [...new Set(run.heads.map((head) => head.layer))].sort((a, b) => a - b);
@@ -46,7 +48,7 @@ export function grid(context: Context): Part {
     {
       class: "heads-grid",
       role: "grid",
-      "aria-label": "Heads, a row a layer",
+      "aria-label": "Heads, one row per layer",
       "aria-multiselectable": "true",
       style: `--columns:${width};--rows:${layers.length}`,
     },
@@ -59,7 +61,7 @@ export function grid(context: Context): Part {
   body.addEventListener("pointermove", (event) => {
     const head = headOf(event.target);
     if (head === null) tooltip.hide();
-    else tooltip.show(describeHead(run, store.state.at, head), event.clientX, event.clientY);
+    else tooltip.show(describeHead(run, store.state, head), event.clientX, event.clientY);
   });
   body.addEventListener("pointerleave", () => tooltip.hide());
   body.addEventListener("focusout", () => tooltip.hide());
@@ -110,20 +112,30 @@ export function grid(context: Context): Part {
     target.setAttribute("tabindex", "0");
     target.focus();
     const area = target.getBoundingClientRect();
-    tooltip.show(describeHead(run, store.state.at, head), area.right, area.bottom);
+    tooltip.show(describeHead(run, store.state, head), area.right, area.bottom);
   }
 
   function open(head: number, toggle: boolean): void {
-    if (!toggle) return store.update({ focus: head });
+    if (!toggle) {
+      goTo(head);
+      tooltip.hide();
+      return store.open(head);
+    }
     const selected = new Set(store.state.selected);
     if (!selected.delete(head)) selected.add(head);
     store.update({ selected });
   }
 
-  const quantity = select(
-    "colour",
-    colorOptions(run).map(({ key, name }) => ({ value: key, text: name })),
-    (value) => store.update({ quantity: value }),
+  const aspects: Record<Aspect, string> = { value: "as it is", error: "standard error", change: "change since …" };
+  const classes = { key: CLASS, name: "class", group: "", definition: "which of r_q and |r_k| follow position, on PC0" };
+  const colour = picker("colour", [classes, ...quantities(run)], (key) =>
+    store.update({ quantity: colourKey(quantity(run, key), parseColour(run, store.state.quantity).aspect) }),
+  );
+  const aspect = select(
+    "shown",
+    Object.entries(aspects).map(([value, text]) => ({ value, text })),
+    (value) =>
+      store.update({ quantity: colourKey(parseColour(run, store.state.quantity).quantity, value as Aspect) }),
   );
   const since = select("since", checkpointOptions(run.checkpoints), (value) => store.update({ since: Number(value) }));
   const legend = h("div", { class: "ramp-legend" });
@@ -135,8 +147,8 @@ export function grid(context: Context): Part {
   ].filter((text) => text);
   const element = card(
     "Heads",
-    "A row a layer, a column a query head. Click or Enter opens a head, Shift-click or Space selects it.",
-    h("div", { class: "toolbar" }, quantity.element, since.element),
+    "One row per layer, one column per query head. Click or Enter opens a head, Shift-click or Space selects it.",
+    h("div", { class: "toolbar" }, colour.element, aspect.element, since.element),
     h("div", { class: "grid-scroll" }, body),
     legend,
     h("p", { class: "note" }, marks.join(" · ")),
@@ -149,10 +161,12 @@ export function grid(context: Context): Part {
       return;
     }
     const [low, high] = colours.domain;
-    const digits = high - low <= 0.5 ? 2 : 1;
-    const edge = colours.isChange || colours.name.startsWith("standard") ? ["≤ ", "≥ "] : ["", ""];
+    const digits = Math.max(high - low <= 0.5 ? 2 : 1, Math.min(9, 1 - Math.floor(Math.log10(high - low))));
+    const open = parseColour(run, store.state.quantity).quantity!;
+    const limited = colours.aspect === "value" && low <= open.range[0] + 0.1 * (high - low) && high >= open.range[1] - 0.1 * (high - low);
+    const edge = limited ? ["", ""] : ["≤ ", "≥ "];
     legend.replaceChildren(
-      h("span", {}, (low < 0 ? edge[0] : "") + decimals(low, digits)),
+      h("span", {}, (low !== 0 ? edge[0] : "") + decimals(low, digits)),
       h("i", { class: "ramp", style: `background:linear-gradient(90deg,${colours.ramp.join(",")})` }),
       h("span", {}, edge[1] + decimals(high, digits)),
       h("span", { class: "muted" }, colours.name),
@@ -163,11 +177,13 @@ export function grid(context: Context): Part {
     element,
     render() {
       const { state } = store;
-      quantity.input.value = state.quantity;
-      if (quantity.input.selectedIndex < 0) quantity.input.value = "class";
-      since.input.value = String(state.since);
-      since.element.hidden = !isChange(state.quantity);
       const colours = coloring(run, state);
+      const asked = parseColour(run, state.quantity);
+      colour.show([asked.quantity?.key ?? CLASS]);
+      aspect.input.value = asked.aspect;
+      aspect.input.options[1].disabled = !asked.quantity?.statistic.error;
+      since.input.value = String(state.since);
+      since.element.hidden = asked.aspect !== "change";
       for (const [head, made] of cells) {
         const measured = run.measured(state.at, head);
         const colour = measured ? colours.colour(head) : null;
@@ -194,7 +210,7 @@ export function grid(context: Context): Part {
             ? "missing"
             : colours.isClass
               ? (CLASSES[value] ?? "no class")
-              : `${colours.name} ${decimals(value)}`;
+              : `${colours.name} ${decimals(value, colours.digits)}`;
         const label = `Layer ${run.heads[head].layer}, head ${run.heads[head].q_head}: ${text}`;
         if (made.getAttribute("aria-label") !== label) made.setAttribute("aria-label", label);
       }

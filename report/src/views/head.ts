@@ -4,10 +4,16 @@ import { unmoved, type Context, type Part } from "../context";
 import { CLASSES } from "../data/classes";
 import type { Statistic } from "../data/blob";
 import type { Head } from "../data/run";
+import { parseColour } from "../data/coloring";
+import { quantities } from "../data/quantities";
+import { ticks } from "../data/scale";
 import { shown } from "../data/summary";
 import { h } from "../dom";
 import { decimals, withError } from "../format";
 import { button, card, classTag, scroller } from "../widgets";
+import { composition } from "./composition";
+import { headNumbers } from "./head_numbers";
+import { shownColumns } from "./table_rows";
 
 /** The button around it says the same in words. */
 function decoration(drawing: SVGSVGElement): SVGSVGElement {
@@ -25,7 +31,7 @@ function roomFor(most: number): number {
 /** One head: its way through training, its components, its class history, and heads that share its keys. */
 export function headDetail(context: Context): Part {
   const { run, store } = context;
-  const element = h("div", { class: "head-detail" });
+  const element = h("div", { class: "head-detail", role: "region", "aria-labelledby": "head-title" });
 
   const series = (head: number, markers: boolean): Series[] => [
     {
@@ -71,11 +77,19 @@ export function headDetail(context: Context): Part {
   }
 
   function numbers(head: Head): HTMLElement {
-    const columns = [...shown(run.statistics), ...run.statistics.filter(({ per }) => per === "head")];
+    // Those that the reader chose for the table.
+    const chosen = new Set(shownColumns(run, store.state).map(({ key }) => key));
+    const every = [...shown(run.statistics), ...run.statistics.filter(({ per }) => per === "head")];
+    const columns = every.filter(({ key }) => chosen.has(key));
+    const digits = new Map(quantities(run).map((one) => [one.statistic.key, one.digits]));
     const rows = run.checkpoints.map((c) => {
       const cell = (text: string) => h("td", {}, text);
       const pair = (statistic: Statistic) =>
-        withError(run.value(statistic.key, c.index, head.index), run.error(statistic, c.index, head.index));
+        withError(
+          run.value(statistic.key, c.index, head.index),
+          run.error(statistic, c.index, head.index),
+          digits.get(statistic.key),
+        );
       const flag = run.flag(c.index, head.index);
       return h(
         "tr",
@@ -86,16 +100,46 @@ export function headDetail(context: Context): Part {
         cell(flag ? flag.replaceAll(";", ", ") : ""),
       );
     });
-    const titles = columns.map(({ title, shares }) => (shares ? `PC0 ${title}` : title));
-    const names = ["checkpoint", ...titles, "class", "flag"];
+    const titles = columns.map(({ title, shares, definition }) =>
+      h("th", { scope: "col", "data-definition": definition }, shares ? `PC0 ${title}` : title),
+    );
+    const plain = (name: string) => h("th", { scope: "col" }, name);
     return scroller(
       "Numbers of this head at each checkpoint",
       h(
         "table",
         { class: "numbers head-numbers" },
-        h("thead", {}, h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)))),
+        h("thead", {}, h("tr", {}, plain("checkpoint"), ...titles, plain("class"), plain("flag"))),
         h("tbody", {}, ...rows),
       ),
+    );
+  }
+
+  /** The number that colours the grid, over training, where the first chart does not show it. */
+  function coloured(head: Head): HTMLElement | null {
+    const { quantity: found } = parseColour(run, store.state.quantity);
+    if (!found || ["r_q", "r_k"].includes(found.statistic.key)) return null;
+    const look = found.reading.hue === "both" ? "variance" : found.reading.hue;
+    return h(
+      "figure",
+      { class: "coloured" },
+      h("figcaption", { "data-definition": found.definition }, found.name),
+      timeChart(run, {
+        label: `${found.name} of layer ${head.layer}, head ${head.q_head} over training`,
+        domain: found.range,
+        ticks: ticks(...found.range, 4),
+        series: [
+          {
+            name: look,
+            markers: true,
+            value: (c) => found.value(c, head.index),
+            error: (c) => found.error(c, head.index),
+          },
+        ],
+        width: roomFor(960),
+        height: 220,
+        at: store.state.at,
+      }),
     );
   }
 
@@ -122,7 +166,7 @@ export function headDetail(context: Context): Part {
           "tr",
           {},
           h("td", {}),
-          ...columns.map(({ title, definition }) => h("th", { scope: "col", title: definition }, title)),
+          ...columns.map(({ title, definition }) => h("th", { scope: "col", "data-definition": definition }, title)),
         ),
       ),
       h("tbody", {}, ...rows),
@@ -170,7 +214,7 @@ export function headDetail(context: Context): Part {
   return {
     element,
     render(changed) {
-      if (unmoved(changed, "focus", "at")) return;
+      if (unmoved(changed, "focus", "at", "quantity", "columns")) return;
       const { focus, at } = store.state;
       element.hidden = focus === null;
       if (focus === null) return element.replaceChildren();
@@ -183,11 +227,11 @@ export function headDetail(context: Context): Part {
       const heading = h(
         "div",
         { class: "head-heading" },
-        h("h2", { id: "head-title" }, `Layer ${head.layer}, head ${head.q_head}`),
+        h("h2", { id: "head-title", tabindex: "-1" }, `Layer ${head.layer}, head ${head.q_head}`),
         classTag(place),
         h("span", { class: "muted" }, facts.join(" · ")),
         h("span", { class: "spring" }),
-        button("Close", () => store.update({ focus: null })),
+        button("Close", () => store.close(), { title: "Esc" }),
       );
       const here = run.checkpoints[at].label;
       const legend = h(
@@ -206,7 +250,17 @@ export function headDetail(context: Context): Part {
         : null;
       element.replaceChildren(
         heading,
-        card("Over training", null, legend, trajectory(head, roomFor(960), 320, false), history(head), numbers(head)),
+        card(
+          "Over training",
+          null,
+          legend,
+          trajectory(head, roomFor(960), 320, false),
+          coloured(head),
+          history(head),
+          numbers(head),
+        ),
+        ...[composition(context, head)].flatMap((part) => part ?? []),
+        card("Numbers", `Everything that was measured of this head at ${here}.`, headNumbers(context, head)),
         card(
           "Components",
           `At ${here}: variance of each component and how far queries and keys follow position along it.`,
@@ -216,6 +270,11 @@ export function headDetail(context: Context): Part {
       );
       if (kept)
         for (const made of element.querySelectorAll("button")) if (made.getAttribute("data-key") === kept) made.focus();
+      if (store.reveal) {
+        store.reveal = false;
+        element.scrollIntoView();
+        element.querySelector<HTMLElement>("#head-title")!.focus({ preventScroll: true });
+      }
     },
   };
 }

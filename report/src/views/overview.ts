@@ -100,9 +100,9 @@ export function overview(context: Context): Part {
     { class: "overview" },
     intro,
     tiles,
+    figures(context),
     changes(context),
     checkpoints(context),
-    figures(context),
   );
   return { element, render: () => undefined };
 }

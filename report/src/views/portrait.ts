@@ -1,60 +1,63 @@
+import { axes, frame, SIZE, type Axes } from "../charts/portrait_frame";
 import { portraitSpec } from "../charts/portrait_spec";
+import { trails as drawTrails } from "../charts/trail";
 import type { Context, Part } from "../context";
 import { CLASSES } from "../data/classes";
-import { coloring } from "../data/quantities";
+import { coloring } from "../data/coloring";
+import { quantities, quantity } from "../data/quantities";
 import { describeHead } from "../describe";
-import { h, linear, px, s } from "../dom";
+import { h, px, s } from "../dom";
+import { picker } from "../picker";
 import { chosen, passes, type Trails } from "../state";
 import { tooltip } from "../tooltip";
 import { downloads } from "../vega";
 import { card, select } from "../widgets";
-import { brush, rangeForm } from "./brush";
+import { brush } from "./brush";
+import { rangeForm } from "./range_form";
 
-const SIZE = 560;
-const LEFT = 44;
-const BOTTOM = 40;
 const GLIDE_MS = 650;
 const CIRCLE = "M4.2 0A4.2 4.2 0 1 1-4.2 0A4.2 4.2 0 1 1 4.2 0Z";
 const DIAMOND = "M0-5.6L5.6 0L0 5.6L-5.6 0Z";
 
-export const xScale = linear([-0.05, 1.05], [LEFT, SIZE - 8]);
-export const yScale = linear([-1.05, 1.05], [SIZE - BOTTOM, 8]);
-
-/** r_q against r_k of every head at the checkpoint in view, on axes that never move. */
+/** Every head at the checkpoint in view by two of its numbers, on axes that never move. */
 export function portrait(context: Context): Part {
   const { run, store } = context;
-  const trailsOfAll = s("path", { class: "trail all" });
-  const trailsOfChosen = s("path", { class: "trail chosen" });
+  const layers = (name: string) => ({
+    line: s("path", { class: `trail ${name}` }),
+    starts: s("path", { class: `trail-start ${name}` }),
+    arrows: s("path", { class: `trail-arrow ${name}` }),
+  });
+  const trailsOf = { all: layers("all"), chosen: layers("chosen") };
   const ring = s("circle", { class: "focus-ring", r: 9, visibility: "hidden" });
   const points = run.heads.map((head) =>
     s("path", { class: "point", d: head.rope === false ? DIAMOND : CIRCLE, "data-head": head.index }),
   );
+  const axesOf = (): Axes => {
+    const usual = quantities(run)[0];
+    return axes(quantity(run, store.state.x) ?? usual, quantity(run, store.state.y) ?? usual);
+  };
+  let now = axesOf();
+  let drawn = frame(now, run.low, run.high);
   const plot = s(
     "svg",
-    {
-      class: "portrait",
-      viewBox: `0 0 ${SIZE} ${SIZE}`,
-      role: "img",
-      "aria-label": "Heads by r_q and r_k; drag to select",
-    },
-    frame(run.low, run.high),
-    trailsOfAll,
-    trailsOfChosen,
+    { class: "portrait", viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img" },
+    drawn,
+    ...[trailsOf.all, trailsOf.chosen].flatMap(({ line, starts, arrows }) => [line, starts, arrows]),
     s("g", {}, ...points),
     ring,
   );
   // Where each head stands on the screen now; NaN: nowhere.
   const places = run.heads.map(() => ({ x: NaN, y: NaN }));
   const target = (head: number, checkpoint: number) => ({
-    x: xScale(run.value("r_q", checkpoint, head)),
-    y: yScale(run.value("r_k", checkpoint, head)),
+    x: now.toX(now.x.value(checkpoint, head)),
+    y: now.toY(now.y.value(checkpoint, head)),
   });
 
   brush(context, plot, places);
   plot.addEventListener("pointermove", (event) => {
     const head = (event.target as Element).getAttribute?.("data-head");
     if (head === null || event.buttons !== 0) tooltip.hide();
-    else tooltip.show(describeHead(run, store.state.at, Number(head)), event.clientX, event.clientY);
+    else tooltip.show(describeHead(run, store.state, Number(head)), event.clientX, event.clientY);
   });
   plot.addEventListener("pointerleave", () => tooltip.hide());
 
@@ -81,8 +84,8 @@ export function portrait(context: Context): Part {
     const begin = performance.now();
     const glide = store.playing && !still && shown >= 0;
     shown = at;
-    const step = (now: number) => {
-      const part = glide ? Math.min((now - begin) / GLIDE_MS, 1) : 1;
+    const step = (time: number) => {
+      const part = glide ? Math.min((time - begin) / GLIDE_MS, 1) : 1;
       const eased = part * part * (3 - 2 * part);
       for (let i = 0; i < places.length; ++i) {
         const start = Number.isNaN(from[i].x) ? to[i] : from[i];
@@ -95,21 +98,22 @@ export function portrait(context: Context): Part {
     step(begin);
   }
 
-  function trail(heads: number[]): string {
-    const last = run.checkpoints[store.state.at].step;
-    let path = "";
-    for (const head of heads) {
-      let pen = "M";
-      for (const step of run.steps.slice(0, last + 1)) {
-        const { x, y } = target(head, step.index);
-        if (Number.isNaN(x) || Number.isNaN(y)) continue;
-        path += `${pen}${px(x)} ${px(y)}`;
-        pen = "L";
-      }
-    }
-    return path;
+  /** From the first checkpoint to the one in view. */
+  function showTrails(name: "all" | "chosen", heads: number[]): void {
+    const steps = run.steps.slice(0, run.checkpoints[store.state.at].step + 1);
+    const ways = heads.map((head) =>
+      steps.map((step) => target(head, step.index)).filter(({ x, y }) => !Number.isNaN(x + y)),
+    );
+    const { line, starts, arrows } = drawTrails(ways, name === "chosen");
+    trailsOf[name].line.setAttribute("d", line);
+    trailsOf[name].starts.setAttribute("d", name === "chosen" ? starts : "");
+    trailsOf[name].arrows.setAttribute("d", arrows);
   }
 
+  const axisPicker = (name: "x" | "y", label: string) =>
+    picker(label, quantities(run), (key) => store.update({ [name]: key }));
+  const across = axisPicker("x", "across");
+  const up = axisPicker("y", "up");
   const trails = select(
     "trails",
     [
@@ -126,30 +130,50 @@ export function portrait(context: Context): Part {
     ...CLASSES.map((name, i) => h("li", {}, h("i", { class: "swatch", style: `background:var(--class-${i})` }), name)),
     run.heads.some((head) => head.rope === false) ? h("li", {}, h("i", { class: "diamond" }), "NoPE layer") : null,
   );
+  const ranges = rangeForm(context, () => now);
   const element = card(
     "Portrait",
-    "Each point is a head; drag to select, click to open. Dashed: thresholds of the classes.",
+    "Each point is a head; drag to select, click to open. Dashed: thresholds of the classes. Trails go with their arrows, up to the checkpoint in view.",
     h(
       "div",
       { class: "toolbar" },
+      across.element,
+      up.element,
       trails.element,
       downloads(
         () => [run.blob.title, "portrait", run.checkpoints[store.state.at].label],
         "the portrait",
-        () => portraitSpec(run, store.state.at, chosen(run, store.state)),
+        () => portraitSpec(run, store.state.at, chosen(run, store.state), now),
       ),
     ),
     plot,
     legend,
     missing,
-    rangeForm(context),
+    ranges.element,
   );
   element.classList.add("portrait-card");
+
+  function showAxes(): void {
+    across.show([now.x.key]);
+    up.show([now.y.key]);
+    plot.setAttribute("aria-label", `Heads by ${now.x.name} and ${now.y.name}; drag to select`);
+    ranges.render();
+  }
+  showAxes();
+
   return {
     element,
     render() {
       const { state } = store;
       trails.input.value = state.trails;
+      if (now.x.key !== state.x || now.y.key !== state.y) {
+        now = axesOf();
+        const next = frame(now, run.low, run.high);
+        drawn.replaceWith(next);
+        drawn = next;
+        shown = -1;
+        showAxes();
+      }
       const colours = coloring(run, state);
       let undefinedHeads = 0;
       points.forEach((point, i) => {
@@ -159,64 +183,20 @@ export function portrait(context: Context): Part {
         if (point.getAttribute("class") !== look) point.setAttribute("class", look);
         const colour = colours.colour(i) ?? "transparent";
         if (point.style.getPropertyValue("--c") !== colour) point.style.setProperty("--c", colour);
-        if (run.measured(state.at, i) && run.classOf(state.at, i) < 0) ++undefinedHeads;
+        const nowhere = Number.isNaN(now.x.value(state.at, i) + now.y.value(state.at, i));
+        if (run.measured(state.at, i) && nowhere) ++undefinedHeads;
       });
       legend.hidden = !colours.isClass;
       missing.textContent = undefinedHeads
-        ? `${undefinedHeads === 1 ? "1 head has" : `${undefinedHeads} heads have`} no r_q or no r_k here, not drawn.`
+        ? `${undefinedHeads === 1 ? "1 head has" : `${undefinedHeads} heads have`} no ${now.x.key} or no ${now.y.key} here, not drawn.`
         : "";
       const passing = run.heads.map((head) => head.index).filter((head) => passes(run, state, head));
-      trailsOfAll.setAttribute("d", state.trails === "all" ? trail(passing) : "");
+      showTrails("all", state.trails === "all" ? passing : []);
       const wanted = new Set(state.selected);
       if (state.focus !== null) wanted.add(state.focus);
-      trailsOfChosen.setAttribute(
-        "d",
-        state.trails === "none" ? "" : trail([...wanted].filter((head) => passes(run, state, head))),
-      );
+      showTrails("chosen", state.trails === "none" ? [] : [...wanted].filter((head) => passes(run, state, head)));
       if (shown !== state.at) move();
       else place();
     },
   };
-}
-
-function frame(low: number, high: number): SVGGElement {
-  const group = s("g", { class: "frame" });
-  const right = SIZE - 8;
-  const bottom = SIZE - BOTTOM;
-  group.append(s("rect", { class: "panel", x: LEFT, y: 8, width: right - LEFT, height: bottom - 8 }));
-  const names: [string, number, number, string][] = [
-    ["position-dominated", 1.03, 0.97, "end"],
-    ["position-dominated", 1.03, -1.01, "end"],
-    ["q-positional", 1.03, 0.03, "end"],
-    ["k-positional", -0.03, 0.97, "start"],
-    ["k-positional", -0.03, -1.01, "start"],
-    ["content-focused", -0.03, 0.03, "start"],
-  ];
-  for (const [text, x, y, anchor] of names) {
-    group.append(s("text", { class: "zone", x: px(xScale(x)), y: px(yScale(y)), "text-anchor": anchor }, text));
-  }
-  for (const at of [low, high]) {
-    group.append(s("line", { class: "threshold", x1: px(xScale(at)), x2: px(xScale(at)), y1: 8, y2: bottom }));
-    for (const sign of [at, -at]) {
-      group.append(s("line", { class: "threshold", x1: LEFT, x2: right, y1: px(yScale(sign)), y2: px(yScale(sign)) }));
-    }
-  }
-  for (const tick of [0, low, high, 1]) {
-    group.append(
-      s("text", { class: "tick", x: px(xScale(tick)), y: bottom + 16, "text-anchor": "middle" }, tick.toFixed(1)),
-    );
-  }
-  for (const tick of [-1, -high, -low, 0, low, high, 1]) {
-    const text = tick.toFixed(1).replace("-", "−");
-    group.append(s("text", { class: "tick", x: LEFT - 6, y: px(yScale(tick) + 4), "text-anchor": "end" }, text));
-  }
-  group.append(
-    s("text", { class: "axis-title", x: (LEFT + right) / 2, y: SIZE - 6, "text-anchor": "middle" }, "r_q (queries)"),
-    s(
-      "text",
-      { class: "axis-title", transform: `translate(11 ${bottom / 2}) rotate(-90)`, "text-anchor": "middle" },
-      "r_k (keys)",
-    ),
-  );
-  return group;
 }

@@ -1,6 +1,8 @@
 import { CLASSES } from "../data/classes";
 import type { Statistic } from "../data/blob";
+import { groupOf, quantities } from "../data/quantities";
 import type { Run } from "../data/run";
+import type { Search } from "../data/search";
 import { csvNumber, withError } from "../format";
 import { chosen, type State } from "../state";
 
@@ -12,56 +14,74 @@ export interface Row {
 export interface Column {
   key: string;
   name: string;
+  group: string;
+  definition: string;
   /** What rows are sorted by. */
   sort(run: Run, row: Row, component: number): number | string;
   text(run: Run, row: Row, component: number): string;
 }
 
-const column = (statistic: Statistic): Column => ({
+const column = (statistic: Statistic, digits: number): Column => ({
   key: statistic.key,
   name: statistic.title,
+  group: groupOf(statistic),
+  definition: statistic.definition,
   sort: (run, { checkpoint, head }, component) => run.value(statistic.key, checkpoint, head, component),
   text: (run, { checkpoint, head }, component) =>
     withError(
       run.value(statistic.key, checkpoint, head, component),
       run.error(statistic, checkpoint, head, component),
+      digits,
     ),
 });
 
+const ROW = "Row";
 const FIRST: Column[] = [
   {
     key: "checkpoint",
     name: "checkpoint",
+    group: ROW,
+    definition: "label of the checkpoint",
     sort: (_, r) => r.checkpoint,
     text: (run, r) => run.checkpoints[r.checkpoint].label,
   },
   {
     key: "layer",
     name: "layer",
+    group: ROW,
+    definition: "from 0",
     sort: (run, r) => run.heads[r.head].layer * 1e6 + run.heads[r.head].q_head,
     text: (run, r) => String(run.heads[r.head].layer),
   },
   {
     key: "q_head",
     name: "head",
+    group: ROW,
+    definition: "query head, from 0",
     sort: (run, r) => run.heads[r.head].q_head,
     text: (run, r) => String(run.heads[r.head].q_head),
   },
   {
     key: "kv_head",
     name: "KV head",
+    group: ROW,
+    definition: "the KV head that the query head reads",
     sort: (run, r) => run.heads[r.head].kv_head ?? NaN,
     text: (run, r) => String(run.heads[r.head].kv_head ?? ""),
   },
   {
     key: "rope",
     name: "RoPE",
+    group: ROW,
+    definition: "whether the layer rotates queries and keys",
     sort: (run, r) => Number(run.heads[r.head].rope ?? NaN),
     text: (run, r) => ({ true: "RoPE", false: "NoPE", null: "" })[String(run.heads[r.head].rope)] ?? "",
   },
   {
     key: "class",
     name: "class",
+    group: ROW,
+    definition: "by r_q and r_k on PC0",
     sort: (run, r) => run.classOf(r.checkpoint, r.head),
     text: (run, r) => CLASSES[run.classOf(r.checkpoint, r.head)] ?? "no class",
   },
@@ -71,32 +91,52 @@ const LAST: Column[] = [
   {
     key: "flag",
     name: "flag",
+    group: ROW,
+    definition: "what is wrong with a row",
     sort: (run, r, pc) => run.flag(r.checkpoint, r.head, pc),
     text: (run, r, pc) => run.flag(r.checkpoint, r.head, pc).replaceAll(";", ", "),
   },
 ];
 
-/** Columns of the page's table: statistics of components before those of heads. */
+/** Columns that the page's table can have: statistics of components before those of heads. */
 export function tableColumns(run: Run): Column[] {
-  const of = (per: string) => run.statistics.filter((statistic) => statistic.per === per).map(column);
+  const digits = new Map(quantities(run).map((one) => [one.statistic.key, one]));
+  const of = (per: string) =>
+    run.statistics
+      .filter((statistic) => statistic.per === per)
+      .map((statistic) => column(statistic, digits.get(statistic.key)?.digits ?? 3));
   return [...FIRST, ...of("component"), ...of("head"), ...LAST];
 }
 
+/** A row is known by these: they are always there. */
+export const FIXED = ["layer", "q_head"];
+/** More statistics of heads than this are not all shown at first. */
+const MANY = 6;
+
+/** Keys of the columns that are shown unless the reader chooses. */
+export function usualColumns(run: Run): string[] {
+  const ofHeads = run.statistics.filter(({ per }) => per === "head");
+  const out = new Set(ofHeads.length > MANY ? ofHeads.filter(({ headline }) => !headline).map(({ key }) => key) : []);
+  return tableColumns(run)
+    .map(({ key }) => key)
+    .filter((key) => !out.has(key));
+}
+
+/** Columns that are shown, in the table's order. */
+export function shownColumns(run: Run, state: State): Column[] {
+  const wanted = new Set([...FIXED, ...(state.columns ?? usualColumns(run))]);
+  return tableColumns(run).filter(({ key }) => wanted.has(key));
+}
+
 /** Rows that filters, selection and search leave, sorted; missing numbers stand last whichever way. */
-export function tableRows(run: Run, state: State): Row[] {
+export function tableRows(run: Run, state: State, { test }: Search): Row[] {
   const checkpoints = state.everyCheckpoint ? run.checkpoints.map((c) => c.index) : [state.at];
-  // "layer 3" is one word, and means no layer 30.
-  const words = (state.search.toLowerCase().match(/(?:layer|head)\s+\d+|\S+/g) ?? []).map((word) =>
-    word.replace(/\s+(\d+)/, " $1;"),
-  );
   const heads = chosen(run, state);
   const rows: Row[] = [];
   for (const checkpoint of checkpoints) {
     for (const head of heads) {
       if (!run.measured(checkpoint, head, state.component)) continue;
-      if (words.length && !words.every((word) => haystack(run, checkpoint, head, state.component).includes(word)))
-        continue;
-      rows.push({ checkpoint, head });
+      if (test(checkpoint, head, state.component)) rows.push({ checkpoint, head });
     }
   }
   const columns = tableColumns(run);
@@ -111,40 +151,23 @@ export function tableRows(run: Run, state: State): Row[] {
   });
 }
 
-function haystack(run: Run, checkpoint: number, head: number, component: number): string {
-  const { layer, q_head, name, rope } = run.heads[head];
-  const c = run.checkpoints[checkpoint];
-  return [
-    c.label,
-    c.phase,
-    name,
-    `layer ${layer};`,
-    `head ${q_head};`,
-    `l${layer}h${q_head}`,
-    rope === null ? "" : rope ? "rope" : "nope",
-    CLASSES[run.classOf(checkpoint, head)] ?? "no class",
-    run.flag(checkpoint, head, component),
-  ]
-    .join("\n")
-    .toLowerCase();
-}
-
 /** As the table's writer does it: an apostrophe before what a spreadsheet would take for a formula, then quotes. */
 function field(name: string): string {
   const text = /^'*[=+\-@\t\r]/.test(name) ? `'${name}` : name;
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The rows as qk.csv has them: the same columns but their order in the run, the same digits. */
-export function csv(run: Run, rows: Row[], component: number): string {
-  const names = run.blob.column_names.filter((name) => name !== "order");
-  const lines = rows.map(({ checkpoint, head }) => {
+/** The rows as qk.csv has them, with all their components: the same columns and digits, so that ropewalk reads it back. */
+export function csv(run: Run, rows: Row[]): string {
+  const names = run.blob.column_names;
+  const line = ({ checkpoint, head }: Row, component: number) => {
     const c = run.checkpoints[checkpoint];
     const { layer, q_head, kv_head, rope } = run.heads[head];
     const texts: Record<string, string | number> = {
       model: field(c.model),
       checkpoint: field(c.label),
       phase: field(c.phase),
+      order: c.order,
       layer,
       q_head,
       kv_head: kv_head ?? "",
@@ -154,9 +177,10 @@ export function csv(run: Run, rows: Row[], component: number): string {
       flag: field(run.flag(checkpoint, head, component)),
     };
     for (const name of Object.keys(run.blob.table.counts)) texts[name] = run.count(name, checkpoint, head) ?? "";
-    return names
-      .map((name) => texts[name] ?? csvNumber(run.value(name, checkpoint, head, component)))
-      .join(",");
-  });
+    return names.map((name) => texts[name] ?? csvNumber(run.value(name, checkpoint, head, component))).join(",");
+  };
+  const lines = rows.flatMap((row) =>
+    run.components.flatMap((_, i) => (run.measured(row.checkpoint, row.head, i) ? line(row, i) : [])),
+  );
   return `${[names.join(","), ...lines].join("\n")}\n`;
 }

@@ -1,5 +1,8 @@
+import { axisTitle, thresholds } from "../charts/portrait_frame";
 import { timeChart, type Series } from "../charts/time_chart";
 import { unmoved, type Context, type Part } from "../context";
+import { quantity, type Quantity } from "../data/quantities";
+import { ticks } from "../data/scale";
 import { h } from "../dom";
 import { count } from "../format";
 import { passes } from "../state";
@@ -7,69 +10,57 @@ import { card } from "../widgets";
 
 const MOST_LINES = 200;
 
-/** r_q and r_k of the selected heads over training, with their mean. */
+/** The portrait's two numbers of the selected heads over training, with their mean. */
 export function trajectories({ run, store }: Context): Part {
   const charts = h("div", { class: "pair" });
   const note = h("p", { class: "note" });
   const element = card("Selected heads over training", null, note, charts);
 
-  function lines(name: string, heads: number[], look: string): Series[] {
+  function lines(axis: Quantity, heads: number[]): Series[] {
+    const look = axis.reading.hue === "both" ? "variance" : axis.reading.hue;
     const mean: Series = {
       name: `${look} mean`,
       markers: true,
       value: (checkpoint) => {
-        const values = heads.map((head) => run.value(name, checkpoint, head)).filter((value) => !Number.isNaN(value));
+        const values = heads.map((head) => axis.value(checkpoint, head)).filter((value) => !Number.isNaN(value));
         return values.length ? values.reduce((a, b) => a + b, 0) / values.length : NaN;
       },
     };
     const single = heads
       .slice(0, MOST_LINES)
-      .map((head) => ({ name: look, value: (checkpoint: number) => run.value(name, checkpoint, head) }));
+      .map((head) => ({ name: look, value: (checkpoint: number) => axis.value(checkpoint, head) }));
     return [...single, mean];
   }
 
   return {
     element,
     render(changed) {
-      if (unmoved(changed, "selected", "at", "layers", "classes", "rope")) return;
+      if (unmoved(changed, "x", "y", "selected", "at", "layers", "classes", "rope")) return;
       const { state } = store;
       element.hidden = state.selected.size === 0;
       if (element.hidden) return;
       const heads = [...state.selected].filter((head) => passes(run, state, head));
       note.textContent = `${count(heads.length, "head")}${heads.length > MOST_LINES ? `, ${MOST_LINES} of them drawn` : ""}; thick: their mean.`;
-      const chart = (
-        name: string,
-        title: string,
-        look: string,
-        domain: [number, number],
-        ticks: number[],
-        rules: number[],
-      ) =>
-        h(
+      const chart = (axis: Quantity) => {
+        const [low, high] = axis.range;
+        return h(
           "figure",
           {},
-          h("figcaption", {}, title),
+          h("figcaption", { "data-definition": axis.definition }, axisTitle(axis)),
           timeChart(run, {
-            label: `${title} of ${count(heads.length, "selected head")} over training`,
-            domain,
-            ticks,
-            rules,
-            series: lines(name, heads, look),
+            label: `${axis.name} of ${count(heads.length, "selected head")} over training`,
+            domain: axis.range,
+            ticks: ticks(low, high, 4),
+            rules: thresholds(axis, run.low, run.high),
+            series: lines(axis, heads),
             width: Math.max(280, Math.min(480, innerWidth - 56)),
             height: 260,
             at: state.at,
           }),
         );
+      };
       charts.replaceChildren(
-        chart("r_q", "r_q (queries)", "queries", [-0.05, 1.05], [0, 0.5, 1], [run.low, run.high]),
-        chart(
-          "r_k",
-          "r_k (keys)",
-          "keys",
-          [-1.05, 1.05],
-          [-1, -0.5, 0, 0.5, 1],
-          [-run.high, -run.low, run.low, run.high],
-        ),
+        ...[state.x, state.y].flatMap((key) => quantity(run, key) ?? []).map(chart),
       );
     },
   };

@@ -1,0 +1,43 @@
+import { px } from "../dom";
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+/** Ways through the portrait: lines, a ring where each begins, and arrows that say which way it goes. */
+export interface Trail {
+  line: string;
+  starts: string;
+  arrows: string;
+}
+
+const ARROW = 4.2;
+/** A step shorter than this has no arrow. */
+const SHORT = 13;
+
+function arrow(from: Point, to: Point): string {
+  const length = Math.hypot(to.x - from.x, to.y - from.y);
+  const [ux, uy] = [(to.x - from.x) / length, (to.y - from.y) / length];
+  // Its point a little beyond the middle, away from the marks of the heads.
+  const tip = { x: (from.x + to.x) / 2 + (ux * ARROW) / 2, y: (from.y + to.y) / 2 + (uy * ARROW) / 2 };
+  const side = (turn: number) =>
+    `${px(tip.x - ARROW * (ux * 1.2 - turn * uy * 0.75))} ${px(tip.y - ARROW * (uy * 1.2 + turn * ux * 0.75))}`;
+  return `M${side(1)}L${px(tip.x)} ${px(tip.y)}L${side(-1)}Z`;
+}
+
+/** `every`: arrows on all steps; else on the last one alone. */
+export function trails(ways: Point[][], every: boolean): Trail {
+  const out: Trail = { line: "", starts: "", arrows: "" };
+  for (const way of ways) {
+    if (way.length < 2) continue;
+    out.line += way.map(({ x, y }, i) => `${i ? "L" : "M"}${px(x)} ${px(y)}`).join("");
+    const [first] = way;
+    out.starts += `M${px(first.x - 2.6)} ${px(first.y)}a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0Z`;
+    for (let i = every ? 1 : way.length - 1; i < way.length; ++i) {
+      const [from, to] = [way[i - 1], way[i]];
+      if (Math.hypot(to.x - from.x, to.y - from.y) >= SHORT) out.arrows += arrow(from, to);
+    }
+  }
+  return out;
+}

@@ -1,0 +1,94 @@
+import type { State } from "../state";
+import { palette, ramp } from "../theme";
+import { CLASSES } from "./classes";
+import { quantities, quantity, type Quantity } from "./quantities";
+import type { Run } from "./run";
+
+/** A number as it is, its standard error, or its change since another checkpoint. */
+export type Aspect = "value" | "error" | "change";
+
+export interface Coloring {
+  name: string;
+  isClass: boolean;
+  aspect: Aspect;
+  domain: [number, number];
+  digits: number;
+  value(head: number): number;
+  /** null: nothing to show. */
+  colour(head: number): string | null;
+  ramp: string[];
+}
+
+export const CLASS = "class";
+const CHANGE = "change_";
+
+/** What a link's `colour` means: a quantity's key, change_KEY, or the column of a standard error. */
+export function parseColour(run: Run, colour: string): { quantity: Quantity | undefined; aspect: Aspect } {
+  if (colour.startsWith(CHANGE)) return { quantity: quantity(run, colour.slice(CHANGE.length)), aspect: "change" };
+  const found = quantity(run, colour);
+  if (found) return { quantity: found, aspect: "value" };
+  const error = quantities(run).find(({ statistic }) => statistic.error === colour);
+  return { quantity: error, aspect: error ? "error" : "value" };
+}
+
+export function colourKey(wanted: Quantity | undefined, aspect: Aspect): string {
+  if (aspect === "error" && wanted?.statistic.error) return wanted.statistic.error;
+  const key = wanted?.key ?? CLASS;
+  return aspect === "change" ? `${CHANGE}${key}` : key;
+}
+
+function byClass(run: Run, state: State, aspect: Aspect): Coloring {
+  const colours = palette();
+  const moved = (head: number) => run.classOf(state.since, head) !== run.classOf(state.at, head);
+  return {
+    name: aspect === "change" ? "class, where it changed" : "class",
+    isClass: true,
+    aspect,
+    domain: [0, CLASSES.length - 1],
+    digits: 0,
+    value: (head) => run.classOf(state.at, head),
+    colour: (head) => {
+      const found = run.classOf(state.at, head);
+      if (found < 0) return null;
+      return aspect === "change" && !moved(head) ? "transparent" : colours.classes[found];
+    },
+    ramp: colours.classes,
+  };
+}
+
+/** How heads are coloured now; an unknown quantity is the class. */
+export function coloring(run: Run, state: State): Coloring {
+  const { quantity: found, aspect } = parseColour(run, state.quantity);
+  if (!found) return byClass(run, state, aspect);
+  const colours = palette();
+  const looks = {
+    value: { name: found.name, domain: found.domain, ramp: found.ramp(colours) },
+    error: {
+      name: `standard error of ${found.statistic.title}`,
+      domain: [0, found.largestError] as [number, number],
+      ramp: colours.purples,
+    },
+    change: {
+      name: `change of ${found.name}`,
+      domain: [-found.change, found.change] as [number, number],
+      ramp: colours.diverging,
+    },
+  };
+  const look = looks[aspect];
+  const value = (head: number) => {
+    if (aspect === "error") return found.error(state.at, head);
+    return found.value(state.at, head) - (aspect === "change" ? found.value(state.since, head) : 0);
+  };
+  const [low, high] = look.domain;
+  return {
+    ...look,
+    isClass: false,
+    aspect,
+    digits: found.digits,
+    value,
+    colour: (head) => {
+      const number = value(head);
+      return Number.isNaN(number) ? null : ramp(look.ramp, (number - low) / (high - low));
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import { CLASSES } from "./classes";
+import { namedNumbers } from "./quantities";
+import type { Run } from "./run";
+
+/** Whether a row of the table is wanted. */
+type Test = (checkpoint: number, head: number, component: number) => boolean;
+
+export interface Search {
+  test: Test;
+  /** What could not be understood; null: nothing. */
+  problem: string | null;
+}
+
+const NUMBER = String.raw`-?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?`;
+const SIGN = "<=|>=|==|!=|<|>|=";
+const NAME = String.raw`[a-z_|][\w|]*`;
+/** What a search is made of; the first that fits. */
+const PARTS = new RegExp(
+  [
+    String.raw`(?<range>(?<low>${NUMBER})\s*(?<lowSign><=?|>=?)\s*(?<middle>${NAME})\s*(?<highSign><=?|>=?)\s*(?<high>${NUMBER}))`,
+    String.raw`(?<compared>(?<name>${NAME})\s*(?<sign>${SIGN})\s*(?<number>${NUMBER}))`,
+    String.raw`(?<layerHead>\bl(?<l>\d+)\s*h(?<h>\d+)\b)`,
+    String.raw`(?<pair>(?<![^\s,])(?<layer>\d+)\.(?<head>\d+)(?![^\s,]))`,
+    String.raw`(?<numbered>\b(?:layer|head)\s+\d+)`,
+    String.raw`(?<word>[^\s,]+)`,
+  ].join("|"),
+  "g",
+);
+
+const COMPARE: Record<string, (a: number, b: number) => boolean> = {
+  "<": (a, b) => a < b,
+  ">": (a, b) => a > b,
+  "<=": (a, b) => a <= b,
+  ">=": (a, b) => a >= b,
+  "=": (a, b) => a === b,
+  "==": (a, b) => a === b,
+  "!=": (a, b) => a !== b && !Number.isNaN(a),
+};
+
+/** "3.2", "L3H2", "layer 3", "r_q > 0.7", "0.3 < r_k <= 0.7", words of a row; all of them, or those on one side of "or". */
+export function parseSearch(run: Run, text: string): Search {
+  const numbers = namedNumbers(run);
+  let problem: string | null = null;
+  const compare = (name: string, sign: string, limit: number): Test => {
+    const number = numbers.get(name);
+    if (!number) {
+      const near = [...numbers.keys()].filter((key) => key.includes(name.slice(0, 3)));
+      problem = `No number is called ${name}${near.length ? `; ${near.slice(0, 4).join(", ")} are near` : ""}.`;
+      return () => false;
+    }
+    return (c, head, pc) => COMPARE[sign](number(c, head, pc), limit);
+  };
+  const one = (layer: number, q_head: number): Test => {
+    const found = run.head(layer, q_head)?.index;
+    return (_, head) => head === found;
+  };
+  const mirrored = (sign: string) => sign.replace(/[<>]/, (c) => (c === "<" ? ">" : "<"));
+
+  const wanted: Test[][] = [[]];
+  const plain = text
+    .toLowerCase()
+    .replaceAll("−", "-")
+    .replaceAll("≤", "<=")
+    .replaceAll("≥", ">=");
+  for (const { groups } of plain.matchAll(PARTS)) {
+    const found = groups as Record<string, string | undefined>;
+    const last = wanted[wanted.length - 1];
+    const word = found["word"];
+    if (found["range"]) {
+      last.push(compare(found["middle"]!, mirrored(found["lowSign"]!), Number(found["low"])));
+      last.push(compare(found["middle"]!, found["highSign"]!, Number(found["high"])));
+    } else if (found["compared"]) {
+      last.push(compare(found["name"]!, found["sign"]!, Number(found["number"])));
+    } else if (found["layerHead"]) {
+      last.push(one(Number(found["l"]), Number(found["h"])));
+    } else if (found["pair"]) {
+      last.push(one(Number(found["layer"]), Number(found["head"])));
+    } else if (found["numbered"]) {
+      last.push(contains(run, found["numbered"].replace(/\s+(\d+)/, " $1;"))); // "layer 3" means no layer 30
+    } else if (word === "or") {
+      wanted.push([]);
+    } else if (word && word !== "and") {
+      if (/[<>=]/.test(word)) problem = `A comparison looks like r_q > 0.7; ${word} lacks a name or a number.`;
+      last.push(contains(run, word));
+    }
+  }
+  const sides = wanted.filter((side) => side.length);
+  if (!sides.length) return { test: () => true, problem };
+  return { test: (c, head, pc) => sides.some((side) => side.every((test) => test(c, head, pc))), problem };
+}
+
+function contains(run: Run, word: string): Test {
+  return (checkpoint, head, component) => {
+    const { layer, q_head, name, rope } = run.heads[head];
+    const c = run.checkpoints[checkpoint];
+    return [
+      c.label,
+      c.phase,
+      name,
+      `layer ${layer};`,
+      `head ${q_head};`,
+      rope === null ? "" : rope ? "rope" : "nope",
+      CLASSES[run.classOf(checkpoint, head)] ?? "no class",
+      run.flag(checkpoint, head, component),
+    ].some((part) => part.toLowerCase().includes(word));
+  };
+}

@@ -1,0 +1,186 @@
+import { h } from "./dom";
+import { button } from "./widgets";
+
+export interface Choice {
+  key: string;
+  name: string;
+  group: string;
+  definition: string;
+}
+
+export interface Picker {
+  element: HTMLElement;
+  /** Shows what is chosen: one, or in a picker of several, any number. */
+  show(chosen: readonly string[]): void;
+}
+
+let made = 0;
+
+/**
+ * A button that opens a list in groups with a search; the definition of the one at hand stands below.
+ * `several`: a press adds or removes one, and the list stays open.
+ */
+export function picker(
+  label: string,
+  choices: Choice[],
+  pick: (key: string) => void,
+  several?: { text: (chosen: number) => string; extra: HTMLElement[] },
+): Picker {
+  const id = `picker-${++made}`;
+  let chosen: readonly string[] = [];
+  let active = 0;
+  const value = h("span", { class: "picker-value" });
+  const opener = h(
+    "button",
+    { type: "button", class: "button picker-button", "aria-haspopup": "listbox", "aria-expanded": "false" },
+    value,
+  );
+  const search = h("input", {
+    type: "search",
+    role: "combobox",
+    "aria-label": `Search: ${label}`,
+    "aria-expanded": "true",
+    "aria-controls": `${id}-list`,
+    "aria-autocomplete": "list",
+    placeholder: "Search",
+    autocomplete: "off",
+  });
+  const options = choices.map((choice, i) =>
+    h(
+      "li",
+      { role: "option", id: `${id}-${i}`, class: "picker-option", "data-key": choice.key, "data-place": i },
+      h("span", {}, choice.name),
+      choice.name === choice.key ? null : h("code", {}, choice.key),
+    ),
+  );
+  const groups = [...new Set(choices.map(({ group }) => group))].map((group) => {
+    const members = options.filter((_, i) => choices[i].group === group);
+    const title = h("div", { class: "picker-group", "aria-hidden": "true" }, group);
+    return { members, element: h("ul", { role: "group", "aria-label": group || label }, group ? title : null, ...members) };
+  });
+  const list = h(
+    "div",
+    {
+      id: `${id}-list`,
+      class: "picker-list",
+      role: "listbox",
+      "aria-label": label,
+      ...(several ? { "aria-multiselectable": "true" } : {}),
+    },
+    ...groups.map(({ element }) => element),
+  );
+  const none = h("p", { class: "note picker-none", hidden: true }, "Nothing is called so.");
+  const definition = h("p", { class: "picker-definition note", role: "status" });
+  const extra = several ? h("div", { class: "toolbar" }, ...several.extra) : null;
+  const box = h("div", { class: "picker-box", hidden: true }, search, list, none, definition, extra);
+  const element = h("div", { class: "field picker" }, h("span", { "aria-hidden": "true" }, label), opener, box);
+
+  const visible = () => options.flatMap((option, i) => (option.hidden ? [] : i));
+
+  function point(to: number, scroll = true): void {
+    options[active]?.classList.remove("active");
+    active = to;
+    const option = options[active];
+    if (!option || option.hidden) {
+      search.removeAttribute("aria-activedescendant");
+      definition.textContent = "";
+      return;
+    }
+    option.classList.add("active");
+    search.setAttribute("aria-activedescendant", option.id);
+    definition.textContent = choices[active].definition;
+    if (scroll) option.scrollIntoView({ block: "nearest" });
+  }
+
+  function filter(): void {
+    const words = search.value.toLowerCase().split(/\s+/).filter((word) => word);
+    options.forEach((option, i) => {
+      const { key, name, group, definition: meaning } = choices[i];
+      const text = `${key} ${name} ${group} ${meaning}`.toLowerCase();
+      option.hidden = !words.every((word) => text.includes(word));
+    });
+    for (const group of groups) group.element.hidden = group.members.every((option) => option.hidden);
+    none.hidden = visible().length > 0;
+    if (words.length || options[active]?.hidden) point(visible()[0] ?? 0);
+  }
+
+  function open(): void {
+    box.hidden = false;
+    opener.setAttribute("aria-expanded", "true");
+    search.value = "";
+    filter();
+    // Room for the list within the window, with the definition and the foot below it.
+    const below = innerHeight - list.getBoundingClientRect().top - (several ? 120 : 80);
+    const fixed = getComputedStyle(box).position === "fixed";
+    list.style.maxHeight = `${fixed ? innerHeight / 2 : Math.min(Math.max(below, 150), 340)}px`;
+    point(Math.max(choices.findIndex(({ key }) => key === chosen[0]), 0));
+    search.focus({ preventScroll: true });
+  }
+
+  function close(back: boolean): void {
+    if (box.hidden) return;
+    box.hidden = true;
+    opener.setAttribute("aria-expanded", "false");
+    if (back) opener.focus();
+  }
+
+  function take(place: number): void {
+    if (!choices[place] || options[place].hidden) return;
+    pick(choices[place].key);
+    if (!several) close(true);
+  }
+
+  opener.addEventListener("click", () => (box.hidden ? open() : close(true)));
+  search.addEventListener("input", filter);
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      event.preventDefault();
+      return close(true);
+    }
+    if (event.target !== search) return;
+    const places = visible();
+    const here = places.indexOf(active);
+    const goals: Record<string, number> = { ArrowDown: here + 1, ArrowUp: here - 1, PageDown: here + 8, PageUp: here - 8 };
+    if (event.key in goals) {
+      const goal = places[Math.min(Math.max(goals[event.key], 0), places.length - 1)];
+      if (goal !== undefined) point(goal);
+    } else if (event.key === "Enter") {
+      take(active);
+    } else {
+      return;
+    }
+    event.preventDefault();
+  });
+  const placeOf = (target: EventTarget | null) => {
+    const found = (target as Element | null)?.closest?.("[data-place]")?.getAttribute("data-place");
+    return found === null || found === undefined ? -1 : Number(found);
+  };
+  list.addEventListener("pointermove", (event) => {
+    const place = placeOf(event.target);
+    if (place >= 0 && place !== active) point(place, false);
+  });
+  list.addEventListener("pointerdown", (event) => event.preventDefault()); // the search keeps the focus
+  list.addEventListener("click", (event) => take(placeOf(event.target)));
+  element.addEventListener("focusout", (event) => {
+    if (!element.contains(event.relatedTarget as Node | null)) close(false);
+  });
+
+  return {
+    element,
+    show(wanted) {
+      chosen = wanted;
+      const only = choices.find(({ key }) => key === wanted[0]);
+      const text = several ? several.text(wanted.length) : (only?.name ?? "–");
+      if (value.textContent !== text) value.textContent = text;
+      opener.setAttribute("aria-label", `${label}: ${text}`);
+      if (!several && only?.definition) opener.setAttribute("data-definition", only.definition);
+      else opener.removeAttribute("data-definition");
+      options.forEach((option, i) => option.setAttribute("aria-selected", String(wanted.includes(choices[i].key))));
+    },
+  };
+}
+
+/** A button for the foot of a picker of several. */
+export function pickerButton(text: string, act: () => void): HTMLButtonElement {
+  return button(text, act, { class: "button small" });
+}

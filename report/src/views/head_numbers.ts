@@ -1,0 +1,49 @@
+import type { Context } from "../context";
+import type { Statistic } from "../data/blob";
+import { groupOf, quantities } from "../data/quantities";
+import type { Head } from "../data/run";
+import { h } from "../dom";
+import { DASH, decimals, errorText } from "../format";
+import { scroller } from "../widgets";
+
+/** Every statistic of a head at the checkpoint in view, in groups, each with its standard error and its 95 % interval. */
+export function headNumbers({ run, summary, store }: Context, head: Head): HTMLElement {
+  const { at } = store.state;
+  const t95 = summary.entry(run.checkpoints[at])["t95"];
+  const digits = new Map(quantities(run).map((one) => [one.statistic.key, one.digits]));
+  const row = (statistic: Statistic) => {
+    const value = run.value(statistic.key, at, head.index);
+    const se = run.error(statistic, at, head.index);
+    const places = digits.get(statistic.key) ?? 3;
+    const reach = typeof t95 === "number" ? t95 * se : NaN;
+    const known = !Number.isNaN(value) && !Number.isNaN(reach);
+    const { low, high } = statistic;
+    const ends = [Math.max(value - reach, low ?? -Infinity), Math.min(value + reach, high ?? Infinity)];
+    return h(
+      "tr",
+      { "data-statistic": statistic.key },
+      h(
+        "th",
+        { scope: "row", "data-definition": statistic.definition },
+        statistic.title,
+        statistic.title === statistic.key ? null : h("code", {}, statistic.key),
+      ),
+      h("td", {}, decimals(value, places)),
+      h("td", {}, Number.isNaN(value) || Number.isNaN(se) ? DASH : errorText(se, places)),
+      h("td", {}, known ? `${decimals(ends[0], places)} to ${decimals(ends[1], places)}` : DASH),
+    );
+  };
+  const groups = [...new Set(run.statistics.map(groupOf))].map((group) => {
+    const names = [group, "value", "± se", "95 % interval"];
+    return scroller(
+      `Numbers: ${group}`,
+      h(
+        "table",
+        { class: "numbers all-numbers" },
+        h("thead", {}, h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, ...run.statistics.filter((one) => groupOf(one) === group).map(row)),
+      ),
+    );
+  });
+  return h("div", { class: "number-groups" }, ...groups);
+}
