@@ -23,9 +23,12 @@ using namespace ropewalk;
 class EveryOther : public Collector {
  public:
   EveryOther(MomentsCollector& moments, int64_t group) : moments_(moments), group_(group) {}
-  bool wants(int64_t) const override { return true; }
-  void collect(const QueryKey& taken) override {
+  std::vector<Tap> taps(int64_t layer) const override { return moments_.taps(layer); }
+  void collect(const Taken& taken) override {
     if (taken.document->index / group_ % 2 == 1) moments_.collect(taken);
+  }
+  int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override {
+    return moments_.workspace(tokens, dtype, device);
   }
 
  private:
@@ -64,7 +67,7 @@ int main(int argc, char** argv) {
   for (int64_t i = 0; i < count; ++i) {
     documents.push_back(random_document(i, model.context, config.vocabulary_size, random));
   }
-  MomentsCollector moments(config, model.heads, 16);
+  MomentsCollector moments(config, model.heads, {});
   EveryOther collector(moments, size);
   ForwardOptions forward;
   forward.memory = model.memory;

@@ -9,13 +9,12 @@ namespace {
 
 StreamInput make_input(const StreamSet& set, int64_t row, const BlockCounts& counts,
                        const std::vector<int64_t>& blocks) {
-  BlockCounts all(1);
-  for (int64_t b = 0; b < counts.blocks(); ++b) all.add_block(0, counts, b);
+  const BlockCounts all = counts.joined();
   StreamInput input;
   input.tokens = static_cast<double>(all.tokens[0]);
   input.position_mean = all.position_mean[0];
   input.position_scatter = all.position_scatter[0];
-  const int64_t d = set.blocks.d();
+  const int64_t d = set.d();
   input.mean = set.total.mean.select(0, row);
   input.position = set.total.position.select(0, row);
   input.products = unpack_triangle(set.total.products.select(0, row), d);
@@ -34,10 +33,10 @@ StreamInput make_input(const StreamSet& set, int64_t row, const BlockCounts& cou
 }
 
 // Every query head of the file; its keys must be there.
-std::vector<HeadPlace> find_heads(const CaptureMoments& moments, const CaptureFacts& facts,
-                                  const std::string& source) {
+std::vector<HeadPlace> find_heads(const StreamSet& queries, const StreamSet& keys,
+                                  const CaptureFacts& facts, const std::string& source) {
   std::vector<HeadPlace> heads;
-  for (const StreamPlace& place : moments.queries.places) {
+  for (const StreamPlace& place : queries.places) {
     if (place.layer >= facts.origin.layers || place.head >= facts.origin.n_q_heads) {
       throw InputError(
           "{}: tensors 'query.layer' and 'query.head' name layer {} head {}; the model has {} "
@@ -45,7 +44,7 @@ std::vector<HeadPlace> find_heads(const CaptureMoments& moments, const CaptureFa
           source, place.layer, place.head, facts.origin.layers, facts.origin.n_q_heads);
     }
     const int64_t kv_head = place.head / facts.group();
-    if (moments.keys.find({place.layer, kv_head}) < 0) {
+    if (keys.find({place.layer, kv_head}) < 0) {
       throw InputError("{}: layer {} head {} has no keys (head {})", source, place.layer,
                        place.head, kv_head);
     }
@@ -69,18 +68,18 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   for (const DocumentRecord& document : moments.documents) {
     analysis.documents.emplace_back(document.index, document.prefix_digest);
   }
+  const StreamSet queries = moments.streams(StreamKind::query);
+  const StreamSet keys = moments.streams(StreamKind::key);
   StreamSource streams;
   streams.name = source;
-  streams.heads = find_heads(moments, facts, source);
+  streams.heads = find_heads(queries, keys, facts, source);
   const auto input = [&](const StreamSet& set, int64_t layer, int64_t head) {
     return make_input(set, set.find({layer, head}), moments.counts, blocks);
   };
   streams.queries = [&](const HeadPlace& place) {
-    return input(moments.queries, place.layer, place.q_head);
+    return input(queries, place.layer, place.q_head);
   };
-  streams.keys = [&](const HeadPlace& place) {
-    return input(moments.keys, place.layer, place.kv_head);
-  };
+  streams.keys = [&](const HeadPlace& place) { return input(keys, place.layer, place.kv_head); };
   analyze_streams(analysis, streams, components);
   return analysis;
 }

@@ -26,10 +26,8 @@ void check(int code, const char* call) {
 
 // Waits for the others asleep: MPI itself waits in a busy loop, which takes the cores from whoever
 // is still computing, and cannot be interrupted.
-void meet() {
+void wait(MPI_Request request) {
   constexpr auto kLongest = std::chrono::microseconds(10'000);
-  MPI_Request request = MPI_REQUEST_NULL;
-  ROPEWALK_MPI_CHECK(MPI_Ibarrier(MPI_COMM_WORLD, &request));
   auto pause = std::chrono::microseconds(20);
   for (;;) {
     int met = 0;
@@ -41,12 +39,30 @@ void meet() {
   }
 }
 
+void meet() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  ROPEWALK_MPI_CHECK(MPI_Ibarrier(MPI_COMM_WORLD, &request));
+  wait(request);
+}
+
+// Two processes meet before they exchange numbers.
+constexpr int kNumbers = 0;  // tags
+constexpr int kMeeting = 1;
+
+void tell(int other) {
+  ROPEWALK_MPI_CHECK(MPI_Send(nullptr, 0, MPI_BYTE, other, kMeeting, MPI_COMM_WORLD));
+}
+
+void hear_from(int other) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  ROPEWALK_MPI_CHECK(MPI_Irecv(nullptr, 0, MPI_BYTE, other, kMeeting, MPI_COMM_WORLD, &request));
+  wait(request);
+}
+
 // MPI counts in int; larger messages go in parts.
 template <typename T, typename Send>
 void in_parts(std::span<T> values, Send send) {
   constexpr size_t kMost = size_t{1} << 27;  // values
-  if (count() == 1) return;
-  meet();
   for (size_t begin = 0; begin < values.size(); begin += kMost) {
     const auto part = values.subspan(begin, std::min(kMost, values.size() - begin));
     send(part.data(), static_cast<int>(part.size()));
@@ -98,6 +114,8 @@ void first_before_others(const std::function<void()>& work) {
 }
 
 void share(std::span<std::byte> bytes) {
+  if (count() == 1) return;
+  meet();
   in_parts(bytes, [](std::byte* data, int size) {
     ROPEWALK_MPI_CHECK(MPI_Bcast(data, size, MPI_BYTE, 0, MPI_COMM_WORLD));
   });
@@ -114,18 +132,20 @@ std::string share(std::string text) {
   return text;
 }
 
-void sum(std::span<double> numbers) {
-  in_parts(numbers, [](double* data, int size) {
-    ROPEWALK_MPI_CHECK(
-        MPI_Allreduce(MPI_IN_PLACE, data, size, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+void send(int to, std::span<double> numbers) {
+  hear_from(to);
+  tell(to);
+  in_parts(numbers, [to](double* data, int size) {
+    ROPEWALK_MPI_CHECK(MPI_Send(data, size, MPI_DOUBLE, to, kNumbers, MPI_COMM_WORLD));
   });
 }
 
-void sum_in_first(std::span<double> numbers) {
-  in_parts(numbers, [](double* data, int size) {
-    const void* from = first() ? MPI_IN_PLACE : data;
-    void* into = first() ? data : nullptr;
-    ROPEWALK_MPI_CHECK(MPI_Reduce(from, into, size, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD));
+void receive(int from, std::span<double> numbers) {
+  tell(from);
+  hear_from(from);
+  in_parts(numbers, [from](double* data, int size) {
+    ROPEWALK_MPI_CHECK(
+        MPI_Recv(data, size, MPI_DOUBLE, from, kNumbers, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   });
 }
 

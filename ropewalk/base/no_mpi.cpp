@@ -22,7 +22,7 @@ void first_before_others(const std::function<void()>& work) { work(); }
 void share(std::span<std::byte>) {}
 int64_t share(int64_t number) { return number; }
 std::string share(std::string text) { return text; }
-void sum(std::span<double>) {}
-void sum_in_first(std::span<double>) {}
+void send(int, std::span<double>) {}
+void receive(int, std::span<double>) {}
 
 }  // namespace ropewalk::processes

@@ -37,10 +37,9 @@ void share(std::span<std::byte> bytes);
 int64_t share(int64_t number);
 std::string share(std::string text);
 
-// Adds numbers up over the processes: into all of them, or into the first one's alone, which leaves
-// the others' undefined. Where all but one give zeros the sum is exact. Collective.
-void sum(std::span<double> numbers);
-void sum_in_first(std::span<double> numbers);
+// From one process to another, which waits for as many.
+void send(int to, std::span<double> numbers);
+void receive(int from, std::span<double> numbers);
 
 // How many processes the launcher says it started, 1 where there is none.
 struct Launcher {

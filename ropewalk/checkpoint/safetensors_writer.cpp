@@ -2,16 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
 #include "ropewalk/base/json.h"
 
 namespace ropewalk {
+namespace {
 
-void write_safetensors(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors,
+// The number in "F64", "BF16", "I8".
+int bits(const TensorToWrite& tensor) {
+  const size_t digit = tensor.type_name.find_first_of("0123456789");
+  return digit == std::string::npos ? 8 : std::stoi(tensor.type_name.substr(digit));
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& path, std::vector<TensorToWrite> tensors,
                        const std::map<std::string, std::string>& metadata) {
   constexpr size_t kAlignment = 8;
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const auto& a, const auto& b) { return bits(a) > bits(b); });
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   int64_t offset = 0;

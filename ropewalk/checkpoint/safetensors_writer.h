@@ -20,9 +20,9 @@ struct TensorToWrite {
   std::function<void(const ByteSink&)> produce;
 };
 
-// Writes a .safetensors file atomically. Keys are sorted and tensors lie in the order given, so
-// equal input gives equal bytes.
-void write_safetensors(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors,
+// Writes a .safetensors file atomically. Keys are sorted. Tensors lie in the order given, those of
+// wider numbers first, so that all are aligned; equal input gives equal bytes.
+void write_safetensors(const std::filesystem::path& path, std::vector<TensorToWrite> tensors,
                        const std::map<std::string, std::string>& metadata);
 
 }  // namespace ropewalk

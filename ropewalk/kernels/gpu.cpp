@@ -1,6 +1,7 @@
 #include "ropewalk/kernels/gpu.h"
 
 #include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "ropewalk/base/error.h"
@@ -19,6 +20,26 @@ std::shared_ptr<c10::Event> mark(const c10::Stream& stream) {
   auto event = std::make_shared<c10::Event>(stream.device_type());
   event->record(stream);
   return event;
+}
+
+void SideStream::run(std::vector<at::Tensor> reads, const std::function<void()>& launch) {
+  finish();
+  const at::Device device = reads.front().device();
+  if (!stream_) stream_ = std::make_unique<c10::Stream>(new_stream(device));
+  mark(torch_stream(device))->block(*stream_);
+  {
+    const c10::StreamGuard guard(*stream_);
+    launch();
+  }
+  reads_ = std::move(reads);
+  done_ = mark(*stream_);
+}
+
+void SideStream::finish() {
+  if (!done_) return;
+  done_->block(torch_stream(reads_.front().device()));
+  reads_.clear();
+  done_.reset();
 }
 
 cuda::Stream current_stream(const at::Tensor& tensor) {

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 
+#include "ropewalk/kernels/token_set.h"
+
 namespace ropewalk {
 
 // Passes over raw memory with one meaning on the CPU (passes.cpp) and on a GPU (passes.cu,
-// moments.cu; no_cuda.cpp where there is none). Torch is not seen here. Numbers are float32 or
-// bfloat16; arithmetic is float32, rounded once.
+// moments_chunks.cu, moments_join.cu; no_cuda.cpp where there is none). Torch is not seen here.
+// Numbers are float32 or bfloat16; arithmetic is float32, rounded once.
 
 enum class Number { float32, bfloat16 };
 
@@ -66,10 +68,11 @@ struct StreamChunks {
   int64_t tokens = 0;
   int64_t chunk = 0;  // tokens of a chunk, but for the last
   int64_t d = 0;
-  float* shift = nullptr;  // [streams, chunks, d]: what vectors are taken about
-  float* sums = nullptr;   // [streams, chunks, d, 2]: of (x - shift)(t - middle), and of x - shift
-  float* products = nullptr;  // [streams, chunks, d, d]: of (x - shift)(x - shift)^T; only the
-                              // upper triangle counts
+  const float* time = nullptr;  // [tokens]: positions about the middles of their chunks
+  float* shift = nullptr;       // [streams, chunks, d]: what vectors are taken about
+  float* sums = nullptr;        // [streams, chunks, d, 2]: of (x - shift) time, and of x - shift
+  float* products = nullptr;    // [streams, chunks, d, d]: of (x - shift)(x - shift)^T; only the
+                                // upper triangle counts
   constexpr int64_t chunks() const { return (tokens + chunk - 1) / chunk; }
 };
 
@@ -101,15 +104,16 @@ void run(const GatePass& pass, Stream stream);
 bool has_chunk_moments(int64_t d);
 // Chunk moments of bfloat16 vectors.
 void chunk_moments(const Heads& queries, const Heads& keys, const StreamChunks& out, Stream stream);
-// Joins the chunks to a block that already holds `tokens` tokens with this mean position.
+// Joins the chunks to a block that holds the tokens of `block` already.
 // `bad[stream]` becomes the lowest `document` whose moments are not finite.
 struct JoinPass {
   StreamChunks chunks;
   int64_t query_streams = 0;
   BlockMoments queries;
   BlockMoments keys;
-  double tokens = 0;
-  double position_mean = 0;
+  const double* middle = nullptr;  // [chunks]: their mean positions
+  double mean = 0;                 // position of all of them
+  TokenSet block;
   int64_t document = 0;
   int64_t* bad = nullptr;
 };

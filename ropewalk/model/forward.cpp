@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
@@ -38,6 +40,55 @@ class RopeTables {
   std::map<int, RopeTable> tables_;
 };
 
+// Positions of documents of one length are the same.
+class CountedPositions {
+ public:
+  const Positions& find(int64_t tokens) {
+    if (!positions_ || positions_->tokens() != tokens) positions_ = Positions::counted(tokens);
+    return *positions_;
+  }
+
+ private:
+  std::optional<Positions> positions_;
+};
+
+// What a collector wants, and what it got of it.
+class Taps {
+ public:
+  Taps(Collector& collector, int64_t last_layer) : collector_(collector) {
+    for (int64_t layer = 0; layer <= last_layer; ++layer) {
+      for (const Tap& tap : collector.taps(layer)) waiting_[layer].insert(tap);
+    }
+    wanted_ = waiting_;
+  }
+
+  // Hands on what is wanted at this point of a layer.
+  void offer(Taken taken) {
+    const auto layer = wanted_.find(taken.layer);
+    if (layer == wanted_.end()) return;
+    const auto here = [&](const Tap& tap) { return tap.point == taken.point; };
+    if (std::none_of(layer->second.begin(), layer->second.end(), here)) return;
+    std::erase_if(taken.vectors, [](const auto& named) { return !named.second.defined(); });
+    std::erase_if(waiting_[taken.layer],
+                  [&](const Tap& tap) { return here(tap) && taken.vectors.contains(tap.vectors); });
+    collector_.collect(taken);
+  }
+
+  // Once documents have passed all layers.
+  void require_all() const {
+    for (const auto& [layer, taps] : waiting_) {
+      if (taps.empty()) continue;
+      throw UsageError("the tap '{}' of layer {} got nothing: this model has no such vectors there",
+                       taps.begin()->name(), layer);
+    }
+  }
+
+ private:
+  Collector& collector_;
+  std::map<int64_t, std::set<Tap>> wanted_;
+  std::map<int64_t, std::set<Tap>> waiting_;
+};
+
 }  // namespace
 
 int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
@@ -49,7 +100,10 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
   const int64_t bytes_per_token = config.d_model * weights.element_size();
   size_t longest = 0;
   for (const Document& document : documents) longest = std::max(longest, document.tokens.size());
-  MemoryNeeds needs = memory_needs(config, weights, last_layer, static_cast<int64_t>(longest));
+  const auto most_tokens = static_cast<int64_t>(longest);
+  MemoryNeeds needs =
+      memory_needs(config, weights, last_layer, most_tokens,
+                   collector.workspace(most_tokens, weights.dtype(), weights.device()));
   needs.reserved = options.reserved;
   MemoryPlan plan = plan_memory(needs, options.memory);
   // Weights that stay need no large groups, and small ones hold less and can be saved more often. A
@@ -64,28 +118,34 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
 
   LayerStream stream(weights, last_layer, plan);
   RopeTables tables(config, weights.device());
+  CountedPositions positions;
+  Taps taps(collector, last_layer);
   int64_t done = 0;  // documents
   for (size_t g = 0; g < groups.size(); ++g) {
     std::vector<at::Tensor> hidden(groups[g].size());  // of each document, [T, d_model]
     for (int64_t layer = 0; layer <= last_layer; ++layer) {
       const LayerConfig& layer_config = config.layers[static_cast<size_t>(layer)];
       const auto layer_weights = stream.take(layer, g + 1 < groups.size());
-      const bool wanted = collector.wants(layer);
       for (size_t i = 0; i < groups[g].size(); ++i) {
         throw_if_interrupted();
         const Document& document = groups[g][i];
         if (layer == 0) hidden[i] = weights.embed(document.tokens);
         if (layer_config.self_attention) {
           const auto tokens = static_cast<int64_t>(document.tokens.size());
-          Projection projection = project(config, *layer_weights, hidden[i]);
-          if (wanted && options.point == CapturePoint::pre_rope) {
-            const bool turned = layer_config.rope;
-            collector.collect({layer, &document, projection.q, projection.k, turned});
-          }
+          const auto offer = [&](const char* point, const Projection& made, bool changing) {
+            taps.offer({layer,
+                        &document,
+                        &positions.find(tokens),
+                        point,
+                        {{"q", made.q}, {"k", made.k}, {"v", made.v}},
+                        changing});
+          };
+          Projection projection =
+              project(config, *layer_weights, hidden[i],
+                      [&](const Projection& raw) { offer(kPreNorm, raw, layer_config.rope); });
+          offer(kPreRope, projection, layer_config.rope);
           position(config, layer_config, tables.find(layer_config, tokens), projection);
-          if (wanted && options.point == CapturePoint::post_rope) {
-            collector.collect({layer, &document, projection.q, projection.k});
-          }
+          offer(kPostRope, projection, false);
           if (layer < last_layer) {
             hidden[i] = finish_layer(config, layer_config, *layer_weights, std::move(hidden[i]),
                                      std::move(projection));
@@ -94,6 +154,7 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
         if (options.progress) options.progress(layer, static_cast<int64_t>(document.tokens.size()));
       }
     }
+    taps.require_all();
     done += static_cast<int64_t>(groups[g].size());
     if (options.go_on && !options.go_on(done)) break;
   }

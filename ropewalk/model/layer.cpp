@@ -4,7 +4,6 @@
 
 #include "ropewalk/kernels/attention.h"
 #include "ropewalk/kernels/biased_attention.h"
-#include "ropewalk/kernels/scatter.h"
 
 namespace ropewalk {
 namespace {
@@ -69,8 +68,8 @@ void for_rows(const at::Tensor& hidden, Step step) {
 
 }  // namespace
 
-Projection project(const ModelConfig& config, const LayerWeights& weights,
-                   const at::Tensor& hidden) {
+Projection project(const ModelConfig& config, const LayerWeights& weights, const at::Tensor& hidden,
+                   const std::function<void(const Projection&)>& raw) {
   const int64_t tokens = hidden.size(0);
   const at::Tensor all = at::empty({tokens, weights.qkv.size(0)}, hidden.options());
   for_rows(hidden, [&](int64_t begin, int64_t end) {
@@ -81,21 +80,23 @@ Projection project(const ModelConfig& config, const LayerWeights& weights,
   if (config.clip_qkv) all.clamp_(-*config.clip_qkv, *config.clip_qkv);
   at::Tensor q = all.slice(1, 0, config.q_width());
   at::Tensor k = all.slice(1, config.q_width(), config.q_width() + config.kv_width());
+  const auto heads = [&](const at::Tensor& x, int64_t count) {
+    return x.view({tokens, count, config.d_head}).transpose(0, 1);
+  };
+  at::Tensor v;
+  if (all.size(1) > config.q_width() + config.kv_width()) {
+    v = heads(all.slice(1, config.q_width() + config.kv_width()), config.n_kv_heads);
+  }
+  if (raw) raw({heads(q, config.n_q_heads), heads(k, config.n_kv_heads), v});
   const bool plus_one = config.norm == NormKind::rms_plus_one;
   if (config.qk_norm == QkNorm::whole_projection) {
     q = rms_norm(q, weights.q_norm, config.norm_eps, plus_one);
     k = rms_norm(k, weights.k_norm, config.norm_eps, plus_one);
   }
-  const auto heads = [&](const at::Tensor& x, int64_t count) {
-    return x.view({tokens, count, config.d_head}).transpose(0, 1);
-  };
-  Projection projection{heads(q, config.n_q_heads), heads(k, config.n_kv_heads), {}};
+  Projection projection{heads(q, config.n_q_heads), heads(k, config.n_kv_heads), v};
   if (config.qk_norm == QkNorm::per_head) {
     projection.q = rms_norm(projection.q, weights.q_norm, config.norm_eps, plus_one);
     projection.k = rms_norm(projection.k, weights.k_norm, config.norm_eps, plus_one);
-  }
-  if (all.size(1) > config.q_width() + config.kv_width()) {
-    projection.v = heads(all.slice(1, config.q_width() + config.kv_width()), config.n_kv_heads);
   }
   return projection;
 }
@@ -141,7 +142,7 @@ at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
 }
 
 int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarType dtype,
-                        const at::Device& device) {
+                        const at::Device& device, int64_t collecting) {
   const auto element_size = static_cast<int64_t>(c10::elementSize(dtype));
   const int64_t kv = config.kv_width();
   const int64_t q = config.q_width();
@@ -167,14 +168,9 @@ int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarTyp
                             ? config.d_mlp * (2 * element_size + 5 * wide)
                             : 2 * config.d_mlp * element_size;
   const int64_t mlp = attended + rows * (inner + (q + 3 * config.d_model) * element_size);
-  if (device.is_cuda()) {
-    // Moments run beside attention and MLP, and keep the queries and keys that they read.
-    return std::max(attention, mlp + projection) +
-           join_on_gpu_workspace(config.n_q_heads, config.n_kv_heads, tokens, config.d_head, dtype);
-  }
-  const int64_t moments =
-      projection + document_scatter_workspace(config.n_q_heads, tokens, config.d_head);
-  return std::max({attention, mlp, moments});
+  // A GPU collects beside attention and MLP, which keeps the queries and keys that it reads.
+  if (device.is_cuda()) return std::max(attention, mlp + projection) + collecting;
+  return std::max({attention, mlp, projection + collecting});
 }
 
 }  // namespace ropewalk

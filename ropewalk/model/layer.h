@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "ropewalk/kernels/torch.h"
 #include "ropewalk/model/config.h"
 #include "ropewalk/model/rope.h"
@@ -15,9 +17,9 @@ struct Projection {
   at::Tensor v;
 };
 
-// hidden [T, d_model] → Projection
-Projection project(const ModelConfig& config, const LayerWeights& weights,
-                   const at::Tensor& hidden);
+// hidden [T, d_model] → Projection. `raw` sees it before q/k norm.
+Projection project(const ModelConfig& config, const LayerWeights& weights, const at::Tensor& hidden,
+                   const std::function<void(const Projection&)>& raw = {});
 
 // Applies RoPE (where the layer has it; `table` may be null otherwise) and query scaling: what the
 // dot product sees.
@@ -29,8 +31,8 @@ at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
                         const LayerWeights& weights, at::Tensor hidden, Projection projection);
 
 // Bytes of the device that one document of `tokens` may need inside a layer, beyond its hidden
-// state.
+// state; `collecting` of them are a collector's.
 int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarType dtype,
-                        const at::Device& device);
+                        const at::Device& device, int64_t collecting);
 
 }  // namespace ropewalk

@@ -11,14 +11,15 @@
 namespace ropewalk {
 
 MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
-                         int64_t tokens) {
+                         int64_t tokens, int64_t collecting) {
   MemoryNeeds needs;
   for (int64_t layer = 0; layer <= last_layer; ++layer) {
     needs.layer_bytes.push_back(weights.layer_bytes(layer));
   }
   needs.longest_hidden = tokens * config.d_model * weights.element_size();
   if (weights.device().is_cuda()) {
-    needs.workspace = layer_workspace(config, tokens, weights.dtype(), weights.device());
+    needs.workspace =
+        layer_workspace(config, tokens, weights.dtype(), weights.device(), collecting);
   }
   return needs;
 }

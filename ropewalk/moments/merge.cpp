@@ -43,27 +43,20 @@ void check_documents(const std::vector<Input>& inputs) {
   }
 }
 
-void join_sets(StreamSet& whole, const BlockCounts& counts, const StreamSet& part,
+// Joins what an accumulator kept: the total, and block by block.
+void join_kept(Accumulated& whole, const BlockCounts& counts, const Accumulated& part,
                const BlockCounts& part_counts) {
-  BlockCounts all(1);
-  BlockCounts all_part(1);
+  const Accumulator& accumulator = *whole.accumulator;
+  std::vector<at::Tensor> others;
+  for (at::Tensor& field : whole.blocks) field = field.to(at::kDouble);
+  for (const at::Tensor& field : part.blocks) others.push_back(field.to(at::kDouble));
   for (int64_t b = 0; b < counts.blocks(); ++b) {
-    const auto place = static_cast<size_t>(b);
-    join_moments(
-        block_view(whole.blocks, b),
-        {static_cast<double>(counts.tokens[place]), counts.position_mean[place]},
-        block_view(part.blocks, b),
-        {static_cast<double>(part_counts.tokens[place]), part_counts.position_mean[place]});
-    all.add_block(0, counts, b);
-    all_part.add_block(0, part_counts, b);
+    if (part_counts.set(b).tokens == 0) continue;
+    accumulator.combine(block_of(whole.blocks, b, counts.set(b)),
+                        block_of(others, b, part_counts.set(b)));
   }
-  join_moments(whole.total, {static_cast<double>(all.tokens[0]), all.position_mean[0]}, part.total,
-               {static_cast<double>(all_part.tokens[0]), all_part.position_mean[0]});
-}
-
-void widen(StreamSet& set) {
-  set.blocks.position = set.blocks.position.to(at::kDouble);
-  set.blocks.products = set.blocks.products.to(at::kDouble);
+  accumulator.combine({whole.total, counts.joined().set(0)},
+                      {part.total, part_counts.joined().set(0)});
 }
 
 // Some of a long list, and how many more there are.
@@ -133,16 +126,19 @@ std::string describe_missing(const std::vector<Input>& inputs) {
 }  // namespace
 
 void join_capture(CaptureMoments& whole, CaptureMoments part) {
-  if (whole.blocks() != part.blocks() || whole.queries.places != part.queries.places ||
-      whole.keys.places != part.keys.places) {
+  if (whole.blocks() != part.blocks() || whole.queries != part.queries || whole.keys != part.keys) {
     throw InputError("captures of {} and {} query heads in {} and {} blocks cannot be joined",
-                     whole.queries.places.size(), part.queries.places.size(), whole.blocks(),
-                     part.blocks());
+                     whole.queries.size(), part.queries.size(), whole.blocks(), part.blocks());
   }
-  for (StreamSet* set : {&whole.queries, &whole.keys, &part.queries, &part.keys}) widen(*set);
-  join_sets(whole.queries, whole.counts, part.queries, part.counts);
-  join_sets(whole.keys, whole.counts, part.keys, part.counts);
-  for (int64_t b = 0; b < whole.blocks(); ++b) whole.counts.add_block(b, part.counts, b);
+  // What one of them lacks the sum lacks too.
+  std::erase_if(whole.accumulated, [&](Accumulated& kept) {
+    const auto same = [&](const Accumulated& one) { return one.accumulator == kept.accumulator; };
+    const auto found = std::find_if(part.accumulated.begin(), part.accumulated.end(), same);
+    if (found == part.accumulated.end()) return true;
+    join_kept(kept, whole.counts, *found, part.counts);
+    return false;
+  });
+  whole.counts.add(part.counts);
   whole.documents.insert(whole.documents.end(), part.documents.begin(), part.documents.end());
   std::sort(whole.documents.begin(), whole.documents.end(),
             [](const DocumentRecord& a, const DocumentRecord& b) { return a.index < b.index; });

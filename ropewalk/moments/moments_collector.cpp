@@ -1,19 +1,12 @@
 #include "ropewalk/moments/moments_collector.h"
 
-#include <c10/core/Event.h>
-#include <c10/core/StreamGuard.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <set>
-#include <tuple>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/processes.h"
-#include "ropewalk/kernels/gpu.h"
-#include "ropewalk/kernels/scatter.h"
-#include "ropewalk/moments/joint_moments.h"
+#include "ropewalk/moments/joint_fields.h"
 
 namespace ropewalk {
 
@@ -34,39 +27,24 @@ std::map<int64_t, LayerStreams> layer_streams(const std::vector<QueryHead>& head
 
 namespace {
 
-int64_t numbers_per_stream(int64_t blocks, int64_t d) { return blocks * (2 * d + d * (d + 1) / 2); }
-
-int64_t layer_bytes(const LayerStreams& streams, int64_t blocks, int64_t d) {
-  const auto count = static_cast<int64_t>(streams.q_heads.size() + streams.kv_heads.size());
-  return count * numbers_per_stream(blocks, d) * static_cast<int64_t>(sizeof(double));
-}
-
-// A layer's flat numbers as its streams: queries first.
-std::pair<StreamMoments, StreamMoments> split_numbers(const at::Tensor& numbers,
-                                                      const LayerStreams& streams, int64_t blocks,
-                                                      int64_t d) {
-  int64_t place = 0;
-  const auto take = [&](size_t count, int64_t width) {
-    const auto size = static_cast<int64_t>(count);
-    const at::Tensor taken = numbers.narrow(0, place, size * blocks * width);
-    place += taken.numel();
-    return taken.view({size, blocks, width});
-  };
-  const auto take_streams = [&](size_t count) {
-    StreamMoments moments;
-    moments.mean = take(count, d);
-    moments.position = take(count, d);
-    moments.products = take(count, d * (d + 1) / 2);
-    return moments;
-  };
-  StreamMoments queries = take_streams(streams.q_heads.size());
-  StreamMoments keys = take_streams(streams.kv_heads.size());
-  return {std::move(queries), std::move(keys)};
+int64_t layer_bytes(const LayerStreams& streams, int64_t blocks, const CaptureShape& shape) {
+  int64_t numbers = 0;
+  for (const Accumulator* accumulator : accumulators()) {
+    for (const KeptField& field : accumulator->fields(shape)) {
+      numbers += static_cast<int64_t>(streams.heads(field.kind).size()) * field.width;
+    }
+  }
+  return numbers * blocks * static_cast<int64_t>(sizeof(double));
 }
 
 constexpr int64_t kNoDocument = std::numeric_limits<int64_t>::max();
 
 int64_t query_group(const ModelConfig& config) { return config.n_q_heads / config.n_kv_heads; }
+
+bool has_tap_at(const Accumulator& accumulator, const CaptureShape& shape, std::string_view point) {
+  const std::vector<Tap> taps = accumulator.taps(shape);
+  return std::any_of(taps.begin(), taps.end(), [&](const Tap& tap) { return tap.point == point; });
+}
 
 }  // namespace
 
@@ -74,59 +52,126 @@ MomentsBytes moments_bytes(const ModelConfig& config, const std::vector<QueryHea
                            int64_t blocks) {
   MomentsBytes bytes;
   for (const auto& [layer, streams] : layer_streams(heads, query_group(config))) {
-    const int64_t one = layer_bytes(streams, blocks, config.d_head);
+    const int64_t one = layer_bytes(streams, blocks, {config.d_head});
     bytes.all += one;
     bytes.layer = std::max(bytes.layer, one);
   }
   return bytes;
 }
 
+int64_t moments_workspace(const ModelConfig& config, int64_t tokens, at::ScalarType dtype,
+                          const at::Device& device) {
+  int64_t bytes = 0;
+  for (const Accumulator* accumulator : accumulators()) {
+    bytes += accumulator->workspace(config, tokens, dtype, device);
+  }
+  return bytes;
+}
+
 MomentsCollector::MomentsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads,
-                                   int64_t blocks,
-                                   const std::optional<std::filesystem::path>& scratch)
-    : blocks_(blocks),
+                                   const CollectorOptions& options)
+    : config_(config),
+      shape_{config.d_head, options.point},
+      blocks_(options.blocks),
       streams_(layer_streams(heads, query_group(config))),
-      scratch_(moments_bytes(config, heads, blocks).all, scratch),
-      spooled_(scratch.has_value()) {
+      scratch_(moments_bytes(config, heads, blocks_).all, options.scratch),
+      spooled_(options.scratch.has_value()) {
   int64_t offset = 0;
   for (const auto& [number, streams] : streams_) {
     Layer& layer = layers_[number];
-    layer.counts = BlockCounts(blocks);
+    layer.counts = BlockCounts(blocks_);
     layer.offset = offset;
-    layer.bytes = layer_bytes(streams, blocks, config.d_head);
-    std::tie(layer.queries, layer.keys) =
-        split_numbers(numbers(layer), streams, blocks, config.d_head);
+    layer.bytes = layer_bytes(streams, blocks_, shape_);
+    layer.fields = split(numbers(layer), streams);
     offset += layer.bytes;
+  }
+  for (const Accumulator* accumulator : accumulators()) {
+    for (const Tap& tap : accumulator->taps(shape_)) points_.insert(tap.point);
   }
 }
 
-MomentsCollector::~MomentsCollector() { finish_latest(); }
+std::vector<Tap> MomentsCollector::taps(int64_t layer) const {
+  std::vector<Tap> taps;
+  if (!streams_.contains(layer)) return taps;
+  for (const Accumulator* accumulator : accumulators()) {
+    const std::vector<Tap> some = accumulator->taps(shape_);
+    taps.insert(taps.end(), some.begin(), some.end());
+  }
+  return taps;
+}
+
+int64_t MomentsCollector::workspace(int64_t tokens, at::ScalarType dtype,
+                                    const at::Device& device) const {
+  return moments_workspace(config_, tokens, dtype, device);
+}
 
 at::Tensor MomentsCollector::numbers(const Layer& layer) const {
   return at::from_blob(scratch_.data() + layer.offset,
                        {layer.bytes / static_cast<int64_t>(sizeof(double))}, at::kDouble);
 }
 
-void MomentsCollector::collect(const QueryKey& taken) {
-  const LayerStreams& streams = streams_.at(taken.layer);
+// A layer's flat numbers as its fields, one after the other.
+std::vector<MomentsCollector::Fields> MomentsCollector::split(const at::Tensor& numbers,
+                                                              const LayerStreams& streams) const {
+  std::vector<Fields> all;
+  int64_t place = 0;
+  for (const Accumulator* accumulator : accumulators()) {
+    Fields& fields = all.emplace_back();
+    for (const KeptField& field : accumulator->fields(shape_)) {
+      const auto count = static_cast<int64_t>(streams.heads(field.kind).size());
+      const at::Tensor taken = numbers.narrow(0, place, count * blocks_ * field.width);
+      place += taken.numel();
+      fields.push_back(taken.view({count, blocks_, field.width}));
+    }
+  }
+  return all;
+}
+
+void MomentsCollector::collect(const Taken& taken) {
   Layer& layer = layers_.at(taken.layer);
   if (spooled_ && latest_ >= 0 && latest_ != taken.layer) {
-    settle();
+    fetch();
     gpu_.clear();
     release(layers_.at(latest_));
   }
   latest_ = taken.layer;
-  if (taken.q.is_cuda()) {
-    collect_on_gpu(taken, layer.counts);
+  const int64_t block = taken.document->block(blocks_);
+  const TokenSet held = layer.counts.set(block);
+  const at::Tensor& some = taken.vectors.begin()->second;
+  GpuLayer* gpu = some.is_cuda() ? &gpu_layer(taken.layer, some.device()) : nullptr;
+  const auto add = [&] {
+    for (size_t i = 0; i < layer.fields.size(); ++i) {
+      const Accumulator& accumulator = *accumulators()[i];
+      if (!has_tap_at(accumulator, shape_, taken.point)) continue;
+      const Fields& fields = gpu == nullptr ? layer.fields[i] : gpu->fields[i];
+      Destination to{block_of(fields, block, held), streams_.at(taken.layer)};
+      if (gpu != nullptr) {
+        to.q_heads = gpu->q_heads;
+        to.kv_heads = gpu->kv_heads;
+        to.bad = gpu->bad;
+      }
+      accumulator.add(taken, to);
+    }
+  };
+  if (gpu == nullptr) {
+    add();
   } else {
-    add(taken.q, streams.q_heads, taken, "queries", layer.counts, layer.queries);
-    add(taken.k, streams.kv_heads, taken, "keys", layer.counts, layer.keys);
+    std::vector<at::Tensor> reads;
+    for (const auto& [name, vectors] : taken.vectors) reads.push_back(vectors);
+    side_.run(std::move(reads), add);
+    if (taken.changing) side_.finish();
   }
-  layer.counts.add_document(taken.document->block(blocks_), taken.q.size(1));
+  // A document counts once all points have seen it.
+  seen_.emplace(taken.point);
+  if (seen_ != points_) return;
+  seen_.clear();
+  const Positions& positions = *taken.positions;
+  layer.counts.add_document(block, positions.tokens(), positions.mean(), positions.scatter());
 }
 
-MomentsCollector::GpuLayer MomentsCollector::move_to_gpu(int64_t number,
-                                                         const at::Device& device) const {
+MomentsCollector::GpuLayer& MomentsCollector::gpu_layer(int64_t number, const at::Device& device) {
+  const auto found = gpu_.find(number);
+  if (found != gpu_.end()) return found->second;
   const Layer& layer = layers_.at(number);
   const LayerStreams& streams = streams_.at(number);
   const auto on_gpu = [&](const std::vector<int64_t>& heads) {
@@ -137,52 +182,20 @@ MomentsCollector::GpuLayer MomentsCollector::move_to_gpu(int64_t number,
   gpu.numbers = layer.counts.total_documents() > 0
                     ? stored.to(device)
                     : at::zeros(stored.sizes(), stored.options().device(device));
-  std::tie(gpu.queries, gpu.keys) = split_numbers(gpu.numbers, streams, blocks_, layer.queries.d());
+  gpu.fields = split(gpu.numbers, streams);
   gpu.q_heads = on_gpu(streams.q_heads);
   gpu.kv_heads = on_gpu(streams.kv_heads);
   gpu.bad = at::full({gpu.q_heads.size(0) + gpu.kv_heads.size(0)}, kNoDocument,
                      at::TensorOptions().dtype(at::kLong).device(device));
-  return gpu;
+  return gpu_.emplace(number, std::move(gpu)).first->second;
 }
 
-void MomentsCollector::collect_on_gpu(const QueryKey& taken, const BlockCounts& counts) {
-  auto place = gpu_.find(taken.layer);
-  if (place == gpu_.end()) {
-    place = gpu_.emplace(taken.layer, move_to_gpu(taken.layer, taken.q.device())).first;
-  }
-  const GpuLayer& gpu = place->second;
-  const int64_t block = taken.document->block(blocks_);
-  const auto streams_of = [&](const StreamMoments& moments, const at::Tensor& heads) {
-    const MomentsView view = block_view(moments, block);
-    return GpuStreams{heads, view.mean, view.position, view.products};
-  };
-  const auto b = static_cast<size_t>(block);
-  finish_latest();
-  if (!side_) side_ = std::make_unique<c10::Stream>(new_stream(taken.q.device()));
-  mark(torch_stream(taken.q.device()))->block(*side_);
-  {
-    const c10::StreamGuard guard(*side_);
-    join_on_gpu(
-        taken.q, streams_of(gpu.queries, gpu.q_heads), taken.k, streams_of(gpu.keys, gpu.kv_heads),
-        {taken.document->index, static_cast<double>(counts.tokens[b]), counts.position_mean[b]},
-        gpu.bad);
-  }
-  running_ = Running{taken.q, taken.k, mark(*side_)};
-  if (taken.changing) finish_latest();
+void MomentsCollector::fetch() {
+  side_.finish();
+  for (const auto& [number, gpu] : gpu_) fetch(number, gpu);
 }
 
-void MomentsCollector::finish_latest() {
-  if (!running_) return;
-  running_->done->block(torch_stream(running_->q.device()));
-  running_.reset();
-}
-
-void MomentsCollector::settle() {
-  finish_latest();
-  for (const auto& [number, gpu] : gpu_) settle(number, gpu);
-}
-
-void MomentsCollector::settle(int64_t number, const GpuLayer& gpu) {
+void MomentsCollector::fetch(int64_t number, const GpuLayer& gpu) {
   const at::Tensor bad = gpu.bad.to(at::kCPU);
   const LayerStreams& streams = streams_.at(number);
   const auto queries = static_cast<int64_t>(streams.q_heads.size());
@@ -200,34 +213,30 @@ void MomentsCollector::settle(int64_t number, const GpuLayer& gpu) {
   numbers(layers_.at(number)).copy_(gpu.numbers);
 }
 
-MomentsCollector::Layer MomentsCollector::joint_layer(int64_t number,
-                                                      const BlockCounts& all) const {
+MomentsCollector::Layer MomentsCollector::joint_layer(int64_t number) const {
   const Layer& mine = layers_.at(number);
   if (processes::count() == 1) return mine;
   Layer joint;
-  std::tie(joint.queries, joint.keys) =
-      split_numbers(numbers(mine).clone(), streams_.at(number), blocks_, mine.queries.d());
+  const at::Tensor all = numbers(mine).clone();
   release(mine);
-  ropewalk::join_in_first(joint.queries, mine.counts, all);
-  ropewalk::join_in_first(joint.keys, mine.counts, all);
-  joint.counts = all;
+  joint.fields = split(all, streams_.at(number));
+  joint.counts = mine.counts;
+  const at::Tensor room = at::empty_like(all);
+  join_processes({all, joint.fields}, joint.counts, {room, split(room, streams_.at(number))});
   return joint;
 }
 
 void MomentsCollector::join_in_first() {
   if (processes::count() == 1) return;
-  const BlockCounts all = joint_counts(layers_.begin()->second.counts);
   for (auto& [number, mine] : layers_) {
-    const Layer joint = joint_layer(number, all);
+    const Layer joint = joint_layer(number);
     if (!processes::first()) continue;
-    const auto copy = [](const StreamMoments& to, const StreamMoments& from) {
-      to.mean.copy_(from.mean);
-      to.position.copy_(from.position);
-      to.products.copy_(from.products);
-    };
-    copy(mine.queries, joint.queries);
-    copy(mine.keys, joint.keys);
-    mine.counts = all;
+    for (size_t a = 0; a < mine.fields.size(); ++a) {
+      for (size_t f = 0; f < mine.fields[a].size(); ++f) {
+        mine.fields[a][f].copy_(joint.fields[a][f]);
+      }
+    }
+    mine.counts = joint.counts;
     release(mine);
   }
 }
@@ -243,37 +252,6 @@ void MomentsCollector::restore(int64_t number, std::string_view bytes, const Blo
   layer.counts = counts;
   gpu_.erase(number);
   release(layer);
-}
-
-void MomentsCollector::add(const at::Tensor& vectors, const std::vector<int64_t>& heads,
-                           const QueryKey& taken, const char* what, const BlockCounts& counts,
-                           StreamMoments& moments) {
-  at::Tensor chosen = vectors;
-  if (static_cast<int64_t>(heads.size()) < vectors.size(0)) {
-    chosen = vectors.index_select(0, at::tensor(heads, at::kLong).to(vectors.device()));
-  }
-  const Scatter scatter = document_scatter(chosen);
-  const MomentsView document{scatter.mean, scatter.position, pack_triangle(scatter.products)};
-  const at::Tensor finite = document.products.isfinite().all(-1).logical_and(
-      document.position.isfinite().all(-1));  // [streams]
-  if (!finite.all().item<bool>()) {
-    const int64_t bad = finite.logical_not().nonzero()[0].item<int64_t>();
-    const at::Tensor values = chosen.select(0, bad).to(at::kFloat);
-    const bool overflow = values.isfinite().all().item<bool>();
-    throw InputError(
-        "{} in layer {}, head {}, document {} {}", what, taken.layer,
-        heads[static_cast<size_t>(bad)], taken.document->index,
-        overflow
-            ? fmt::format("reach {:.3g}, whose squares overflow float32",
-                          values.abs().max().item<float>())
-            : std::string("are not all finite: the checkpoint is damaged or overflows this dtype"));
-  }
-  const int64_t block = taken.document->block(blocks_);
-  const auto b = static_cast<size_t>(block);
-  const auto tokens = static_cast<double>(vectors.size(1));
-  join_moments(block_view(moments, block),
-               {static_cast<double>(counts.tokens[b]), counts.position_mean[b]}, document,
-               {tokens, (tokens - 1) / 2});
 }
 
 }  // namespace ropewalk

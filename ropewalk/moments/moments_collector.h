@@ -3,31 +3,24 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "ropewalk/base/scratch.h"
+#include "ropewalk/kernels/gpu.h"
 #include "ropewalk/model/forward.h"
+#include "ropewalk/moments/accumulator.h"
+#include "ropewalk/moments/block_counts.h"
 #include "ropewalk/moments/head_sampling.h"
-#include "ropewalk/moments/moments.h"
-
-namespace c10 {
-struct Event;
-class Stream;
-}  // namespace c10
 
 namespace ropewalk {
 
-// A layer's streams: the chosen query heads and the KV heads they read, both sorted.
-struct LayerStreams {
-  std::vector<int64_t> q_heads;
-  std::vector<int64_t> kv_heads;
-};
 std::map<int64_t, LayerStreams> layer_streams(const std::vector<QueryHead>& heads, int64_t group);
 
-// Bytes of float64 moments: of all layers together, and of the largest layer.
+// Bytes of all accumulators' fields: of all layers together, and of the largest layer.
 struct MomentsBytes {
   int64_t all = 0;
   int64_t layer = 0;
@@ -39,34 +32,47 @@ struct MomentsBytes {
 MomentsBytes moments_bytes(const ModelConfig& config, const std::vector<QueryHead>& heads,
                            int64_t blocks);
 
-// Accumulates the moments of every token of the chosen heads, in blocks of documents. Memory does
+// Bytes of the device that accumulators may hold at once, beyond their fields.
+int64_t moments_workspace(const ModelConfig& config, int64_t tokens, at::ScalarType dtype,
+                          const at::Device& device);
+
+// What is collected: see MomentsCollector.
+struct CollectorOptions {
+  int64_t blocks = 16;
+  std::string point = kPostRope;
+  std::optional<std::filesystem::path> scratch{};  // a folder
+};
+
+// Feeds every token of the chosen heads to all accumulators, in blocks of documents. Memory does
 // not depend on the number of tokens; with a `scratch` folder all but the layer at hand are kept in
-// a file there. Throws InputError on a value that is not finite, naming
-// layer, head and document. What comes from a GPU is accumulated there: settle() before reading.
+// a file there. Throws InputError on a value that is not finite, naming layer, head and document.
+// What comes from a GPU is accumulated there: fetch() before reading.
 class MomentsCollector : public Collector {
  public:
-  MomentsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads, int64_t blocks,
-                   const std::optional<std::filesystem::path>& scratch = std::nullopt);
-  ~MomentsCollector() override;
+  MomentsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads,
+                   const CollectorOptions& options);
 
-  bool wants(int64_t layer) const override { return streams_.contains(layer); }
-  void collect(const QueryKey& taken) override;
+  std::vector<Tap> taps(int64_t layer) const override;
+  void collect(const Taken& taken) override;
+  int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override;
   // Brings what a GPU holds into layers().
-  void settle();
+  void fetch();
 
+  // Of one accumulator, in the order of its fields; each [streams, blocks, width].
+  using Fields = std::vector<at::Tensor>;
   struct Layer {
-    StreamMoments queries;  // streams in the order of LayerStreams; views of the scratch memory
-    StreamMoments keys;
-    BlockCounts counts;  // the same in every layer once a group is done
-    int64_t offset = 0;  // of its bytes in the scratch memory
+    std::vector<Fields> fields;  // by accumulator; views of the scratch memory
+    BlockCounts counts;          // the same in every layer once a group is done
+    int64_t offset = 0;          // of its bytes in the scratch memory
     int64_t bytes = 0;
   };
   const std::map<int64_t, Layer>& layers() const { return layers_; }
   const std::map<int64_t, LayerStreams>& streams() const { return streams_; }
+  const CaptureShape& shape() const { return shape_; }
   int64_t blocks() const { return blocks_; }
   // The layer as all processes together have it, in the first one; in the others its numbers mean
-  // nothing. Counts are joint_counts(). Alone: the layer itself. Collective.
-  Layer joint_layer(int64_t number, const BlockCounts& all) const;
+  // nothing. Alone: the layer itself. Collective.
+  Layer joint_layer(int64_t number) const;
   // Makes that of every layer the first process's own. Collective.
   void join_in_first();
   // All of a layer's numbers, float64; and back, with the counts that go with them.
@@ -76,40 +82,31 @@ class MomentsCollector : public Collector {
   void release(const Layer& layer) const { scratch_.release(layer.offset, layer.bytes); }
 
  private:
-  void add(const at::Tensor& vectors, const std::vector<int64_t>& heads, const QueryKey& taken,
-           const char* what, const BlockCounts& counts, StreamMoments& moments);
   // A layer's numbers on a GPU, laid out as those in the scratch memory.
   struct GpuLayer {
     at::Tensor numbers;
-    StreamMoments queries;
-    StreamMoments keys;
-    at::Tensor q_heads;  // int32
+    std::vector<Fields> fields;
+    at::Tensor q_heads;
     at::Tensor kv_heads;
-    at::Tensor bad;  // by stream, the first document that is not finite
+    at::Tensor bad;
   };
-  GpuLayer move_to_gpu(int64_t number, const at::Device& device) const;
-  void collect_on_gpu(const QueryKey& taken, const BlockCounts& counts);
-  void settle(int64_t number, const GpuLayer& gpu);
-  // Lets go of what the moments stream still read, in the order of the GPU's main stream.
-  void finish_latest();
+  std::vector<Fields> split(const at::Tensor& numbers, const LayerStreams& streams) const;
+  GpuLayer& gpu_layer(int64_t number, const at::Device& device);
+  void fetch(int64_t number, const GpuLayer& gpu);
   at::Tensor numbers(const Layer& layer) const;
 
+  const ModelConfig& config_;
+  CaptureShape shape_;
   int64_t blocks_;
   std::map<int64_t, LayerStreams> streams_;
   Scratch scratch_;
   std::map<int64_t, Layer> layers_;
   std::map<int64_t, GpuLayer> gpu_;
-  // On a GPU moments are computed beside the rest of the layer, on a stream of their own; what they
-  // read stays until they are done.
-  struct Running {
-    at::Tensor q;
-    at::Tensor k;
-    std::shared_ptr<c10::Event> done;
-  };
-  std::unique_ptr<c10::Stream> side_;
-  std::optional<Running> running_;
-  bool spooled_;         // layers other than the one at hand leave memory
-  int64_t latest_ = -1;  // layer
+  SideStream side_;               // GPU: accumulators run beside the rest of the layer
+  bool spooled_;                  // layers other than the one at hand leave memory
+  int64_t latest_ = -1;           // layer
+  std::set<std::string> points_;  // of all taps
+  std::set<std::string> seen_;    // of them, of the document at hand
 };
 
 }  // namespace ropewalk

@@ -7,9 +7,9 @@
 namespace ropewalk {
 
 VectorsCollector::VectorsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads,
-                                   int64_t context, const TokenSampler& sampler,
+                                   int64_t context, std::string point, const TokenSampler& sampler,
                                    VectorsWriter& writer)
-    : sampler_(sampler), writer_(writer) {
+    : point_(std::move(point)), sampler_(sampler), writer_(writer) {
   const auto group = static_cast<int32_t>(config.n_q_heads / config.n_kv_heads);
   for (const QueryHead& head : heads) {
     LayerHeads& layer = layers_[head.layer];
@@ -23,18 +23,20 @@ VectorsCollector::VectorsCollector(const ModelConfig& config, const std::vector<
   }
 }
 
-bool VectorsCollector::wants(int64_t layer) const { return layers_.contains(layer); }
+std::vector<Tap> VectorsCollector::taps(int64_t layer) const {
+  if (!layers_.contains(layer)) return {};
+  return {{point_, "q"}, {point_, "k"}};
+}
 
-void VectorsCollector::collect(const QueryKey& taken) {
+void VectorsCollector::collect(const Taken& taken) {
   const LayerHeads& heads = layers_.at(taken.layer);
   collect_kind(taken, StreamKind::query, heads);
   collect_kind(taken, StreamKind::key, heads);
 }
 
-void VectorsCollector::collect_kind(const QueryKey& taken, StreamKind kind,
-                                    const LayerHeads& heads) {
+void VectorsCollector::collect_kind(const Taken& taken, StreamKind kind, const LayerHeads& heads) {
   const bool queries = kind == StreamKind::query;
-  const at::Tensor& vectors = queries ? taken.q : taken.k;  // [heads, T, d_head]
+  const at::Tensor& vectors = taken[queries ? "q" : "k"];  // [heads, T, d_head]
   const auto layer = static_cast<int32_t>(taken.layer);
   const Document& document = *taken.document;
   SampledTokens tokens = sampler_.sample(document.example_id, layer, kind, vectors.size(1));
@@ -43,7 +45,9 @@ void VectorsCollector::collect_kind(const QueryKey& taken, StreamKind kind,
   const at::Tensor places =
       at::from_blob(tokens.positions.data(), {static_cast<int64_t>(tokens.positions.size())},
                     at::TensorOptions().dtype(at::kInt))
-          .to(vectors.device());
+          .to(vectors.device(), at::kInt, /*non_blocking=*/false, /*copy=*/true);
+  const int64_t* positions = taken.positions->tensor().const_data_ptr<int64_t>();
+  for (int32_t& token : tokens.positions) token = static_cast<int32_t>(positions[token]);
   for (const int32_t head : queries ? heads.q_heads : heads.kv_heads) {
     at::Tensor rows = vectors.select(0, head);
     if (!every) rows = rows.index_select(0, places);

@@ -15,10 +15,10 @@ namespace ropewalk {
 class VectorsCollector : public Collector {
  public:
   VectorsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads, int64_t context,
-                   const TokenSampler& sampler, VectorsWriter& writer);
+                   std::string point, const TokenSampler& sampler, VectorsWriter& writer);
 
-  bool wants(int64_t layer) const override;
-  void collect(const QueryKey& taken) override;
+  std::vector<Tap> taps(int64_t layer) const override;
+  void collect(const Taken& taken) override;
 
  private:
   struct LayerHeads {
@@ -26,8 +26,9 @@ class VectorsCollector : public Collector {
     std::vector<int32_t> kv_heads;
     std::optional<int32_t> window;
   };
-  void collect_kind(const QueryKey& taken, StreamKind kind, const LayerHeads& heads);
+  void collect_kind(const Taken& taken, StreamKind kind, const LayerHeads& heads);
 
+  std::string point_;
   const TokenSampler& sampler_;
   VectorsWriter& writer_;
   std::map<int64_t, LayerHeads> layers_;

@@ -78,14 +78,27 @@ DocumentSet choose_documents(const CaptureOptions& options, const OpenModel& mod
 class Collectors : public Collector {
  public:
   void add(Collector& collector) { collectors_.push_back(&collector); }
-  bool wants(int64_t layer) const override {
-    return std::any_of(collectors_.begin(), collectors_.end(),
-                       [&](Collector* c) { return c->wants(layer); });
-  }
-  void collect(const QueryKey& taken) override {
-    for (Collector* collector : collectors_) {
-      if (collector->wants(taken.layer)) collector->collect(taken);
+  std::vector<Tap> taps(int64_t layer) const override {
+    std::vector<Tap> all;
+    for (const Collector* collector : collectors_) {
+      const std::vector<Tap> some = collector->taps(layer);
+      all.insert(all.end(), some.begin(), some.end());
     }
+    return all;
+  }
+  void collect(const Taken& taken) override {
+    for (Collector* collector : collectors_) {
+      const std::vector<Tap> taps = collector->taps(taken.layer);
+      const auto here = [&](const Tap& tap) { return tap.point == taken.point; };
+      if (std::any_of(taps.begin(), taps.end(), here)) collector->collect(taken);
+    }
+  }
+  int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override {
+    int64_t bytes = 0;
+    for (const Collector* collector : collectors_) {
+      bytes += collector->workspace(tokens, dtype, device);
+    }
+    return bytes;
   }
 
  private:
@@ -182,14 +195,16 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   if (processes::first() || spooled) folder.emplace(options.out);
   require_agreement(info.to_json());  // and the first process's folder is there
   Collectors collectors;
-  MomentsCollector moments(config, model.heads, options.blocks,
-                           spooled ? std::optional(folder->path()) : std::nullopt);
+  const char* point = options.pre_rope ? kPreRope : kPostRope;
+  MomentsCollector moments(
+      config, model.heads,
+      {options.blocks, point, spooled ? std::optional(folder->path()) : std::nullopt});
   collectors.add(moments);
   std::optional<VectorsWriter> writer;
   std::optional<VectorsCollector> vectors;
   if (options.vectors) {
     writer.emplace(folder->path(), config.d_head, kVectorsBuffer);
-    vectors.emplace(config, model.heads, model.context, sampler, *writer);
+    vectors.emplace(config, model.heads, model.context, point, sampler, *writer);
     collectors.add(*vectors);
   }
 
@@ -216,7 +231,6 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
 
   Progress progress(options.title, "token-layers", count_tokens(unread) * (model.last_layer + 1));
   ForwardOptions forward;
-  forward.point = options.pre_rope ? CapturePoint::pre_rope : CapturePoint::post_rope;
   forward.memory = model.memory;
   forward.reserved = held;
   forward.progress = [&](int64_t layer, int64_t tokens) {
@@ -233,7 +247,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   int64_t asked = rounds_of(before);
   bool reached = false;
   const auto ask = [&] {
-    moments.settle();
+    moments.fetch();
     reached = !misses_target(moments, info, *options.target_se);
     ++asked;
   };
@@ -246,7 +260,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
     const bool may_save = !last && !reached && (round_ends || !options.target_se);
     if (state && may_save && pacing.due()) {
       pacing.time([&] {
-        moments.settle();
+        moments.fetch();
         const auto read = std::span(mine.documents).first(static_cast<size_t>(done));
         save_state(*state, moments, {identity(), done, info.seconds + measuring.seconds()}, read);
       });
@@ -262,7 +276,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
       const auto rounds = (documents.documents.back().index + round) / round;
       while (!reached && asked < rounds) ask();
     }
-    moments.settle();
+    moments.fetch();
   } catch (const InputError& error) {
     throw InputError("'{}': {}", options.label, error.what());
   }

@@ -6,16 +6,14 @@
 #include "ropewalk/analysis/summary.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/processes.h"
-#include "ropewalk/moments/joint_moments.h"
 #include "ropewalk/moments/moments_file.h"
 
 namespace ropewalk {
 
 bool misses_target(const MomentsCollector& collector, const CaptureInfo& info, double target) {
-  const BlockCounts counts = joint_counts(collector.layers().begin()->second.counts);
   CheckpointAnalysis analysis;
   for (const auto& [layer, moments] : collector.layers()) {
-    const MomentsCollector::Layer joint = collector.joint_layer(layer, counts);
+    const MomentsCollector::Layer joint = collector.joint_layer(layer);
     if (!processes::first()) continue;
     CheckpointAnalysis part =
         analyze_capture(layer_moments(collector, layer, joint, info), 1, "this capture");

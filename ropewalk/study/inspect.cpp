@@ -34,8 +34,13 @@ std::string ranges(const std::vector<int64_t>& layers) {
   return text.empty() ? "none" : text;
 }
 
+int64_t collecting(const OpenModel& model) {
+  return moments_workspace(model.text.config, model.context, model.dtype, model.device);
+}
+
 MemoryNeeds weight_needs(const OpenModel& model) {
-  return memory_needs(model.text.config, model.weights(), model.last_layer, model.context);
+  return memory_needs(model.text.config, model.weights(), model.last_layer, model.context,
+                      collecting(model));
 }
 
 }  // namespace
@@ -89,16 +94,16 @@ Json inspect_model(const OpenModel& model) {
                      {"file_bytes", model.checkpoint->size()},
                      {"needed_bytes", needed_weights(model)}};
   const MemoryPlan plan = plan_memory(needs, model.memory);
-  json["memory"] = {
-      {"budget_bytes", model.memory},
-      {"weights_bytes", plan.weights},
-      {"weights_streamed", !plan.keep_weights},
-      {"moments_bytes", needs.reserved},
-      {"moments_spooled_bytes", moments.all - needs.reserved},
-      {"hidden_bytes_per_document", hidden},
-      {"documents_per_group", std::max<int64_t>(1, plan.hidden_budget / hidden)},
-      {"activations_bytes", layer_workspace(config, model.context, model.dtype, model.device)},
-      {"program_bytes", kProgram + kVectorsBuffer}};
+  json["memory"] = {{"budget_bytes", model.memory},
+                    {"weights_bytes", plan.weights},
+                    {"weights_streamed", !plan.keep_weights},
+                    {"moments_bytes", needs.reserved},
+                    {"moments_spooled_bytes", moments.all - needs.reserved},
+                    {"hidden_bytes_per_document", hidden},
+                    {"documents_per_group", std::max<int64_t>(1, plan.hidden_budget / hidden)},
+                    {"activations_bytes", layer_workspace(config, model.context, model.dtype,
+                                                          model.device, collecting(model))},
+                    {"program_bytes", kProgram + kVectorsBuffer}};
   json["flops_per_document"] = flops_per_document(model);
   return json;
 }

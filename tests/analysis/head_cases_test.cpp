@@ -8,6 +8,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/moments/moments_collector.h"
 #include "ropewalk/moments/moments_file.h"
+#include "tests/moments/taken.h"
 
 namespace ropewalk {
 namespace {
@@ -46,12 +47,15 @@ Streams random_streams(int documents, double mean, double spread, uint64_t seed)
 
 // Through the collector and a file, as a capture goes.
 CheckpointAnalysis run(const Streams& streams, int64_t blocks, const std::string& name) {
-  MomentsCollector collector(one_head(), {{0, 0}}, blocks);
+  const ModelConfig config_of_one = one_head();
+  MomentsCollector collector(config_of_one, {{0, 0}}, {.blocks = blocks});
   std::vector<DocumentRecord> records;
   for (size_t i = 0; i < streams.q.size(); ++i) {
     Document document;
     document.index = static_cast<int64_t>(i);
-    collector.collect({0, &document, streams.q[i].unsqueeze(0), streams.k[i].unsqueeze(0)});
+    const Positions positions = Positions::counted(kTokens);
+    collector.collect(
+        taken(0, document, positions, streams.q[i].unsqueeze(0), streams.k[i].unsqueeze(0)));
     records.push_back({document.index, i, i});
   }
   const Json config{

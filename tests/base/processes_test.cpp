@@ -39,10 +39,6 @@ TEST(Processes, AloneEverythingIsItself) {
   EXPECT_TRUE(processes::first());
   EXPECT_EQ(processes::share(int64_t{7}), 7);
   EXPECT_EQ(processes::share(std::string("text")), "text");
-  std::vector<double> numbers{1, 2};
-  processes::sum(numbers);
-  processes::sum_in_first(numbers);
-  EXPECT_EQ(numbers, (std::vector<double>{1, 2}));
   int calls = 0;
   processes::first_before_others([&] { ++calls; });
   EXPECT_EQ(calls, 1);

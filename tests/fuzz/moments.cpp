@@ -6,10 +6,13 @@ void ropewalk::fuzz::read(const Input& input) {
   require(moments.counts.total_documents() == static_cast<int64_t>(moments.documents.size()),
           "every document is recorded");
   require(moments.counts.total_tokens() >= 0, "tokens can be counted");
-  for (const StreamSet* set : {&moments.queries, &moments.keys}) {
-    require(set->blocks.streams() == static_cast<int64_t>(set->places.size()),
+  for (const Accumulated& kept : moments.accumulated) {
+    total_of(*kept.accumulator, kept.blocks, moments.counts);
+  }
+  for (const StreamKind kind : {StreamKind::query, StreamKind::key}) {
+    require(moments.streams(kind).total.mean.size(0) ==
+                static_cast<int64_t>(moments.places(kind).size()),
             "every stream has a place");
-    total_moments(set->blocks, moments.counts);
   }
   std::string missing;
   const CaptureMoments merged = merge_moments({{"input", input.path}}, missing);

@@ -17,24 +17,39 @@ constexpr int64_t kPlenty = int64_t{1} << 30;
 // Keeps everything it is given and the order of the calls.
 class Recorder : public Collector {
  public:
-  explicit Recorder(std::vector<int64_t> layers) : layers_(std::move(layers)) {}
+  explicit Recorder(std::vector<int64_t> layers, std::vector<std::string> points = {kPostRope})
+      : layers_(std::move(layers)), points_(std::move(points)) {}
 
-  bool wants(int64_t layer) const override {
-    return std::find(layers_.begin(), layers_.end(), layer) != layers_.end();
+  std::vector<Tap> taps(int64_t layer) const override {
+    std::vector<Tap> taps;
+    if (std::find(layers_.begin(), layers_.end(), layer) == layers_.end()) return taps;
+    for (const std::string& point : points_) {
+      for (const char* vectors : {"q", "k"}) taps.push_back({point, vectors});
+    }
+    return taps;
   }
-  void collect(const QueryKey& taken) override {
+  void collect(const Taken& taken) override {
     calls += fmt::format("{}:{} ", taken.layer, taken.document->index);
-    q[{taken.layer, taken.document->index}] = taken.q.clone();
-    k[{taken.layer, taken.document->index}] = taken.k.clone();
+    EXPECT_TRUE(at::equal(taken.positions->tensor(), at::arange(taken["q"].size(1))));
+    at_point[std::string(taken.point)].q[{taken.layer, taken.document->index}] = taken["q"].clone();
+    at_point[std::string(taken.point)].k[{taken.layer, taken.document->index}] = taken["k"].clone();
+    q[{taken.layer, taken.document->index}] = taken["q"].clone();
+    k[{taken.layer, taken.document->index}] = taken["k"].clone();
   }
 
   using Key = std::pair<int64_t, int64_t>;
   std::string calls;
   std::map<Key, at::Tensor> q;
   std::map<Key, at::Tensor> k;
+  struct AtPoint {
+    std::map<Key, at::Tensor> q;
+    std::map<Key, at::Tensor> k;
+  };
+  std::map<std::string, AtPoint> at_point;
 
  private:
   std::vector<int64_t> layers_;
+  std::vector<std::string> points_;
 };
 
 class ForwardTest : public testing::Test {
@@ -42,10 +57,9 @@ class ForwardTest : public testing::Test {
   ForwardTest() : opened_(tiny_.open()) {}
 
   void run(Recorder& recorder, int64_t last, const std::vector<Document>& documents,
-           int64_t memory = kPlenty, CapturePoint point = CapturePoint::post_rope) {
+           int64_t memory = kPlenty) {
     ForwardOptions options;
     options.memory = memory;
-    options.point = point;
     options.round = round_;
     options.progress = [this](int64_t, int64_t tokens) { progress_ += tokens; };
     options.go_on = [&](int64_t count) {
@@ -183,12 +197,15 @@ TEST_F(ForwardTest, FirstLayerWrittenOut) {
   }
 }
 
-TEST_F(ForwardTest, BeforeRope) {
+TEST_F(ForwardTest, SeveralPointsOfOnePass) {
   const auto documents = tiny_documents({9});
-  Recorder after({0, 1});
-  run(after, 1, documents);
-  Recorder before({0, 1});
-  run(before, 1, documents, kPlenty, CapturePoint::pre_rope);
+  Recorder recorder({0, 1}, {kPostRope, kPreNorm, kPreRope});
+  run(recorder, 1, documents);
+  EXPECT_EQ(recorder.calls, "0:0 0:0 0:0 1:0 1:0 1:0 group1 ");
+  Recorder::AtPoint& raw = recorder.at_point.at(kPreNorm);
+  Recorder::AtPoint& before = recorder.at_point.at(kPreRope);
+  Recorder::AtPoint& after = recorder.at_point.at(kPostRope);
+  EXPECT_TRUE(at::equal(raw.q.at({0, 0}), before.q.at({0, 0}))) << "this model has no q/k norm";
   const RopeTable table = make_rope_table(opened_.model.config.ropes[0], 9, at::kCPU);
   for (const int64_t layer : {0, 1}) {
     EXPECT_FALSE(at::equal(before.k.at({layer, 0}), after.k.at({layer, 0})));
@@ -196,6 +213,33 @@ TEST_F(ForwardTest, BeforeRope) {
     EXPECT_TRUE(at::equal(before.q.at({layer, 0}), after.q.at({layer, 0})));
     EXPECT_TRUE(at::equal(before.k.at({layer, 0}), after.k.at({layer, 0})));
   }
+}
+
+TEST_F(ForwardTest, ATapThatGetsNothingIsAnError) {
+  const auto refused = [&](const Tap& tap) {
+    class Asks : public Collector {
+     public:
+      explicit Asks(Tap tap) : tap_(std::move(tap)) {}
+      std::vector<Tap> taps(int64_t) const override { return {tap_}; }
+      void collect(const Taken&) override {}
+
+     private:
+      Tap tap_;
+    } asks(tap);
+    ForwardOptions options;
+    options.memory = kPlenty;
+    const WeightReader reader = opened_.reader(1);
+    try {
+      run_forward(opened_.model.config, reader, 1, tiny_documents({9}), asks, options);
+      return std::string();
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(refused({kPostRope, "k"}), "");
+  EXPECT_NE(refused({"after-lunch", "q"}).find("'after-lunch q' of layer 0"), std::string::npos);
+  EXPECT_NE(refused({kPostRope, "v"}).find("'post-rope v' of layer 1"), std::string::npos)
+      << "the last layer has no values";
 }
 
 TEST_F(ForwardTest, SaysWhenTheBudgetIsTooSmall) {

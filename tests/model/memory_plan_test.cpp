@@ -105,7 +105,7 @@ TEST(MemoryNeeds, CountsWhatLoadHolds) {
   TinyCheckpoint tiny;
   const auto opened = tiny.open();
   const WeightReader reader = opened.reader(1);
-  const MemoryNeeds needs = memory_needs(opened.model.config, reader, 1, 77);
+  const MemoryNeeds needs = memory_needs(opened.model.config, reader, 1, 77, 1000);
   const int64_t qk = 16 + (24 + 12) * 16;
   const int64_t rest = 12 * 16 + 16 * 24 + 16 + 3 * 24 * 16;
   EXPECT_EQ(needs.layer_bytes, (std::vector<int64_t>{4 * (qk + rest), 4 * qk}))

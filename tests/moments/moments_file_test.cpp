@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/base/error.h"
+#include "tests/moments/empty_moments.h"
 #include "tests/temporary_folder.h"
 
 namespace ropewalk {
@@ -10,16 +11,9 @@ namespace {
 
 // One stream of one dimension, each block with that many documents of one token.
 CaptureMoments moments(int64_t blocks, int64_t documents) {
-  CaptureMoments result;
-  result.counts = BlockCounts(blocks);
+  CaptureMoments result = empty_moments(blocks);
   for (int64_t& count : result.counts.documents) count = documents;
   for (int64_t& count : result.counts.tokens) count = documents;
-  for (StreamSet* set : {&result.queries, &result.keys}) {
-    set->places = {{0, 0}};
-    set->blocks = StreamMoments(1, blocks, 1);
-    set->total = {at::zeros({1, 1}, at::kDouble), at::zeros({1, 1}, at::kDouble),
-                  at::zeros({1, 1}, at::kDouble)};
-  }
   return result;
 }
 

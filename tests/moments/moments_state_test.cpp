@@ -5,6 +5,7 @@
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/mapped_file.h"
 #include "ropewalk/moments/moments_file.h"
+#include "tests/moments/taken.h"
 #include "tests/temporary_folder.h"
 
 namespace ropewalk {
@@ -24,6 +25,7 @@ ModelConfig config() {
   return config;
 }
 
+const ModelConfig kConfig = config();
 const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {2, 0}};
 
 // Documents of different lengths, each with tokens of its own.
@@ -43,8 +45,10 @@ void read(MomentsCollector& collector, int64_t begin, int64_t end) {
   for (const int64_t layer : {0, 2}) {
     for (int64_t i = begin; i < end; ++i) {
       at::manual_seed(static_cast<uint64_t>(100 * layer + i));
-      collector.collect({layer, &all[static_cast<size_t>(i)], at::randn({4, 50 + i, kDim}),
-                         at::randn({2, 50 + i, kDim})});
+      const at::Tensor q = at::randn({4, 50 + i, kDim});
+      const at::Tensor k = at::randn({2, 50 + i, kDim});
+      collector.collect(
+          taken(layer, all[static_cast<size_t>(i)], Positions::counted(50 + i), q, k));
     }
   }
 }
@@ -60,19 +64,19 @@ const Json kIdentity{{"model", "a"}};
 
 TEST(MomentsState, GoesOnWithTheSameBits) {
   const TemporaryFolder folder;
-  MomentsCollector straight(config(), kHeads, kBlocks);
+  MomentsCollector straight(kConfig, kHeads, {.blocks = kBlocks});
   read(straight, 0, kDocuments);
   const std::string expected = written(folder, straight);
 
   const auto state = folder.path() / "state";
   const std::vector<Document> all = documents();
-  MomentsCollector first(config(), kHeads, kBlocks, folder.path());
+  MomentsCollector first(kConfig, kHeads, {.blocks = kBlocks, .scratch = folder.path()});
   EXPECT_EQ(restore_state(state, first, kIdentity, all), 0) << "there is none yet";
   read(first, 0, 3);
   save_state(state, first, {kIdentity, 3, 1.5}, std::span(all).first(3));
   EXPECT_EQ(read_state_info(state)->documents, 3);
   EXPECT_EQ(read_state_info(state)->seconds, 1.5);
-  MomentsCollector second(config(), kHeads, kBlocks, folder.path());
+  MomentsCollector second(kConfig, kHeads, {.blocks = kBlocks, .scratch = folder.path()});
   EXPECT_EQ(restore_state(state, second, kIdentity, all), 3);
   read(second, 3, kDocuments);
   EXPECT_EQ(written(folder, second), expected);
@@ -82,7 +86,7 @@ TEST(MomentsState, GoesOnWithTheSameBits) {
 std::filesystem::path saved(const TemporaryFolder& folder) {
   const auto state = folder.path() / "state";
   const std::vector<Document> all = documents();
-  MomentsCollector collector(config(), kHeads, kBlocks);
+  MomentsCollector collector(kConfig, kHeads, {.blocks = kBlocks});
   read(collector, 0, 3);
   save_state(state, collector, {kIdentity, 3, 1.5}, std::span(all).first(3));
   return state;
@@ -90,10 +94,10 @@ std::filesystem::path saved(const TemporaryFolder& folder) {
 
 void expect_ignored(const std::filesystem::path& state, const Json& identity,
                     const std::vector<Document>& wanted) {
-  MomentsCollector fresh(config(), kHeads, kBlocks);
+  MomentsCollector fresh(kConfig, kHeads, {.blocks = kBlocks});
   EXPECT_EQ(restore_state(state, fresh, identity, wanted), 0);
   EXPECT_EQ(fresh.layers().at(0).counts.total_documents(), 0);
-  EXPECT_EQ(fresh.layers().at(0).queries.mean.abs().sum().item<double>(), 0);
+  EXPECT_EQ(fresh.layers().at(0).fields.at(0).at(0).abs().sum().item<double>(), 0);
 }
 
 TEST(MomentsState, OfSomethingElseIsIgnored) {
@@ -110,7 +114,7 @@ TEST(MomentsState, OfSomethingElseIsIgnored) {
 TEST(MomentsState, MoreDocumentsGoOn) {
   const TemporaryFolder folder;
   const auto state = saved(folder);
-  MomentsCollector collector(config(), kHeads, kBlocks);
+  MomentsCollector collector(kConfig, kHeads, {.blocks = kBlocks});
   EXPECT_EQ(restore_state(state, collector, kIdentity, documents(4)), 3);
 }
 
@@ -123,7 +127,7 @@ TEST(MomentsState, EveryDamageStartsOver) {
     std::string bytes = whole;
     bytes[place] = static_cast<char>(bytes[place] ^ 0x10);
     write_file_atomically(state, bytes);
-    MomentsCollector collector(config(), kHeads, kBlocks);
+    MomentsCollector collector(kConfig, kHeads, {.blocks = kBlocks});
     // The header's padding holds nothing; everything else does.
     if (whole[place] != ' ') {
       EXPECT_EQ(restore_state(state, collector, kIdentity, documents()), 0) << place;

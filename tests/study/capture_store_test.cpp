@@ -6,6 +6,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/capture.h"
+#include "tests/moments/empty_moments.h"
 #include "tests/temporary_folder.h"
 
 namespace ropewalk {
@@ -18,14 +19,7 @@ class CaptureStoreTest : public testing::Test {
   fs::path out() const { return folder_.path(); }
   // A capture that can be told from others by its context.
   void write(const std::string& place, int64_t context, double seconds) const {
-    CaptureMoments moments;
-    moments.counts = BlockCounts(1);
-    for (StreamSet* set : {&moments.queries, &moments.keys}) {
-      set->places = {{0, 0}};
-      set->blocks = StreamMoments(1, 1, 1);
-      set->total = {at::zeros({1, 1}, at::kDouble), at::zeros({1, 1}, at::kDouble),
-                    at::zeros({1, 1}, at::kDouble)};
-    }
+    CaptureMoments moments = empty_moments(1);
     moments.info.context = context;
     moments.info.seconds = seconds;
     moments.info.label = fs::path(place).filename().string();

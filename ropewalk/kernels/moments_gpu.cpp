@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ropewalk/kernels/gpu.h"
-#include "ropewalk/kernels/scatter.h"
+#include "ropewalk/kernels/moments.h"
 
 namespace ropewalk {
 namespace {
@@ -34,41 +34,43 @@ bool suits_tensor_cores(const at::Tensor& x) {
          reinterpret_cast<uintptr_t>(x.const_data_ptr()) % 16 == 0;
 }
 
-// Chunks of `size` tokens each, x [streams, chunks, size, d] in float32, about their own means.
-void plain_chunks(const at::Tensor& x, const ChunkTensors& out) {
-  const int64_t size = x.size(2);
+// Chunks of equal size, x [streams, chunks, size, d] in float32, about their own means; `time` has
+// the tokens' places about the middles of their chunks.
+void plain_chunks(const at::Tensor& x, const at::Tensor& time, const ChunkTensors& out) {
   const at::Tensor mean = x.mean(2);
   const at::Tensor centred = x - mean.unsqueeze(2);
-  const at::Tensor time =
-      at::arange(size, x.options()).sub_(static_cast<double>(size - 1) / 2).unsqueeze(1);
   out.shift.copy_(mean);
-  out.sums.select(3, 0).copy_((centred * time).sum(2));
+  out.sums.select(3, 0).copy_((centred * time.view({x.size(1), x.size(2), 1})).sum(2));
   out.sums.select(3, 1).copy_(centred.sum(2));
   out.products.copy_(at::matmul(centred.transpose(2, 3), centred));
 }
 
 // For float32, and widths that the tensor-core kernel does not know.
-void plain_moments(const at::Tensor& x, const GpuStreams& streams, int64_t chunk,
-                   const ChunkTensors& out) {
+void plain_moments(const at::Tensor& x, const GpuStreams& streams,
+                   const Positions::Chunks& positions, const ChunkTensors& out) {
   const at::Tensor chosen = x.index_select(0, streams.heads).to(at::kFloat);
   const int64_t tokens = x.size(1);
-  const int64_t whole = tokens / chunk;
+  const int64_t whole = tokens / positions.size;
+  const int64_t rest = whole * positions.size;  // where the last, shorter chunk begins
   const auto some = [&](int64_t from, int64_t to) {
     return ChunkTensors{out.shift.slice(1, from, to), out.sums.slice(1, from, to),
                         out.products.slice(1, from, to)};
   };
   if (whole > 0) {
-    plain_chunks(chosen.slice(1, 0, whole * chunk).unflatten(1, {whole, chunk}), some(0, whole));
+    plain_chunks(chosen.slice(1, 0, rest).unflatten(1, {whole, positions.size}),
+                 positions.offset.slice(0, 0, rest), some(0, whole));
   }
-  if (whole * chunk < tokens) {
-    plain_chunks(chosen.slice(1, whole * chunk).unsqueeze(1), some(whole, whole + 1));
+  if (rest < tokens) {
+    plain_chunks(chosen.slice(1, rest).unsqueeze(1), positions.offset.slice(0, rest),
+                 some(whole, whole + 1));
   }
 }
 
 BlockMoments block_of(const GpuStreams& streams) {
-  return {streams.mean.mutable_data_ptr<double>(), streams.position.mutable_data_ptr<double>(),
-          streams.products.mutable_data_ptr<double>(), streams.mean.stride(0),
-          streams.products.stride(0)};
+  const Moments& block = streams.block;
+  return {block.mean.mutable_data_ptr<double>(), block.position.mutable_data_ptr<double>(),
+          block.products.mutable_data_ptr<double>(), block.mean.stride(0),
+          block.products.stride(0)};
 }
 
 }  // namespace
@@ -85,11 +87,13 @@ void join_on_gpu(const at::Tensor& q, const GpuStreams& queries, const at::Tenso
   const ChunkTensors parts{at::empty({streams, chunks, d}, options),
                            at::empty({streams, chunks, d, 2}, options),
                            at::empty({streams, chunks, d, d}, options)};
+  const Positions::Chunks& places = document.positions.chunks(chunk, q.device());
   cuda::JoinPass pass;
   pass.chunks = {streams,
                  tokens,
                  chunk,
                  d,
+                 places.offset.const_data_ptr<float>(),
                  parts.shift.mutable_data_ptr<float>(),
                  parts.sums.mutable_data_ptr<float>(),
                  parts.products.mutable_data_ptr<float>()};
@@ -100,14 +104,15 @@ void join_on_gpu(const at::Tensor& q, const GpuStreams& queries, const at::Tenso
       return ChunkTensors{parts.shift.slice(0, from, to), parts.sums.slice(0, from, to),
                           parts.products.slice(0, from, to)};
     };
-    plain_moments(q, queries, chunk, part(0, query_streams));
-    plain_moments(k, keys, chunk, part(query_streams, streams));
+    plain_moments(q, queries, places, part(0, query_streams));
+    plain_moments(k, keys, places, part(query_streams, streams));
   }
   pass.query_streams = query_streams;
   pass.queries = block_of(queries);
   pass.keys = block_of(keys);
-  pass.tokens = document.block_tokens;
-  pass.position_mean = document.block_position_mean;
+  pass.middle = places.middle.const_data_ptr<double>();
+  pass.mean = document.positions.mean();
+  pass.block = document.block;
   pass.document = document.index;
   pass.bad = bad.mutable_data_ptr<int64_t>();
   cuda::run(pass, current_stream(q));

@@ -1,0 +1,193 @@
+#include "ropewalk/kernels/moments.h"
+
+#include <ATen/Dispatch.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace ropewalk {
+namespace {
+
+// One stream's moments.
+template <typename T>
+struct Row {
+  T* mean;
+  T* position;
+  T* products;
+};
+
+template <typename T>
+Row<T> row_of(const Moments& moments, int64_t stream) {
+  const auto at = [stream](const at::Tensor& tensor) -> T* {
+    return tensor.mutable_data_ptr<double>() + stream * tensor.stride(0);
+  };
+  return {at(moments.mean), at(moments.position), at(moments.products)};
+}
+
+// The joining formula. `offset` is room for d numbers.
+void join_row(const Row<double>& whole, const TokenSet& whole_tokens, const Row<const double>& part,
+              const TokenSet& part_tokens, std::vector<double>& offset) {
+  const double all = whole_tokens.tokens + part_tokens.tokens;
+  const double product = whole_tokens.tokens * part_tokens.tokens / all;
+  const double drift = part_tokens.position_mean - whole_tokens.position_mean;
+  const size_t d = offset.size();
+  for (size_t i = 0; i < d; ++i) {
+    offset[i] = part.mean[i] - whole.mean[i];
+    whole.position[i] += part.position[i] + offset[i] * (product * drift);
+    whole.mean[i] += offset[i] * (part_tokens.tokens / all);
+  }
+  double* products = whole.products;
+  const double* part_products = part.products;
+  for (size_t i = 0; i < d; ++i) {
+    const double weighted = product * offset[i];
+    for (size_t j = i; j < d; ++j) *products++ += *part_products++ + weighted * offset[j];
+  }
+}
+
+// Tokens multiplied in float32 before float64 takes over; a chunk of one head stays in a core's
+// cache.
+constexpr int64_t kChunk = 512;
+
+// Moments of each chunk of each head, float32.
+struct Chunks {
+  at::Tensor mean;      // [heads, chunks, d], rounded
+  at::Tensor sums;      // [heads, chunks, d, 2]: of (x - mean)(t - middle), and of x - mean
+  at::Tensor products;  // [heads, chunks, d, d]: of (x - mean)(x - mean)^T
+};
+
+// basis [tokens, 2]: t - middle, and 1.
+void multiply_chunk(const at::Tensor& x, const at::Tensor& basis, Chunks& out, int64_t head,
+                    int64_t chunk) {
+  const at::Tensor wide = x.to(at::kFloat);  // [tokens, d]
+  at::Tensor mean = out.mean.select(0, head).select(0, chunk);
+  at::mean_out(mean, wide, 0);
+  const at::Tensor centred = wide - mean;
+  at::Tensor sums = out.sums.select(0, head).select(0, chunk);
+  at::mm_out(sums, centred.t(), basis);
+  at::Tensor products = out.products.select(0, head).select(0, chunk);
+  at::mm_out(products, centred.t(), centred);
+}
+
+// One chunk of a head in float64. Its mean was rounded to float32; what is left of it comes back
+// here.
+class ChunkRow {
+ public:
+  explicit ChunkRow(int64_t d)
+      : d_(static_cast<size_t>(d)),
+        rest_(d_),
+        mean_(d_),
+        position_(d_),
+        products_(d_ * (d_ + 1) / 2) {}
+
+  Row<const double> read(const Chunks& chunks, int64_t slot, double tokens) {
+    const auto place = static_cast<size_t>(slot) * d_;
+    const float* mean = chunks.mean.const_data_ptr<float>() + place;
+    const float* sums = chunks.sums.const_data_ptr<float>() + 2 * place;
+    const float* products = chunks.products.const_data_ptr<float>() + place * d_;
+    for (size_t i = 0; i < d_; ++i) {
+      position_[i] = sums[2 * i];
+      rest_[i] = sums[2 * i + 1];
+      mean_[i] = mean[i] + rest_[i] / tokens;
+    }
+    double* packed = products_.data();
+    for (size_t i = 0; i < d_; ++i) {
+      const double share = rest_[i] / tokens;
+      for (size_t j = i; j < d_; ++j) *packed++ = products[i * d_ + j] - share * rest_[j];
+    }
+    return {mean_.data(), position_.data(), products_.data()};
+  }
+
+ private:
+  size_t d_;
+  std::vector<double> rest_;
+  std::vector<double> mean_;
+  std::vector<double> position_;
+  std::vector<double> products_;
+};
+
+}  // namespace
+
+void join_moments(const Moments& whole, const TokenSet& whole_tokens, const Moments& joined,
+                  const TokenSet& part_tokens) {
+  if (part_tokens.tokens == 0) return;
+  const Moments part{joined.mean.to(at::kDouble), joined.position.to(at::kDouble),
+                     joined.products.to(at::kDouble)};  // blocks of a file are float32
+  at::parallel_for(0, whole.mean.size(0), 1, [&](int64_t begin, int64_t end) {
+    std::vector<double> offset(static_cast<size_t>(whole.mean.size(1)));
+    for (int64_t stream = begin; stream < end; ++stream) {
+      join_row(row_of<double>(whole, stream), whole_tokens, row_of<const double>(part, stream),
+               part_tokens, offset);
+    }
+  });
+}
+
+Moments document_moments(const at::Tensor& x, const Positions& positions) {
+  const int64_t heads = x.size(0);
+  const int64_t tokens = x.size(1);
+  const int64_t d = x.size(2);
+  const int64_t chunks = (tokens + kChunk - 1) / kChunk;
+  const auto options = at::TensorOptions().dtype(at::kFloat);
+  Chunks parts{at::empty({heads, chunks, d}, options), at::empty({heads, chunks, d, 2}, options),
+               at::empty({heads, chunks, d, d}, options)};
+  const Positions::Chunks& places = positions.chunks(kChunk, at::kCPU);
+  const at::Tensor basis = at::stack({places.offset, at::ones({tokens}, options)}, 1);
+  at::parallel_for(0, heads * chunks, 1, [&](int64_t begin, int64_t end) {
+    const c10::InferenceMode no_autograd;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t head = i / chunks;
+      const int64_t chunk = i % chunks;
+      const int64_t from = chunk * kChunk;
+      const int64_t to = std::min(from + kChunk, tokens);
+      multiply_chunk(x.select(0, head).slice(0, from, to), basis.slice(0, from, to), parts, head,
+                     chunk);
+    }
+  });
+
+  const auto wide = at::TensorOptions().dtype(at::kDouble);
+  const Moments result{at::zeros({heads, d}, wide), at::zeros({heads, d}, wide),
+                       at::zeros({heads, d * (d + 1) / 2}, wide)};
+  const double* middle = places.middle.const_data_ptr<double>();
+  at::parallel_for(0, heads, 1, [&](int64_t begin, int64_t end) {
+    ChunkRow row(d);
+    std::vector<double> offset(static_cast<size_t>(d));
+    for (int64_t head = begin; head < end; ++head) {
+      TokenSet joined;
+      for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+        const auto size = static_cast<double>(std::min(kChunk, tokens - chunk * kChunk));
+        const TokenSet part{size, middle[chunk]};
+        join_row(row_of<double>(result, head), joined, row.read(parts, head * chunks + chunk, size),
+                 part, offset);
+        joined.tokens += size;
+        joined.position_mean += (part.position_mean - joined.position_mean) * size / joined.tokens;
+      }
+    }
+  });
+  return result;
+}
+
+int64_t document_moments_workspace(int64_t heads, int64_t tokens, int64_t d) {
+  const int64_t chunks = (tokens + kChunk - 1) / kChunk;
+  constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
+  constexpr auto kDouble = static_cast<int64_t>(sizeof(double));
+  return heads * d * d * (chunks * kSingle + 2 * kDouble);
+}
+
+at::Tensor unpack_triangle(const at::Tensor& packed, int64_t d) {
+  std::vector<int64_t> shape(packed.sizes().begin(), packed.sizes().end() - 1);
+  shape.insert(shape.end(), {d, d});
+  at::Tensor matrices = at::empty(shape, packed.options());
+  const at::Tensor rows = packed.contiguous();
+  AT_DISPATCH_FLOATING_TYPES(packed.scalar_type(), "triangle", [&] {
+    auto* matrix = matrices.mutable_data_ptr<scalar_t>();
+    const auto* row = rows.const_data_ptr<scalar_t>();
+    for (int64_t m = 0; m < matrices.numel() / (d * d); ++m) {
+      for (int64_t i = 0; i < d; ++i) {
+        for (int64_t j = i; j < d; ++j) matrix[i * d + j] = matrix[j * d + i] = *row++;
+      }
+      matrix += d * d;
+    }
+  });
+  return matrices;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,153 @@
+#include <cstdint>
+
+#include "ropewalk/kernels/gpu_common.cuh"
+
+namespace ropewalk::cuda {
+namespace {
+
+struct ChunkReader {
+  const StreamChunks& chunks;
+  int64_t stream;
+
+  __device__ double count(int64_t chunk) const {
+    return static_cast<double>(min(chunks.chunk, chunks.tokens - chunk * chunks.chunk));
+  }
+  __device__ int64_t place(int64_t chunk, int64_t i) const {
+    return (stream * chunks.chunks() + chunk) * chunks.d + i;
+  }
+  // Sums of (x - shift) time, and of x - shift.
+  __device__ float2 sums(int64_t chunk, int64_t i) const {
+    return reinterpret_cast<const float2*>(chunks.sums)[place(chunk, i)];
+  }
+  __device__ double mean(int64_t chunk, int64_t i, double sum, double share) const {
+    return chunks.shift[place(chunk, i)] + sum * share;
+  }
+};
+
+// 1 / n of a chunk, where all but the last are alike: divisions in float64 are slow.
+struct Shares {
+  double usual;
+  double last;
+  __device__ explicit Shares(const StreamChunks& chunks)
+      : usual(1 / static_cast<double>(chunks.chunk)),
+        last(1 / static_cast<double>(chunks.tokens - (chunks.chunks() - 1) * chunks.chunk)) {}
+  __device__ double of(int64_t chunk, int64_t chunks) const {
+    return chunk + 1 < chunks ? usual : last;
+  }
+};
+
+__device__ const BlockMoments& block_of(const JoinPass& pass, int64_t stream, int64_t& place) {
+  const bool is_query = stream < pass.query_streams;
+  place = is_query ? stream : stream - pass.query_streams;
+  return is_query ? pass.queries : pass.keys;
+}
+
+__device__ void note_bad(const JoinPass& pass, int64_t stream, double value) {
+  if (!isfinite(value)) {
+    atomicMin(reinterpret_cast<long long*>(pass.bad) + stream,
+              static_cast<long long>(pass.document));
+  }
+}
+
+// Row and column of a place in a packed upper triangle.
+__device__ void unpack(int64_t place, int64_t d, int64_t& i, int64_t& j) {
+  const auto wide = static_cast<float>(2 * d + 1);
+  i = static_cast<int64_t>((wide - sqrtf(wide * wide - 8 * static_cast<float>(place))) / 2);
+  const auto start = [d](int64_t row) { return row * d - row * (row - 1) / 2; };
+  while (i > 0 && start(i) > place) --i;  // the root was rounded
+  while (start(i + 1) <= place) ++i;
+  j = i + place - start(i);
+}
+
+// A thread is one element of a stream's products. About a reference r, here the block's former
+// mean, sums of n (m_i - r_i)(m_j - r_j) over chunks become those about the joint mean by taking
+// away A_i A_j / (all tokens), with A the sum of n (m - r).
+__global__ void join_products(JoinPass pass) {
+  const int64_t d = pass.chunks.d;
+  const int64_t stream = blockIdx.y;
+  const int64_t element = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (element >= d * (d + 1) / 2) return;
+  int64_t i = 0;
+  int64_t j = 0;
+  unpack(element, d, i, j);
+  const ChunkReader reader{pass.chunks, stream};
+  int64_t place = 0;
+  const BlockMoments& block = block_of(pass, stream, place);
+  const Shares shares(pass.chunks);
+  const int64_t chunks = pass.chunks.chunks();
+  const bool first = pass.block.tokens == 0;  // then the first chunk's means are the reference
+  const double reference_i = first ? reader.mean(0, i, reader.sums(0, i).y, shares.of(0, chunks))
+                                   : block.mean[place * block.stride_mean + i];
+  const double reference_j = first ? reader.mean(0, j, reader.sums(0, j).y, shares.of(0, chunks))
+                                   : block.mean[place * block.stride_mean + j];
+  double total = 0;
+  double away_i = 0;
+  double away_j = 0;
+#pragma unroll 4
+  for (int64_t c = 0; c < chunks; ++c) {
+    const double n = reader.count(c);
+    const double share = shares.of(c, chunks);
+    const double sum_i = reader.sums(c, i).y;
+    const double sum_j = reader.sums(c, j).y;
+    const double offset_i = reader.mean(c, i, sum_i, share) - reference_i;
+    const double offset_j = reader.mean(c, j, sum_j, share) - reference_j;
+    total += pass.chunks.products[reader.place(c, i) * d + j] - sum_i * sum_j * share +
+             offset_i * offset_j * n;
+    away_i += offset_i * n;
+    away_j += offset_j * n;
+  }
+  total -= away_i * away_j / (pass.block.tokens + static_cast<double>(pass.chunks.tokens));
+  note_bad(pass, stream, total);
+  block.products[place * block.stride_products + element] += total;
+}
+
+// After join_products, which needs the former means.
+__global__ void join_means(JoinPass pass) {
+  const int64_t stream = blockIdx.x;
+  const ChunkReader reader{pass.chunks, stream};
+  int64_t place = 0;
+  const BlockMoments& block = block_of(pass, stream, place);
+  const Shares shares(pass.chunks);
+  const int64_t chunks = pass.chunks.chunks();
+  const double tokens = static_cast<double>(pass.chunks.tokens);
+  const double all = pass.block.tokens + tokens;
+  const int64_t i = threadIdx.x + static_cast<int64_t>(blockIdx.y) * blockDim.x;
+  if (i >= pass.chunks.d) return;
+  const double reference = reader.mean(0, i, reader.sums(0, i).y, shares.of(0, chunks));
+  double position = 0;
+  double away = 0;
+#pragma unroll 4
+  for (int64_t c = 0; c < chunks; ++c) {
+    const double n = reader.count(c);
+    const float2 sums = reader.sums(c, i);
+    const double offset = reader.mean(c, i, sums.y, shares.of(c, chunks)) - reference;
+    // Drifts of all tokens add up to nothing, so any reference serves.
+    const double drift = pass.middle[c] - pass.mean;
+    position += sums.x + offset * drift * n;
+    away += offset * n;
+  }
+  const double mean = reference + away / tokens;
+  note_bad(pass, stream, mean + position);
+  double& whole_mean = block.mean[place * block.stride_mean + i];
+  const double offset = mean - whole_mean;
+  block.position[place * block.stride_mean + i] +=
+      position + offset * (pass.mean - pass.block.position_mean) * pass.block.tokens * tokens / all;
+  whole_mean += offset * tokens / all;
+}
+
+}  // namespace
+
+void run(const JoinPass& pass, Stream stream) {
+  constexpr unsigned kThreads = 256;
+  constexpr unsigned kFew = 32;  // spreads few streams over many processors
+  const auto d = static_cast<unsigned>(pass.chunks.d);
+  const auto streams = static_cast<unsigned>(pass.chunks.streams);
+  const unsigned elements = d * (d + 1) / 2;
+  join_products<<<dim3((elements + kThreads - 1) / kThreads, streams), kThreads, 0,
+                  native(stream)>>>(pass);
+  check_launch("join_products");
+  join_means<<<dim3(streams, (d + kFew - 1) / kFew), kFew, 0, native(stream)>>>(pass);
+  check_launch("join_means");
+}
+
+}  // namespace ropewalk::cuda

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+
+#include "ropewalk/kernels/torch.h"
+
+namespace ropewalk {
+
+// Positions of a document's tokens, and what moments need of them. Documents of one length can
+// share theirs.
+class Positions {
+ public:
+  explicit Positions(const at::Tensor& positions);  // [T], integers on any device
+  // 0 … tokens - 1
+  static Positions counted(int64_t tokens);
+
+  const at::Tensor& tensor() const { return positions_; }  // [T] int64, on the CPU
+  int64_t tokens() const { return positions_.size(0); }
+  double mean() const { return mean_; }
+  double scatter() const { return scatter_; }  // sum of (t - mean)^2
+
+  // Of runs of `size` tokens each, but for the last.
+  struct Chunks {
+    int64_t size = 0;
+    at::Tensor offset;  // [T] float32: t less its chunk's mean
+    at::Tensor middle;  // [chunks] float64: the mean of each
+  };
+  // On `device`; made once.
+  const Chunks& chunks(int64_t size, const at::Device& device) const;
+
+ private:
+  at::Tensor positions_;
+  double mean_ = 0;
+  double scatter_ = 0;
+  mutable std::list<Chunks> chunks_;
+};
+
+}  // namespace ropewalk

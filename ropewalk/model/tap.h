@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "ropewalk/kernels/positions.h"
+#include "ropewalk/kernels/torch.h"
+
+namespace ropewalk {
+
+struct Document;
+
+// Where a layer's vectors can be taken.
+inline constexpr const char* kPreNorm = "pre-norm";    // as projected
+inline constexpr const char* kPreRope = "pre-rope";    // after q/k norm
+inline constexpr const char* kPostRope = "post-rope";  // what the dot product sees: after q/k norm,
+                                                       // RoPE and query scaling
+
+// Which vectors are taken, and where.
+struct Tap {
+  std::string point;
+  std::string vectors;  // "q", "k" or "v"
+
+  auto operator<=>(const Tap&) const = default;
+  std::string name() const { return point + " " + vectors; }
+};
+
+// One document's vectors at one point of one layer, in the dtype of the pass.
+struct Taken {
+  int64_t layer = 0;
+  const Document* document = nullptr;
+  const Positions* positions = nullptr;
+  std::string_view point = kPostRope;
+  std::map<std::string, at::Tensor, std::less<>> vectors;  // by name; [heads, T, d_head]
+  bool changing = false;                                   // once collect() returns
+
+  const at::Tensor& operator[](std::string_view name) const { return vectors.find(name)->second; }
+};
+
+}  // namespace ropewalk

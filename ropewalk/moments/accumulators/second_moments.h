@@ -1,0 +1,15 @@
+#pragma once
+
+#include "ropewalk/kernels/moments.h"
+#include "ropewalk/moments/accumulator.h"
+
+namespace ropewalk {
+
+// Moments of every token's queries and keys (kernels/moments.h). Every capture has them; their
+// fields have no name before "query" and "key".
+const Accumulator& second_moments();
+
+// The moments of one kind among the fields of second_moments().
+Moments moments_of(const std::vector<at::Tensor>& fields, StreamKind kind);
+
+}  // namespace ropewalk

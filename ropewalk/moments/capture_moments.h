@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ropewalk/kernels/moments.h"
+#include "ropewalk/moments/accumulator.h"
+#include "ropewalk/moments/block_counts.h"
+#include "ropewalk/moments/capture_info.h"
+
+namespace ropewalk {
+
+struct Document;
+
+// A document that was read: its place among the kept documents, what it held, how it began.
+struct DocumentRecord {
+  int64_t index = 0;
+  uint64_t digest = 0;         // of all its tokens, as read
+  uint64_t prefix_digest = 0;  // of its first tokens: the same whatever context it was cut to
+
+  bool operator==(const DocumentRecord&) const = default;
+};
+
+std::vector<DocumentRecord> make_records(std::span<const Document> documents);
+
+// One digest of which documents were read.
+std::string documents_digest(const std::vector<DocumentRecord>& documents);
+
+// A stream's place in the model.
+struct StreamPlace {
+  int64_t layer = 0;
+  int64_t head = 0;
+
+  auto operator<=>(const StreamPlace&) const = default;
+};
+
+// What an accumulator kept: tensors in the order of its fields.
+struct Accumulated {
+  const Accumulator* accumulator = nullptr;
+  std::vector<at::Tensor> total;   // [streams, width] float64
+  std::vector<at::Tensor> blocks;  // [streams, blocks, width]; in a file, float32 unless exact
+};
+
+// Second moments of the streams of one kind: where they are, in all, and in each block.
+struct StreamSet {
+  std::vector<StreamPlace> places;  // sorted
+  Moments total;
+  Moments blocks;
+
+  // The row of a stream, or -1.
+  int64_t find(const StreamPlace& place) const;
+  int64_t d() const { return total.mean.size(-1); }
+};
+
+// What one capture measured: the contents of a moments file (docs/formats.md).
+struct CaptureMoments {
+  CaptureInfo info;
+  std::vector<DocumentRecord> documents;  // sorted by index
+  BlockCounts counts;
+  std::vector<StreamPlace> queries;  // sorted, as all streams
+  std::vector<StreamPlace> keys;
+  std::vector<Accumulated> accumulated;  // second moments first
+
+  int64_t blocks() const { return counts.blocks(); }
+  const std::vector<StreamPlace>& places(StreamKind kind) const {
+    return kind == StreamKind::query ? queries : keys;
+  }
+  StreamSet streams(StreamKind kind) const;
+};
+
+// The fields of all blocks together.
+std::vector<at::Tensor> total_of(const Accumulator& accumulator,
+                                 const std::vector<at::Tensor>& blocks, const BlockCounts& counts);
+
+}  // namespace ropewalk

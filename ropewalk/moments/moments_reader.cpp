@@ -1,0 +1,175 @@
+#include <cstring>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/checkpoint/safetensors.h"
+#include "ropewalk/moments/moments_file.h"
+#include "ropewalk/moments/moments_tensors.h"
+
+namespace ropewalk {
+namespace {
+
+// Reads tensors of known shape out of a checked file.
+class Unbundle {
+ public:
+  explicit Unbundle(const SafetensorsFile& file) : file_(file) {}
+
+  bool has(const std::string& name) const { return file_.tensors().contains(name); }
+  std::vector<int64_t> shape(const std::string& name) const { return find(name).shape; }
+
+  at::Tensor tensor(const std::string& name, at::ScalarType type,
+                    const std::vector<int64_t>& shape) const {
+    const StoredTensor& stored = find(name);
+    const char* expected = type_name(type);
+    if (stored.type_name != expected || stored.shape != shape) {
+      throw InputError("{}: tensor '{}' is {} {}, expected {} {}", file_.path().string(), name,
+                       stored.type_name, format_shape(stored.shape), expected, format_shape(shape));
+    }
+    throw_if_interrupted();
+    at::Tensor result = at::empty(shape, at::TensorOptions().dtype(type));
+    if (stored.bytes > 0) {
+      std::memcpy(result.data_ptr(), file_.file().data() + stored.offset,
+                  static_cast<size_t>(stored.bytes));
+    }
+    if (type != at::kLong && !result.isfinite().all().item<bool>()) {
+      throw InputError("{}: tensor '{}' holds values that are not finite", file_.path().string(),
+                       name);
+    }
+    return result;
+  }
+
+  template <typename T>
+  std::vector<T> values(const std::string& name, int64_t count) const {
+    const at::Tensor read = tensor(name, c10::CppTypeToScalarType<T>::value, {count});
+    const T* data = read.const_data_ptr<T>();
+    return {data, data + count};
+  }
+
+ private:
+  const StoredTensor& find(const std::string& name) const {
+    const auto found = file_.tensors().find(name);
+    if (found == file_.tensors().end()) {
+      throw InputError("{}: tensor '{}' is missing; is this a moments file?", file_.path().string(),
+                       name);
+    }
+    return found->second;
+  }
+
+  const SafetensorsFile& file_;
+};
+
+std::vector<StreamPlace> read_places(const Unbundle& file, const std::string& path,
+                                     const std::string& kind) {
+  const std::vector<int64_t> shape = file.shape(kind + ".layer");
+  if (shape.size() != 1 || shape[0] < 1) {
+    throw InputError("{}: tensor '{}.layer' has shape {}, expected [streams]", path, kind,
+                     format_shape(shape));
+  }
+  std::vector<StreamPlace> places;
+  const auto layers = file.values<int64_t>(kind + ".layer", shape[0]);
+  const auto heads = file.values<int64_t>(kind + ".head", shape[0]);
+  for (size_t i = 0; i < layers.size(); ++i) {
+    places.push_back({layers[i], heads[i]});
+    if (layers[i] < 0 || heads[i] < 0 || (i > 0 && !(places[i - 1] < places[i]))) {
+      throw InputError("{}: tensors '{}.layer' and '{}.head' are not sorted", path, kind, kind);
+    }
+  }
+  return places;
+}
+
+// Every file has the second moments, whose means say how wide vectors are.
+int64_t read_head_dim(const Unbundle& file, const std::string& path) {
+  constexpr int64_t kMaxHeadDim = 1 << 14;
+  const std::vector<int64_t> shape = file.shape("query.mean");
+  if (shape.size() != 2 || shape[1] < 1 || shape[1] > kMaxHeadDim) {
+    throw InputError("{}: tensor 'query.mean' has shape {}, expected [streams, head_dim]", path,
+                     format_shape(shape));
+  }
+  return shape[1];
+}
+
+Accumulated read_fields(const Unbundle& file, const CaptureMoments& moments,
+                        const Accumulator& accumulator, const CaptureShape& shape) {
+  Accumulated kept{&accumulator, {}, {}};
+  for (const KeptField& field : accumulator.fields(shape)) {
+    const auto streams = static_cast<int64_t>(moments.places(field.kind).size());
+    kept.total.push_back(
+        file.tensor(total_name(accumulator, field), at::kDouble, {streams, field.width}));
+    kept.blocks.push_back(file.tensor(blocks_name(accumulator, field),
+                                      field.exact ? at::kDouble : at::kFloat,
+                                      {streams, moments.blocks(), field.width}));
+  }
+  return kept;
+}
+
+BlockCounts read_counts(const Unbundle& file, const std::string& path) {
+  const std::vector<int64_t> shape = file.shape("block.tokens");
+  if (shape.size() != 1 || shape[0] < 1)
+    throw InputError("{}: tensor 'block.tokens' is not a list", path);
+  BlockCounts counts(shape[0]);
+  counts.documents = file.values<int64_t>("block.documents", shape[0]);
+  counts.tokens = file.values<int64_t>("block.tokens", shape[0]);
+  counts.position_mean = file.values<double>("block.position_mean", shape[0]);
+  counts.position_scatter = file.values<double>("block.position_scatter", shape[0]);
+  int64_t tokens = 0;
+  for (size_t b = 0; b < counts.tokens.size(); ++b) {
+    constexpr int64_t kLimit = int64_t{1} << 52;  // counts and their sum are exact in float64
+    const bool sane = counts.tokens[b] >= 0 && counts.tokens[b] < kLimit - tokens &&
+                      counts.documents[b] >= 0 && counts.documents[b] <= counts.tokens[b] &&
+                      counts.position_scatter[b] >= 0;
+    if (!sane) throw InputError("{}: the counts of block {} make no sense", path, b);
+    tokens += counts.tokens[b];
+  }
+  return counts;
+}
+
+CaptureMoments read_head(const SafetensorsFile& file, const Unbundle& tensors) {
+  const std::string name = file.path().string();
+  const auto info = file.metadata().find(kMomentsInfoKey);
+  if (info == file.metadata().end()) {
+    throw InputError("{}: has no '{}' metadata; is this a moments file?", name, kMomentsInfoKey);
+  }
+  CaptureMoments moments;
+  const std::string metadata = name + ": metadata";
+  moments.info = CaptureInfo::from_json(parse_json(info->second, metadata), metadata);
+  moments.counts = read_counts(tensors, name);
+  const int64_t count = moments.counts.total_documents();
+  const auto index = tensors.values<int64_t>("document.index", count);
+  const auto digest = tensors.values<int64_t>("document.digest", count);
+  const auto prefix = tensors.values<int64_t>("document.prefix_digest", count);
+  for (size_t i = 0; i < index.size(); ++i) {
+    moments.documents.push_back(
+        {index[i], static_cast<uint64_t>(digest[i]), static_cast<uint64_t>(prefix[i])});
+    if (index[i] < 0 || (i > 0 && index[i] <= index[i - 1])) {
+      throw InputError("{}: tensor 'document.index' is not sorted", name);
+    }
+  }
+  return moments;
+}
+
+}  // namespace
+
+CaptureMoments read_moments_head(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  return read_head(file, Unbundle(file));
+}
+
+CaptureMoments read_moments(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  const SafetensorsFile file(path);
+  const Unbundle tensors(file);
+  CaptureMoments moments = read_head(file, tensors);
+  moments.queries = read_places(tensors, name, "query");
+  moments.keys = read_places(tensors, name, "key");
+  const CaptureShape shape{read_head_dim(tensors, name), moments.info.point};
+  for (const Accumulator* accumulator : accumulators()) {
+    const KeptField first = accumulator->fields(shape).front();
+    const bool kept =
+        accumulator == accumulators().front() || tensors.has(total_name(*accumulator, first));
+    if (kept) moments.accumulated.push_back(read_fields(tensors, moments, *accumulator, shape));
+  }
+  file.file().require_unchanged();
+  return moments;
+}
+
+}  // namespace ropewalk
