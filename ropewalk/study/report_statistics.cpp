@@ -44,7 +44,6 @@ Json report_statistics() {
                     {"per", statistic->per == Per::head ? "head" : "component"},
                     {"low", limit(statistic->low)},
                     {"high", limit(statistic->high)},
-                    {"headline", statistic->headline},
                     {"error", statistic->error ? Json(error_column(statistic->key)) : Json()},
                     {"shares", statistic->shares},
                     {"changes", statistic->list_changes},

@@ -1,5 +1,6 @@
 """Writes the results folders that the report's tests open, and a report of each: make_reports.py OUT."""
 
+import base64
 import json
 import math
 import os
@@ -101,6 +102,43 @@ def write(folder: Path, table: pandas.DataFrame, name: str | None, summary=True)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
+# Key, title, group, limits, size: fractions, numbers far below and above one, both signs.
+OF_HEADS = [
+    ("pc0_offset", "PC0: offset", "What PC0 is made of", 0, 1, 1), ("pc0_pos_q", "PC0: position of queries", "What PC0 is made of", 0, 1, 1),
+    ("pc0_pos_k", "PC0: position of keys", "What PC0 is made of", 0, 1, 1), ("pc0_content", "PC0: content", "What PC0 is made of", 0, 1, 1),
+    ("r2cv_q", "R² of queries, cross-validated", "Position without an axis", None, 1, 0.5),
+    ("bias_strength", "bias strength", "Drift plane", None, None, 1e-3), ("rank90_q", "rank of queries", "Shape", 1, None, 40),
+    *((f"other_{i}", f"other number {i}", "Others", None, None, 1) for i in range(43)),
+]  # fmt: skip
+
+
+def with_numbers_of_heads(folder: Path) -> None:
+    """Writes made-up numbers of whole heads as heads.csv, and puts them into the folder's page."""
+    rng = np.random.default_rng(9)
+    page = (folder / "report.html").read_text()
+    start = page.index('id="data">') + len('id="data">')
+    end = page.index("</script>", start)
+    data = json.loads(page[start:end])
+    labels, heads = [c["label"] for c in data["table"]["checkpoints"]], data["table"]["heads"]
+    count = len(labels) * len(heads["layer"])
+    out = {"checkpoint": np.repeat(labels, len(heads["layer"]))} | {k: np.tile(heads[k], len(labels)) for k in ("layer", "q_head")}
+    parts = rng.dirichlet([1, 2, 2, 1], count)
+    for place, (key, title, group, low, high, size) in enumerate(OF_HEADS):
+        values = parts[:, place] if place < 4 else size * rng.normal(1, 0.4, count)
+        values[place * 7 :: 101] = np.nan if place >= 4 else values[place * 7 :: 101]
+        errors = np.where(np.isnan(values), np.nan, size * rng.gamma(3, 0.01, count))
+        values, errors = values.astype("<f4"), (errors.astype("<f4").view("<u4") & 0xFFFF0000).view("<f4")
+        out |= {key: values, f"{key}_se": errors}
+        upper = (errors.view("<u4") >> 16).astype("<u2")
+        data["table"]["head_columns"] |= {key: {"float32": base64.b64encode(values.tobytes()).decode()},
+                                          f"{key}_se": {"bfloat16": base64.b64encode(upper.tobytes()).decode()}}  # fmt: skip
+        data["statistics"].append({
+            "key": key, "title": title, "definition": f"made up: {title}", "per": "head", "table": "heads", "group": group,
+            "low": low, "high": high, "error": f"{key}_se", "shares": False, "changes": False, "readings": []})  # fmt: skip
+    pandas.DataFrame(out).to_csv(folder / "heads.csv", index=False)
+    (folder / "report.html").write_text(page[:start] + json.dumps(data).replace("<", "\\u003c") + page[end:])
+
+
 def hostile() -> pandas.DataFrame:
     """Names that want to be markup, heads without numbers, a head that one checkpoint lacks."""
     table = with_errors(synthetic.demo_like(baseline=False))
@@ -124,6 +162,7 @@ def main() -> None:
     one_head = lambda: (lambda t: t[(t.layer == 0) & (t.q_head == 0)])(with_errors(synthetic.demo_like(baseline=False)))
     bare = lambda: demo()[["checkpoint", "layer", "q_head", "pc", "r_q", "r_k", "order", "phase", "flag"]]
     runs = {
+        "many": (demo, "many", True),
         "large": (smollm3_size, "SmolLM3-3B", True),
         "demo": (demo, "demo", True),
         "hostile": (hostile, HOSTILE, True),
@@ -134,6 +173,8 @@ def main() -> None:
     for name in wanted or runs:
         make, title, summary = runs[name]
         write(out / name, make(), title, summary)
+        if name == "many":
+            with_numbers_of_heads(out / name)
 
 
 if __name__ == "__main__":

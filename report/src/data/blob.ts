@@ -7,6 +7,9 @@ export interface PackedNumbers {
   places: string;
 }
 
+/** Numbers of whole heads: base64 of little-endian float32, or of its upper halves; NaN: missing. */
+export type PackedFloats = { float32: string } | { bfloat16: string };
+
 export interface CheckpointEntry {
   label: string;
   phase: string;
@@ -24,7 +27,7 @@ export interface TableBlob {
   /** One number a (checkpoint, head, component). */
   columns: Record<string, PackedNumbers>;
   /** One number a (checkpoint, head). */
-  head_columns: Record<string, PackedNumbers>;
+  head_columns: Record<string, PackedNumbers | PackedFloats>;
   counts: Record<string, (number | null)[]>;
   /** Flags of each (checkpoint, head, component) as runs: code, length, code, length, … */
   flags: { names: string[]; runs: number[] };
@@ -55,13 +58,13 @@ export interface Statistic {
   title: string;
   definition: string;
   per: "head" | "component";
+  /** The file that holds its column: heads.csv, or else qk.csv. */
+  table?: "heads";
   /** What it is listed under; without one, by what it is of. */
   group?: string;
   /** Limits of its values; null: none. */
   low: number | null;
   high: number | null;
-  /** Among the first to be shown. */
-  headline: boolean;
   /** The column of its standard error; null: it has none. */
   error: string | null;
   /** Its components are shares of a whole. */

@@ -1,4 +1,4 @@
-import type { PackedNumbers } from "./blob";
+import type { PackedFloats, PackedNumbers } from "./blob";
 
 /** A number that the table does not have. */
 const MISSING = -(2 ** 31);
@@ -25,6 +25,21 @@ export function unpack(packed: PackedNumbers): Float64Array {
     const place = places[i];
     if (mantissa <= NO_ROW) out[i] = NaN;
     else out[i] = place >= 0 ? mantissa / POWERS[place] : mantissa * POWERS[-place];
+  }
+  return out;
+}
+
+/** Of either kind. */
+export function unpackAny(packed: PackedNumbers | PackedFloats): Float64Array | Float32Array {
+  if ("digits" in packed) return unpack(packed);
+  const half = "bfloat16" in packed;
+  const raw = bytes("bfloat16" in packed ? packed.bfloat16 : packed.float32);
+  const out = new Float32Array(raw.length / (half ? 2 : 4));
+  const from = new DataView(raw.buffer);
+  const bits = new DataView(new ArrayBuffer(4));
+  for (let i = 0; i < out.length; ++i) {
+    bits.setUint32(0, half ? from.getUint16(2 * i, true) << 16 : from.getUint32(4 * i, true));
+    out[i] = bits.getFloat32(0);
   }
   return out;
 }

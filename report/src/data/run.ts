@@ -1,6 +1,6 @@
 import type { Blob, CheckpointEntry, Statistic } from "./blob";
 import { classify } from "./classes";
-import { present, unpack } from "./numbers";
+import { present, unpackAny } from "./numbers";
 
 export interface Head {
   index: number;
@@ -29,7 +29,7 @@ export class Run {
   readonly lastLayer: number;
   readonly high: number;
   readonly low: number;
-  private readonly columns = new Map<string, Float64Array>();
+  private readonly columns = new Map<string, Float64Array | Float32Array>();
   private readonly byName = new Map<string, Head>();
   private readonly pc0: number;
   private there: Uint8Array | undefined;
@@ -77,12 +77,12 @@ export class Run {
     return this.blob.statistics.filter(({ key }) => key in columns || key in head_columns);
   }
 
-  private column(name: string): Float64Array | undefined {
+  private column(name: string): Float64Array | Float32Array | undefined {
     let found = this.columns.get(name);
     if (!found) {
       const packed = this.blob.table.columns[name] ?? this.blob.table.head_columns[name];
       if (!packed) return undefined;
-      found = unpack(packed);
+      found = unpackAny(packed);
       this.columns.set(name, found);
     }
     return found;

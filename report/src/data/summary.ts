@@ -19,9 +19,13 @@ export interface Mean {
   reading: Reading;
 }
 
-/** All of a run, in the order of the table's columns, those whose changes are listed first. */
+/** Of heads.csv: what to read first. Means of the others are in the figures and in summary.json. */
+const READ_FIRST = ["r2cv_q", "r2cv_k", "logit_pos_share"];
+
+/** Those of a run that the overview shows, in the order of the table's columns, those whose changes are listed first. */
 export function means(run: Run): Mean[] {
-  const found = run.statistics.flatMap((statistic) =>
+  const first = run.statistics.filter(({ table, key }) => table !== "heads" || READ_FIRST.includes(key));
+  const found = first.flatMap((statistic) =>
     statistic.readings
       .filter(({ mean }) => mean)
       .map((reading) => ({ key: reading.mean, name: reading.mean_name, hint: reading.hint, statistic, reading })),

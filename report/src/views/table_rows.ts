@@ -3,6 +3,7 @@ import type { Statistic } from "../data/blob";
 import { groupOf, quantities } from "../data/quantities";
 import type { Run } from "../data/run";
 import type { Search } from "../data/search";
+import { means } from "../data/summary";
 import { csvNumber, withError } from "../format";
 import { chosen, type State } from "../state";
 
@@ -110,13 +111,10 @@ export function tableColumns(run: Run): Column[] {
 
 /** A row is known by these: they are always there. */
 export const FIXED = ["layer", "q_head"];
-/** More statistics of heads than this are not all shown at first. */
-const MANY = 6;
-
 /** Keys of the columns that are shown unless the reader chooses. */
 export function usualColumns(run: Run): string[] {
-  const ofHeads = run.statistics.filter(({ per }) => per === "head");
-  const out = new Set(ofHeads.length > MANY ? ofHeads.filter(({ headline }) => !headline).map(({ key }) => key) : []);
+  const shown = new Set(means(run).map(({ statistic }) => statistic.key));
+  const out = new Set(run.statistics.flatMap(({ table, key }) => (table === "heads" && !shown.has(key) ? key : [])));
   return tableColumns(run)
     .map(({ key }) => key)
     .filter((key) => !out.has(key));
