@@ -5,10 +5,11 @@
 namespace ropewalk::cuda {
 namespace {
 
-// Tensor cores multiply bfloat16 exactly and add in float32, so products of bfloat16 vectors need
-// no more than a shift that stays bfloat16: where a dimension's mean exceeds its spread, the shift
-// is that mean rounded to bfloat16, and x - shift is exact for every x within a factor of two of it
-// (Sterbenz); elsewhere it is zero, and what squaring loses to the mean is a few bits.
+// Tensor cores multiply bfloat16 exactly and add in float32. Where a dimension's mean exceeds its
+// spread, vectors are taken about that mean, rounded to bfloat16; elsewhere about zero, and what
+// squaring loses to the mean is a few bits. x - shift is a bfloat16 again for every x within a
+// factor of two of the shift (Sterbenz); what others lose in rounding, an attention sink's above
+// all, is multiplied apart and added.
 
 constexpr int kTile = 64;  // tokens in shared memory at a time
 constexpr int kMomentThreads = 256;
@@ -20,7 +21,7 @@ struct alignas(16) Tile {
 };
 
 // The mean far enough from zero, in spreads, to shift by it.
-constexpr float kFarMean = 4;
+constexpr float kFarMean = 6;
 
 // Four 8 x 8 matrices out of shared memory, each transposed: lane l names row l % 8 of matrix l
 // / 8.
@@ -45,6 +46,7 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
     chunk_moments_kernel(Heads queries, Heads keys, StreamChunks out) {
   static_assert(d == 64 || d == 128);
   __shared__ Tile<d> tile;
+  __shared__ Tile<d> rest;  // what rounding to bfloat16 took from it
   __shared__ float shift[d];
   __shared__ float2 shared_sums[kMomentThreads];
   __shared__ float time[kTile];
@@ -87,27 +89,36 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
   const int dimension = threadIdx.x % d;
   const int share = threadIdx.x / d;
   {
+    // Of the first tile's groups of tokens the one that spreads least says where the mean is: an
+    // attention sink among the others would hide how far they are from zero.
+    constexpr int kGroup = 8;
+    constexpr int kOwn = kTile / kShare;
     const int count = static_cast<int>(min(end - begin, static_cast<int64_t>(kTile)));
-    const float reference = to_float(tile.x[0][dimension]);
-    float2 away{0, 0};  // sums of x - reference and of its square
-#pragma unroll 8
-    for (int t = share; t < count; t += kShare) {
-      const float x = to_float(tile.x[t][dimension]) - reference;
-      away.x += x;
-      away.y += x * x;
+    float2 best{0, INFINITY};  // mean and variance
+    for (int first = share * kOwn; first < (share + 1) * kOwn; first += kGroup) {
+      const int size = min(kGroup, count - first);
+      if (size < min(kGroup / 2, count)) break;
+      const float reference = to_float(tile.x[first][dimension]);
+      float sum = 0;
+      float squares = 0;
+      for (int t = 0; t < size; ++t) {
+        const float x = to_float(tile.x[first + t][dimension]) - reference;
+        sum += x;
+        squares += x * x;
+      }
+      const float mean = sum / static_cast<float>(size);
+      const float variance = fmaxf(squares / static_cast<float>(size) - mean * mean, 0);
+      if (variance < best.y) best = {reference + mean, variance};
     }
-    shared_sums[threadIdx.x] = away;
+    shared_sums[threadIdx.x] = best;
     __syncthreads();
     if (share == 0) {
       for (int s = 1; s < kShare; ++s) {
-        away.x += shared_sums[s * d + dimension].x;
-        away.y += shared_sums[s * d + dimension].y;
+        const float2 other = shared_sums[s * d + dimension];
+        if (other.y < best.y) best = other;
       }
-      away.x /= static_cast<float>(count);
-      away.y /= static_cast<float>(count);
-      const float mean = reference + away.x;
-      const float spread = sqrtf(fmaxf(away.y - away.x * away.x, 0));
-      shift[dimension] = fabsf(mean) > kFarMean * spread ? to_float(__float2bfloat16_rn(mean)) : 0;
+      const bool far = fabsf(best.x) > kFarMean * sqrtf(best.y);
+      shift[dimension] = far ? to_float(__float2bfloat16_rn(best.x)) : 0;
     }
     __syncthreads();
   }
@@ -132,47 +143,62 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
 
   float2 sums{0, 0};  // of (x - shift) time, and of x - shift
 
+  const auto multiply = [&](const Tile<d>& first, const Tile<d>& second) {
+#pragma unroll
+    for (int step = 0; step < kTile; step += 16) {
+      unsigned a[kRowTiles][4];
+#pragma unroll
+      for (int r = 0; r < kRowTiles; ++r) {
+        load_transposed(a[r], &first.x[step + a_token][a_column + r * 16]);
+      }
+#pragma unroll
+      for (int c = 0; c < kColumnTiles; ++c) {
+        unsigned b[4];
+        load_transposed(b, &second.x[step + b_token][b_column + c * 16]);
+#pragma unroll
+        for (int r = 0; r < kRowTiles; ++r) {
+          multiply_add(products[r][2 * c], a[r], b[0], b[1]);
+          multiply_add(products[r][2 * c + 1], a[r], b[2], b[3]);
+        }
+      }
+    }
+  };
+
   for (int64_t from = begin; from < end; from += kTile) {
+    bool rounded = false;
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
       const int row = first_token + p * kRowStep;
       const bool inside = from + row < end;
       P shifted;
+      P left;
 #pragma unroll
       for (int l = 0; l < 8; ++l) {
-        shifted.at[l] = __float2bfloat16_rn(inside ? to_float(next[p].at[l]) - about[l] : 0);
+        const float exact = inside ? to_float(next[p].at[l]) - about[l] : 0;
+        shifted.at[l] = __float2bfloat16_rn(exact);
+        const float lost = exact - to_float(shifted.at[l]);
+        left.at[l] = __float2bfloat16_rn(lost);
+        rounded = rounded || lost != 0;
       }
       *reinterpret_cast<P*>(&tile.x[row][column]) = shifted;
+      *reinterpret_cast<P*>(&rest.x[row][column]) = left;
     }
     if (threadIdx.x < kTile) {
       const int64_t token = from + threadIdx.x;
       time[threadIdx.x] = token < end ? out.time[token] : 0;
     }
-    __syncthreads();
+    const bool any_rounded = __syncthreads_or(rounded);
     if (from + kTile < end) fetch(from + kTile);
     if (needed) {
-#pragma unroll
-      for (int step = 0; step < kTile; step += 16) {
-        unsigned a[kRowTiles][4];
-#pragma unroll
-        for (int r = 0; r < kRowTiles; ++r) {
-          load_transposed(a[r], &tile.x[step + a_token][a_column + r * 16]);
-        }
-#pragma unroll
-        for (int c = 0; c < kColumnTiles; ++c) {
-          unsigned b[4];
-          load_transposed(b, &tile.x[step + b_token][b_column + c * 16]);
-#pragma unroll
-          for (int r = 0; r < kRowTiles; ++r) {
-            multiply_add(products[r][2 * c], a[r], b[0], b[1]);
-            multiply_add(products[r][2 * c + 1], a[r], b[2], b[3]);
-          }
-        }
+      multiply(tile, tile);
+      if (any_rounded) {  // the product of both rests is beyond float32's digits
+        multiply(tile, rest);
+        multiply(rest, tile);
       }
     }
 #pragma unroll 8
     for (int t = share; t < kTile; t += kShare) {
-      const float x = to_float(tile.x[t][dimension]);
+      const float x = to_float(tile.x[t][dimension]) + to_float(rest.x[t][dimension]);
       sums.x += x * time[t];
       sums.y += x;
     }
