@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,11 +14,15 @@ enum class Level { debug, info, warning, error, off };
 // Throws UsageError on an unknown name.
 Level parse_level(std::string_view name);
 
-// Lines go to stderr; standard output belongs to results. The level is process-wide; default info.
+// The level is process-wide; default info.
 void set_level(Level level);
 Level level();
 
-// Writes one line, made printable; clears a progress bar first and lets it redraw.
+// Where lines go, made printable, one at a time: nowhere until a program says so (terminal.h).
+using Sink = std::function<void(Level level, std::string_view line)>;
+void set_sink(Sink sink);
+
+// Hands one line to the sink.
 void write(Level level, std::string_view line);
 
 template <typename... Args>

@@ -2,44 +2,46 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace ropewalk {
 
-// A progress bar on stderr with rate and time left. On a terminal it is one line redrawn a few
-// times a second; elsewhere a plain line every ten per cent (but not within two seconds of the
-// last one), at least every 30 seconds, and at the end. Silent when the log level is above info.
-// Not thread-safe: one thread reports.
+// How far a job has come.
+struct ProgressReport {
+  int64_t job = 0;  // tells one from another
+  std::string title;
+  std::string unit;  // of what is counted, e.g. "tokens"
+  int64_t total = 1;
+  int64_t done = 0;
+  std::string note;    // what is being worked on, e.g. "layer 3/30"
+  double seconds = 0;  // since it began
+  bool last = false;   // no more will come
+};
+
+// Where reports go: nowhere until a program says so (terminal.h). Called often, by the thread that
+// works.
+using ProgressSink = std::function<void(const ProgressReport& report)>;
+void set_progress_sink(ProgressSink sink);
+
+// A job that reports how far it has come. Not thread-safe: one thread reports.
 class Progress {
  public:
-  // `unit` names what `total` counts, e.g. "tokens".
   Progress(std::string title, std::string unit, int64_t total);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void advance(int64_t amount);
-  // What is being worked on, shown after the numbers, e.g. "layer 3/30".
   void note(std::string text);
-  // Draws the final state; called by the destructor too (which then shows what was reached).
+  // Reports the final state; called by the destructor too (which then says what was reached).
   void finish();
 
  private:
-  using Clock = std::chrono::steady_clock;
-  void draw(bool last);
-  std::string line() const;
+  void report();
 
-  std::string title_;
-  std::string unit_;
-  int64_t total_;
-  int64_t done_ = 0;
-  std::string note_;
-  bool terminal_;
-  bool quiet_;
-  bool finished_ = false;
-  int64_t last_tenth_ = 0;
-  Clock::time_point start_;
-  Clock::time_point drawn_;
+  ProgressReport now_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace ropewalk

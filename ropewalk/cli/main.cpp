@@ -24,6 +24,7 @@
 #include "ropewalk/base/last_resort.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/processes.h"
+#include "ropewalk/base/terminal.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/cli/verbs.h"
 
@@ -221,6 +222,7 @@ int guarded(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ropewalk::show_on_terminal();
   const int code = guarded(argc, argv);
   if (code != kOk && ropewalk::processes::count() > 1) {
     // A signal mostly means that the launcher is ending all of them, and will say so.

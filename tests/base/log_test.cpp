@@ -7,29 +7,43 @@
 namespace ropewalk {
 namespace {
 
+// What goes to a sink of its own.
 std::string said_at(log::Level level) {
   log::set_level(level);
-  testing::internal::CaptureStderr();
+  std::string said;
+  log::set_sink([&](log::Level at, std::string_view line) {
+    said += fmt::format("{}:{} ", static_cast<int>(at), line);
+  });
   log::debug("d {}", 1);
   log::info("i {}", 2);
   log::warning("w {}", 3);
   log::error("e {}", 4);
   log::set_level(log::Level::info);
-  return testing::internal::GetCapturedStderr();
+  log::set_sink({});
+  return said;
 }
 
 TEST(Log, SaysWhatTheLevelLets) {
-  EXPECT_EQ(said_at(log::Level::debug), "debug: d 1\ni 2\nwarning: w 3\nerror: e 4\n");
-  EXPECT_EQ(said_at(log::Level::info), "i 2\nwarning: w 3\nerror: e 4\n");
-  EXPECT_EQ(said_at(log::Level::warning), "warning: w 3\nerror: e 4\n");
-  EXPECT_EQ(said_at(log::Level::error), "error: e 4\n");
+  EXPECT_EQ(said_at(log::Level::debug), "0:d 1 1:i 2 2:w 3 3:e 4 ");
+  EXPECT_EQ(said_at(log::Level::info), "1:i 2 2:w 3 3:e 4 ");
+  EXPECT_EQ(said_at(log::Level::warning), "2:w 3 3:e 4 ");
+  EXPECT_EQ(said_at(log::Level::error), "3:e 4 ");
   EXPECT_EQ(said_at(log::Level::off), "");
 }
 
 TEST(Log, OneLineWhateverIsInIt) {
-  testing::internal::CaptureStderr();
+  std::string said;
+  log::set_sink([&](log::Level, std::string_view line) { said = line; });
   log::error("tensor '{}'", "a\nb\x1b[2J\xff");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "error: tensor 'a\\nb\\x1b[2J\\xff'\n");
+  log::set_sink({});
+  EXPECT_EQ(said, "tensor 'a\\nb\\x1b[2J\\xff'");
+}
+
+TEST(Log, SaysNothingByItself) {
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  log::error("nobody listens");
+  EXPECT_EQ(testing::internal::GetCapturedStderr() + testing::internal::GetCapturedStdout(), "");
 }
 
 TEST(Log, KnowsItsLevels) {

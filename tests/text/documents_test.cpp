@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
 #include "ropewalk/text/tokenizer.h"
 
 namespace ropewalk {
@@ -46,9 +47,13 @@ std::string message(std::vector<CorpusEntry> entries, const DocumentOptions& opt
 
 // What is said about a corpus of these entries.
 std::string warnings(std::vector<CorpusEntry> entries, const DocumentOptions& options) {
-  testing::internal::CaptureStderr();
+  std::string said;
+  log::set_sink([&](log::Level level, std::string_view line) {
+    said += fmt::format("{}{}\n", level == log::Level::warning ? "warning: " : "", line);
+  });
   select(std::move(entries), options);
-  return testing::internal::GetCapturedStderr();
+  log::set_sink({});
+  return said;
 }
 
 std::vector<CorpusEntry> entries_of(int32_t count, size_t tokens) {

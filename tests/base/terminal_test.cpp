@@ -1,23 +1,29 @@
-#include "ropewalk/base/progress.h"
+#include "ropewalk/base/terminal.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/progress.h"
 
 namespace ropewalk {
 namespace {
 
 // stderr is a file here, so these are the plain lines of a run without a terminal.
-class ProgressTest : public testing::Test {
+class TerminalTest : public testing::Test {
  protected:
-  void TearDown() override { log::set_level(log::Level::info); }
+  void SetUp() override { show_on_terminal(); }
+  void TearDown() override {
+    log::set_level(log::Level::info);
+    log::set_sink({});
+    set_progress_sink({});
+  }
 };
 
 int64_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
-TEST_F(ProgressTest, AQuickJobTakesOneLine) {
+TEST_F(TerminalTest, AQuickJobTakesOneLine) {
   testing::internal::CaptureStderr();
   {
     Progress progress("capture", "tokens", 1000);
@@ -31,7 +37,7 @@ TEST_F(ProgressTest, AQuickJobTakesOneLine) {
   EXPECT_EQ(text.find('\r'), std::string::npos) << "no terminal, no redrawing";
 }
 
-TEST_F(ProgressTest, ShowsHowFarItCame) {
+TEST_F(TerminalTest, ShowsHowFarItCame) {
   testing::internal::CaptureStderr();
   {
     Progress progress("capture", "tokens", 1000);
@@ -41,7 +47,7 @@ TEST_F(ProgressTest, ShowsHowFarItCame) {
   EXPECT_NE(testing::internal::GetCapturedStderr().find("capture   6 %"), std::string::npos);
 }
 
-TEST_F(ProgressTest, NothingToDoAndTooMuchDone) {
+TEST_F(TerminalTest, NothingToDoAndTooMuchDone) {
   testing::internal::CaptureStderr();
   {
     Progress none("none", "tokens", 0);
@@ -53,13 +59,46 @@ TEST_F(ProgressTest, NothingToDoAndTooMuchDone) {
   EXPECT_NE(text.find("more 100 %"), std::string::npos) << text;
 }
 
-TEST_F(ProgressTest, SilentAboveInfo) {
+TEST_F(TerminalTest, SilentAboveInfo) {
   log::set_level(log::Level::warning);
   testing::internal::CaptureStderr();
   {
     Progress progress("capture", "tokens", 10);
     progress.advance(10);
   }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(TerminalTest, LinesSayWhatTheyAre) {
+  testing::internal::CaptureStderr();
+  log::set_level(log::Level::debug);
+  log::debug("d");
+  log::info("i");
+  log::warning("w");
+  log::error("e");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "debug: d\ni\nwarning: w\nerror: e\n");
+}
+
+TEST(Progress, ReportsToASink) {
+  std::vector<ProgressReport> reports;
+  set_progress_sink([&](const ProgressReport& now) { reports.push_back(now); });
+  {
+    Progress progress("capture", "tokens", 10);
+    progress.advance(4);
+    progress.note("layer 2/3");
+  }
+  set_progress_sink({});
+  ASSERT_EQ(reports.size(), 3);
+  EXPECT_EQ(reports[0].done, 4);
+  EXPECT_EQ(reports[1].note, "layer 2/3");
+  EXPECT_FALSE(reports[1].last);
+  EXPECT_TRUE(reports[2].last);
+  EXPECT_EQ(reports[2].title, "capture");
+}
+
+TEST(Progress, SaysNothingByItself) {
+  testing::internal::CaptureStderr();
+  Progress("capture", "tokens", 10).advance(10);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
