@@ -169,8 +169,8 @@ int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarTyp
                             : 2 * config.d_mlp * element_size;
   const int64_t mlp = attended + rows * (inner + (q + 3 * config.d_model) * element_size);
   if (device.is_cuda()) {
-    // cuBLAS keeps 32 MiB for each of the two streams that multiply. A GPU collects beside attention
-    // and MLP, which keeps the queries and keys that it reads.
+    // cuBLAS keeps 32 MiB for each of the two streams that multiply. A GPU collects beside
+    // attention and MLP, which keeps the queries and keys that it reads.
     constexpr int64_t kLibrary = int64_t{64} << 20;
     return std::max(attention, mlp + projection) + collecting + kLibrary;
   }
