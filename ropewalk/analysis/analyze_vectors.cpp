@@ -9,6 +9,7 @@
 #include "ropewalk/analysis/capture_facts.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/json.h"
+#include "ropewalk/base/log.h"
 #include "ropewalk/base/mapped_file.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/moments/vectors_reader.h"
@@ -75,17 +76,24 @@ FolderFacts read_facts(const fs::path& folder, std::optional<int64_t> kv_group) 
 
 using BlockOfExample = std::unordered_map<int64_t, int64_t>;
 
-BlockOfExample deal_examples(const VectorsReader& reader) {
+// In turn, in order of their id. Pieces of a text are not independent of their neighbours: where
+// ids are places, each block is a run of them.
+BlockOfExample deal_examples(const VectorsReader& reader, bool runs) {
   std::set<int64_t> examples;
   for (const StreamKey& key : reader.streams()) {
     reader.read(key, [&](const VectorBatch& batch) {
       examples.insert(batch.example_ids.begin(), batch.example_ids.end());
     });
   }
-  BlockOfExample blocks;
+  BlockOfExample block_of;
+  const auto count = static_cast<int64_t>(examples.size());
+  const int64_t blocks = std::min(kBlocks, count);
   int64_t rank = 0;
-  for (const int64_t example : examples) blocks[example] = rank++ % kBlocks;
-  return blocks;
+  for (const int64_t example : examples) {
+    block_of[example] = runs ? rank * blocks / count : rank % blocks;
+    ++rank;
+  }
+  return block_of;
 }
 
 // Throws InputError where a stream of n vectors of d numbers needs far more memory than its file
@@ -197,7 +205,16 @@ CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
   const c10::InferenceMode no_autograd;
   const VectorsReader reader(folder);
   const FolderFacts facts = read_facts(folder, kv_group);
-  const BlockOfExample block_of = deal_examples(reader);
+  const bool chunked = facts.capture && facts.capture->chunked;
+  const bool runs = chunked && facts.capture->placed;
+  if (chunked && !runs) {
+    log::warning(
+        "{}: its documents are pieces of longer texts, and their ids do not say which are "
+        "neighbours; standard errors take them for independent and come out too small: --from "
+        "moments has honest ones",
+        folder.string());
+  }
+  const BlockOfExample block_of = deal_examples(reader, runs);
   const int64_t blocks = std::min<int64_t>(kBlocks, static_cast<int64_t>(block_of.size()));
   CheckpointAnalysis analysis =
       facts.capture ? begin_checkpoint(*facts.capture) : CheckpointAnalysis();

@@ -49,6 +49,11 @@ CaptureFacts read_capture_facts(const Json& json, const std::string& source) {
   facts.model = name(info, "model");
   facts.label = name(info, "label");
   facts.random = info.has("random");
+  if (info.has("chunk")) {
+    const ConfigFile chunk = info.object("chunk");
+    facts.chunked = true;
+    facts.placed = chunk.number("named", 1) == 0;
+  }
   return facts;
 }
 

@@ -14,7 +14,9 @@ struct CaptureFacts {
   CheckpointOrigin origin;
   std::string model;
   std::string label;
-  bool random = false;  // fresh weights
+  bool random = false;   // fresh weights
+  bool chunked = false;  // documents are pieces of longer texts
+  bool placed = false;   // and their ids say which of them are neighbours
   std::set<int64_t> nope_layers;
 
   int64_t group() const { return origin.n_q_heads / origin.n_kv_heads; }  // query heads per KV head

@@ -77,6 +77,15 @@ const std::string& temporary_token() { return token(); }
 
 fs::path temporary_path(const fs::path& target) { return temporary_name(target); }
 
+fs::path free_path(const fs::path& folder, const std::string& name) {
+  fs::path path;
+  std::error_code ignored;
+  for (int n = 1; path.empty() || fs::exists(fs::symlink_status(path, ignored)); ++n) {
+    path = folder / fmt::format("{}-{}", name, n);
+  }
+  return path;
+}
+
 void set_temporary_token(const std::string& given) { token() = given; }
 
 bool is_temporary_of(const std::string& name, const std::string& who) {

@@ -21,6 +21,9 @@ std::filesystem::path temporary_path(const std::filesystem::path& target);
 // Whether a file's name is that of something a process with this token was writing.
 bool is_temporary_of(const std::string& name, const std::string& token);
 
+// FOLDER/NAME-1, or the first NAME-2, NAME-3, … where something has that name.
+std::filesystem::path free_path(const std::filesystem::path& folder, const std::string& name);
+
 // Writes `text` to `path` through a temporary name in the same folder, synced, then renamed:
 // readers see the old file or the new one, never half of it. Throws SystemError naming the path.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);

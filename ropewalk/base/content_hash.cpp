@@ -5,6 +5,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <thread>
+
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/parallel.h"
 
 namespace ropewalk {
 
@@ -15,13 +19,44 @@ ContentHash hash_bytes(const void* data, size_t size) {
   return {hash.low64, hash.high64};
 }
 
-ContentHash hash_chunk(const std::byte* data, int64_t bytes, int64_t chunk) {
-  const int64_t begin = chunk * kHashChunk;
-  return hash_bytes(data + begin, static_cast<size_t>(std::min(kHashChunk, bytes - begin)));
+void run_chunks(size_t count, const std::function<void(size_t)>& work) {
+  const size_t threads = std::max(1U, std::thread::hardware_concurrency());
+  run_parallel(count, threads, {}, [&](size_t i, const std::stop_token&) {
+    throw_if_interrupted();
+    work(i);
+  });
 }
 
-ContentHash join_chunks(std::span<const ContentHash> chunks) {
-  return hash_bytes(chunks.data(), chunks.size_bytes());
+std::vector<ContentHash> hash_stretches(std::span<const Stretch> stretches, const ChunkRunner& run,
+                                        const ChunkDone& done) {
+  struct Chunk {
+    size_t stretch;
+    size_t begin;
+  };
+  std::vector<Chunk> chunks;
+  for (size_t i = 0; i < stretches.size(); ++i) {
+    for (size_t begin = 0; begin < stretches[i].size(); begin += kHashChunk)
+      chunks.push_back({i, begin});
+  }
+  std::vector<ContentHash> hashes(chunks.size());
+  run(chunks.size(), [&](size_t i) {
+    const auto [stretch, begin] = chunks[i];
+    const size_t size = std::min<size_t>(kHashChunk, stretches[stretch].size() - begin);
+    hashes[i] = hash_bytes(stretches[stretch].data() + begin, size);
+    if (done) done(stretch, static_cast<int64_t>(begin), static_cast<int64_t>(size));
+  });
+  std::vector<ContentHash> whole;
+  const ContentHash* first = hashes.data();
+  for (const Stretch& stretch : stretches) {
+    const size_t count = (stretch.size() + kHashChunk - 1) / kHashChunk;
+    whole.push_back(hash_bytes(first, count * sizeof(ContentHash)));
+    first += count;
+  }
+  return whole;
+}
+
+ContentHash hash_stretch(Stretch stretch, const ChunkRunner& run) {
+  return hash_stretches(std::span(&stretch, 1), run).front();
 }
 
 }  // namespace ropewalk

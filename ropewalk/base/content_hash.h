@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace ropewalk {
 
@@ -22,8 +24,19 @@ ContentHash hash_bytes(const void* data, size_t size);
 // Large stretches are hashed in chunks, so that several threads can share the work: the hash of the
 // whole is that of its chunks' hashes.
 inline constexpr int64_t kHashChunk = int64_t{4} << 20;
-inline int64_t hash_chunks(int64_t bytes) { return (bytes + kHashChunk - 1) / kHashChunk; }
-ContentHash hash_chunk(const std::byte* data, int64_t bytes, int64_t chunk);
-ContentHash join_chunks(std::span<const ContentHash> chunks);
+using Stretch = std::span<const std::byte>;
+// Calls `work` for every number below `count`, in any order, on as many threads as it likes.
+using ChunkRunner = std::function<void(size_t count, const std::function<void(size_t)>& work)>;
+// Called by the threads for each chunk once it is hashed: of which stretch, where it begins, how
+// many bytes it has.
+using ChunkDone = std::function<void(size_t stretch, int64_t begin, int64_t bytes)>;
+
+// All cores, until a signal ends it.
+void run_chunks(size_t count, const std::function<void(size_t)>& work);
+
+std::vector<ContentHash> hash_stretches(std::span<const Stretch> stretches,
+                                        const ChunkRunner& run = run_chunks,
+                                        const ChunkDone& done = {});
+ContentHash hash_stretch(Stretch stretch, const ChunkRunner& run = run_chunks);
 
 }  // namespace ropewalk

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -38,8 +39,17 @@ FolderLock::FolderLock(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder, error);
   if (error) throw SystemError("{}: cannot create folder: {}", folder.string(), error.message());
   const std::filesystem::path path = folder / ".lock";
-  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (file_ < 0) throw SystemError("{}: cannot create: {}", path.string(), std::strerror(errno));
+  // Not through a link, to whatever somebody else's file, nor into a pipe.
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+  if (file_ < 0 && errno != ELOOP) {
+    throw SystemError("{}: cannot create: {}", path.string(), std::strerror(errno));
+  }
+  struct stat status {};
+  if (file_ < 0 || ::fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
+    if (file_ >= 0) ::close(file_);
+    throw SystemError("{}: is not a file of its own; move it away, or name another folder",
+                      path.string());
+  }
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
     const int why = errno;
     std::array<char, 400> holder{};

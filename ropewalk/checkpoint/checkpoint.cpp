@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <set>
-#include <thread>
 
+#include "ropewalk/base/content_hash.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/hash.h"
-#include "ropewalk/base/interrupt.h"
-#include "ropewalk/base/parallel.h"
 #include "ropewalk/checkpoint/pytorch_file.h"
 #include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/checkpoint/weight_names.h"
@@ -132,31 +130,22 @@ void Checkpoint::add_hash(const std::string& tensor, const ContentHash& hash) co
 }
 
 void Checkpoint::hash_unknown(const std::vector<std::string>& names) const {
-  struct Work {
-    const std::string* name;
-    TensorView view;
-    std::vector<ContentHash> chunks;
-  };
-  std::vector<Work> unknown;
-  std::vector<std::pair<size_t, int64_t>> chunks;  // of which tensor, which one
+  std::vector<std::string> unknown;
+  std::vector<TensorView> views;
+  std::vector<Stretch> stretches;
   for (const std::string& name : names) {
     if (known_hash(name)) continue;
-    const TensorView view = tensors_.at(name);
-    const int64_t count = hash_chunks(view.info->bytes);
-    for (int64_t chunk = 0; chunk < count; ++chunk) chunks.emplace_back(unknown.size(), chunk);
-    unknown.push_back({&name, view, std::vector<ContentHash>(static_cast<size_t>(count))});
+    const TensorView& view = tensors_.at(name);
+    unknown.push_back(name);
+    views.push_back(view);
+    stretches.emplace_back(view.data(), static_cast<size_t>(view.info->bytes));
   }
-  const size_t threads = std::max(1U, std::thread::hardware_concurrency());
-  run_parallel(chunks.size(), threads, {}, [&](size_t i, const std::stop_token&) {
-    throw_if_interrupted();
-    const auto [tensor, chunk] = chunks[i];
-    Work& work = unknown[tensor];
-    const StoredTensor& info = *work.view.info;
-    work.chunks[static_cast<size_t>(chunk)] = hash_chunk(work.view.data(), info.bytes, chunk);
-    work.view.shard->file().release(info.offset + chunk * kHashChunk,
-                                    std::min(kHashChunk, info.bytes - chunk * kHashChunk));
-  });
-  for (const Work& work : unknown) add_hash(*work.name, join_chunks(work.chunks));
+  const auto release = [&](size_t tensor, int64_t begin, int64_t bytes) {
+    const TensorView& view = views[tensor];
+    view.shard->file().release(view.info->offset + begin, bytes);
+  };
+  const std::vector<ContentHash> hashes = hash_stretches(stretches, run_chunks, release);
+  for (size_t i = 0; i < unknown.size(); ++i) add_hash(unknown[i], hashes[i]);
   for (const auto& shard : shards_) shard->file().require_unchanged();
 }
 

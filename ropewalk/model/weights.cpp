@@ -49,13 +49,14 @@ at::Tensor split_fused(const at::Tensor& source, int64_t heads, bool only_qk) {
 // Notes the hash of a tensor that is being read anyway.
 void hash_tensor(const Checkpoint& checkpoint, const std::string& name, const TensorView& view) {
   if (checkpoint.known_hash(name)) return;
-  std::vector<ContentHash> chunks(static_cast<size_t>(hash_chunks(view.info->bytes)));
-  at::parallel_for(0, static_cast<int64_t>(chunks.size()), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      chunks[static_cast<size_t>(i)] = hash_chunk(view.data(), view.info->bytes, i);
-    }
-  });
-  checkpoint.add_hash(name, join_chunks(chunks));
+  // On torch's threads, which wait already.
+  const auto run = [](size_t count, const std::function<void(size_t)>& work) {
+    at::parallel_for(0, static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) work(static_cast<size_t>(i));
+    });
+  };
+  const Stretch bytes(view.data(), static_cast<size_t>(view.info->bytes));
+  checkpoint.add_hash(name, hash_stretch(bytes, run));
 }
 
 // Weights of layers that the config does not know: it is another model's, and how deep a layer lies

@@ -96,7 +96,7 @@ Json CaptureInfo::to_json() const {
   if (!stated_weights.empty()) json["stated_weights"] = stated_weights;
   if (!moments.empty()) json["moments"] = moments;
   if (random) json["random"] = *random;
-  if (texts > 0) json["chunk"] = {{"texts", texts}};
+  if (texts > 0) json["chunk"] = {{"texts", texts}, {"named", named}};
   if (shard) json["shard"] = {shard->index, shard->count};
   if (target_se) json["target_se"] = {{"value", target_se->value}, {"reached", target_se->reached}};
   if (vectors) json["vectors"] = vectors_json(*vectors);
@@ -128,7 +128,10 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
     info.vectors = {vectors.text("sampling", ""), vectors.number("rate", 0),
                     count_at(vectors, "bucket_size"), vectors.text("ids", "")};
   }
-  if (file.has("chunk")) info.texts = count_at(file.object("chunk"), "texts");
+  if (file.has("chunk")) {
+    info.texts = count_at(file.object("chunk"), "texts");
+    info.named = count_at(file.object("chunk"), "named");
+  }
   info.documents = count_at(file, "documents");
   info.tokens = count_at(file, "tokens");
   info.corpus = file.text("corpus", "");
@@ -224,9 +227,8 @@ void require_mergeable(const CaptureInfo& first, const std::string& first_name,
   const auto parts = [](const CaptureInfo& info) {
     Json json = info.identity();
     json.erase("vectors");
-    json["model"] = info.model;
-    json["label"] = info.label;
     json["tokenizer"] = info.tokenizer;
+    if (info.weights.empty()) json["model"] = info.model;  // all that an old file says of them
     return json;
   };
   const Json mine = parts(first).flatten();

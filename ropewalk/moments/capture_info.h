@@ -24,9 +24,22 @@ struct Shard {
   bool operator==(const Shard&) const = default;
 };
 
+// What a capture is called and where it comes from. None of it decides a number; a run brings it up
+// to date in the capture.json of what it reuses.
+struct CaptureNames {
+  std::string model;
+  std::string label;
+  std::string hub;             // "org/name@COMMIT"
+  std::string stated_weights;  // digest of what the Hub states about the weights' files
+  std::string tokenizer;
+  int64_t heads_seed = 0;
+  int64_t skipped_short = 0;
+  int64_t skipped_empty = 0;
+};
+
 // What a capture measured and how: capture.json, and the metadata of a moments file
 // (docs/formats.md).
-struct CaptureInfo {
+struct CaptureInfo : CaptureNames {
   // What decides the numbers, beside the documents.
   int64_t numerics = kNumerics;
   std::string weights;           // digest of every tensor used, or "random:SEED"
@@ -46,22 +59,15 @@ struct CaptureInfo {
   };
   std::optional<Vectors> vectors;  // where they were written
   int64_t texts = 0;               // that documents were cut from, where they were
+  int64_t named = 0;               // of these documents: whose texts have ids
 
   // Which documents were read.
   int64_t documents = 0;
   int64_t tokens = 0;
   std::string corpus;  // documents_digest
 
-  // Names, and how it came about.
+  // How it came about.
   std::string ropewalk;  // version that wrote it
-  std::string model;
-  std::string label;
-  std::string hub;             // "org/name@COMMIT"
-  std::string stated_weights;  // digest of what the Hub states about the weights' files
-  std::string tokenizer;
-  int64_t heads_seed = 0;
-  int64_t skipped_short = 0;
-  int64_t skipped_empty = 0;
   std::optional<Shard> shard;
   struct Target {
     double value = 0;
@@ -70,6 +76,9 @@ struct CaptureInfo {
   std::optional<Target> target_se;
   double seconds = 0;   // of measuring; 0: unknown
   std::string moments;  // in capture.json: hash of the moments file; empty: unknown
+
+  CaptureNames& names() { return *this; }
+  const CaptureNames& names() const { return *this; }
 
   Json to_json() const;
   // Throws InputError naming `source` and the key. What a file of the first edition lacks stays at
@@ -84,7 +93,7 @@ struct CaptureInfo {
 std::string describe_difference(const Json& before, const Json& now);
 
 // Throws InputError naming the field where two captures are not of one model measured in one way,
-// so that their moments cannot be added.
+// so that their moments cannot be added. What they are called does not count.
 void require_mergeable(const CaptureInfo& first, const std::string& first_name,
                        const CaptureInfo& other, const std::string& other_name);
 

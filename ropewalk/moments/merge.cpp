@@ -153,6 +153,7 @@ CaptureMoments merge_moments(const std::vector<MergeInput>& sources, std::string
   std::vector<Input> inputs;
   for (const MergeInput& source : sources) {
     inputs.push_back({source, read_moments_head(source.file)});
+    if (source.names) inputs.back().head.info.names() = *source.names;
     require_mergeable(inputs.front().head.info, sources.front().name, inputs.back().head.info,
                       source.name);
   }
@@ -164,6 +165,7 @@ CaptureMoments merge_moments(const std::vector<MergeInput>& sources, std::string
   std::stable_sort(inputs.begin(), inputs.end(),
                    [&](const Input& a, const Input& b) { return lowest(a) < lowest(b); });
   CaptureMoments merged = read_moments(inputs.front().source.file);
+  merged.info.names() = inputs.front().head.info.names();
   for (size_t i = 1; i < inputs.size(); ++i) {
     throw_if_interrupted();
     join_capture(merged, read_moments(inputs[i].source.file));

@@ -14,6 +14,7 @@ void join_capture(CaptureMoments& whole, CaptureMoments part);
 struct MergeInput {
   std::string name;  // for messages
   std::filesystem::path file;
+  std::optional<CaptureNames> names = {};  // where they are others now than in the file
 };
 
 // Joins captures of one model on different documents. Everything that decides what a number means

@@ -129,8 +129,14 @@ std::optional<StateInfo> read_state_info(const std::filesystem::path& path) {
     const auto digests = file.tensors().find(kDigests);
     if (identity.empty() || digests == file.tensors().end()) return std::nullopt;
     const std::string seconds = metadata_of(file, kSeconds);
-    return StateInfo{parse_json(identity, path.string()), digests->second.bytes / kNumber,
-                     std::strtod(seconds.c_str(), nullptr)};
+    const int64_t count = digests->second.bytes / kNumber;
+    StateInfo info{parse_json(identity, path.string()), count,
+                   std::strtod(seconds.c_str(), nullptr)};
+    if (!info.identity.is_object()) return std::nullopt;
+    info.digests.resize(static_cast<size_t>(count));
+    std::memcpy(info.digests.data(), bytes_of(file, kDigests, count * kNumber),
+                info.digests.size() * sizeof(uint64_t));
+    return info;
   } catch (const std::runtime_error&) {
     return std::nullopt;
   }

@@ -18,6 +18,8 @@ struct StateInfo {
   Json identity;
   int64_t documents = 0;  // read
   double seconds = 0;     // of measuring them
+  // Of a state that was read: the digests of its documents, in order.
+  std::vector<uint64_t> digests = {};
 };
 void save_state(const std::filesystem::path& path, const MomentsCollector& collector,
                 const StateInfo& info, std::span<const Document> read);

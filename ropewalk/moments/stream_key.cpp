@@ -23,6 +23,10 @@ std::string stream_name(const StreamKey& key) {
   return fmt::format("l{:02}h{:02}{}", key.layer, key.head, static_cast<char>(key.kind));
 }
 
+std::filesystem::path stream_file(const std::filesystem::path& capture, const StreamKey& key) {
+  return capture / kVectorsName / stream_name(key) / kVectorsFile;
+}
+
 std::optional<StreamKey> parse_stream_name(std::string_view name) {
   const auto layer = take_number(name, 'l');
   if (!layer) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,11 @@ struct StreamKey {
 
 // "l03h11q": at least two digits each.
 std::string stream_name(const StreamKey& key);
+
+// Vectors of a capture folder: vectors/l03h11q/data.parquet.
+inline constexpr const char* kVectorsName = "vectors";
+inline constexpr const char* kVectorsFile = "data.parquet";
+std::filesystem::path stream_file(const std::filesystem::path& capture, const StreamKey& key);
 
 // The key that a name such as "l03h11q" or "l100h7k" stands for; nothing for any other text.
 std::optional<StreamKey> parse_stream_name(std::string_view name);

@@ -131,12 +131,12 @@ void append_to(std::vector<T>& all, const std::vector<T>& more) {
 
 VectorsReader::VectorsReader(const fs::path& folder) {
   std::error_code error;
-  const fs::path inner = folder / "vectors";
+  const fs::path inner = folder / kVectorsName;
   const fs::path root = fs::is_directory(inner, error) ? inner : folder;
   for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
     const auto key = parse_stream_name(it->path().filename().string());
     if (!key) continue;
-    const fs::path file = it->path() / "data.parquet";
+    const fs::path file = it->path() / kVectorsFile;
     std::error_code missing;
     if (!fs::exists(file, missing)) throw InputError("{}: is missing", file.string());
     const auto [other, fresh] = files_.emplace(*key, file);

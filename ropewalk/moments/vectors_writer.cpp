@@ -209,11 +209,12 @@ VectorsWriter::~VectorsWriter() = default;
 VectorsWriter::Stream& VectorsWriter::stream(const StreamKey& key) {
   std::unique_ptr<Stream>& found = streams_[key];
   if (!found) {
-    const std::filesystem::path folder = folder_ / "vectors" / stream_name(key);
+    const std::filesystem::path file = stream_file(folder_, key);
+    const std::filesystem::path folder = file.parent_path();
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error) throw SystemError("{}: cannot create folder: {}", folder.string(), error.message());
-    found = std::make_unique<Stream>(folder / "data.parquet", head_dim_);
+    found = std::make_unique<Stream>(file, head_dim_);
   }
   return *found;
 }

@@ -15,7 +15,6 @@
 #include "ropewalk/base/units.h"
 #include "ropewalk/moments/merge.h"
 #include "ropewalk/study/capture_store.h"
-#include "ropewalk/study/results_folder.h"
 #include "ropewalk/study/revisions.h"
 
 namespace ropewalk {
@@ -81,10 +80,7 @@ CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& 
   }
   const fs::path path = moments_path(folder);
   CaptureMoments moments = read_moments(path);
-  // A capture that got another name has it in capture.json alone.
-  const Json description = read_if_there(folder / kCaptureName);
-  const Json label = description.is_object() ? description.value("label", Json()) : Json();
-  if (label.is_string()) moments.info.label = label.get<std::string>();
+  if (const auto names = current_names(folder)) moments.info.names() = *names;
   return analyze_capture(moments, options.components, path.string());
 }
 
@@ -145,7 +141,7 @@ void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) 
   }
   std::vector<MergeInput> inputs;
   for (const fs::path& capture : captures) {
-    inputs.push_back({capture.string(), moments_path(capture)});
+    inputs.push_back({capture.string(), moments_path(capture), current_names(capture)});
   }
   std::string missing;
   const CaptureMoments merged = merge_moments(inputs, missing);

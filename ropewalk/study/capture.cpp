@@ -6,7 +6,6 @@
 
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/json.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/processes.h"
@@ -20,6 +19,7 @@
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/moments/moments_state.h"
 #include "ropewalk/moments/vectors_collector.h"
+#include "ropewalk/study/agreement.h"
 #include "ropewalk/study/capture_state.h"
 #include "ropewalk/study/capture_store.h"
 #include "ropewalk/study/early_stop.h"
@@ -105,29 +105,6 @@ class Collectors : public Collector {
   std::vector<Collector*> collectors_;
 };
 
-// All processes must measure the same in the same way, whatever machine they are on.
-void require_agreement(const Json& info) {
-  if (processes::count() == 1) return;
-  const Json first = parse_json(processes::share(info.dump()), "the first process's settings");
-  for (const auto& [key, value] : first.items()) {
-    const Json mine = info.value(key, Json());
-    if (mine == value) continue;
-    constexpr size_t kShown = 60;
-    throw InputError(
-        "'{}' is {} here and {} in process 0; name --device and --dtype, and let every process "
-        "see the same files",
-        key, mine.dump().substr(0, kShown), value.dump().substr(0, kShown));
-  }
-}
-
-// Compares the weights too, once every process has read them.
-void require_same_weights(const std::string& digest) {
-  if (processes::count() == 1 || processes::share(digest) == digest) return;
-  throw InputError(
-      "the weights are others here than in process 0; let every process see the same "
-      "files");
-}
-
 void refuse_vectors_of_many(const CaptureOptions& options) {
   if (!options.vectors || processes::count() == 1) return;
   throw UsageError("vectors are written by one process, and these are {}; start one, without {}",
@@ -179,8 +156,6 @@ void capture(const CaptureOptions& options) {
 
 void capture_documents(const CaptureOptions& options, const OpenModel& model,
                        const DocumentSet& documents) {
-  // With a target, how many documents are read before asking again; as many as give a usable error.
-  constexpr int64_t kTargetGroup = 8;
   refuse_vectors_of_many(options);
   const int64_t parts = processes::count();
   const ModelConfig& config = model.text.config;
@@ -237,9 +212,8 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
     progress.note(fmt::format("layer {}/{}", layer + 1, model.last_layer + 1));
     progress.advance(tokens);
   };
-  // With a target, documents are read in rounds, and then all processes ask together. A round has
-  // something for each of them.
-  const int64_t round = std::max(kTargetGroup * options.shard.count, parts);
+  // With a target, all processes ask together after each round.
+  const int64_t round = target_round(options.shard.count);
   if (options.target_se) forward.round = round;
   const auto rounds_of = [&](int64_t done) {  // a round that has begun counts
     return done == 0 ? 0 : mine.documents[static_cast<size_t>(done - 1)].index / round + 1;
@@ -306,6 +280,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   info.documents = read;
   info.tokens = tokens;
   info.corpus = documents_digest(records);
+  if (info.vectors) info.vectors->ids = ids_digest(done);
   info.seconds += measuring.seconds();
   if (writer) writer->finish();
   const Stopwatch writing;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "ropewalk/moments/capture_info.h"
@@ -56,6 +57,9 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
 
 // Which tokens' vectors are written. Throws UsageError where that is not said right.
 TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model);
+
+// One digest of the documents' ids, which are written beside vectors.
+std::string ids_digest(std::span<const Document> documents);
 
 // What such a capture will say of itself; the digest of its weights is not known before they are
 // read.

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <string>
 
+#include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/processes.h"
-#include "ropewalk/moments/moments_state.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -36,26 +36,22 @@ void set_aside_foreign_state(const fs::path& file, const fs::path& aside) {
   std::error_code ignored;
   if (!fs::exists(fs::symlink_status(file, ignored)) || read_state_info(file)) return;
   fs::create_directories(aside, ignored);
-  fs::path target;
-  for (int n = 1; target.empty() || fs::exists(fs::symlink_status(target, ignored)); ++n) {
-    target = aside / fmt::format("{}-{}", file.filename().string(), n);
-  }
+  const fs::path target = free_path(aside, file.filename().string());
   fs::rename(file, target, ignored);
   log::warning("{}: is no state of an interrupted capture; it is {} now", file.string(),
                target.string());
 }
 
 std::optional<SavedState> find_state(const fs::path& state,
-                                     const std::function<bool(const Json&)>& fits) {
-  std::vector<fs::path> files{state};
-  for (const fs::path& file : saved_states(state.parent_path())) {
-    if (file != state && file.extension() == ".state") files.push_back(file);
+                                     const std::function<bool(const StateInfo&)>& fits) {
+  std::optional<SavedState> found;
+  for (SavedState& saved : saved_states(state.parent_path())) {
+    const bool own = saved.file == state;
+    if (saved.file.extension() != ".state" || (found && !own) || !fits(saved.info)) continue;
+    found = std::move(saved);
+    if (own) break;
   }
-  for (const fs::path& file : files) {
-    const std::optional<StateInfo> info = read_state_info(file);
-    if (info && fits(info->identity)) return SavedState{file, info->documents};
-  }
-  return std::nullopt;
+  return found;
 }
 
 void remove_states(const fs::path& state, const fs::path& aside) {
@@ -63,21 +59,21 @@ void remove_states(const fs::path& state, const fs::path& aside) {
   set_aside_foreign_state(state, aside);
   fs::remove(state, ignored);
   const std::string others = state.filename().string() + "-";  // and I-of-N
-  for (const fs::path& file : saved_states(state.parent_path())) {
-    if (file.filename().string().starts_with(others)) fs::remove(file, ignored);
+  for (const SavedState& saved : saved_states(state.parent_path())) {
+    if (saved.file.filename().string().starts_with(others)) fs::remove(saved.file, ignored);
   }
 }
 
-std::vector<fs::path> saved_states(const fs::path& folder) {
-  std::vector<fs::path> files;
+std::vector<SavedState> saved_states(const fs::path& folder) {
+  std::vector<SavedState> states;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (is_state_name(entry.path().filename().string()) && read_state_info(entry.path())) {
-      files.push_back(entry.path());
-    }
+    if (!is_state_name(entry.path().filename().string())) continue;
+    if (auto info = read_state_info(entry.path())) states.push_back({entry.path(), *info});
   }
-  std::sort(files.begin(), files.end());
-  return files;
+  std::sort(states.begin(), states.end(),
+            [](const SavedState& a, const SavedState& b) { return a.file < b.file; });
+  return states;
 }
 
 }  // namespace ropewalk

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "ropewalk/moments/moments_state.h"
 #include "ropewalk/study/capture.h"
 
 namespace ropewalk {
@@ -14,14 +15,15 @@ namespace ropewalk {
 // goes on from it where as many processes are started again.
 std::optional<std::filesystem::path> own_state(const CaptureOptions& options);
 
-// What an interrupted capture saved at this place, or under another label's name in the same
-// folder, and `fits` by its identity. Of this process alone; nothing where there is none.
+// What an interrupted capture saved.
 struct SavedState {
   std::filesystem::path file;
-  int64_t documents = 0;
+  StateInfo info;
 };
+// That at this place, or under another label's name in the same folder, which `fits`. Of this
+// process alone; nothing where there is none.
 std::optional<SavedState> find_state(const std::filesystem::path& state,
-                                     const std::function<bool(const Json&)>& fits);
+                                     const std::function<bool(const StateInfo&)>& fits);
 
 // Makes room for a state: what is in its place and is none, damaged or somebody else's, is moved to
 // `aside`.
@@ -33,7 +35,7 @@ void set_aside_foreign_state(const std::filesystem::path& state,
 void remove_states(const std::filesystem::path& state, const std::filesystem::path& aside);
 
 // Everything that interrupted captures saved in a folder.
-std::vector<std::filesystem::path> saved_states(const std::filesystem::path& folder);
+std::vector<SavedState> saved_states(const std::filesystem::path& folder);
 
 // When to save: as often as costs no more than a twentieth of the time.
 class SavePacing {

@@ -2,19 +2,16 @@
 
 #include <algorithm>
 #include <functional>
-#include <regex>
-#include <thread>
 
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/content_hash.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/mapped_file.h"
-#include "ropewalk/base/parallel.h"
 #include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/moments/moments_file.h"
+#include "ropewalk/moments/stream_key.h"
 #include "ropewalk/study/capture.h"
 #include "ropewalk/study/capture_state.h"
 
@@ -43,11 +40,10 @@ bool is_folder(const fs::path& path) {
 }
 
 bool is_vectors(const fs::path& folder) {
-  static const std::regex stream("l[0-9]+h[0-9]+[qk]");
-  return is_folder(folder) && folder.filename() == "vectors" &&
+  return is_folder(folder) && folder.filename() == kVectorsName &&
          holds_only(folder, [](const fs::path& entry) {
-           return is_folder(entry) && std::regex_match(entry.filename().string(), stream) &&
-                  holds_only(entry, [](const fs::path& f) { return is_file(f, "data.parquet"); });
+           return is_folder(entry) && parse_stream_name(entry.filename().string()) &&
+                  holds_only(entry, [](const fs::path& f) { return is_file(f, kVectorsFile); });
          });
 }
 
@@ -77,12 +73,12 @@ void remove_capture(const fs::path& folder) {
 // Vectors that a capture says it wrote: a file for every head.
 void require_vectors(const fs::path& folder, const CaptureInfo& info) {
   const ConfigFile config(info.config, (folder / kCaptureName).string());
-  const int64_t group = std::max<int64_t>(1, config.size("n_q_heads") / config.size("n_kv_heads"));
+  const auto group = static_cast<int32_t>(
+      std::max<int64_t>(1, config.size("n_q_heads") / config.size("n_kv_heads")));
   for (const QueryHead& head : info.heads) {
-    for (const std::string& name :
-         {fmt::format("l{:02}h{:02}q", head.layer, head.q_head),
-          fmt::format("l{:02}h{:02}k", head.layer, head.q_head / group)}) {
-      const fs::path file = folder / "vectors" / name / "data.parquet";
+    for (const StreamKey& key : {StreamKey{head.layer, head.q_head, StreamKind::query},
+                                 StreamKey{head.layer, head.q_head / group, StreamKind::key}}) {
+      const fs::path file = stream_file(folder, key);
       std::error_code error;
       if (fs::file_size(file, error) > 0 && !error) continue;
       throw InputError("{}: is missing or empty", file.string());
@@ -90,19 +86,16 @@ void require_vectors(const fs::path& folder, const CaptureInfo& info) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 std::string hash_of(const fs::path& path) {
   const MappedFile file(path);
-  std::vector<ContentHash> chunks(static_cast<size_t>(hash_chunks(file.size())));
-  run_parallel(chunks.size(), std::max(1U, std::thread::hardware_concurrency()), {},
-               [&](size_t i, const std::stop_token&) {
-                 throw_if_interrupted();
-                 chunks[i] = hash_chunk(file.data(), file.size(), static_cast<int64_t>(i));
-               });
-  return join_chunks(chunks).hex();
+  return hash_stretch({file.data(), static_cast<size_t>(file.size())}).hex();
+}
+
+// The same numbers in other words.
+void describe_anew(StoredCapture& capture, const CaptureInfo& words) {
+  if (words.to_json() == capture.info.to_json()) return;
+  write_file_atomically(capture.folder / kCaptureName, words.to_json().dump(2) + "\n");
+  capture.info = words;
 }
 
 }  // namespace
@@ -110,6 +103,18 @@ std::string hash_of(const fs::path& path) {
 void describe_in(const fs::path& folder, CaptureInfo info) {
   info.moments = hash_of(folder / kMomentsName);
   write_file_atomically(folder / kCaptureName, info.to_json().dump(2) + "\n");
+}
+
+std::optional<CaptureNames> current_names(const fs::path& folder) {
+  const fs::path file = folder / kCaptureName;
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) return std::nullopt;
+  try {
+    return CaptureInfo::from_json(read_json_file(file), file.string()).names();
+  } catch (const InputError& damaged) {
+    log::warning("{}; names are those of {}", damaged.what(), kMomentsName);
+    return std::nullopt;
+  }
 }
 
 void require_whole_moments(const fs::path& folder, const CaptureInfo& info) {
@@ -159,20 +164,10 @@ fs::path CaptureStore::place(const std::string& label) const {
   return out_ / "checkpoints" / label;
 }
 
-const StoredCapture* CaptureStore::at(const std::string& label) const {
+StoredCapture* CaptureStore::find(const fs::path& folder) {
   const auto found = std::find_if(captures_.begin(), captures_.end(),
-                                  [&](const StoredCapture& c) { return c.folder == place(label); });
+                                  [&](const StoredCapture& c) { return c.folder == folder; });
   return found == captures_.end() ? nullptr : &*found;
-}
-
-fs::path CaptureStore::move_aside(const fs::path& folder) const {
-  std::error_code ignored;
-  fs::path target;
-  for (int n = 1; target.empty() || fs::exists(fs::symlink_status(target, ignored)); ++n) {
-    target = out_ / "replaced" / fmt::format("{}-{}", folder.filename().string(), n);
-  }
-  move_folder(folder, target);
-  return target;
 }
 
 void CaptureStore::forget(const fs::path& folder) {
@@ -183,34 +178,30 @@ void CaptureStore::clear(const std::string& label) {
   const fs::path folder = place(label);
   std::error_code ignored;
   if (!fs::exists(fs::symlink_status(folder, ignored))) return;
-  const auto found = std::find_if(captures_.begin(), captures_.end(),
-                                  [&](const StoredCapture& c) { return c.folder == folder; });
-  const bool readable = found != captures_.end();
-  if (readable && (found->in_use || found->info.seconds >= kWorthKeeping)) {
-    found->folder = move_aside(folder);
-    if (!found->in_use) log::info("{}: kept as {}", folder.string(), found->folder.string());
+  StoredCapture* there = find(folder);
+  const bool worth_keeping =
+      there != nullptr && there->info.seconds >= kWorthKeeping && !there->on_the_way;
+  if (!worth_keeping && (there == nullptr || !there->in_use)) {
+    remove_capture(folder);
+    forget(folder);
     return;
   }
-  remove_capture(folder);
-  if (readable) captures_.erase(found);
+  there->folder = free_path(out_ / "replaced", label);
+  move_folder(folder, there->folder);
+  if (!there->in_use) log::info("{}: kept as {}", folder.string(), there->folder.string());
+}
+
+void CaptureStore::note_target(StoredCapture& capture, const CaptureInfo::Target& target) {
+  CaptureInfo words = capture.info;
+  words.target_se = target;
+  describe_anew(capture, words);
 }
 
 void CaptureStore::adopt(StoredCapture& capture, const CaptureInfo& info) {
-  CaptureInfo words = info;
-  const CaptureInfo& numbers = capture.info;
-  words.ropewalk = numbers.ropewalk;
-  words.numerics = numbers.numerics;
-  words.weights = numbers.weights;
-  words.documents = numbers.documents;
-  words.tokens = numbers.tokens;
-  words.corpus = numbers.corpus;
-  words.target_se = numbers.target_se;
-  words.seconds = numbers.seconds;
-  words.moments = numbers.moments;
-  if (words.to_json() != numbers.to_json()) {
-    write_file_atomically(capture.folder / kCaptureName, words.to_json().dump(2) + "\n");
-    capture.info = words;
-  }
+  CaptureInfo words = capture.info;
+  words.names() = info.names();
+  words.config = info.config;
+  describe_anew(capture, words);
   const fs::path target = place(info.label);
   if (capture.folder == target) return;
   clear(info.label);
@@ -236,12 +227,12 @@ std::vector<fs::path> CaptureStore::unused(const std::vector<std::string>& label
     if (!capture.in_use && !protected_places.contains(capture.folder))
       paths.push_back(capture.folder);
   }
-  for (const fs::path& state : saved_states(out_ / "checkpoints")) {
-    const std::string name = state.filename().string();
+  for (const SavedState& state : saved_states(out_ / "checkpoints")) {
+    const std::string name = state.file.filename().string();
     const bool ours = std::any_of(labels.begin(), labels.end(), [&](const std::string& label) {
       return name.starts_with("." + label + ".state");
     });
-    if (!ours) paths.push_back(state);
+    if (!ours) paths.push_back(state.file);
   }
   return paths;
 }

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <list>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,7 +15,8 @@ namespace ropewalk {
 struct StoredCapture {
   std::filesystem::path folder;
   CaptureInfo info;
-  bool in_use = false;  // stands for a checkpoint of the study
+  bool in_use = false;      // stands for a checkpoint of the study
+  bool on_the_way = false;  // made to be added to: not worth keeping once that is done
 };
 
 // The captures of a results folder: OUT/checkpoints/LABEL, and OUT/replaced/LABEL-N, where those go
@@ -26,14 +28,16 @@ class CaptureStore {
 
   std::filesystem::path place(const std::string& label) const;
   // Of a label's place, or null.
-  const StoredCapture* at(const std::string& label) const;
+  StoredCapture* at(const std::string& label) { return find(place(label)); }
   std::list<StoredCapture>& captures() { return captures_; }
   // Whether a label's place holds a capture that cannot be read.
   bool damaged(const std::string& label) const { return damaged_.contains(place(label)); }
 
-  // Gives a capture its label's place, and its capture.json the words of `info`: its label, model
-  // and the like, not its numbers.
+  // Gives a capture its label's place, and its capture.json the names of `info` and its words for
+  // the same config.
   void adopt(StoredCapture& capture, const CaptureInfo& info);
+  // Notes in its capture.json whether a capture reaches a target.
+  static void note_target(StoredCapture& capture, const CaptureInfo::Target& target);
   // Clears a label's place for another capture: what is there goes to OUT/replaced where measuring
   // it took longer than a minute, else it is removed.
   void clear(const std::string& label);
@@ -46,7 +50,7 @@ class CaptureStore {
 
  private:
   void read(const std::filesystem::path& parent);
-  std::filesystem::path move_aside(const std::filesystem::path& folder) const;
+  StoredCapture* find(const std::filesystem::path& folder);
   void forget(const std::filesystem::path& folder);
 
   std::filesystem::path out_;
@@ -56,6 +60,10 @@ class CaptureStore {
 
 // Describes a capture whose moments are written: capture.json beside them, with their hash.
 void describe_in(const std::filesystem::path& folder, CaptureInfo info);
+
+// What a capture is called now; nothing where its capture.json is missing or damaged. The moments
+// file beside it holds the names that it was measured under.
+std::optional<CaptureNames> current_names(const std::filesystem::path& folder);
 
 // Throws InputError where the moments of a capture are not those that were written.
 void require_whole_moments(const std::filesystem::path& folder, const CaptureInfo& info);

@@ -13,21 +13,20 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// The ids are written beside the vectors.
-std::string ids_digest(const DocumentSet& documents) {
-  Sha256 hash;
-  for (const Document& document : documents.documents) {
-    hash.update(fmt::format("{}\n", document.example_id));
-  }
-  return hash.hex().substr(0, 16);
-}
-
 std::string model_name(const ModelOptions& options) {
   if (options.hub) return options.hub->repository.id;
   return fs::absolute(options.model).lexically_normal().filename().string();
 }
 
 }  // namespace
+
+std::string ids_digest(std::span<const Document> documents) {
+  Sha256 hash;
+  for (const Document& document : documents) {
+    hash.update(fmt::format("{}\n", document.example_id));
+  }
+  return hash.hex().substr(0, 16);
+}
 
 TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model) {
   TokenSamplerOptions sampling;
@@ -54,6 +53,7 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
   info.skipped_short = documents.skipped_short;
   info.skipped_empty = documents.skipped_empty;
   info.texts = documents.texts;
+  info.named = documents.named;
   info.tokenizer = documents.tokenizer_digest;
   info.documents = static_cast<int64_t>(documents.documents.size());
   info.tokens = documents.total_tokens;
@@ -67,7 +67,8 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
   if (options.shard.count > 1) info.shard = options.shard;
   if (options.vectors) {
     const TokenSampler sampler = make_sampler(options, model);
-    info.vectors = {*options.vectors, sampler.rate(), sampler.bucket_size(), ids_digest(documents)};
+    info.vectors = {*options.vectors, sampler.rate(), sampler.bucket_size(),
+                    ids_digest(documents.documents)};
   }
   return info;
 }

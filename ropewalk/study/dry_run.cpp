@@ -5,6 +5,7 @@
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/results_folder.h"
+#include "ropewalk/study/settle.h"
 #include "ropewalk/study/work.h"
 
 namespace ropewalk {
@@ -25,16 +26,25 @@ int64_t done_documents(const Work& work) {
   return work.resumed + (work.task == Task::extend ? work.stored->info.documents : 0);
 }
 
-std::string to_do(const Work& work, bool remote, bool settling) {
-  if (work.task == Task::keep) return "measured already";
+// While it is open how many documents are read, one checkpoint decides that for all.
+struct Settling {
+  const PlannedCheckpoint* decisive = nullptr;  // null: it is settled
+  bool decides(const Work& work) const { return decisive != nullptr && work.planned == decisive; }
+  bool follows(const Work& work) const { return decisive != nullptr && work.planned != decisive; }
+};
+
+std::string to_do(const Work& work, bool remote, const Settling& settling) {
+  const int64_t done = done_documents(work);
   if (work.task == Task::leave_out) return "not asked for";
+  if (work.task == Task::keep && !settling.follows(work)) return "measured already";
   std::string text =
       remote ? fmt::format("download {}, measure", missing(*work.planned->capture.model.hub))
              : "measure";
-  if (settling) text += ", until the target is reached";
-  if (const int64_t done = done_documents(work); done > 0) {
-    text += fmt::format(", {} of {} documents done", done, work.info.documents);
+  if (settling.decides(work)) text += ", until the target is reached";
+  if (settling.follows(work)) {
+    text += fmt::format(", as many documents as '{}'", settling.decisive->capture.label);
   }
+  if (done > 0) text += fmt::format(", {} of {} documents done", done, work.info.documents);
   if (!work.why.empty() && work.task == Task::measure) text += fmt::format(" ({})", work.why);
   return text;
 }
@@ -46,12 +56,26 @@ std::string describe_run(const RunOptions& options) {
   require_own_folder(study, read_if_there(study.out / kManifest));
   CaptureStore store(study.out);
   const PlannedCheckpoint* decisive = decisive_checkpoint(study);
-  const int64_t settled = decisive == nullptr ? -1 : settled_documents(study, store, *decisive);
-  const bool settling = decisive != nullptr && settled < 0;
-  const std::vector<Work> works = decide_work(study, store, settled);
-  std::string text = fmt::format(
-      "{}: {} checkpoints, {} documents, into {}\n\n", study.experiment.name, works.size(),
-      settled < 0 ? study.documents.documents.size() : settled, study.out.string());
+  const Settled settled =
+      decisive == nullptr ? Settled() : settle_by_captures(study, store, *decisive);
+  const Settling settling{settled.documents < 0 ? decisive : nullptr};
+  std::vector<Work> works = decide_work(study, store, settled.documents);
+  for (Work& work : works) {
+    if (!settling.decides(work)) continue;  // it is measured even where it is not asked for
+    work.task = settled.stored == nullptr ? Task::measure : Task::extend;
+    work.stored = settled.stored;
+    if (!settled.why.empty()) work.why = settled.why;
+  }
+  std::string text =
+      fmt::format("{}: {} checkpoints, {}{} documents, into {}\n\n", study.experiment.name,
+                  works.size(), settling.decisive != nullptr ? "up to " : "",
+                  settled.documents < 0 ? study.documents.documents.size() : settled.documents,
+                  study.out.string());
+  if (decisive != nullptr && settling.decisive == nullptr) {
+    text += fmt::format("{}: the {} documents that are there {} the target {}\n\n",
+                        decisive->capture.label, settled.documents,
+                        settled.reached ? "reach" : "miss", *study.experiment.target_se);
+  }
   text += fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9}  {}\n", "checkpoint", "phase",
                       "context", "tokens", "weights", "TFLOP", "to do");
   double total = 0;
@@ -65,14 +89,13 @@ std::string describe_run(const RunOptions& options) {
         flops_per_document(model) * static_cast<double>(work.info.documents - done_documents(work));
     if (work.task != Task::leave_out) total += flops;
     if (rate == 0) rate = product_rate(model.dtype, model.device);
-    const bool decides = settling && work.planned == decisive;
     text += fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9.3g}  {}\n",
                         work.planned->capture.label, work.planned->phase, model.context,
                         format_count(static_cast<double>(work.info.tokens)),
                         model_options.random ? "random"
                         : remote             ? "on the Hub"
                                              : format_bytes(needed_weights(model)),
-                        flops / 1e12, to_do(work, remote, decides));
+                        flops / 1e12, to_do(work, remote, settling));
   }
   for (const CheckpointFailure& failure : study.plan.failures) {
     text += fmt::format("{:<16}  cannot be measured: {}\n", failure.label, failure.text());

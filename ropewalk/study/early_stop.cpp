@@ -10,6 +10,11 @@
 
 namespace ropewalk {
 
+int64_t target_round(int64_t shards) {
+  constexpr int64_t kDocuments = 8;  // as many as give a usable error
+  return std::max<int64_t>(kDocuments * shards, processes::count());  // something for every process
+}
+
 bool misses_target(const MomentsCollector& collector, const CaptureInfo& info, double target) {
   CheckpointAnalysis analysis;
   for (const auto& [layer, moments] : collector.layers()) {

@@ -5,6 +5,13 @@
 
 namespace ropewalk {
 
+// With a target, documents are read in rounds, after each of which standard errors are looked at.
+// How many documents of the corpus a round takes, and where the next one ends.
+int64_t target_round(int64_t shards = 1);
+inline int64_t round_after(int64_t documents) {
+  return (documents / target_round() + 1) * target_round();
+}
+
 // Whether the standard errors of mean r_q and mean r_k, of what all processes have gathered, still
 // exceed the target. `info` describes the capture. Collective.
 bool misses_target(const MomentsCollector& collector, const CaptureInfo& info, double target);

@@ -6,7 +6,8 @@
 namespace ropewalk {
 
 // Reads those of `documents` that come after the first ones, which `stored` holds already, and puts
-// a capture of them all in the place of options.label. Collective; `stored` is the first process's.
+// a capture of them all in the place of options.label. Collective; `stored` is the first process's,
+// and of no use to others any more.
 void extend_capture(const CaptureOptions& options, const OpenModel& model,
                     const DocumentSet& documents, StoredCapture* stored, CaptureStore& store);
 

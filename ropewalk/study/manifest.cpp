@@ -30,7 +30,7 @@ Json describe_settings(const Experiment& experiment) {
 Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& measured,
                     int64_t settled) {
   const Experiment& experiment = study.experiment;
-  const DocumentSet read = study.documents_for(study.plan.longest_context, settled);
+  const DocumentSet& read = study.documents_for(study.plan.longest_context, settled);
   Json captures = Json::array();
   for (const MeasuredCheckpoint& checkpoint : measured) {
     Json capture = checkpoint.info.to_json();

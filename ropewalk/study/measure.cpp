@@ -12,9 +12,11 @@
 #include "ropewalk/base/processes.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/study/capture_state.h"
+#include "ropewalk/study/early_stop.h"
 #include "ropewalk/study/extend_capture.h"
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/prefetch.h"
+#include "ropewalk/study/settle.h"
 #include "ropewalk/study/work.h"
 
 namespace ropewalk {
@@ -30,10 +32,13 @@ class Measuring {
   Measured run();
 
  private:
+  // With a target: how many documents are read.
   void settle();
+  // Reads documents of this checkpoint until it reaches the target, where captures do not already.
   void settle_by(const PlannedCheckpoint& decisive);
+  bool settled_by_captures(const PlannedCheckpoint& decisive, Settled& settled);
   // What is no failure of this checkpoint is thrown on.
-  void note_failure(const PlannedCheckpoint& planned, const std::runtime_error& error);
+  void note_failure(const PlannedCheckpoint& planned, const std::exception& error);
   // Decided by the first process, known to all.
   std::vector<Work> decide();
   void take(Work& work, const PlannedCheckpoint* next);
@@ -49,7 +54,7 @@ class Measuring {
   std::set<std::string> failed_;  // labels
 };
 
-void Measuring::note_failure(const PlannedCheckpoint& planned, const std::runtime_error& error) {
+void Measuring::note_failure(const PlannedCheckpoint& planned, const std::exception& error) {
   const bool signal = dynamic_cast<const Interrupted*>(&error) != nullptr;
   if (signal || processes::count() > 1) std::rethrow_exception(std::current_exception());
   result_.failures.push_back({planned.capture.label, std::current_exception()});
@@ -60,12 +65,12 @@ void Measuring::note_failure(const PlannedCheckpoint& planned, const std::runtim
 // The stop of a capture that can go on, in words.
 std::string stopped(const PlannedCheckpoint& planned, int64_t documents) {
   const auto saved = planned.capture.state
-                         ? find_state(*planned.capture.state, [](const Json&) { return true; })
+                         ? find_state(*planned.capture.state, [](const StateInfo&) { return true; })
                          : std::nullopt;
   const bool own = saved && saved->file == *planned.capture.state;
   return fmt::format(
       "stopped after {} of {} documents of '{}'; run the same command again to go on",
-      own ? saved->documents : 0, documents, planned.capture.label);
+      own ? saved->info.documents : 0, documents, planned.capture.label);
 }
 
 bool intact(const StoredCapture& capture) {
@@ -100,7 +105,7 @@ void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional
   if (next != nullptr && next->capture.model.hub && first) {
     prefetch.emplace(shared_hub(), *next->capture.model.hub);
   }
-  const DocumentSet documents = study_.documents_for(model.context, result_.settled);
+  const DocumentSet& documents = study_.documents_for(model.context, result_.settled);
   try {
     const bool extend = processes::share(int64_t{work.task == Task::extend}) != 0;
     if (extend) {
@@ -134,29 +139,59 @@ void Measuring::settle() {
     if (decisive == nullptr) return;
     try {
       settle_by(*decisive);
-    } catch (const std::runtime_error& error) {
+    } catch (const std::exception& error) {
+      result_.settled = -1;
+      result_.checkpoints.clear();
       note_failure(*decisive, error);
-      if (!study_.options.keep_going) return;
+      if (study_.options.keep_going) continue;
+      result_.settled = finished_documents(study_, store_);  // one process: others throw on
+      return;
     }
   }
 }
 
+bool Measuring::settled_by_captures(const PlannedCheckpoint& decisive, Settled& settled) {
+  const double target = *study_.experiment.target_se;
+  if (processes::first()) {
+    settled = settle_by_captures(study_, store_, decisive);
+    if (settled.stored != nullptr) {
+      log::info("{}: the {} documents that are there {} the target {}{}", decisive.capture.label,
+                settled.stored->info.documents, settled.reached ? "reach" : "miss", target,
+                settled.documents < 0 ? "; more are read" : "");
+    }
+    if (settled.documents >= 0) store_.note_target(*settled.stored, {target, settled.reached});
+  }
+  settled.documents = processes::share(settled.documents);
+  return settled.documents >= 0;
+}
+
 void Measuring::settle_by(const PlannedCheckpoint& decisive) {
-  if (processes::first()) result_.settled = settled_documents(study_, store_, decisive);
-  result_.settled = processes::share(result_.settled);
-  if (result_.settled >= 0) return;
-  std::vector<Work> works = decide();
-  const auto found = std::find_if(works.begin(), works.end(),
-                                  [&](const Work& work) { return work.planned == &decisive; });
-  if (!found->why.empty()) found->why = "how many documents reach the target is to be seen anew";
-  // It is measured from the start: how far one must read shows on the way.
-  found->task = Task::measure;
-  if (found->stored != nullptr) found->stored->in_use = false;
-  found->stored = nullptr;
-  measure(*found, nullptr, study_.experiment.target_se);
-  if (processes::first()) result_.settled = result_.checkpoints.back().info.documents;
-  result_.checkpoints.clear();
-  result_.settled = processes::share(result_.settled);
+  for (;;) {
+    Settled settled;
+    if (settled_by_captures(decisive, settled)) {
+      result_.settled = settled.documents;
+      return;
+    }
+    result_.settled = -1;
+    std::vector<Work> works = decide();  // and what others use is known as such
+    Work& work = *std::find_if(works.begin(), works.end(),
+                               [&](const Work& w) { return w.planned == &decisive; });
+    if (work.stored != nullptr) work.stored->in_use = false;
+    work.stored = settled.stored;
+    const bool first = processes::first();
+    const int64_t there =
+        processes::share(first && work.stored != nullptr ? work.stored->info.documents : -1);
+    work.task = there < 0 ? Task::measure : Task::extend;
+    if (there < 0) {
+      if (!settled.why.empty()) work.why = settled.why;
+      measure(work, nullptr, study_.experiment.target_se);
+    } else {
+      result_.settled = round_after(there);
+      measure(work, nullptr, std::nullopt);
+      if (first) store_.at(decisive.capture.label)->on_the_way = true;
+    }
+    result_.checkpoints.clear();
+  }
 }
 
 std::vector<Work> Measuring::decide() {
@@ -228,7 +263,7 @@ Measured Measuring::run() {
     try {
       take(works[i], next == later.end() ? nullptr : next->planned);
       evict(*works[i].planned, later);
-    } catch (const std::runtime_error& error) {
+    } catch (const std::exception& error) {
       note_failure(*works[i].planned, error);
       stopped = !study_.options.keep_going;
     }

@@ -10,9 +10,10 @@ namespace ropewalk {
 
 namespace {
 
-constexpr std::array kCounts{&DocumentSet::total_tokens,  &DocumentSet::entries_read,
-                             &DocumentSet::texts,         &DocumentSet::skipped_empty,
-                             &DocumentSet::skipped_short, &DocumentSet::longest_skipped};
+constexpr std::array kCounts{&DocumentSet::total_tokens,   &DocumentSet::entries_read,
+                             &DocumentSet::texts,          &DocumentSet::named,
+                             &DocumentSet::skipped_empty,  &DocumentSet::skipped_short,
+                             &DocumentSet::longest_skipped};
 
 // What there is of a document beside its tokens.
 struct Header {

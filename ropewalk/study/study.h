@@ -1,7 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ropewalk/study/audit.h"
@@ -23,8 +25,11 @@ struct Study {
   std::vector<std::string> labels() const;
   // Whether a checkpoint is to be measured where it is not there.
   bool wanted(const PlannedCheckpoint& planned) const;
-  // The first `count` documents (all: -1), cut to a context.
-  DocumentSet documents_for(int64_t context, int64_t count) const;
+  // The first `count` documents (all: -1), cut to a context; once for all that ask.
+  const DocumentSet& documents_for(int64_t context, int64_t count) const;
+
+ private:
+  mutable std::map<std::pair<int64_t, int64_t>, DocumentSet> cut_;  // by context and count
 };
 
 // Reads the experiment, looks at its checkpoints and chooses the documents. Throws InputError or

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -30,14 +29,5 @@ struct Work {
 // Decides for every checkpoint, in order. `settled`: documents to read, -1 for all. Captures that
 // are kept or extended are marked as in use.
 std::vector<Work> decide_work(const Study& study, CaptureStore& store, int64_t settled);
-
-// With a target for standard errors, the first trained checkpoint decides how many documents all of
-// them read. That checkpoint, or null: no target, or none to decide.
-// `failed`: labels of those that could not be measured; then the next one decides.
-const PlannedCheckpoint* decisive_checkpoint(const Study& study,
-                                             const std::set<std::string>& failed = {});
-// How many documents it has settled on already; -1: it is still to be measured.
-int64_t settled_documents(const Study& study, CaptureStore& store,
-                          const PlannedCheckpoint& decisive);
 
 }  // namespace ropewalk

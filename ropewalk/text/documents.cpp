@@ -134,6 +134,7 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
       document.index = static_cast<int64_t>(set.documents.size()) - 1;
       document.example_id = options.chunk ? piece_id_of(entry, i, document.index)
                                           : example_id_of(entry, document.index);
+      if (!std::holds_alternative<std::monostate>(entry.id)) ++set.named;
       document.tokens = std::move(pieces[i]);
       document.set_digests();
       document.cluster = options.chunk ? set.texts : document.index;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <mutex>
 #include <vector>
 
 namespace ropewalk {
@@ -16,13 +18,7 @@ TEST(ContentHash, IsXxh3) {
 TEST(ContentHash, EveryByteOfEveryChunkCounts) {
   const int64_t bytes = 2 * kHashChunk + 17;
   std::vector<std::byte> data(static_cast<size_t>(bytes));
-  const auto hash = [&] {
-    std::vector<ContentHash> chunks;
-    for (int64_t i = 0; i < hash_chunks(bytes); ++i)
-      chunks.push_back(hash_chunk(data.data(), bytes, i));
-    EXPECT_EQ(chunks.size(), 3);
-    return join_chunks(chunks);
-  };
+  const auto hash = [&] { return hash_stretch(data); };
   const ContentHash zeros = hash();
   for (const int64_t place : {int64_t{0}, kHashChunk - 1, kHashChunk, bytes / 2, bytes - 1}) {
     data[static_cast<size_t>(place)] = std::byte{1};
@@ -30,6 +26,26 @@ TEST(ContentHash, EveryByteOfEveryChunkCounts) {
     data[static_cast<size_t>(place)] = std::byte{0};
   }
   EXPECT_EQ(hash(), zeros);
+}
+
+TEST(ContentHash, OfManyStretchesEachIsItsOwn) {
+  std::vector<std::byte> data(static_cast<size_t>(kHashChunk + 5), std::byte{7});
+  const std::vector<Stretch> stretches{data, {}, Stretch(data).first(3)};
+  std::mutex mutex;
+  std::map<size_t, int64_t> done;
+  const auto hashes = hash_stretches(stretches, run_chunks, [&](size_t i, int64_t, int64_t bytes) {
+    const std::lock_guard lock(mutex);
+    done[i] += bytes;
+  });
+  ASSERT_EQ(hashes.size(), 3);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(hashes[i], hash_stretch(stretches[i]));
+    EXPECT_EQ(done[i], static_cast<int64_t>(stretches[i].size()));
+  }
+  const auto backwards = [](size_t count, const std::function<void(size_t)>& work) {
+    for (size_t i = count; i-- > 0;) work(i);
+  };
+  EXPECT_EQ(hash_stretch(data, backwards), hashes[0]);
 }
 
 }  // namespace

@@ -379,7 +379,7 @@ def test_one_long_text_fills_every_block(tmp_path, model) -> None:
     whole = captured(model, corpus, tmp_path / "whole", *options)
     assert whole["block.documents"].tolist() == [3, 3, 2, 3, 3, 2, 3, 2]
     info = json.loads((tmp_path / "whole/capture.json").read_text())
-    assert (info["documents"], info["skipped_short"], info["chunk"]) == (21, 1, {"texts": 1})
+    assert (info["documents"], info["skipped_short"], info["chunk"]) == (21, 1, {"texts": 1, "named": 0})
     for part in range(2):
         captured(model, corpus, tmp_path / f"part{part}", *options, "--shard", f"{part}/2")
     done = engine.run("merge", tmp_path / "part0", tmp_path / "part1", "--out", tmp_path / "merged")
@@ -409,3 +409,32 @@ def test_a_study_of_one_long_text(tmp_path, model) -> None:
     assert "measured already" in measured(", chunk: true")
     assert "measured already" not in measured("")
     assert json.loads((tmp_path / "out/checkpoints/a/capture.json").read_text())["documents"] == 1
+
+
+def test_errors_of_vectors_of_a_cut_text(tmp_path, model) -> None:
+    """Two halves of a text in two moods: blocks of neighbours show it, pieces dealt in turn would hide it."""
+    rng = random.Random(6)
+    mood = [range(8), range(tiny_models.VOCAB - 8, tiny_models.VOCAB)]
+    row = {"tokens": [rng.choice(mood[i // 512]) for i in range(1024)]}
+
+    def errors(name: str, entry: dict):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(entry) + "\n")
+        done = capture(model, tmp_path / f"{name}.jsonl", tmp_path / name, "--chunk", "--vectors", "all")
+        assert done.code == 0, done.stderr
+        found = {}
+        for source in ("moments", "vectors"):
+            table = tmp_path / f"{name}.{source}.csv"
+            done = engine.run("analyze", tmp_path / name, "--from", source, "--out", table)
+            assert done.code == 0, done.stderr
+            rows = np.genfromtxt(table, delimiter=",", names=True, dtype=None, encoding=None)
+            found[source] = (rows["explained_variance_se"], rows["r_q_se"], done.stderr)
+        return found
+
+    plain = errors("plain", row)
+    for i in range(2):
+        np.testing.assert_allclose(plain["vectors"][i], plain["moments"][i], rtol=1e-3, atol=1e-6)
+    assert "too small" not in plain["vectors"][2]
+    named = errors("named", {"id": "book", **row})
+    assert "pieces of longer texts" in named["vectors"][2] and "--from moments has honest ones" in named["vectors"][2]
+    np.testing.assert_allclose(named["moments"][0], plain["moments"][0])
+    assert named["vectors"][0].mean() < 0.8 * named["moments"][0].mean(), "what the warning is about"

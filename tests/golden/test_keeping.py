@@ -9,10 +9,9 @@ import subprocess
 import time
 
 import pytest
-from safetensors.torch import load_file, save_file
 
 import engine
-from trust_study import LENGTH, Study, good, inodes, labels, pristine, study, tables  # noqa: F401
+from trust_study import LENGTH, Study, good, inodes, labels, pristine, spoil, study, tables  # noqa: F401
 
 
 # Whose folder it is
@@ -91,16 +90,6 @@ def test_weights_in_the_place_of_results(tmp_path):
 # Failures
 
 
-def spoil(study, model, how):
-    path = study.root / model / "model.safetensors"
-    if how == "missing":
-        path.unlink()
-    else:
-        tensors = load_file(path)
-        tensors["model.layers.0.self_attn.q_proj.weight"][0, 0] = float("nan")
-        save_file(tensors, path, metadata={"format": "pt"})
-
-
 @pytest.mark.parametrize("how", ["nan", "missing"])
 def test_keep_going(tmp_path, how):
     study = Study(tmp_path / "study", ("A", "B", "C"))
@@ -175,28 +164,6 @@ def test_killed_at_sixty_random_moments(tmp_path):
     good(study.run(out))
     assert tables(out) == tables(fresh)
     assert [p.name for p in out.rglob(".*") if p.name != ".lock"] == []
-
-
-# Targets
-
-
-def test_a_target_that_was_missed_reads_more_when_there_is_more(tmp_path):
-    study = Study(tmp_path / "study")
-    out = tmp_path / "out"
-    study.write_corpus(study.rows * 2)
-    study.write(corpus={"path": "corpus.jsonl", "documents": 8}, precision={"target_se": 0.01})
-    assert "A: standard error" in good(study.run(out)).stderr
-    assert "A: standard error" in good(study.run(out)).stderr, "as long as it is missed"
-    dry = good(study.run(out, "--dry-run"))
-    assert dry.stdout.count("measured already") == 2
-    study.write(corpus={"path": "corpus.jsonl", "documents": 32}, precision={"target_se": 0.01})
-    assert "until the target is reached" in study.run(out, "--dry-run").stdout
-    good(study.run(out))
-    read = json.loads((out / "checkpoints" / "A" / "capture.json").read_text())["documents"]
-    assert read > 8
-    good(study.run(tmp_path / "fresh"))
-    of_a = [[line for line in (folder / "qk.csv").read_text().splitlines() if ",A," in line] for folder in (out, tmp_path / "fresh")]
-    assert of_a[0] == of_a[1], "the baseline had its new documents added, A was measured from the start"
 
 
 # Damage
@@ -285,15 +252,6 @@ def test_pruning_keeps_what_the_file_names(tmp_path):
     assert (out / "checkpoints" / ".gone.state").exists()
 
 
-def test_keep_going_with_a_target(tmp_path):
-    study = Study(tmp_path / "study", ("A", "B"))
-    spoil(study, "A", "nan")
-    study.write(precision={"target_se": 0.5})
-    result = study.run(tmp_path / "out", "--keep-going")
-    assert result.code == 3 and "1 of 3 checkpoints were not measured: 'A'" in result.stderr
-    assert ",B," in (tmp_path / "out" / "qk.csv").read_text()
-
-
 def test_a_kill_while_a_label_changes(study):
     """A temporary file of the killed run inside a capture, and an empty folder in the place of another."""
     out = study.root / "out"
@@ -316,3 +274,17 @@ def test_a_folder_in_the_place_of_a_table(study):
     for options in ((), ("--dry-run",)):
         result = study.run(out, *options)
         assert result.code == 3 and "qk.csv: not written by ropewalk" in result.stderr
+
+
+def test_a_lock_is_not_written_through_a_link(study, tmp_path):
+    out = study.root / "out"
+    (out / ".lock").rename(tmp_path / "elsewhere")
+    for target in ("elsewhere", "nowhere"):
+        (out / ".lock").symlink_to(tmp_path / target)
+        before = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()}
+        result = study.run(out)
+        assert result.code == 4 and ".lock: is not a file of its own; move it away" in result.stderr
+        assert {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()} == before
+        (out / ".lock").unlink()
+    os.mkfifo(out / ".lock")
+    assert study.run(out).code == 4

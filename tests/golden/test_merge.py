@@ -99,7 +99,6 @@ def test_refusals(study, tmp_path):
         ("heads", ["--heads", 2], {}),
         ("dtype", [], dict(dtype="bfloat16")),
         ("point", ["--pre-rope"], {}),
-        ("label", [], dict(label="x")),
     ]:
         other = study.capture(f"other_{field}", "--shard", "1/2", *options, **changed)
         refused(f"'{field}'", study.even, other)
@@ -115,6 +114,29 @@ def test_refusals(study, tmp_path):
     moved = tmp_path / "moved.jsonl"
     moved.write_text("".join(lines[1:] + lines[:1]))
     refused("digest", study.even, study.capture("moved", "--shard", "1/2", corpus=moved))
+
+
+def test_names_do_not_count(study, tmp_path):
+    """What was measured is merged, whatever it is called; the name is the one it has now."""
+    odd = study.capture("renamed_odd", "--shard", "1/2", label="another")
+    done, merged = merge(study, "of_two_names", study.even, odd)
+    assert done.code == 0, done.stderr
+    assert json.loads((merged / "capture.json").read_text())["label"] == "tiny"
+    done, plain = merge(study, "of_one_name", study.even, study.odd)
+    assert (merged / "moments.safetensors").read_bytes() == (plain / "moments.safetensors").read_bytes()
+    even = tmp_path / "even"
+    shutil.copytree(study.even, even)
+    description = json.loads((even / "capture.json").read_text())
+    (even / "capture.json").write_text(json.dumps({**description, "label": "now", "model": "moved"}))
+    done, merged = merge(study, "of_a_new_name", even, study.odd)
+    assert done.code == 0, done.stderr
+    description = json.loads((merged / "capture.json").read_text())
+    assert (description["label"], description["model"]) == ("now", "moved")
+    assert set(study.table(merged, name="now.csv")["checkpoint"]) == {"now"}
+    assert set(study.table(even, name="even.csv")["model"]) == {"moved"}
+    # Moments on their own, without a capture.json, have the names they were measured under.
+    done, merged = merge(study, "of_files", even / "moments.safetensors", study.odd / "moments.safetensors")
+    assert done.code == 0 and json.loads((merged / "capture.json").read_text())["label"] == "tiny"
 
 
 def test_documents_and_shards_without_end(study, tmp_path):

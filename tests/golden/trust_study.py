@@ -7,6 +7,7 @@ import shutil
 import pytest
 import torch
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 import engine
 import tiny_models
@@ -121,3 +122,13 @@ def study(pristine, tmp_path):
 def labels(study, *names):
     checkpoints = [{"label": "init", "random": 0}, *({"label": label, "path": path} for label, path in names)]
     study.write(phases=[{"name": "P", "context": LENGTH, "checkpoints": checkpoints}])
+
+
+def spoil(study, model, how):
+    path = study.root / model / "model.safetensors"
+    if how == "missing":
+        path.unlink()
+    else:
+        tensors = load_file(path)
+        tensors["model.layers.0.self_attn.q_proj.weight"][0, 0] = float("nan")
+        save_file(tensors, path, metadata={"format": "pt"})

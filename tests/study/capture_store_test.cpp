@@ -80,7 +80,7 @@ TEST_F(CaptureStoreTest, SwappedNames) {
     info.label = info.label == "A" ? "B" : "A";
     store.adopt(capture, info);
   }
-  const CaptureStore now(out());
+  CaptureStore now(out());
   EXPECT_EQ(now.at("A")->info.context, 2);
   EXPECT_EQ(now.at("A")->info.label, "A");
   EXPECT_EQ(now.at("B")->info.context, 1);

@@ -1,0 +1,28 @@
+#include "ropewalk/study/agreement.h"
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/processes.h"
+
+namespace ropewalk {
+
+void require_agreement(const Json& settings) {
+  if (processes::count() == 1) return;
+  const Json first = parse_json(processes::share(settings.dump()), "the first process's settings");
+  for (const auto& [key, value] : first.items()) {
+    const Json mine = settings.value(key, Json());
+    if (mine == value) continue;
+    constexpr size_t kShown = 60;
+    throw InputError(
+        "'{}' is {} here and {} in process 0; name --device and --dtype, and let every process "
+        "see the same files",
+        key, mine.dump().substr(0, kShown), value.dump().substr(0, kShown));
+  }
+}
+
+void require_same_weights(const std::string& digest) {
+  if (processes::count() == 1 || processes::share(digest) == digest) return;
+  throw InputError(
+      "the weights are others here than in process 0; let every process see the same files");
+}
+
+}  // namespace ropewalk

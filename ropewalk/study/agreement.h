@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "ropewalk/base/json.h"
+
+namespace ropewalk {
+
+// Several processes (base/processes.h) must measure the same in the same way, whatever machine they
+// are on: an InputError names the setting that differs from the first process's. Collective.
+void require_agreement(const Json& settings);
+
+// Compares the digests of the weights, once every process has read them. Collective.
+void require_same_weights(const std::string& digest);
+
+}  // namespace ropewalk

@@ -1,0 +1,117 @@
+#include "ropewalk/study/wanted.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ropewalk/moments/moments_file.h"
+#include "ropewalk/study/locate.h"
+
+namespace ropewalk {
+namespace {
+
+// Weights are compared when all else agrees; ids belong to the documents.
+Json without_weights(Json identity) {
+  identity.erase("weights");
+  if (identity.contains("vectors") && identity["vectors"].is_object()) {
+    identity["vectors"].erase("ids");
+  }
+  return identity;
+}
+
+std::string ids_of(const CaptureInfo& info) { return info.vectors ? info.vectors->ids : ""; }
+
+// Of a Hub checkpoint the config is enough: its weights may be missing.
+OpenModel open_planned(const PlannedCheckpoint& planned) {
+  const ModelOptions& options = planned.capture.model;
+  return options.hub ? open_without_weights(options) : open_model(options);
+}
+
+}  // namespace
+
+Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned, int64_t count)
+    : Wanted(study, planned, count, open_planned(planned)) {}
+
+Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned, int64_t count,
+               const OpenModel& model)
+    : planned_(planned),
+      chunked_(study.experiment.corpus.chunk),
+      open_end_(study.experiment.target_se && count < 0),
+      documents_(study.documents_for(model.context, count)),
+      info_(describe_capture(planned.capture, model, documents_)),
+      identity_(without_weights(info_.identity())) {}
+
+bool Wanted::same_measure(const CaptureInfo& other) {
+  return same_measure(other.identity(), other);
+}
+
+bool Wanted::same_measure(const Json& identity, const CaptureInfo& other) {
+  return without_weights(identity) == identity_ && same_weights(other);
+}
+
+bool Wanted::same_documents(const CaptureInfo& other) const {
+  return other.corpus == info_.corpus && ids_of(other) == ids_of(info_);
+}
+
+bool Wanted::begins_with(const CaptureInfo& other) const {
+  if (other.documents >= info_.documents) return false;
+  const auto first = std::span(documents_.documents).first(static_cast<size_t>(other.documents));
+  return documents_digest(make_records(first)) == other.corpus &&
+         (!other.vectors || ids_of(other) == ids_digest(first));
+}
+
+std::string Wanted::why_not_extended() const {
+  if (info_.vectors) return "vectors are written in one go";
+  if (chunked_) return "the blocks of a text that is cut depend on its length";
+  return {};
+}
+
+bool Wanted::goes_on_from(const StateInfo& state, int64_t before) {
+  const auto& documents = documents_.documents;
+  const auto count = static_cast<int64_t>(state.digests.size());
+  if (before + count > static_cast<int64_t>(documents.size())) return false;
+  const bool same = std::equal(
+      state.digests.begin(), state.digests.end(), documents.begin() + before,
+      [](uint64_t digest, const Document& document) { return digest == document.digest; });
+  const Json weights = state.identity.value("weights", Json());
+  if (!same || !weights.is_string()) return false;
+  CaptureInfo other;
+  other.weights = weights.get<std::string>();
+  return same_measure(state.identity, other);
+}
+
+std::string Wanted::difference(const CaptureInfo& other) {
+  Json before = without_weights(other.identity());
+  Json now = identity_;
+  if (before == now && !same_weights(other)) now["weights"] = "others";
+  std::string text = describe_difference(before, now);
+  if (same_documents(other)) return text;
+  const bool alone = text.empty();
+  const bool comparable = other.context == info_.context;  // else each document is another
+  const bool fewer = other.documents < info_.documents;
+  if (open_end_ && fewer && (!comparable || begins_with(other))) return text;
+  if (other.documents == info_.documents && !comparable) return text;
+  if (!alone) text += ", ";
+  if (other.documents == info_.documents) {
+    return text + (other.corpus == info_.corpus ? "other ids of documents" : "other documents");
+  }
+  text += fmt::format("documents: {} → {}", other.documents, info_.documents);
+  if (!fewer) return text + ", which sums of them all cannot give";
+  if (comparable && !begins_with(other)) return text + ", others";
+  const std::string why_not = why_not_extended();
+  return alone && !why_not.empty() ? fmt::format("{}, and {}", text, why_not) : text;
+}
+
+bool Wanted::same_weights(const CaptureInfo& other) {
+  const ModelOptions& options = planned_.capture.model;
+  if (options.random) return other.weights == fmt::format("random:{}", *options.random);
+  if (options.hub && !has_weights(shared_hub(), *options.hub)) {
+    if (other.hub == options.hub->name()) return true;
+    if (!stated_) stated_ = stated_weights(shared_hub(), *options.hub);
+    return !stated_->empty() && other.stated_weights == *stated_;
+  }
+  if (!digest_) digest_ = open_model(options).weights().digest();
+  return other.weights == *digest_;
+}
+
+}  // namespace ropewalk

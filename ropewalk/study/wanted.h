@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ropewalk/moments/moments_state.h"
+#include "ropewalk/study/study.h"
+
+namespace ropewalk {
+
+// A checkpoint of a study, compared with captures. Weights are read only where everything else
+// agrees, and once.
+class Wanted {
+ public:
+  // `count`: documents to read, -1 for all.
+  Wanted(const Study& study, const PlannedCheckpoint& planned, int64_t count);
+
+  const PlannedCheckpoint& planned() const { return planned_; }
+  // As a capture of it will describe itself, without the weights' digest.
+  const CaptureInfo& info() const { return info_; }
+
+  // Measured in the same way, on whatever documents.
+  bool same_measure(const CaptureInfo& other);
+  bool same_documents(const CaptureInfo& other) const;
+  // Whether another one read just the first of these documents, and not all.
+  bool begins_with(const CaptureInfo& other) const;
+  // Why the rest of the documents cannot be added to a capture; empty where they can.
+  std::string why_not_extended() const;
+  // Whether an interrupted capture can go on: it read documents one after another, the first of
+  // them after `before` others.
+  bool goes_on_from(const StateInfo& state, int64_t before);
+
+  // In words; empty: there is no difference.
+  std::string difference(const CaptureInfo& other);
+
+ private:
+  Wanted(const Study& study, const PlannedCheckpoint& planned, int64_t count,
+         const OpenModel& model);
+  bool same_measure(const Json& identity, const CaptureInfo& other);
+  bool same_weights(const CaptureInfo& other);
+
+  const PlannedCheckpoint& planned_;
+  bool chunked_;
+  bool open_end_;  // how many of the documents are read is not settled
+  const DocumentSet& documents_;
+  CaptureInfo info_;
+  Json identity_;
+  std::optional<std::string> digest_;
+  std::optional<std::string> stated_;
+};
+
+}  // namespace ropewalk
