@@ -14,6 +14,14 @@ int64_t block_rows(int64_t heads, int64_t tokens) {
   return std::clamp<int64_t>(kScores / (heads * tokens), 16, 1024);
 }
 
+// The softmax of scores [.., keys] and one more score, sink [.., 1], less what goes to the sink.
+// Overwrites the scores.
+at::Tensor softmax_with_sink_(at::Tensor scores, const at::Tensor& sink) {
+  const at::Tensor largest = at::maximum(scores.amax(-1, /*keepdim=*/true), sink);
+  scores.sub_(largest).exp_();
+  return scores.div_(scores.sum(-1, /*keepdim=*/true).add_(at::exp(sink - largest)));
+}
+
 }  // namespace
 
 at::Tensor alibi_slopes(int64_t heads) {
@@ -46,6 +54,10 @@ at::Tensor biased_attention(const at::Tensor& q, const at::Tensor& k, const at::
   if (options.alibi) {
     slopes = alibi_slopes(q.size(0)).to(q.device()).view({kv_heads, groups, 1, 1});
   }
+  at::Tensor sinks;  // likewise
+  if (options.sinks.defined()) {
+    sinks = options.sinks.to(at::kFloat).view({kv_heads, groups, 1, 1});
+  }
   const at::Tensor result = at::empty({tokens, kv_heads, groups, d_head}, q.options());
   const auto places = at::TensorOptions().dtype(at::kLong).device(q.device());
   const int64_t window = options.window.value_or(tokens);
@@ -63,8 +75,9 @@ at::Tensor biased_attention(const at::Tensor& q, const at::Tensor& k, const at::
     if (options.alibi) scores.sub_(slopes * distance);
     scores.masked_fill_(distance.lt(0).logical_or_(distance.ge(window)),
                         -std::numeric_limits<double>::infinity());
-    const at::Tensor out =
-        at::matmul(at::softmax(scores, -1).to(q.scalar_type()), values.slice(2, first, end));
+    const at::Tensor weights =
+        sinks.defined() ? softmax_with_sink_(scores, sinks) : at::softmax(scores, -1);
+    const at::Tensor out = at::matmul(weights.to(q.scalar_type()), values.slice(2, first, end));
     result.slice(0, begin, end).copy_(out.permute({2, 0, 1, 3}));
   }
   return result;

@@ -12,7 +12,8 @@ struct ScoreOptions {
   double scale = 1;
   std::optional<int64_t> window;  // as in causal_attention
   std::optional<double> cap;      // a score s becomes cap * tanh(s / cap)
-  bool alibi = false;  // less slope * distance, where each head has its slope (arXiv 2108.12409)
+  bool alibi = false;     // less slope * distance, where each head has its slope (arXiv 2108.12409)
+  at::Tensor sinks = {};  // [n_q_heads]: a score to which no value belongs; undefined: none
 };
 
 // q, k, v and what comes back are those of causal_attention. Scores are made a few queries at a

@@ -93,6 +93,13 @@ at::Tensor gate_(const at::Tensor& x, Activation activation) {
   return x.slice(1, 0, pass.width);
 }
 
+at::Tensor cut_gate_(const at::Tensor& x, double alpha, double limit) {
+  const int64_t half = x.size(1) / 2;
+  at::Tensor gate = x.slice(1, 0, half).clamp_max_(limit);
+  const at::Tensor up = x.slice(1, half).clamp_(-limit, limit).add_(1);
+  return gate.mul_(at::sigmoid(gate * alpha)).mul_(up);
+}
+
 at::Tensor activate(at::Tensor x, Activation activation) {
   switch (activation) {
     case Activation::silu:

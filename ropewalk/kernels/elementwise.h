@@ -27,6 +27,10 @@ void rotate_(const at::Tensor& q, const at::Tensor& k, const at::Tensor& cos, co
 // that half.
 at::Tensor gate_(const at::Tensor& x, Activation activation);
 
+// min(x[:, :half], limit) * sigmoid(alpha * the same) * (1 + x[:, half:] within plus and minus
+// limit), which replaces the first half as above.
+at::Tensor cut_gate_(const at::Tensor& x, double alpha, double limit);
+
 // x is overwritten where that saves memory.
 at::Tensor activate(at::Tensor x, Activation activation);
 

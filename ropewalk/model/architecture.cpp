@@ -39,6 +39,16 @@ const Architecture* find(const std::string& model_type) {
   return found == all().end() ? nullptr : *found;
 }
 
+void refuse_quantized(const ConfigFile& config) {
+  if (!config.has("quantization_config")) return;
+  const std::string method = config.object("quantization_config").text("quant_method", "unknown");
+  throw InputError(
+      "{}: key 'quantization_config': the weights are quantized ({}), expected float32, float16 or "
+      "bfloat16; load them with transformers, with dequantize=True in its quantization config, and "
+      "save_pretrained the model",
+      config.source(), method);
+}
+
 }  // namespace
 
 std::vector<std::string> supported_architectures() {
@@ -57,6 +67,8 @@ TextModel read_text_model(const ConfigFile& config) {
     throw InputError("{}: model_type '{}' is not supported; supported are {}", config.source(),
                      model_type, fmt::join(supported_architectures(), ", "));
   }
+  refuse_quantized(config);
+  refuse_quantized(text);
   TextModel model{architecture, architecture->configure(text)};
   model.config.architecture = model_type;
   return model;

@@ -17,6 +17,8 @@ struct Architecture {
   std::string_view model_type;
   ModelConfig (*configure)(const ConfigFile& config) = nullptr;
   std::vector<TensorSpec> (*layer_tensors)(const ModelConfig& config) = nullptr;
+  // In mixtures: the tensors of one expert, named like a layer's.
+  std::vector<TensorSpec> (*expert_tensors)(const ModelConfig& config, int64_t expert) = nullptr;
   // Names: root + embedding, root + layers + "7." + a layer's tensor. A model that was saved
   // without its head, or inside a larger one, has another root.
   std::string_view root = "model.";

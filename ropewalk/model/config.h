@@ -25,6 +25,29 @@ struct LayerConfig {
   bool rope = true;               // false: a NoPE layer
   int rope_index = 0;             // into ModelConfig::ropes
   std::optional<int64_t> window;  // sliding attention: tokens seen, the current one included
+  bool mixture = false;           // experts in place of the MLP
+};
+
+// How much a chosen expert counts.
+enum class ExpertShare {
+  of_all,             // the softmax over all experts
+  of_chosen,          // the same, divided by the sum over the chosen ones
+  softmax_of_chosen,  // the softmax over the chosen ones alone (gpt_oss)
+};
+
+// A layer's experts are MLPs; a router sends each token through a few of them.
+struct Mixture {
+  int64_t n_experts = 0;
+  int64_t n_chosen = 0;  // for each token
+  int64_t d_expert = 0;  // what d_mlp is to an MLP
+  ExpertShare share = ExpertShare::of_chosen;
+};
+
+// A gate that is cut off: min(gate, limit) * sigmoid(alpha * gate) * (1 + up), with up within plus
+// and minus limit (gpt_oss).
+struct CutGate {
+  double alpha = 0;
+  double limit = 0;
 };
 
 // What a model is, reduced to what the forward pass needs. Words for sizes follow TransformerLens.
@@ -55,6 +78,9 @@ struct ModelConfig {
   std::optional<double> clip_qkv;   // projections are kept within plus and minus this (olmo)
   std::optional<double> score_cap;  // scores become cap * tanh(score / cap) (gemma2)
   bool alibi = false;               // scores fall with distance, by a slope for each head (bloom)
+  bool sinks = false;               // each head may attend to nothing, by a learned score (gpt_oss)
+  std::optional<CutGate> cut_gate;  // in place of the activation
+  std::optional<Mixture> mixture;   // of the layers that have one
   double initializer_range = 0.02;  // of fresh weights
 
   // Queries times 1 + beta * log(1 + floor(t / original_context)), after RoPE (ministral3).

@@ -95,21 +95,51 @@ Json describe_scaling(const std::optional<ModelConfig::QueryScaling>& scaling) {
   return {{"beta", beta}, {"original_context", original_context}};
 }
 
+const char* name_of(ExpertShare share) {
+  switch (share) {
+    case ExpertShare::of_all:
+      return "of_all";
+    case ExpertShare::of_chosen:
+      return "of_chosen";
+    case ExpertShare::softmax_of_chosen:
+      break;
+  }
+  return "softmax_of_chosen";
+}
+
+Json describe_mixture(const std::optional<Mixture>& mixture) {
+  if (!mixture) return {};
+  const auto& [n_experts, n_chosen, d_expert, share] = *mixture;
+  return {{"n_experts", n_experts},
+          {"n_chosen", n_chosen},
+          {"d_expert", d_expert},
+          {"share", name_of(share)}};
+}
+
+Json describe_gate(const std::optional<CutGate>& gate) {
+  if (!gate) return {};
+  const auto& [alpha, limit] = *gate;
+  return {{"alpha", alpha}, {"limit", limit}};
+}
+
 void describe_layers(const std::vector<LayerConfig>& layers, Json& json) {
   std::vector<int64_t> nope;
   std::vector<int64_t> skipped;
+  std::vector<int64_t> mixtures;
   Json rope_of_layer = Json::object();  // where it is not the first of `rope`
   Json windows = Json::object();
   for (size_t i = 0; i < layers.size(); ++i) {
-    const auto& [self_attention, rope, rope_index, window] = layers[i];
+    const auto& [self_attention, rope, rope_index, window, mixture] = layers[i];
     const auto index = static_cast<int64_t>(i);
     if (!self_attention) skipped.push_back(index);
+    if (mixture) mixtures.push_back(index);
     if (self_attention && !rope) nope.push_back(index);
     if (self_attention && rope && rope_index != 0) rope_of_layer[std::to_string(i)] = rope_index;
     if (window) windows[std::to_string(i)] = *window;
   }
   json["nope_layers"] = nope;
   json["skipped_layers"] = skipped;
+  json["mixture_layers"] = mixtures;
   json["rope_of_layer"] = rope_of_layer;
   json["sliding_windows"] = windows;
 }
@@ -120,8 +150,8 @@ Json describe_config(const ModelConfig& config) {
   const auto& [architecture, n_layers, n_q_heads, n_kv_heads, d_model, d_head, d_mlp,
                vocabulary_size, embedding_rows, max_positions, norm, norm_eps, qk_norm, activation,
                qkv_bias, out_bias, mlp_bias, gated, parallel_residual, attention_scale,
-               embedding_scale, residual_scale, clip_qkv, score_cap, alibi, initializer_range,
-               query_scaling, ropes, layers] = config;
+               embedding_scale, residual_scale, clip_qkv, score_cap, alibi, sinks, cut_gate,
+               mixture, initializer_range, query_scaling, ropes, layers] = config;
   Json json{{"architecture", architecture},
             {"layers", n_layers},
             {"n_q_heads", n_q_heads},
@@ -147,6 +177,9 @@ Json describe_config(const ModelConfig& config) {
             {"clip_qkv", or_null(clip_qkv)},
             {"score_cap", or_null(score_cap)},
             {"alibi", alibi},
+            {"sinks", sinks},
+            {"cut_gate", describe_gate(cut_gate)},
+            {"mixture", describe_mixture(mixture)},
             {"initializer_range", initializer_range},
             {"query_scaling", describe_scaling(query_scaling)},
             {"rope", Json::array()}};

@@ -11,6 +11,7 @@
 #include "ropewalk/kernels/exact_float32.h"
 #include "ropewalk/model/layer.h"
 #include "ropewalk/model/layer_stream.h"
+#include "ropewalk/model/mixture.h"
 
 namespace ropewalk {
 namespace {
@@ -97,7 +98,6 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
   const c10::InferenceMode no_autograd;
   const ExactFloat32 exact;
   exact.require_on(weights.device());
-  const int64_t bytes_per_token = config.d_model * weights.element_size();
   size_t longest = 0;
   for (const Document& document : documents) longest = std::max(longest, document.tokens.size());
   const auto most_tokens = static_cast<int64_t>(longest);
@@ -110,7 +110,8 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
   // GPU is so much faster than a disk that a group has to be large to compute while it reads.
   const int64_t kept_group = weights.device().is_cuda() ? 64 : 8;
   const GroupLimits limits{plan.hidden_budget, plan.keep_weights ? kept_group : 0, options.round};
-  const auto groups = group_documents(documents, bytes_per_token, limits);
+  const auto groups =
+      group_documents(documents, bytes_per_token(config, weights.element_size()), limits);
   // Read once, weights need not stay. (Of a CPU's memory, what is given back is cleared again.)
   if (groups.size() == 1 && weights.device().is_cuda()) plan.keep_weights = false;
   log::debug("{} documents in {} groups, weights {}", documents.size(), groups.size(),
@@ -152,6 +153,13 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
           }
         }
         if (options.progress) options.progress(layer, static_cast<int64_t>(document.tokens.size()));
+      }
+      if (layer_config.mixture && layer < last_layer) {
+        const auto expert = [&](int64_t i) {
+          return plan.keep_experts ? layer_weights->experts[static_cast<size_t>(i)]
+                                   : weights.load_expert(layer, i);
+        };
+        add_experts(config, *layer_weights, expert, hidden);
       }
     }
     taps.require_all();

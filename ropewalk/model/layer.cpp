@@ -4,21 +4,11 @@
 
 #include "ropewalk/kernels/attention.h"
 #include "ropewalk/kernels/biased_attention.h"
+#include "ropewalk/model/layer_parts.h"
+#include "ropewalk/model/mixture.h"
 
 namespace ropewalk {
 namespace {
-
-at::Tensor norm(const ModelConfig& config, const at::Tensor& x, const at::Tensor& weight,
-                const at::Tensor& bias = {}) {
-  if (config.norm == NormKind::bare_layer) return layer_norm(x, {}, {}, config.norm_eps);
-  if (!weight.defined()) return x;
-  if (config.norm == NormKind::layer) return layer_norm(x, weight, bias, config.norm_eps);
-  return rms_norm(x, weight, config.norm_eps, config.norm == NormKind::rms_plus_one);
-}
-
-at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return bias.defined() ? at::linear(x, weight, bias) : at::linear(x, weight);
-}
 
 // out = x weight^T + bias
 void linear_into(at::Tensor out, const at::Tensor& x, const at::Tensor& weight,
@@ -41,29 +31,9 @@ void add_linear(const ModelConfig& config, at::Tensor sum, const at::Tensor& x,
   if (bias.defined()) sum.add_(bias, config.residual_scale);
 }
 
-// What the down projection takes.
-at::Tensor mlp_inner(const ModelConfig& config, const LayerWeights& weights, const at::Tensor& x) {
-  const at::Tensor inner = linear(x, weights.gate_up, weights.gate_up_bias);
-  if (config.gated) return gate_(inner, config.activation);
-  if (config.activation == Activation::xielu) {
-    return xielu(inner, {weights.alpha_p, weights.alpha_n, weights.beta, weights.eps});
-  }
-  return activate(inner, config.activation);
-}
-
 // Whether scores are more than scaled products, which the fast kernels take for granted.
-bool changes_scores(const ModelConfig& config) { return config.score_cap || config.alibi; }
-
-// Everything but attention is done a few tokens at a time, so that what one step writes is still in
-// the cache when the next reads it. On a GPU products want many rows at a time.
-int64_t rows_at_a_time(const at::Device& device) { return device.is_cuda() ? 8192 : 512; }
-
-template <typename Step>
-void for_rows(const at::Tensor& hidden, Step step) {
-  const int64_t tokens = hidden.size(0);
-  const int64_t rows = rows_at_a_time(hidden.device());
-  for (int64_t begin = 0; begin < tokens; begin += rows)
-    step(begin, std::min(begin + rows, tokens));
+bool changes_scores(const ModelConfig& config) {
+  return config.score_cap || config.alibi || config.sinks;
 }
 
 }  // namespace
@@ -77,7 +47,9 @@ Projection project(const ModelConfig& config, const LayerWeights& weights, const
         norm(config, hidden.slice(0, begin, end), weights.attn_norm, weights.attn_norm_bias);
     linear_into(all.slice(0, begin, end), input, weights.qkv, weights.qkv_bias);
   });
-  if (config.clip_qkv) all.clamp_(-*config.clip_qkv, *config.clip_qkv);
+  // Before anything sees them; where there is a norm, after it (olmoe).
+  const bool clips_after_norm = config.clip_qkv && config.qk_norm != QkNorm::none;
+  if (config.clip_qkv && !clips_after_norm) all.clamp_(-*config.clip_qkv, *config.clip_qkv);
   at::Tensor q = all.slice(1, 0, config.q_width());
   at::Tensor k = all.slice(1, config.q_width(), config.q_width() + config.kv_width());
   const auto heads = [&](const at::Tensor& x, int64_t count) {
@@ -92,6 +64,10 @@ Projection project(const ModelConfig& config, const LayerWeights& weights, const
   if (config.qk_norm == QkNorm::whole_projection) {
     q = rms_norm(q, weights.q_norm, config.norm_eps, plus_one);
     k = rms_norm(k, weights.k_norm, config.norm_eps, plus_one);
+  }
+  if (clips_after_norm) {
+    for (at::Tensor x : {q, k}) x.clamp_(-*config.clip_qkv, *config.clip_qkv);
+    if (v.defined()) v = v.clamp(-*config.clip_qkv, *config.clip_qkv);
   }
   Projection projection{heads(q, config.n_q_heads), heads(k, config.n_kv_heads), v};
   if (config.qk_norm == QkNorm::per_head) {
@@ -120,11 +96,11 @@ void position(const ModelConfig& config, const LayerConfig& layer, const RopeTab
 at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
                         const LayerWeights& weights, at::Tensor hidden, Projection projection) {
   const at::Tensor attended =
-      changes_scores(config)
-          ? biased_attention(projection.q, projection.k, projection.v,
-                             {config.attention_scale, layer.window, config.score_cap, config.alibi})
-          : causal_attention(projection.q, projection.k, projection.v, config.attention_scale,
-                             layer.window);
+      changes_scores(config) ? biased_attention(projection.q, projection.k, projection.v,
+                                                {config.attention_scale, layer.window,
+                                                 config.score_cap, config.alibi, weights.sinks})
+                             : causal_attention(projection.q, projection.k, projection.v,
+                                                config.attention_scale, layer.window);
   projection = {};  // the MLP needs the room
   for_rows(hidden, [&](int64_t begin, int64_t end) {
     const at::Tensor residual = hidden.slice(0, begin, end);
@@ -133,6 +109,7 @@ at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
       add_linear(config, residual, heads, weights.out, weights.out_bias, weights.post_attn_norm);
     };
     if (!config.parallel_residual) add_attention();
+    if (layer.mixture) return;
     const at::Tensor input = norm(config, residual, weights.mlp_norm, weights.mlp_norm_bias);
     if (config.parallel_residual) add_attention();
     add_linear(config, residual, mlp_inner(config, weights, input), weights.down, weights.down_bias,
@@ -167,7 +144,8 @@ int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarTyp
   const int64_t inner = config.activation == Activation::xielu
                             ? config.d_mlp * (2 * element_size + 5 * wide)
                             : 2 * config.d_mlp * element_size;
-  const int64_t mlp = attended + rows * (inner + (q + 3 * config.d_model) * element_size);
+  const int64_t mlp = std::max(attended + rows * (inner + (q + 3 * config.d_model) * element_size),
+                               mixture_workspace(config, tokens, element_size, device));
   if (device.is_cuda()) {
     // cuBLAS keeps 32 MiB for each of the two streams that multiply. A GPU collects beside
     // attention and MLP, which keeps the queries and keys that it reads.

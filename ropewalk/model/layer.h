@@ -26,7 +26,8 @@ Projection project(const ModelConfig& config, const LayerWeights& weights, const
 void position(const ModelConfig& config, const LayerConfig& layer, const RopeTable* table,
               Projection& projection);
 
-// The rest of the layer: attention, output projection, MLP, residuals. Returns [T, d_model].
+// The rest of the layer: attention, output projection, MLP, residuals. Returns [T, d_model]. A
+// mixture's experts are left to add_experts().
 at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
                         const LayerWeights& weights, at::Tensor hidden, Projection projection);
 

@@ -35,11 +35,11 @@ LayerStream::~LayerStream() {
 
 LayerStream::Loaded LayerStream::load_beside(int64_t layer,
                                              const std::shared_ptr<c10::Event>& room) const {
-  if (!side_) return {reader_.load(layer), nullptr};
+  if (!side_) return {reader_.load(layer, plan_.keep_experts), nullptr};
   // Where weights come and go, the layer before the current one must be done with its own.
   if (room) room->synchronize();
   const c10::StreamGuard guard(*side_);
-  LayerWeights weights = reader_.load(layer);
+  LayerWeights weights = reader_.load(layer, plan_.keep_experts);
   return {std::move(weights), mark(*side_)};
 }
 
@@ -66,7 +66,7 @@ std::shared_ptr<const LayerWeights> LayerStream::take(int64_t layer, bool more) 
       }
       weights = std::make_shared<const LayerWeights>(std::move(loaded.weights));
     } else {
-      weights = std::make_shared<const LayerWeights>(reader_.load(layer));
+      weights = std::make_shared<const LayerWeights>(reader_.load(layer, plan_.keep_experts));
     }
     if (plan_.keep_weights) {
       kept_[place] = weights;

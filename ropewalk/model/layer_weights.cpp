@@ -15,7 +15,7 @@ struct Field {
 };
 
 // Every tensor of a layer, and what it is.
-constexpr std::array<Field, 20> kFields{{
+constexpr std::array<Field, 23> kFields{{
     {&LayerWeights::attn_norm, TensorRole::norm},
     {&LayerWeights::attn_norm_bias, TensorRole::bias},
     {&LayerWeights::qkv, TensorRole::projection},
@@ -36,9 +36,19 @@ constexpr std::array<Field, 20> kFields{{
     {&LayerWeights::alpha_n, TensorRole::alpha_n},
     {&LayerWeights::beta, TensorRole::beta},
     {&LayerWeights::eps, TensorRole::eps},
+    {&LayerWeights::sinks, TensorRole::projection},
+    {&LayerWeights::router, TensorRole::projection},
+    {&LayerWeights::router_bias, TensorRole::projection},
 }};
-static_assert(sizeof(LayerWeights) == kFields.size() * sizeof(at::Tensor),
+static_assert(sizeof(LayerWeights) ==
+                  kFields.size() * sizeof(at::Tensor) + sizeof(LayerWeights::experts),
               "a tensor is not listed");
+
+int64_t elements_of(const std::vector<TensorSpec>& specs, bool only_qk) {
+  int64_t elements = 0;
+  for (const TensorSpec& spec : specs) elements += rows_of(spec, only_qk) * row_elements(spec);
+  return elements;
+}
 
 }  // namespace
 
@@ -46,6 +56,10 @@ std::vector<at::Tensor> tensors_of(const LayerWeights& weights) {
   std::vector<at::Tensor> tensors;
   for (const Field& field : kFields) {
     if ((weights.*field.member).defined()) tensors.push_back(weights.*field.member);
+  }
+  for (const LayerWeights& expert : weights.experts) {
+    const std::vector<at::Tensor> more = tensors_of(expert);
+    tensors.insert(tensors.end(), more.begin(), more.end());
   }
   return tensors;
 }
@@ -68,15 +82,31 @@ int64_t row_elements(const TensorSpec& spec) {
                          int64_t{1}, std::multiplies<>());
 }
 
+std::vector<TensorSpec> layer_specs(const Architecture& architecture, const ModelConfig& config,
+                                    int64_t layer, bool only_qk) {
+  const LayerConfig& kind = config.layers[static_cast<size_t>(layer)];
+  std::vector<TensorSpec> needed;
+  if (!kind.self_attention) return needed;
+  for (TensorSpec& spec : architecture.layer_tensors(config)) {
+    const bool other = spec.layers == (kind.mixture ? TensorSpec::dense : TensorSpec::mixtures);
+    if (!other && !(only_qk && spec.after_qk)) needed.push_back(std::move(spec));
+  }
+  return needed;
+}
+
+int64_t experts_of(const ModelConfig& config, int64_t layer, bool only_qk) {
+  const bool needed = config.layers[static_cast<size_t>(layer)].mixture && !only_qk;
+  return needed ? config.mixture->n_experts : 0;
+}
+
 int64_t needed_elements(const Architecture& architecture, const ModelConfig& config,
                         int64_t last_layer) {
-  const std::vector<TensorSpec> specs = architecture.layer_tensors(config);
   int64_t elements = 0;
   for (int64_t layer = 0; layer <= last_layer; ++layer) {
-    if (!config.layers[static_cast<size_t>(layer)].self_attention) continue;
     const bool only_qk = layer == last_layer;
-    for (const TensorSpec& spec : specs) {
-      if (!only_qk || !spec.after_qk) elements += rows_of(spec, only_qk) * row_elements(spec);
+    elements += elements_of(layer_specs(architecture, config, layer, only_qk), only_qk);
+    if (const int64_t experts = experts_of(config, layer, only_qk); experts > 0) {
+      elements += experts * elements_of(architecture.expert_tensors(config, 0), only_qk);
     }
   }
   return elements;

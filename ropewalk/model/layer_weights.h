@@ -32,9 +32,15 @@ struct LayerWeights {
   at::Tensor alpha_n;
   at::Tensor beta;
   at::Tensor eps;
+  at::Tensor sinks;   // [n_q_heads]
+  at::Tensor router;  // [n_experts, d_model]
+  at::Tensor router_bias;
+  // Of a mixture: each has gate_up, down and their biases alone, d_expert wide. Empty where they
+  // come one at a time.
+  std::vector<LayerWeights> experts;
 };
 
-// Those of a layer's weights that are defined.
+// Those of a layer's weights that are defined, its experts' included.
 std::vector<at::Tensor> tensors_of(const LayerWeights& weights);
 
 // A tensor of the checkpoint and where it goes. Several with one destination are stacked by rows,
@@ -44,10 +50,14 @@ struct TensorSpec {
   std::vector<int64_t> shape;
   at::Tensor LayerWeights::*destination = nullptr;
   bool after_qk = false;    // not needed where only queries and keys are
-  int64_t fused_heads = 0;  // rows are [heads, 3, d_head] (gpt_neox); 0: plain rows
+  int64_t fused_heads = 0;  // rows are [heads, fused_parts, rest] (gpt_neox); 0: plain rows
+  int64_t fused_parts = 3;
   bool optional = false;
   int64_t qk_rows = 0;      // of these rows queries and keys need the first so many; 0: all
   bool transposed = false;  // stored as columns; `shape` is that of the rows
+  enum Layers { all, dense, mixtures } layers = all;  // that have it
+  int64_t stacked = 0;  // the tensor is a stack of so many; 0: it stands alone
+  int64_t place = 0;    // in the stack
 };
 
 // What a tensor is, whatever a family calls it: fresh weights go by that.
@@ -59,6 +69,12 @@ int64_t rows_of(const TensorSpec& spec, bool only_qk);
 int64_t row_elements(const TensorSpec& spec);
 
 struct Architecture;
+
+// The tensors of a layer, without its experts; where `only_qk`, those that queries and keys need.
+std::vector<TensorSpec> layer_specs(const Architecture& architecture, const ModelConfig& config,
+                                    int64_t layer, bool only_qk);
+// How many experts have to be read of a layer: all or none.
+int64_t experts_of(const ModelConfig& config, int64_t layer, bool only_qk);
 
 // Numbers that the layers 0 … last_layer take, as the config alone tells; of last_layer only what
 // queries and keys need.

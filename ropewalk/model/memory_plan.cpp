@@ -6,6 +6,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/model/layer.h"
+#include "ropewalk/model/mixture.h"
 #include "ropewalk/model/weights.h"
 
 namespace ropewalk {
@@ -14,14 +15,21 @@ MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights,
                          int64_t tokens, int64_t collecting) {
   MemoryNeeds needs;
   for (int64_t layer = 0; layer <= last_layer; ++layer) {
-    needs.layer_bytes.push_back(weights.layer_bytes(layer));
+    const int64_t whole = weights.layer_bytes(layer);
+    const int64_t spared = (weights.experts(layer) - 1) * weights.expert_bytes(layer);
+    needs.layer_bytes.push_back(whole);
+    if (config.mixture) needs.thin_layer = std::max(needs.thin_layer, whole - spared);
   }
-  needs.longest_hidden = tokens * config.d_model * weights.element_size();
+  needs.longest_hidden = tokens * bytes_per_token(config, weights.element_size());
   if (weights.device().is_cuda()) {
     needs.workspace =
         layer_workspace(config, tokens, weights.dtype(), weights.device(), collecting);
   }
   return needs;
+}
+
+int64_t bytes_per_token(const ModelConfig& config, int64_t element_size) {
+  return config.d_model * element_size + mixture_state(config);
 }
 
 MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget) {
@@ -39,15 +47,20 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget) {
     plan.weights = 2 * one;
   } else if (one + rest <= budget) {
     plan.weights = one;
+  } else if (needs.thin_layer > 0 && needs.thin_layer + rest <= budget) {
+    plan.keep_experts = false;
+    plan.weights = needs.thin_layer;
   } else {
+    const int64_t least = needs.thin_layer > 0 ? needs.thin_layer : one;
     throw UsageError(
         Field{"memory"},
-        ": a budget of {} is too small: one layer's weights ({}), its moments ({}){} and one "
+        ": a budget of {} is too small: one layer's weights{} ({}), its moments ({}){} and one "
         "document ({}) need {}",
-        format_bytes(budget), format_bytes(one), format_bytes(needs.reserved),
+        format_bytes(budget), needs.thin_layer > 0 ? " with one expert" : "", format_bytes(least),
+        format_bytes(needs.reserved),
         needs.workspace == 0 ? ""
                              : fmt::format(", its workspace ({})", format_bytes(needs.workspace)),
-        format_bytes(needs.longest_hidden), format_bytes(one + rest));
+        format_bytes(needs.longest_hidden), format_bytes(least + rest));
   }
   plan.hidden_budget = budget - plan.weights - needs.reserved - needs.workspace;
   return plan;

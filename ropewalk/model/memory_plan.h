@@ -19,6 +19,7 @@ struct MemoryPlan {
   int64_t layers_ahead = 0;   // layers read while another computes: 1, or 0 where two do not fit
   int64_t weights = 0;        // bytes held at once
   int64_t hidden_budget = 0;  // bytes for hidden states of a group
+  bool keep_experts = true;   // a layer's come with it; else one at a time, those that have tokens
 };
 
 struct MemoryNeeds {
@@ -26,7 +27,11 @@ struct MemoryNeeds {
   int64_t longest_hidden = 0;        // bytes of the longest document's hidden state
   int64_t reserved = 0;              // bytes of moments
   int64_t workspace = 0;             // bytes of one layer's, where the budget covers them
+  int64_t thin_layer = 0;  // bytes of the largest layer with one of its experts; 0: no mixture
 };
+
+// Bytes that a document in flight holds for each of its tokens.
+int64_t bytes_per_token(const ModelConfig& config, int64_t element_size);
 
 // Throws UsageError naming the least budget that works.
 MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget);

@@ -11,53 +11,10 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/elementwise.h"
 #include "ropewalk/model/architecture.h"
+#include "ropewalk/model/stored_tensor.h"
 
 namespace ropewalk {
 namespace {
-
-at::ScalarType scalar_type(StoredType type) {
-  switch (type) {
-    case StoredType::f16:
-      return at::kHalf;
-    case StoredType::bf16:
-      return at::kBFloat16;
-    default:
-      return at::kFloat;
-  }
-}
-
-// The stored tensor, on the file's mapping.
-at::Tensor view_of(const TensorView& view) {
-  const auto options = at::TensorOptions().dtype(scalar_type(view.info->type));
-  auto* data = const_cast<std::byte*>(view.data());
-  const StoredTensor& info = *view.info;
-  return info.strides.empty() ? at::from_blob(data, info.shape, options)
-                              : at::from_blob(data, info.shape, info.strides, options);
-}
-
-// From rows ordered [heads, 3, d_head] to [3, heads, d_head], or its first two thirds.
-at::Tensor split_fused(const at::Tensor& source, int64_t heads, bool only_qk) {
-  std::vector<int64_t> shape{heads, 3, source.size(0) / (3 * heads)};
-  shape.insert(shape.end(), source.sizes().begin() + 1, source.sizes().end());
-  at::Tensor parts = source.view(shape).transpose(0, 1);
-  if (only_qk) parts = parts.slice(0, 0, 2);
-  std::vector<int64_t> flat(source.sizes().begin(), source.sizes().end());
-  flat[0] = -1;
-  return parts.reshape(flat);
-}
-
-// Notes the hash of a tensor that is being read anyway.
-void hash_tensor(const Checkpoint& checkpoint, const std::string& name, const TensorView& view) {
-  if (checkpoint.known_hash(name)) return;
-  // On torch's threads, which wait already.
-  const auto run = [](size_t count, const std::function<void(size_t)>& work) {
-    at::parallel_for(0, static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) work(static_cast<size_t>(i));
-    });
-  };
-  const Stretch bytes(view.data(), static_cast<size_t>(view.info->bytes));
-  checkpoint.add_hash(name, hash_stretch(bytes, run));
-}
 
 // Weights of layers that the config does not know: it is another model's, and how deep a layer lies
 // would be wrong for all of them.
@@ -115,10 +72,8 @@ WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& arc
   }
   refuse_more_layers(checkpoint, prefix_ + std::string(architecture.layers), config.n_layers);
   for (int64_t layer = 0; layer <= last_layer; ++layer) {
-    for (const TensorSpec& spec : specs(layer)) {
-      std::vector<int64_t> shape = spec.shape;
-      if (spec.transposed) std::reverse(shape.begin(), shape.end());
-      check_shape(layer_prefix(layer) + spec.name, shape);
+    for (const TensorSpec& spec : all_specs(layer)) {
+      check_shape(layer_prefix(layer) + spec.name, stored_shape(spec));
     }
   }
 }
@@ -137,38 +92,66 @@ void WeightReader::check_shape(const std::string& name, const std::vector<int64_
 }
 
 std::vector<TensorSpec> WeightReader::specs(int64_t layer) const {
-  std::vector<TensorSpec> needed;
-  if (!config_.layers[static_cast<size_t>(layer)].self_attention) return needed;
-  for (TensorSpec& spec : architecture_.layer_tensors(config_)) {
-    if (layer == last_layer_ && spec.after_qk) continue;
-    if (spec.optional && !checkpoint_.has(layer_prefix(layer) + spec.name)) continue;
-    needed.push_back(std::move(spec));
-  }
+  std::vector<TensorSpec> needed = layer_specs(architecture_, config_, layer, layer == last_layer_);
+  std::erase_if(needed, [&](const TensorSpec& spec) {
+    return spec.optional && !checkpoint_.has(layer_prefix(layer) + spec.name);
+  });
   return needed;
 }
 
-int64_t WeightReader::layer_bytes(int64_t layer) const {
-  int64_t elements = 0;
-  for (const TensorSpec& spec : specs(layer)) {
-    elements += rows_of(spec, layer == last_layer_) * row_elements(spec);
-  }
-  return elements * static_cast<int64_t>(c10::elementSize(dtype_));
+int64_t WeightReader::experts(int64_t layer) const {
+  return experts_of(config_, layer, layer == last_layer_);
 }
 
-LayerWeights WeightReader::load(int64_t layer) const {
-  const c10::InferenceMode no_autograd;
-  const bool only_qk = layer == last_layer_;
-  const std::vector<TensorSpec> needed = specs(layer);
-  LayerWeights weights;
+std::vector<TensorSpec> WeightReader::all_specs(int64_t layer) const {
+  std::vector<TensorSpec> all = specs(layer);
+  for (int64_t expert = 0; expert < experts(layer); ++expert) {
+    for (TensorSpec& spec : architecture_.expert_tensors(config_, expert)) {
+      if (spec.place == 0) all.push_back(std::move(spec));  // a stack once
+    }
+  }
+  return all;
+}
+
+int64_t WeightReader::bytes_of(const std::vector<TensorSpec>& specs, bool only_qk) const {
+  int64_t elements = 0;
+  for (const TensorSpec& spec : specs) elements += rows_of(spec, only_qk) * row_elements(spec);
+  return elements * element_size();
+}
+
+int64_t WeightReader::layer_bytes(int64_t layer) const {
+  return bytes_of(specs(layer), layer == last_layer_) + experts(layer) * expert_bytes(layer);
+}
+
+int64_t WeightReader::expert_bytes(int64_t layer) const {
+  return experts(layer) == 0 ? 0 : bytes_of(architecture_.expert_tensors(config_, 0), false);
+}
+
+LayerWeights WeightReader::load(int64_t layer, bool with_experts) const {
   // A disk is asked for this layer and the next ones at once, or it waits between their parts.
   if (!random_) {
     for (int64_t ahead = layer; ahead <= std::min(layer + 1, last_layer_); ++ahead) {
-      for (const TensorSpec& spec : specs(ahead)) {
+      for (const TensorSpec& spec : with_experts ? all_specs(ahead) : specs(ahead)) {
         const TensorView view = checkpoint_.tensor(layer_prefix(ahead) + spec.name);
         view.shard->file().will_need(view.info->offset, view.info->bytes);
       }
     }
   }
+  LayerWeights weights = read(layer, specs(layer));
+  for (int64_t expert = 0; with_experts && expert < experts(layer); ++expert) {
+    weights.experts.push_back(load_expert(layer, expert));
+  }
+  return weights;
+}
+
+LayerWeights WeightReader::load_expert(int64_t layer, int64_t expert) const {
+  return read(layer, architecture_.expert_tensors(config_, expert));
+}
+
+LayerWeights WeightReader::read(int64_t layer, const std::vector<TensorSpec>& needed) const {
+  const c10::InferenceMode no_autograd;
+  const bool only_qk = layer == last_layer_;
+  LayerWeights weights;
   // On a GPU the host copy is pinned, so that it crosses the bus while the GPU computes.
   const auto options = at::TensorOptions().dtype(dtype_).pinned_memory(device_.is_cuda());
   for (const TensorSpec& spec : needed) {
@@ -183,25 +166,34 @@ LayerWeights WeightReader::load(int64_t layer) const {
     int64_t row = 0;
     for (const TensorSpec& part : needed) {
       if (part.destination != spec.destination) continue;
-      const std::string name = layer_prefix(layer) + part.name;
-      const TensorView view = checkpoint_.tensor(name);
       const int64_t count = rows_of(part, only_qk);
       const at::Tensor target = shape.empty() ? whole : whole.slice(0, row, row + count);
       row += count;
-      at::Tensor source =
-          random_ ? random_->tensor(role_of(part.destination), name, part.shape) : view_of(view);
-      if (!random_) hash_tensor(checkpoint_, name, view);
-      if (part.transposed && !random_) source = source.t();
-      if (part.fused_heads > 0) source = split_fused(source, part.fused_heads, only_qk);
-      if (part.qk_rows > 0) source = source.slice(0, 0, count);
-      target.copy_(source);
-      if (!random_) view.shard->file().require_unchanged();
-      if (!device_.is_cuda()) view.shard->file().release(view.info->offset, view.info->bytes);
+      copy_tensor(target, layer_prefix(layer) + part.name, part, only_qk);
     }
     weights.*spec.destination =
         device_.is_cuda() ? whole.to(device_, /*non_blocking=*/true) : whole;
   }
   return weights;
+}
+
+void WeightReader::copy_tensor(const at::Tensor& target, const std::string& name,
+                               const TensorSpec& spec, bool only_qk) const {
+  if (random_) {
+    // A part of a stack is drawn by itself.
+    const std::string key = spec.stacked > 0 ? fmt::format("{} {}", name, spec.place) : name;
+    const at::Tensor drawn = random_->tensor(role_of(spec.destination), key, spec.shape);
+    const at::Tensor rows = ordered_rows(spec, drawn, only_qk);
+    target.view(rows.sizes()).copy_(rows);
+    return;
+  }
+  const TensorView view = checkpoint_.tensor(name);
+  // Of a stack only one part is read here.
+  if (spec.stacked == 0) hash_tensor(checkpoint_, name, view);
+  const at::Tensor rows = wanted_rows(spec, view_of(view), only_qk);
+  target.view(rows.sizes()).copy_(rows);
+  view.shard->file().require_unchanged();
+  if (!device_.is_cuda()) view.shard->file().release(view.info->offset, view.info->bytes);
 }
 
 at::Tensor WeightReader::embed(std::span<const int32_t> tokens) const {
@@ -243,7 +235,8 @@ std::string WeightReader::digest() const {
   if (random_) return fmt::format("random:{}", random_->seed());
   std::vector<std::string> names = embedding_names();
   for (int64_t layer = 0; layer <= last_layer_; ++layer) {
-    for (const TensorSpec& spec : specs(layer)) names.push_back(layer_prefix(layer) + spec.name);
+    for (const TensorSpec& spec : all_specs(layer))
+      names.push_back(layer_prefix(layer) + spec.name);
   }
   return checkpoint_.digest(names);
 }

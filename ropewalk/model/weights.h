@@ -32,7 +32,8 @@ class WeightReader {
   at::Tensor embed(std::span<const int32_t> tokens) const;
 
   // Safe to call from another thread while the model runs.
-  LayerWeights load(int64_t layer) const;
+  LayerWeights load(int64_t layer, bool with_experts = true) const;
+  LayerWeights load_expert(int64_t layer, int64_t expert) const;
 
   at::Device device() const { return device_; }
   at::ScalarType dtype() const { return dtype_; }
@@ -44,12 +45,20 @@ class WeightReader {
   // Reads the embedding table for the digest, of which embed() reads rows alone.
   void hash_embedding() const;
 
-  // Bytes load(layer) will hold.
+  // Bytes load(layer) will hold, and those of one expert; 0 where the layer has none.
   int64_t layer_bytes(int64_t layer) const;
+  int64_t expert_bytes(int64_t layer) const;
+  // How many experts are needed of a layer.
+  int64_t experts(int64_t layer) const;
 
  private:
   std::string layer_prefix(int64_t layer) const;
-  std::vector<TensorSpec> specs(int64_t layer) const;
+  std::vector<TensorSpec> specs(int64_t layer) const;      // without experts
+  std::vector<TensorSpec> all_specs(int64_t layer) const;  // with them, a stack once
+  int64_t bytes_of(const std::vector<TensorSpec>& specs, bool only_qk) const;
+  LayerWeights read(int64_t layer, const std::vector<TensorSpec>& needed) const;
+  void copy_tensor(const at::Tensor& target, const std::string& name, const TensorSpec& spec,
+                   bool only_qk) const;
   at::Tensor stored_rows(std::span<const int32_t> tokens) const;
   std::vector<std::string> embedding_names() const;
   at::Tensor position_rows(int64_t tokens) const;

@@ -62,8 +62,10 @@ double flops_per_document(const OpenModel& model) {
         layer.window ? std::min(tokens, static_cast<double>(*layer.window)) : tokens;
     const auto width = static_cast<double>(c.q_width());
     const double gate = c.gated ? 3 : 2;
+    const auto mlp_width =
+        static_cast<double>(layer.mixture ? c.mixture->n_chosen * c.mixture->d_expert : c.d_mlp);
     flops += 2 * tokens * model_width * (static_cast<double>(c.kv_width()) + width) +
-             2 * tokens * model_width * static_cast<double>(c.d_mlp) * gate +
+             2 * tokens * model_width * mlp_width * gate +
              2 * 2 * width * span * (tokens - span / 2);
   }
   return flops;
@@ -77,7 +79,7 @@ int64_t needed_weights(const OpenModel& model) {
 Json inspect_model(const OpenModel& model) {
   const ModelConfig& config = model.text.config;
   const WeightReader weights = model.weights();
-  const int64_t hidden = model.context * config.d_model * weights.element_size();
+  const int64_t hidden = model.context * bytes_per_token(config, weights.element_size());
   MemoryNeeds needs = weight_needs(model);
   const MomentsBytes moments = moments_bytes(config, model.heads, kDefaultBlocks);
   needs.reserved = moments.held(model.memory);
@@ -118,6 +120,13 @@ std::string format_inspection(const Json& j) {
        fmt::format("{} ({})", j["model"].get<std::string>(), j["architecture"].get<std::string>()));
   line("layers", fmt::format("{}, d_model {}, d_mlp {}", j["layers"].get<int64_t>(),
                              j["d_model"].get<int64_t>(), j["d_mlp"].get<int64_t>()));
+  if (const Json& mixture = j["mixture"]; !mixture.is_null()) {
+    line("experts",
+         fmt::format("{} of {} for each token, d_expert {}, in layers {}",
+                     mixture["n_chosen"].get<int64_t>(), mixture["n_experts"].get<int64_t>(),
+                     mixture["d_expert"].get<int64_t>(),
+                     ranges(j["mixture_layers"].get<std::vector<int64_t>>())));
+  }
   line("heads", fmt::format("{} query, {} key, {} dimensions each", j["n_q_heads"].get<int64_t>(),
                             j["n_kv_heads"].get<int64_t>(), j["head_dim"].get<int64_t>()));
   for (const Json& rope : j["rope"]) {

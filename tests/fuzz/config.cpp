@@ -7,9 +7,17 @@ void ropewalk::fuzz::read(const Input& input) {
   const ModelConfig& config = model.config;
   require(static_cast<int64_t>(config.layers.size()) == config.n_layers, "a config a layer");
   for (const LayerConfig& layer : config.layers) {
-    require(static_cast<size_t>(layer.rope_index) < config.ropes.size(), "a layer's RoPE is known");
+    require(!layer.rope || static_cast<size_t>(layer.rope_index) < config.ropes.size(),
+            "a layer's RoPE is known");
+    require(!layer.mixture || config.mixture, "a mixture's sizes are known");
   }
-  for (const TensorSpec& tensor : model.architecture->layer_tensors(config)) {
+  std::vector<TensorSpec> tensors = model.architecture->layer_tensors(config);
+  if (config.mixture) {
+    for (TensorSpec& tensor : model.architecture->expert_tensors(config, 0)) {
+      tensors.push_back(std::move(tensor));
+    }
+  }
+  for (const TensorSpec& tensor : tensors) {
     int64_t elements = 1;
     for (const int64_t size : tensor.shape) {
       require(size >= 1 && !__builtin_mul_overflow(elements, size, &elements),

@@ -22,7 +22,7 @@ def _record(module, query, key, value, attention_mask, **options):
     rotated = _before_rope.pop() if _before_rope else (query, key)  # NoPE layers never reach the rotation
     taken = rotated if _want_before_rope else (query, key)
     _records[module.layer_idx] = tuple(tensor[0].detach().clone() for tensor in taken)
-    if options.get("softcap") is not None:  # which sdpa does not know
+    if options.get("softcap") is not None or options.get("s_aux") is not None:  # which sdpa does not know
         eager = sys.modules[type(module).__module__].eager_attention_forward
         return eager(module, query, key, value, attention_mask, **options)
     return ALL_ATTENTION_FUNCTIONS["sdpa"](module, query, key, value, attention_mask, **options)
@@ -37,7 +37,9 @@ AttentionMaskInterface.register(_NAME, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
 def load(folder: Path, dtype=torch.float32, attention=_NAME):
     config = AutoConfig.from_pretrained(folder)
     network = getattr(transformers, config.architectures[0])
-    return network.from_pretrained(folder, dtype=dtype, attn_implementation=attention).eval()
+    # Experts one by one: products of all at once want sizes that are multiples of 16 bytes.
+    experts = dict(experts_implementation="eager") if hasattr(config, "num_experts_per_tok") else {}
+    return network.from_pretrained(folder, dtype=dtype, attn_implementation=attention, **experts).eval()
 
 
 @contextmanager

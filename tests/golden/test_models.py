@@ -3,7 +3,8 @@
 Tolerances, per stream (layer, head, q or k), in units of the stream's root mean square:
 float32: the largest difference is at most 1e-4. bfloat16: the root mean square of the difference is
 at most 2e-2, from transformers in bfloat16 and also from transformers in float32, which is the truth
-both approximate.
+both approximate. In mixtures, where bfloat16 sends a token to another expert now and then, that holds
+for all but the worst twentieth of the tokens.
 """
 
 import json
@@ -29,7 +30,7 @@ NAMES = list(MODELS)
 FAMILIES = [
     "llama_gqa", "smollm3_list_sliding", "qwen2_bias", "qwen3_yarn", "mistral_sliding", "ministral3", "gemma3_text",
     "glm", "glm4", "olmo2_gqa", "olmo3", "gpt_neox_parallel", "apertus", "mllama_text",
-    "olmo", "granite", "gemma2", "phi3", "gpt2", "bloom",
+    "olmo", "granite", "gemma2", "phi3", "gpt2", "bloom", "mixtral", "qwen3_moe_some", "olmoe", "gpt_oss",
 ]  # fmt: skip
 SLIDING = "--sliding"  # capture sliding layers too
 
@@ -98,6 +99,16 @@ def worst(captured, expected, measure):
     return max(found)
 
 
+def rms_of_most(values):
+    """Of values [tokens, d], without the worst twentieth of the tokens."""
+    squares = np.sort(np.mean(np.square(values, dtype=np.float64), axis=1))
+    return float(np.sqrt(np.mean(squares[: len(squares) - len(squares) // 20])))
+
+
+def in_bfloat16(name):
+    return rms_of_most if tiny_models.is_mixture(MODELS[name]) else rms
+
+
 def largest(difference):
     return float(np.abs(difference).max())
 
@@ -146,9 +157,9 @@ def test_float32(bench, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_bfloat16(bench, name):
     captured = bench.captured(name, SLIDING, dtype="bfloat16")
-    error, stream = worst(captured, bench.expected(name), rms)
+    error, stream = worst(captured, bench.expected(name), in_bfloat16(name))
     assert error <= 2e-2, f"{stream} against float32"
-    error, stream = worst(captured, bench.expected(name, dtype=torch.bfloat16), rms)
+    error, stream = worst(captured, bench.expected(name, dtype=torch.bfloat16), in_bfloat16(name))
     assert error <= 2e-2, f"{stream} against bfloat16"
 
 
@@ -344,3 +355,27 @@ def test_memory_budget(bench, tmp_path):
     nothing = ["capture", bench.folder("llama_gqa"), "--corpus", bench.corpus, "--context", CONTEXT, "--min-tokens", 1]
     program = engine.peak_memory(tmp_path / "note", *nothing, "--quiet", "--dtype", "float32", "--out", tmp_path / "nothing")
     assert memory["program_bytes"] <= program + (32 << 20)
+
+
+@pytest.mark.parametrize("family", ["mixtral", "gpt_oss"])  # experts by themselves, and in stacks
+def test_mixture_larger_than_memory(tmp_path, family):
+    """Weights four times the budget, not even a layer of which fits: the same bytes, within the budget."""
+    folder = tiny_models.write(tiny_models.big_mixture(family), tmp_path / "model")
+    weights = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    budget = weights // 4
+    generator = torch.Generator().manual_seed(9)
+    texts = {key: torch.randint(tiny_models.VOCAB, (100 - 7 * key,), generator=generator).tolist() for key in range(6)}
+    corpus = tiny_models.write_corpus(tmp_path / "tokens.jsonl", texts)
+    common = ["capture", folder, "--corpus", corpus, "--context", 100, "--min-tokens", 1, "--vectors", "all",
+              "--dtype", "float32", "--quiet"]  # fmt: skip
+    engine.peak_memory(tmp_path / "note", *common, "--out", tmp_path / "free")
+    held = engine.peak_memory(tmp_path / "note", *common, "--out", tmp_path / "tight", "--memory", budget)
+    assert_identical(engine.read_streams(tmp_path / "tight"), engine.read_streams(tmp_path / "free"))
+    same = [(tmp_path / name / "moments.safetensors").read_bytes() for name in ("free", "tight")]
+    assert same[0] == same[1]
+
+    announced = engine.run("inspect", folder, "--context", 100, "--memory", budget, "--json")
+    memory = json.loads(announced.stdout)["memory"]
+    one_layer = weights // 3
+    assert memory["weights_bytes"] < budget < one_layer, "experts one at a time"
+    assert held <= budget + memory["activations_bytes"] + memory["program_bytes"]

@@ -37,6 +37,7 @@ class TinyModel:
     old: str = ""  # spelling of RoPE before transformers 5: "", "rope_type" or "type"
     old_drops: tuple = ()  # keys absent from older config.json files, to be derived again
     old_adds: dict = dataclasses.field(default_factory=dict)
+    tied_experts: bool = False  # the router cannot tell some experts from each other
     seed: int = 0
 
 
@@ -211,6 +212,40 @@ _add("bloom", "BloomForCausalLM", "bloom", rope=None, without=_NO_ROPE[1:], n_la
 _add("bloom_six", "BloomForCausalLM", "bloom", rope=None, without=_NO_ROPE[1:], n_layer=3, n_head=6,
      layer_norm_epsilon=3e-3, options=dict(dtype="float16", shard="40KB"))
 
+# mixtures: which experts a token goes to, what the chosen ones count, layers with an MLP among the others
+_add("mixtral", "MixtralForCausalLM", "mixtral", rope=_rope(theta=1e6), num_local_experts=4, options=dict(old="rope_type"))
+_add("mixtral_sliding", "MixtralForCausalLM", "mixtral", rope=_rope("linear", factor=2.0), head_dim=20, num_key_value_heads=1,
+     sliding_window=24, num_local_experts=8, num_experts_per_tok=3, num_hidden_layers=3, hidden_act="gelu",
+     options=dict(old="type", dtype="bfloat16", shard="60KB"))
+_add("mixtral_ties", "MixtralForCausalLM", "mixtral", rope=_rope(), num_local_experts=8, num_experts_per_tok=3,
+     options=dict(tied_experts=True))
+_QWEN_MOE = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=20)
+_add("qwen3_moe", "Qwen3MoeForCausalLM", "qwen3_moe", rope=_YARN, head_dim=32, norm_topk_prob=True, **_QWEN_MOE,
+     options=dict(old="type"))
+_add("qwen3_moe_some", "Qwen3MoeForCausalLM", "qwen3_moe", rope=_rope(theta=1e6), head_dim=16, attention_bias=True,
+     decoder_sparse_step=2, mlp_only_layers=[3], num_hidden_layers=7, **_QWEN_MOE, options=dict(old="rope_type", shard="50KB"))
+_add("qwen3_moe_sliding", "Qwen3MoeForCausalLM", "qwen3_moe", rope=_rope(), num_key_value_heads=4, num_hidden_layers=3,
+     use_sliding_window=True, sliding_window=20, mlp_only_layers=[0], num_experts=7, num_experts_per_tok=1,
+     moe_intermediate_size=33, options=dict(dtype="float16"))
+_add("olmoe", "OlmoeForCausalLM", "olmoe", rope=_rope(), num_experts=6, num_experts_per_tok=3, clip_qkv=1.2,
+     options=dict(old="rope_type"))
+_add("olmoe_mha", "OlmoeForCausalLM", "olmoe", rope=_rope("linear", factor=2.0), num_key_value_heads=4, attention_bias=True,
+     num_experts=5, num_experts_per_tok=5, norm_topk_prob=True, num_hidden_layers=3,
+     options=dict(old="type", dtype="bfloat16", shard="40KB"))
+_add("olmoe_ties", "OlmoeForCausalLM", "olmoe", rope=_rope(), num_experts=80, num_experts_per_tok=1, intermediate_size=12,
+     options=dict(tied_experts=True))
+
+# gpt_oss: sinks, experts in stacks with biases, a gate that is cut: a low limit, so that it cuts
+_add("gpt_oss", "GptOssForCausalLM", "gpt_oss", head_dim=16, sliding_window=16, num_local_experts=4, num_experts_per_tok=2,
+     swiglu_limit=0.7, swiglu_alpha=1.5,
+     rope=_rope("yarn", 150000.0, factor=4.0, original_max_position_embeddings=32, beta_fast=32.0, beta_slow=1.0, truncate=False),
+     options=dict(old="rope_type", old_drops=("layer_types",)))
+_add("gpt_oss_no_bias", "GptOssForCausalLM", "gpt_oss", head_dim=20, num_key_value_heads=1, sliding_window=50,
+     num_local_experts=6, num_experts_per_tok=3, num_hidden_layers=3, attention_bias=False, rope=_rope(),
+     layer_types=["full_attention", "full_attention", "sliding_attention"], options=dict(dtype="bfloat16", shard="60KB"))
+_add("gpt_oss_ties", "GptOssForCausalLM", "gpt_oss", head_dim=16, num_key_value_heads=4, sliding_window=30,
+     num_local_experts=8, num_experts_per_tok=3, rope=_rope(), options=dict(tied_experts=True))
+
 _VISION = dict(
     gemma3=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=28, patch_size=14),
     mllama=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_global_layers=1, attention_heads=2,
@@ -218,11 +253,24 @@ _VISION = dict(
 )  # fmt: skip
 
 
+def is_mixture(model: TinyModel):
+    return "num_experts_per_tok" in model.config or model.model_type == "mixtral"
+
+
 def big_llama(layers=12):
     """About 200 MB of float32 weights: enough for a memory budget to bite."""
     config = dict(_SMALL, hidden_size=512, intermediate_size=2048, num_hidden_layers=layers, num_attention_heads=8,
                   num_key_value_heads=4, max_position_embeddings=256, rope_parameters=_rope())  # fmt: skip
     return TinyModel("big_llama", "LlamaForCausalLM", "llama", config, shard="60MB")
+
+
+def big_mixture(family):
+    """About 200 MB of float32 weights, nearly all of them in the experts of two layers of three."""
+    architecture = dict(mixtral="MixtralForCausalLM", gpt_oss="GptOssForCausalLM")[family]
+    config = dict(_SMALL, hidden_size=512, intermediate_size=1408, num_hidden_layers=3, num_attention_heads=8,
+                  num_key_value_heads=4, max_position_embeddings=256, num_local_experts=8, num_experts_per_tok=2,
+                  rope_parameters=_rope())  # fmt: skip
+    return TinyModel("big_mixture", architecture, family, config, shard="60MB")
 
 
 def make_config(model: TinyModel):
@@ -254,11 +302,25 @@ def _perturb(network, seed):
             buffer.copy_(0.4 + 0.3 * torch.rand((), generator=generator))
 
 
+@torch.no_grad()
+def _tie_experts(network):
+    """In even layers all experts tie, in odd ones two by two."""
+    for index, layer in enumerate(network.model.layers):
+        router = layer.mlp.router if hasattr(layer.mlp, "router") else layer.mlp.gate
+        for parameter in router.parameters():
+            if index % 2 == 0:
+                parameter.zero_()
+            else:
+                parameter[1::2] = parameter[::2]
+
+
 def write(model: TinyModel, folder: Path) -> Path:
     """Writes the checkpoint as transformers saves it; returns the folder."""
     config = make_config(model)
     network = getattr(transformers, model.architecture)(config)
     _perturb(network, model.seed)
+    if model.tied_experts:
+        _tie_experts(network)
     network.to(getattr(torch, model.dtype)).save_pretrained(folder, max_shard_size=model.shard)
     return folder
 

@@ -29,7 +29,10 @@ at::Tensor plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
       if (options.alibi) {
         scores = scores + slopes[h].to(at::kDouble) * at::arange(first, t + 1, at::kDouble);
       }
-      const at::Tensor weights = at::softmax(scores, 0);
+      if (options.sinks.defined()) {
+        scores = at::cat({scores, options.sinks.slice(0, h, h + 1).to(at::kDouble)});
+      }
+      const at::Tensor weights = at::softmax(scores, 0).slice(0, 0, t + 1 - first);
       out[t][h / groups][h % groups] =
           at::mv(v[h / groups].slice(0, first, t + 1).to(at::kDouble).t(), weights);
     }
@@ -50,6 +53,20 @@ TEST(BiasedAttention, CapsAlibiAndWindows) {
          {ScoreOptions{0.4, {}, 1.5, false}, ScoreOptions{0.4, {}, {}, true},
           ScoreOptions{0.3, 17, 0.7, false}, ScoreOptions{0.3, 40, 2.0, true}}) {
       EXPECT_LT(worst(biased_attention(q, k, v, options), plain(q, k, v, options)), 1e-5) << tokens;
+    }
+  }
+}
+
+TEST(BiasedAttention, Sinks) {
+  const at::Tensor q = random_tensor({6, 130, 10}, 1);
+  const at::Tensor k = random_tensor({2, 130, 10}, 2);
+  const at::Tensor v = random_tensor({2, 130, 10}, 3);
+  const at::Tensor sinks = 3 * random_tensor({6}, 4);
+  // One far above all scores takes everything, and is no overflow.
+  for (const at::Tensor& scores : {sinks, sinks + 200, sinks - 200}) {
+    for (const std::optional<int64_t> window : {std::optional<int64_t>(), {17}}) {
+      const ScoreOptions options{0.4, window, {}, false, scores};
+      EXPECT_LT(worst(biased_attention(q, k, v, options), plain(q, k, v, options)), 1e-5);
     }
   }
 }

@@ -182,5 +182,15 @@ TEST(Xielu, DefaultsOfTheParametersAModelMayLack) {
                         xielu(x, {alpha, alpha, at::full({}, 0.5), at::full({}, -1e-6)})));
 }
 
+TEST(CutGate, CutsGateAndUp) {
+  const at::Tensor x = 5 * random_tensor({40, 14}, 7);
+  const at::Tensor gate = x.slice(1, 0, 7).to(at::kDouble).clamp_max(2);
+  const at::Tensor up = x.slice(1, 7).to(at::kDouble).clamp(-2, 2);
+  const at::Tensor expected = (up + 1) * gate * at::sigmoid(1.5 * gate);
+  const at::Tensor found = cut_gate_(x.clone(), 1.5, 2);
+  EXPECT_EQ(found.sizes(), expected.sizes());
+  EXPECT_LT((found - expected).abs().max().item<double>(), 1e-5);
+}
+
 }  // namespace
 }  // namespace ropewalk

@@ -18,6 +18,9 @@ Json base_config(const std::string& model_type) {
           {"num_key_value_heads", 2},
           {"head_dim", 8},
           {"max_position_embeddings", 4096},
+          {"num_experts", 6},
+          {"num_experts_per_tok", 2},
+          {"moe_intermediate_size", 12},
           {"rope_parameters", {{"rope_theta", 1e4}, {"rope_type", "default"}}}};
 }
 
@@ -56,7 +59,7 @@ const Layers kEvery{0, 1, 2, 3, 4, 5, 6, 7};
 
 TEST(Architecture, EveryFamilyReadsItsConfig) {
   const auto names = supported_architectures();
-  EXPECT_EQ(names.size(), 20U);
+  EXPECT_EQ(names.size(), 24U);
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
   for (const std::string& name : names) {
     const ModelConfig config = read(base_config(name));
@@ -73,6 +76,21 @@ TEST(Architecture, EveryFamilyReadsItsConfig) {
       EXPECT_LT(static_cast<size_t>(layer.rope_index), config.ropes.size()) << name;
     }
   }
+}
+
+TEST(Architecture, LayersWithAMixture) {
+  const auto mixtures = [](const Json& changes) {
+    Json json = base_config("qwen3_moe");
+    json.update(changes);
+    std::string found;
+    for (const LayerConfig& layer : read(json).layers) found += layer.mixture ? 'm' : '-';
+    return found;
+  };
+  EXPECT_EQ(mixtures(Json::object()), "mmmmmmmm");
+  EXPECT_EQ(mixtures({{"decoder_sparse_step", 3}}), "--m--m--");
+  EXPECT_EQ(mixtures({{"decoder_sparse_step", 2}, {"mlp_only_layers", {3, 0, 99}}}), "-m---m-m");
+  EXPECT_EQ(read(base_config("qwen3_moe")).mixture->d_expert, 12);
+  EXPECT_EQ(read(base_config("mixtral")).mixture->d_expert, 96);
 }
 
 TEST(Architecture, FamiliesWithoutRope) {

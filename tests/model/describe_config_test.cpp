@@ -47,6 +47,14 @@ TEST(DescribeConfig, HoldsEverySetting) {
       [](ModelConfig& c) { c.clip_qkv = 9; },
       [](ModelConfig& c) { c.score_cap = 9; },
       [](ModelConfig& c) { c.alibi = true; },
+      [](ModelConfig& c) { c.sinks = true; },
+      [](ModelConfig& c) {
+        c.cut_gate = {1.7, 7};
+      },
+      [](ModelConfig& c) {
+        c.mixture = {8, 2, 16, ExpertShare::of_all};
+      },
+      [](ModelConfig& c) { c.layers[1].mixture = true; },
       [](ModelConfig& c) {
         c.query_scaling = {0.1, 64};
       },

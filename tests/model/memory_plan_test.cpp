@@ -52,6 +52,26 @@ TEST(MemoryPlan, NamesTheLeastThatWorks) {
   }
 }
 
+TEST(MemoryPlan, StreamsExpertsWhereALayerDoesNotFit) {
+  MemoryNeeds needs = kNeeds;
+  needs.thin_layer = 120;
+  EXPECT_TRUE(plan_memory(needs, 350).keep_experts);
+  const MemoryPlan plan = plan_memory(needs, 349);
+  EXPECT_FALSE(plan.keep_experts);
+  EXPECT_FALSE(plan.keep_weights);
+  EXPECT_EQ(plan.layers_ahead, 0);
+  EXPECT_EQ(plan.weights, 120);
+  EXPECT_EQ(plan.hidden_budget, 229);
+  try {
+    plan_memory(needs, 169);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("one layer's weights with one expert (120 B)"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(MemoryPlan, CountsAWorkspaceThatTheBudgetCovers) {
   MemoryNeeds needs = kNeeds;
   needs.workspace = 1000;

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <algorithm>
+
+#include "ropewalk/kernels/torch.h"
+#include "ropewalk/model/config.h"
+#include "ropewalk/model/layer_weights.h"
+
+// What a layer's MLP and its experts are made of.
+namespace ropewalk {
+
+// x [T, d_model], normalised as the family does; as it is where the family has no norm there.
+at::Tensor norm(const ModelConfig& config, const at::Tensor& x, const at::Tensor& weight,
+                const at::Tensor& bias = {});
+
+// x weight^T + bias, which may be undefined
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+
+// What the down projection of an MLP takes: [T, d_mlp].
+at::Tensor mlp_inner(const ModelConfig& config, const LayerWeights& weights, const at::Tensor& x);
+
+// Everything but attention is done a few tokens at a time, so that what one step writes is still in
+// the cache when the next reads it. On a GPU products want many rows at a time.
+inline int64_t rows_at_a_time(const at::Device& device) { return device.is_cuda() ? 8192 : 512; }
+
+// Calls step(begin, end) for the rows of x.
+template <typename Step>
+void for_rows(const at::Tensor& x, Step step) {
+  const int64_t count = x.size(0);
+  const int64_t rows = rows_at_a_time(x.device());
+  for (int64_t begin = 0; begin < count; begin += rows) step(begin, std::min(begin + rows, count));
+}
+
+}  // namespace ropewalk

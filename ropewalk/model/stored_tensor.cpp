@@ -1,0 +1,73 @@
+#include "ropewalk/model/stored_tensor.h"
+
+#include <algorithm>
+
+#include "ropewalk/base/content_hash.h"
+
+namespace ropewalk {
+namespace {
+
+at::ScalarType scalar_type(StoredType type) {
+  switch (type) {
+    case StoredType::f16:
+      return at::kHalf;
+    case StoredType::bf16:
+      return at::kBFloat16;
+    default:
+      return at::kFloat;
+  }
+}
+
+// From rows ordered [heads, parts, rest] to [parts, heads, rest]; of three parts the first two
+// where `only_qk`.
+at::Tensor split_fused(const at::Tensor& source, int64_t heads, int64_t parts_count, bool only_qk) {
+  std::vector<int64_t> shape{heads, parts_count, source.size(0) / (parts_count * heads)};
+  shape.insert(shape.end(), source.sizes().begin() + 1, source.sizes().end());
+  const at::Tensor parts = source.view(shape).transpose(0, 1);
+  return only_qk ? parts.slice(0, 0, 2) : parts;
+}
+
+}  // namespace
+
+at::Tensor view_of(const TensorView& view) {
+  const auto options = at::TensorOptions().dtype(scalar_type(view.info->type));
+  auto* data = const_cast<std::byte*>(view.data());
+  const StoredTensor& info = *view.info;
+  return info.strides.empty() ? at::from_blob(data, info.shape, options)
+                              : at::from_blob(data, info.shape, info.strides, options);
+}
+
+std::vector<int64_t> stored_shape(const TensorSpec& spec) {
+  std::vector<int64_t> shape = spec.shape;
+  if (spec.transposed) std::reverse(shape.begin(), shape.end());
+  if (spec.stacked > 0) shape.insert(shape.begin(), spec.stacked);
+  return shape;
+}
+
+at::Tensor wanted_rows(const TensorSpec& spec, at::Tensor stored, bool only_qk) {
+  if (spec.stacked > 0) stored = stored.select(0, spec.place);
+  if (spec.transposed) stored = stored.t();
+  return ordered_rows(spec, std::move(stored), only_qk);
+}
+
+at::Tensor ordered_rows(const TensorSpec& spec, at::Tensor rows, bool only_qk) {
+  if (spec.fused_heads > 0) {
+    rows = split_fused(rows, spec.fused_heads, spec.fused_parts, only_qk);
+  }
+  if (spec.qk_rows > 0) rows = rows.slice(0, 0, rows_of(spec, only_qk));
+  return rows;
+}
+
+void hash_tensor(const Checkpoint& checkpoint, const std::string& name, const TensorView& view) {
+  if (checkpoint.known_hash(name)) return;
+  // On torch's threads, which wait already.
+  const auto run = [](size_t count, const std::function<void(size_t)>& work) {
+    at::parallel_for(0, static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) work(static_cast<size_t>(i));
+    });
+  };
+  const Stretch bytes(view.data(), static_cast<size_t>(view.info->bytes));
+  checkpoint.add_hash(name, hash_stretch(bytes, run));
+}
+
+}  // namespace ropewalk
