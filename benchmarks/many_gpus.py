@@ -17,9 +17,9 @@ def parts(gpu: dict, study: dict, processes: dict) -> dict:
 
 
 def seconds(part: dict, tokens: int, gpus: int) -> float:
-    """One checkpoint. A sum over n processes moves 2 (n - 1) / n times the bytes of one; over two, once."""
+    """One checkpoint. Processes are joined in pairs, then pairs of pairs."""
     documents = math.ceil(DOCUMENTS / gpus) * part["document"][tokens]
-    return part["beside"] + documents + 2 * (gpus - 1) / gpus * part["join"] + part["analysis"]
+    return part["beside"] + documents + math.ceil(math.log2(gpus)) * part["join"] + part["analysis"]
 
 
 def half_efficient(part: dict, tokens: int) -> int:

@@ -11,6 +11,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/last_resort.h"
 #include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/terminal.h"
 #include "tests/temporary_folder.h"
 
 namespace ropewalk {
@@ -20,6 +21,7 @@ namespace {
 
 [[noreturn]] void raise_and_report(int signal) {
   install_interrupt_handlers();
+  show_on_terminal();
   throw_if_interrupted();  // nothing yet
   std::raise(signal);
   try {
@@ -39,6 +41,7 @@ TEST(Interrupt, TurnsSignalsIntoAnException) {
 // A long stretch of work that looks at no signal; the folder it fills is removed all the same.
 [[noreturn]] void work_on(const std::filesystem::path& target, int signals) {
   install_interrupt_handlers();
+  show_on_terminal();
   const AtomicFolder folder(target);
   write_file_atomically(folder.path() / "half", "of it");
   for (int i = 0; i < signals; ++i) std::raise(SIGINT);
@@ -69,6 +72,7 @@ TEST(Interrupt, TheThirdSignalEndsTheProcess) {
 
 [[noreturn]] void end_by_a_library(const std::filesystem::path& target) {
   install_interrupt_handlers();
+  show_on_terminal();
   const AtomicFolder folder(target);
   std::exit(1);
 }
@@ -82,6 +86,7 @@ TEST(Interrupt, WhoeverEndsTheProgramNothingHalfDoneStays) {
 
 [[noreturn]] void read_what_is_gone(const std::filesystem::path& path) {
   install_interrupt_handlers();
+  show_on_terminal();
   const MappedFile file(path);
   std::filesystem::resize_file(path, 1);
   const std::string copy(file.text());
@@ -98,6 +103,7 @@ TEST(Interrupt, NamesAFileThatIsCutOffWhileItIsRead) {
 
 [[noreturn]] void write_past_a_limit(const std::filesystem::path& path) {
   install_interrupt_handlers();
+  show_on_terminal();
   const rlimit limit{1000, 1000};
   ::setrlimit(RLIMIT_FSIZE, &limit);
   try {

@@ -8,10 +8,12 @@
 #include <string>
 
 #include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/terminal.h"
 #include "ropewalk/checkpoint/hub_checkpoint.h"
 
 int main(int argc, char** argv) {
   ropewalk::install_interrupt_handlers();
+  ropewalk::show_on_terminal();
   try {
     ropewalk::Hub hub;
     const auto checkpoint =
