@@ -40,7 +40,7 @@ def load(folder: Path, dtype=torch.float32, attention=_NAME):
     # Experts one by one: products of all at once want sizes that are multiples of 16 bytes.
     experts = dict(experts_implementation="eager") if hasattr(config, "num_experts_per_tok") else {}
     model = network.from_pretrained(folder, dtype=dtype, attn_implementation=attention, **experts).eval()
-    # Before transformers 5.18 gpt_oss took its gate's limits for constants.
+    # transformers 5.17 takes the limits of the gate in gpt_oss for constants.
     for module in model.modules() if hasattr(config, "swiglu_limit") else ():
         if hasattr(module, "limit"):
             module.limit, module.alpha = config.swiglu_limit, config.swiglu_alpha
