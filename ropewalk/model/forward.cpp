@@ -63,15 +63,17 @@ class Taps {
     wanted_ = waiting_;
   }
 
-  // Hands on what is wanted at this point of a layer.
+  bool wanted(int64_t layer, std::string_view point) const {
+    const auto found = wanted_.find(layer);
+    return found != wanted_.end() && any_at(found->second, point);
+  }
+
+  // Hands on what is wanted.
   void offer(Taken taken) {
-    const auto layer = wanted_.find(taken.layer);
-    if (layer == wanted_.end()) return;
-    const auto here = [&](const Tap& tap) { return tap.point == taken.point; };
-    if (std::none_of(layer->second.begin(), layer->second.end(), here)) return;
     std::erase_if(taken.vectors, [](const auto& named) { return !named.second.defined(); });
-    std::erase_if(waiting_[taken.layer],
-                  [&](const Tap& tap) { return here(tap) && taken.vectors.contains(tap.vectors); });
+    std::erase_if(waiting_[taken.layer], [&](const Tap& tap) {
+      return tap.point == taken.point && taken.vectors.contains(tap.vectors);
+    });
     collector_.collect(taken);
   }
 
@@ -134,6 +136,7 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
         if (layer_config.self_attention) {
           const auto tokens = static_cast<int64_t>(document.tokens.size());
           const auto offer = [&](const char* point, const Projection& made, bool changing) {
+            if (!taps.wanted(layer, point)) return;
             taps.offer({layer,
                         &document,
                         &positions.find(tokens),

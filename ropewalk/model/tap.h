@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -26,6 +27,11 @@ struct Tap {
   auto operator<=>(const Tap&) const = default;
   std::string name() const { return point + " " + vectors; }
 };
+
+// Whether some of them are at this point.
+inline bool any_at(const auto& taps, std::string_view point) {
+  return std::any_of(taps.begin(), taps.end(), [&](const Tap& tap) { return tap.point == point; });
+}
 
 // One document's vectors at one point of one layer, in the dtype of the pass.
 struct Taken {

@@ -48,4 +48,14 @@ BlockFields block_of(const std::vector<at::Tensor>& fields, int64_t block, const
   return one;
 }
 
+void combine_blocks(const Accumulator& accumulator, const std::vector<at::Tensor>& whole,
+                    const BlockCounts& whole_counts, const std::vector<at::Tensor>& part,
+                    const BlockCounts& part_counts) {
+  for (int64_t b = 0; b < whole_counts.blocks(); ++b) {
+    if (part_counts.set(b).tokens == 0) continue;
+    accumulator.combine(block_of(whole, b, whole_counts.set(b)),
+                        block_of(part, b, part_counts.set(b)));
+  }
+}
+
 }  // namespace ropewalk

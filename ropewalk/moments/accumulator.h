@@ -6,6 +6,7 @@
 
 #include "ropewalk/kernels/token_set.h"
 #include "ropewalk/model/tap.h"
+#include "ropewalk/moments/block_counts.h"
 #include "ropewalk/moments/stream_key.h"
 
 namespace ropewalk {
@@ -96,5 +97,10 @@ const char* kind_name(StreamKind kind);  // "query", "key"
 
 // Block b of fields [streams, blocks, width].
 BlockFields block_of(const std::vector<at::Tensor>& fields, int64_t block, const TokenSet& tokens);
+
+// Joins each block of a part to the same block of the whole, in place; both float64.
+void combine_blocks(const Accumulator& accumulator, const std::vector<at::Tensor>& whole,
+                    const BlockCounts& whole_counts, const std::vector<at::Tensor>& part,
+                    const BlockCounts& part_counts);
 
 }  // namespace ropewalk

@@ -34,11 +34,10 @@ std::span<double> span_of(const at::Tensor& numbers) {
 }  // namespace
 
 void join_processes(const FlatFields& mine, BlockCounts& counts, const FlatFields& room) {
-  std::vector<double> numbers = as_numbers(counts);
   for (int step = 1; step < processes::count(); step *= 2) {
     const int place = processes::rank() % (2 * step);
+    std::vector<double> numbers = as_numbers(counts);
     if (place == step) {
-      numbers = as_numbers(counts);
       processes::send(processes::rank() - step, numbers);
       processes::send(processes::rank() - step, span_of(mine.numbers));
       return;
@@ -48,10 +47,7 @@ void join_processes(const FlatFields& mine, BlockCounts& counts, const FlatField
     processes::receive(processes::rank() + step, span_of(room.numbers));
     const BlockCounts other = as_counts(numbers);
     for (size_t a = 0; a < mine.fields.size(); ++a) {
-      for (int64_t b = 0; b < counts.blocks(); ++b) {
-        accumulators()[a]->combine(block_of(mine.fields[a], b, counts.set(b)),
-                                   block_of(room.fields[a], b, other.set(b)));
-      }
+      combine_blocks(*accumulators()[a], mine.fields[a], counts, room.fields[a], other);
     }
     counts.add(other);
   }

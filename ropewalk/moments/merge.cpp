@@ -50,11 +50,7 @@ void join_kept(Accumulated& whole, const BlockCounts& counts, const Accumulated&
   std::vector<at::Tensor> others;
   for (at::Tensor& field : whole.blocks) field = field.to(at::kDouble);
   for (const at::Tensor& field : part.blocks) others.push_back(field.to(at::kDouble));
-  for (int64_t b = 0; b < counts.blocks(); ++b) {
-    if (part_counts.set(b).tokens == 0) continue;
-    accumulator.combine(block_of(whole.blocks, b, counts.set(b)),
-                        block_of(others, b, part_counts.set(b)));
-  }
+  combine_blocks(accumulator, whole.blocks, counts, others, part_counts);
   accumulator.combine({whole.total, counts.joined().set(0)},
                       {part.total, part_counts.joined().set(0)});
 }

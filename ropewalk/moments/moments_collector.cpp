@@ -41,11 +41,6 @@ constexpr int64_t kNoDocument = std::numeric_limits<int64_t>::max();
 
 int64_t query_group(const ModelConfig& config) { return config.n_q_heads / config.n_kv_heads; }
 
-bool has_tap_at(const Accumulator& accumulator, const CaptureShape& shape, std::string_view point) {
-  const std::vector<Tap> taps = accumulator.taps(shape);
-  return std::any_of(taps.begin(), taps.end(), [&](const Tap& tap) { return tap.point == point; });
-}
-
 }  // namespace
 
 MomentsBytes moments_bytes(const ModelConfig& config, const std::vector<QueryHead>& heads,
@@ -142,7 +137,7 @@ void MomentsCollector::collect(const Taken& taken) {
   const auto add = [&] {
     for (size_t i = 0; i < layer.fields.size(); ++i) {
       const Accumulator& accumulator = *accumulators()[i];
-      if (!has_tap_at(accumulator, shape_, taken.point)) continue;
+      if (!any_at(accumulator.taps(shape_), taken.point)) continue;
       const Fields& fields = gpu == nullptr ? layer.fields[i] : gpu->fields[i];
       Destination to{block_of(fields, block, held), streams_.at(taken.layer)};
       if (gpu != nullptr) {

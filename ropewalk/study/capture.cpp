@@ -88,9 +88,7 @@ class Collectors : public Collector {
   }
   void collect(const Taken& taken) override {
     for (Collector* collector : collectors_) {
-      const std::vector<Tap> taps = collector->taps(taken.layer);
-      const auto here = [&](const Tap& tap) { return tap.point == taken.point; };
-      if (std::any_of(taps.begin(), taps.end(), here)) collector->collect(taken);
+      if (any_at(collector->taps(taken.layer), taken.point)) collector->collect(taken);
     }
   }
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override {

@@ -22,12 +22,8 @@ ModelConfig configure(const ConfigFile& file) {
         "{}: apply_residual_connection_post_layernorm is not supported; expected false",
         config.source());
   }
-  model.n_kv_heads = model.n_q_heads;
-  model.norm = NormKind::layer;
-  model.gated = false;
+  make_classic(model);
   model.alibi = true;
-  model.qkv_bias = model.out_bias = model.mlp_bias = true;
-  for (LayerConfig& layer : model.layers) layer.rope = false;
   return model;
 }
 

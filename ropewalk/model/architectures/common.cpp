@@ -217,11 +217,38 @@ std::vector<TensorSpec> head_by_head_tensors(const ModelConfig& c, const std::st
   return specs;
 }
 
+void make_classic(ModelConfig& model) {
+  model.n_kv_heads = model.n_q_heads;
+  model.norm = NormKind::layer;
+  model.gated = false;
+  model.qkv_bias = model.out_bias = model.mlp_bias = true;
+  for (LayerConfig& layer : model.layers) layer.rope = false;
+}
+
+namespace {
+
 void refuse_bidirectional(const ConfigFile& config) {
   if (config.flag("use_bidirectional_attention", false)) {
     throw InputError("{}: use_bidirectional_attention is not supported; expected a causal model",
                      config.source());
   }
+}
+
+}  // namespace
+
+ModelConfig read_gemma(const ConfigFile& config) {
+  constexpr const char* kScalar = "query_pre_attn_scalar";
+  CommonDefaults defaults;
+  defaults.d_head = 256;
+  defaults.activation_key = "hidden_activation";
+  defaults.activation = "gelu_pytorch_tanh";
+  ModelConfig model = read_common(config, defaults);
+  refuse_bidirectional(config);
+  model.norm = NormKind::rms_plus_one;
+  model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
+  model.attention_scale = 1 / std::sqrt(config.has(kScalar) ? config.positive(kScalar) : 256.0);
+  model.embedding_scale = std::sqrt(static_cast<double>(model.d_model));
+  return model;
 }
 
 std::vector<TensorSpec> join(std::initializer_list<std::vector<TensorSpec>> parts) {

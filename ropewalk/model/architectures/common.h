@@ -56,7 +56,13 @@ std::vector<TensorSpec> head_by_head_tensors(const ModelConfig& config,
 
 // Gemma's layer: norms before and after both attention and MLP.
 std::vector<TensorSpec> surrounding_norm_tensors(const ModelConfig& config);
-void refuse_bidirectional(const ConfigFile& config);
+
+// What GPT-2 and those soon after it have in common: LayerNorm and biases everywhere, as many KV
+// heads as query heads, no gate, no RoPE.
+void make_classic(ModelConfig& model);
+
+// What all Gemmas have in common.
+ModelConfig read_gemma(const ConfigFile& config);
 
 std::vector<TensorSpec> join(std::initializer_list<std::vector<TensorSpec>> parts);
 

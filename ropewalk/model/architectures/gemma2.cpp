@@ -1,22 +1,11 @@
 // Gemma 2: norms around attention and MLP, capped scores, every second layer sliding.
-#include <cmath>
-
 #include "ropewalk/model/architectures/common.h"
 
 namespace ropewalk {
 namespace {
 
 ModelConfig configure(const ConfigFile& config) {
-  CommonDefaults defaults;
-  defaults.d_head = 256;
-  defaults.activation_key = "hidden_activation";
-  defaults.activation = "gelu_pytorch_tanh";
-  ModelConfig model = read_common(config, defaults);
-  refuse_bidirectional(config);
-  model.norm = NormKind::rms_plus_one;
-  model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
-  model.attention_scale = 1 / std::sqrt(config.number("query_pre_attn_scalar", 256));
-  model.embedding_scale = std::sqrt(static_cast<double>(model.d_model));
+  ModelConfig model = read_gemma(config);
   // An absent key means the family's 50; null means no cap.
   constexpr const char* kCap = "attn_logit_softcapping";
   if (!config.json().contains(kCap)) {

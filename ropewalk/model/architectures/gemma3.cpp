@@ -1,12 +1,8 @@
 // Gemma 3, text part: norms around attention and MLP, q/k norms per head, two RoPE settings.
-#include <cmath>
-
 #include "ropewalk/model/architectures/common.h"
 
 namespace ropewalk {
 namespace {
-
-constexpr const char* kScalar = "query_pre_attn_scalar";
 
 enum { kFull = 0, kSliding = 1 };  // places in ModelConfig::ropes
 
@@ -25,17 +21,8 @@ std::vector<RopeSettings> read_ropes(const ConfigFile& config, const ModelConfig
 }
 
 ModelConfig configure(const ConfigFile& config) {
-  CommonDefaults defaults;
-  defaults.d_head = 256;
-  defaults.activation_key = "hidden_activation";
-  defaults.activation = "gelu_pytorch_tanh";
-  ModelConfig model = read_common(config, defaults);
-  refuse_bidirectional(config);
-  model.norm = NormKind::rms_plus_one;
+  ModelConfig model = read_gemma(config);
   model.qk_norm = QkNorm::per_head;
-  model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
-  model.attention_scale = 1 / std::sqrt(config.has(kScalar) ? config.positive(kScalar) : 256.0);
-  model.embedding_scale = std::sqrt(static_cast<double>(model.d_model));
   model.ropes = read_ropes(config, model);
 
   std::vector<std::string> types = read_layer_types(config, model.n_layers);

@@ -24,11 +24,7 @@ ModelConfig configure(const ConfigFile& file) {
     }
   }
   if (!config.flag("scale_attn_weights", true)) model.attention_scale = 1;
-  model.n_kv_heads = model.n_q_heads;
-  model.norm = NormKind::layer;
-  model.gated = false;
-  model.qkv_bias = model.out_bias = model.mlp_bias = true;
-  for (LayerConfig& layer : model.layers) layer.rope = false;
+  make_classic(model);
   return model;
 }
 
