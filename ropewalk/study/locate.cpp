@@ -2,6 +2,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/checkpoint/hub_headers.h"
+#include "ropewalk/text/tokenizer.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -61,8 +62,11 @@ fs::path locate_tokenizer(const fs::path& path) {
   const std::string commit = hub.commit(repository, kMain, "tokenizer.json");
   const fs::path file = hub.fetch(repository, commit, "tokenizer.json", {path.string(), true, {}});
   if (!file.empty()) return file;
-  throw InputError("{}: holds no tokenizer.json{}", repository.id,
-                   hub.settings().offline ? " in the cache, and HF_HUB_OFFLINE is set" : "");
+  if (hub.settings().offline) {
+    throw InputError("{}: holds no tokenizer.json in the cache, and HF_HUB_OFFLINE is set",
+                     repository.id);
+  }
+  throw InputError("{}: holds no tokenizer.json; {}", repository.id, kMakeTokenizerJson);
 }
 
 bool is_hub_corpus(const fs::path& path) { return path.string().starts_with(kScheme); }

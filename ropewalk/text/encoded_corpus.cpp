@@ -66,8 +66,8 @@ Pieces pieces_of(CorpusEntry& entry, const Tokenizer* tokenizer, const DocumentO
   }
   if (tokenizer == nullptr) {
     throw InputError(
-        "{}: is text, and no tokenizer.json was found; name a tokenizer, or give token ids",
-        entry.where);
+        "{}: is text, and no tokenizer.json was found; name one, or give token ids; {}",
+        entry.where, kMakeTokenizerJson);
   }
   Pieces pieces = cut(tokenizer->encode(std::get<std::string>(entry.content)), options);
   for (const auto& piece : pieces) {

@@ -74,19 +74,26 @@ char32_t JsonPart::character() const {
 void JsonPart::allow_only(std::initializer_list<std::string_view> keys) const {
   for (const auto& [key, unused] : object().items()) {
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
-      refuse(fmt::format("unknown setting '{}'; supported: {}", key, fmt::join(keys, ", ")));
+      refuse_unsupported(
+          fmt::format("unknown setting '{}'; supported: {}", key, fmt::join(keys, ", ")));
     }
   }
 }
 
 void JsonPart::refuse_value(std::string_view found, std::string_view supported) const {
-  refuse(fmt::format("'{}' is not supported; supported: {}", found, supported));
+  refuse_unsupported(fmt::format("'{}' is not supported; supported: {}", found, supported));
 }
 
-void JsonPart::refuse(std::string_view what) const {
+void JsonPart::refuse_unsupported(std::string_view what) const {
+  throw InputError("{}; or give the corpus as token ids", complaint(what));
+}
+
+void JsonPart::refuse(std::string_view what) const { throw InputError("{}", complaint(what)); }
+
+std::string JsonPart::complaint(std::string_view what) const {
   constexpr size_t kLongest = 500;  // values from the file may be anything
-  throw InputError("{}: {}", printable_excerpt(where(), kLongest),
-                   printable_excerpt(what, kLongest));
+  return fmt::format("{}: {}", printable_excerpt(where(), kLongest),
+                     printable_excerpt(what, kLongest));
 }
 
 }  // namespace ropewalk

@@ -40,11 +40,14 @@ class JsonPart {
   void allow_only(std::initializer_list<std::string_view> keys) const;
   // Refuses `found`, saying what would do.
   [[noreturn]] void refuse_value(std::string_view found, std::string_view supported) const;
+  // Refuses what the tokenizers library would take, saying how to do without.
+  [[noreturn]] void refuse_unsupported(std::string_view what) const;
   [[noreturn]] void refuse(std::string_view what) const;
 
  private:
   const Json& object() const;
   std::string member_path(std::string_view key) const;
+  std::string complaint(std::string_view what) const;
 
   const Json& value_;
   std::string source_;

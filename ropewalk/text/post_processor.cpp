@@ -58,7 +58,7 @@ std::optional<PostProcessor> read(const JsonPart& part, int depth) {
   for (size_t i = 0; i < steps.size(); ++i) {
     const auto step = read(steps.item(i), depth + 1);
     // The library hands the parts of the first to the second as if they were several texts.
-    if (step && result) steps.item(i).refuse("a second processor that adds tokens");
+    if (step && result) steps.item(i).refuse_unsupported("a second processor that adds tokens");
     if (step) result = step;
   }
   return result;

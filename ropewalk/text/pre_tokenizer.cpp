@@ -224,7 +224,7 @@ Regex read_pattern(const JsonPart& part) {
     if (const auto text = part.find("String")) return Regex(Regex::escape(text->string()));
     return Regex(part.at("Regex").string());
   } catch (const RegexError& error) {
-    part.refuse(error.what());
+    part.refuse_unsupported(error.what());
   }
 }
 

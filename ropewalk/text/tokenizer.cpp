@@ -181,7 +181,11 @@ struct Tokenizer::Impl {
 
 Tokenizer Tokenizer::from_file(const std::filesystem::path& path) {
   std::error_code ignored;
-  const auto file = std::filesystem::is_directory(path, ignored) ? path / "tokenizer.json" : path;
+  const bool is_folder = std::filesystem::is_directory(path, ignored);
+  const auto file = is_folder ? path / "tokenizer.json" : path;
+  if (is_folder && !std::filesystem::exists(file, ignored)) {
+    throw InputError("{}: holds no tokenizer.json; {}", path.string(), kMakeTokenizerJson);
+  }
   return from_json(read_text_file(file, kLargestFile), file.string());
 }
 

@@ -9,6 +9,11 @@
 
 namespace ropewalk {
 
+// What errors advise where a model has its tokenizer in other files.
+inline constexpr std::string_view kMakeTokenizerJson =
+    "transformers writes one from vocab.json and merges.txt or from tokenizer.model, with "
+    "AutoTokenizer.from_pretrained(model).save_pretrained(folder)";
+
 // A Hugging Face `tokenizer.json` with a BPE model. Gives the ids that the `tokenizers` library
 // gives. Parts it does not know are refused by name when the file is read. Thread-safe once built.
 class Tokenizer {
@@ -20,7 +25,8 @@ class Tokenizer {
     std::vector<int32_t> suffix;  // e.g. separator
   };
 
-  // `path` is a tokenizer.json or a folder holding one. Throws InputError or SystemError.
+  // `path` is a tokenizer.json or a folder holding one; other files of tokenizers are not read.
+  // Throws InputError or SystemError.
   static Tokenizer from_file(const std::filesystem::path& path);
   static Tokenizer from_json(std::string_view text, const std::string& source);
 

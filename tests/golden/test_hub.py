@@ -456,6 +456,9 @@ def test_tokenizer_of_another_repository(hub, client, published, tmp_path):
     assert result.code == 0, result.stderr
     bad = client.run("run", published(MODEL, tokenizer="org/absent"), "--out", tmp_path / "bad", "--format", "json")
     assert bad.code == 3 and "run.yaml:" in bad.stderr and "tokenizer 'org/absent' is not there" in bad.stderr
+    hub.repository("org/older").commit("main", {"vocab.json": b"{}", "merges.txt": b""})
+    bad = client.run("run", published(MODEL, tokenizer="org/older"), "--out", tmp_path / "bad", "--format", "json")
+    assert bad.code == 3 and "org/older: holds no tokenizer.json; transformers writes one from vocab.json" in bad.stderr
 
 
 def test_the_next_downloads_meanwhile(hub, client, published, tmp_path):

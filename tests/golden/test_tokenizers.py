@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tokenizer_parts as parts
 import tokenizer_texts as texts
+import transformers
 from tokenizer_families import FAMILIES, assemble, train
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
@@ -96,6 +97,24 @@ def test_family(name, tmp_path, corpus, assigned):
     compare(path, reference, strings)
     words = texts.long_words(name, LONG)
     assert seconds_for(path, words) < len(words), "a word of 1 MB must take well under a second"
+
+
+def test_vocabulary_and_merges_alone(tmp_path, corpus):
+    """As older checkpoints of GPT-2 have them: refused with what to do, which then works."""
+    family = FAMILIES["gpt2"]
+    published = assemble(family, *train(family, corpus))
+    folder, better = tmp_path / "model", tmp_path / "better"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
+    vocabulary = published["model"]["vocab"] | {entry["content"]: entry["id"] for entry in published["added_tokens"]}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{merge}\n" for merge in published["model"]["merges"]))
+    refused = run_tool([folder], ["text"])
+    assert refused.returncode != 0
+    assert refused.stderr.decode().startswith(f"{folder}: holds no tokenizer.json; transformers writes one from vocab.json")
+    transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(better)
+    strings = texts.strings("gpt2", PART_STRINGS, ["<|endoftext|>"])
+    compare(better, Tokenizer.from_str(json.dumps(published)), strings)
 
 
 def compare_all(folder, cases, strings):

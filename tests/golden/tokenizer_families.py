@@ -19,6 +19,12 @@ TEKKEN_PATTERN = (
     rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*|\p{{N}}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+SHORTENED = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+O200K_PATTERN = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+{SHORTENED}|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*{SHORTENED}"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+BLOOM_PATTERN = r" ?[^(\s|[.,!?…。，、।۔،])]+"
 
 
 def byte_level(add_prefix_space=False, trim_offsets=True, use_regex=True):
@@ -167,6 +173,55 @@ FAMILIES = {
         "legacy_merges": True,
         "tokens_first": True,
         "bytes": True,
+    },
+    "olmo": {
+        "normalizer": {"type": "NFC"},
+        "pre_tokenizer": byte_level(),
+        "post_processor": template(),
+        "added_tokens": [token("|||IP_ADDRESS|||", special=False, normalized=True), token("<|padding|>")]
+        + [token(" " * n, special=False, normalized=True) for n in range(24, 1, -1)]
+        + [token(f"|||{name}|||", special=False, normalized=True) for name in ("EMAIL_ADDRESS", "PHONE_NUMBER")]
+        + [token("<|endoftext|>")],
+        "legacy_merges": True,
+    },
+    "mixtral": {
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False},
+        "post_processor": template("<s>"),
+        "added_tokens": [token("<unk>"), token("<s>"), token("</s>")],
+        "model": {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True},
+        "tokens_first": True,
+        "bytes": True,
+    },
+    "phi3": {
+        "normalizer": {
+            "type": "Sequence",
+            "normalizers": [{"type": "Prepend", "prepend": "▁"}, replace(" ", "▁")],
+        },
+        "post_processor": template(),
+        "added_tokens": [token("<unk>"), token("<s>"), token("</s>", special=False, rstrip=True), token("<|endoftext|>")]
+        + [token(f"<|{name}|>", rstrip=True) for name in "assistant placeholder1 system end user".split()],
+        "model": {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True},
+        "tokens_first": True,
+        "bytes": True,
+    },
+    "phi4": {
+        "pre_tokenizer": pre_sequence(split(O200K_PATTERN, "Removed", invert=True), byte_level(use_regex=False)),
+        "post_processor": byte_level(trim_offsets=False),
+        "added_tokens": [token("<|endoftext|>"), token("<|tool|>", special=False, rstrip=True), token("<|end|>", rstrip=True)],
+    },
+    "gpt_oss": {
+        "pre_tokenizer": pre_sequence(split(O200K_PATTERN), byte_level(use_regex=False)),
+        "added_tokens": [
+            token(f"<|{name}|>")
+            for name in "startoftext endoftext reserved_200000 return constrain channel start end message call".split()
+        ],
+    },
+    "bloom": {
+        "pre_tokenizer": pre_sequence(split(BLOOM_PATTERN), byte_level(use_regex=False)),
+        "post_processor": byte_level(add_prefix_space=True, trim_offsets=False),
+        "added_tokens": [token("<unk>"), token("<s>"), token("</s>"), token("<pad>")],
+        "legacy_merges": True,
+        "tokens_first": True,
     },
 }
 

@@ -170,7 +170,9 @@ TEST(Documents, AnErrorBehindTheLastDocumentNeededIsNotMet) {
 
 TEST(Documents, RefusesTextWithoutTokenizer) {
   EXPECT_EQ(message({text_of("abc")}, options_of(2)),
-            "a.txt: is text, and no tokenizer.json was found; name a tokenizer, or give token ids");
+            "a.txt: is text, and no tokenizer.json was found; name one, or give token ids; "
+            "transformers writes one from vocab.json and merges.txt or from tokenizer.model, with "
+            "AutoTokenizer.from_pretrained(model).save_pretrained(folder)");
 }
 
 TEST(Documents, SaysHowLongTheLongestIs) {

@@ -9,6 +9,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/json.h"
+#include "tests/temporary_folder.h"
 
 namespace ropewalk {
 namespace {
@@ -107,7 +108,11 @@ TEST(Tokenizer, RefusesUnknownPartsByName) {
   expect("/pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {unknown}}},
          "pre_tokenizer.pretokenizers[0].type: 'Magic'");
   expect("/post_processor", unknown, "post_processor.type: 'Magic' is not supported");
-  expect("/model/type", "Unigram", "model.type: 'Unigram' is not supported; supported: BPE");
+  for (const std::string kind : {"Unigram", "WordPiece", "WordLevel"}) {
+    EXPECT_EQ(refusal("/model/type", kind),
+              "t.json: model.type: '" + kind +
+                  "' is not supported; supported: BPE; or give the corpus as token ids");
+  }
   expect("/model/dropout", 0.1, "model.dropout: '0.1' is not supported");
   expect("/model/novelty", 1, "model: unknown setting 'novelty'");
   expect("/novelty", 1, "t.json: unknown setting 'novelty'");
@@ -119,6 +124,26 @@ TEST(Tokenizer, RefusesUnknownPartsByName) {
          "pre_tokenizer.pattern: unknown setting 'Glob'");
   expect("/pre_tokenizer/invert", "yes",
          "pre_tokenizer.invert: expected true or false, found string");
+}
+
+// However long the pattern is that is at fault.
+TEST(Tokenizer, SaysHowToDoWithout) {
+  const std::string message =
+      refusal("/pre_tokenizer/pattern", {{"Regex", "(a)\\1" + std::string(1000, 'b')}});
+  EXPECT_TRUE(message.ends_with("; or give the corpus as token ids")) << message;
+}
+
+TEST(Tokenizer, FoldersWithOtherFiles) {
+  const TemporaryFolder folder;
+  folder.write("vocab.json", "{}");
+  folder.write("merges.txt", "#version: 0.2");
+  try {
+    Tokenizer::from_file(folder.path());
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.what(), folder.path().string() + ": holds no tokenizer.json; " +
+                                std::string(kMakeTokenizerJson));
+  }
 }
 
 TEST(Tokenizer, RefusesWhatDoesNotFitTogether) {
