@@ -10,6 +10,7 @@ import copy
 import dataclasses
 import json
 import math
+import re
 import shutil
 from pathlib import Path
 
@@ -303,15 +304,37 @@ def _perturb(network, seed):
 
 
 @torch.no_grad()
-def _tie_experts(network):
-    """In even layers all experts tie, in odd ones two by two."""
+def _decide_experts(network, tied, seed):
+    """Lets a token's embedding decide which experts it goes to, by a margin that rounding does not bridge.
+
+    The first numbers of the hidden state, one per expert, are high for the chosen ones and low for the others; layers hardly
+    change them, and the router looks at little else. With `tied` a number stands for two experts, in odd layers: nothing but
+    that number times one enters either score, so that both are the same bits whatever computes them. In even layers all
+    experts then tie.
+    """
+    config = network.config
+    generator = torch.Generator().manual_seed(2000 + seed)
+    share = 2 if tied else 1
+    numbers = next(getattr(config, key) for key in ("num_experts", "num_local_experts") if hasattr(config, key)) // share
+    high = -(-config.num_experts_per_tok // share)
+    levels = torch.cat([torch.linspace(2.5, 1.5, high), torch.linspace(-0.5, -1.5, numbers - high)])
+    for row in network.get_input_embeddings().weight:
+        row[:numbers] = levels[torch.randperm(numbers, generator=generator)]
+    scale = torch.ones(config.hidden_size)
+    scale[:numbers] = 0.02
     for index, layer in enumerate(network.model.layers):
-        router = layer.mlp.router if hasattr(layer.mlp, "router") else layer.mlp.gate
+        layer.post_attention_layernorm.weight[:numbers] = 1
+        for name, parameter in layer.named_parameters():
+            if re.search("o_proj|down_proj", name):  # what is added to the hidden state
+                is_last = parameter.ndim == 1 or "bias" in name or (config.model_type == "gpt_oss" and "experts" in name)
+                parameter.mul_(scale if is_last else scale[:, None])
+        router = getattr(layer.mlp, "router", None) or getattr(layer.mlp, "gate", None)
+        if router is None:  # an MLP
+            continue
         for parameter in router.parameters():
-            if index % 2 == 0:
-                parameter.zero_()
-            else:
-                parameter[1::2] = parameter[::2]
+            parameter.mul_(0 if tied else 0.05)
+        if not tied or index % 2 == 1:
+            router.weight[:, :numbers] += torch.eye(numbers).repeat_interleave(share, 0)
 
 
 def write(model: TinyModel, folder: Path) -> Path:
@@ -319,8 +342,8 @@ def write(model: TinyModel, folder: Path) -> Path:
     config = make_config(model)
     network = getattr(transformers, model.architecture)(config)
     _perturb(network, model.seed)
-    if model.tied_experts:
-        _tie_experts(network)
+    if is_mixture(model):
+        _decide_experts(network, model.tied_experts, model.seed)
     network.to(getattr(torch, model.dtype)).save_pretrained(folder, max_shard_size=model.shard)
     return folder
 
