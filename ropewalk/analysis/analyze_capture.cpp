@@ -73,6 +73,7 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   StreamSource streams;
   streams.name = source;
   streams.heads = find_heads(queries, keys, facts, source);
+  streams.units = facts.units;
   const auto input = [&](const StreamSet& set, int64_t layer, int64_t head) {
     return make_input(set, set.find({layer, head}), moments.counts, blocks);
   };

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "ropewalk/analysis/drift_axis.h"
 #include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/analysis/statistic.h"
@@ -10,43 +11,71 @@
 namespace ropewalk {
 namespace {
 
+// Runs the computations of a head, each once, whoever shares it.
+class Computed {
+ public:
+  explicit Computed(const HeadCases& head) : head_(head) {}
+
+  // Contiguous; undefined where only a run can tell.
+  const at::Tensor& of(const Statistic& statistic) {
+    if (statistic.compute != last_) {
+      last_ = statistic.compute;
+      values_ = last_ == nullptr ? at::Tensor() : last_(head_).contiguous();
+    }
+    return values_;
+  }
+
+ private:
+  const HeadCases& head_;
+  at::Tensor (*last_)(const HeadCases&) = nullptr;
+  at::Tensor values_;
+};
+
 // Values of one statistic, by case.
 class CaseValues {
  public:
-  CaseValues(const Statistic& statistic, const HeadCases& head)
-      : statistic_(statistic),
-        tensor_(statistic.compute(head).contiguous()),
-        data_(tensor_.const_data_ptr<double>()) {
-    const int64_t cases = statistic.error ? head.blocks() + 1 : 1;
-    const int64_t columns = statistic.per == Per::head ? 1 : head.components();
-    if (tensor_.dim() != 2 || tensor_.size(0) != cases || tensor_.size(1) != columns) {
+  CaseValues(const Statistic& statistic, const HeadCases& head, const at::Tensor& values)
+      : statistic_(statistic), tensor_(values), cases_(statistic.error ? head.blocks() + 1 : 1) {
+    if (!tensor_.defined()) return;
+    const int64_t least = statistic.per == Per::head ? statistic.member + 1 : head.components();
+    if (tensor_.dim() != 2 || tensor_.size(0) != cases_ || tensor_.size(1) < least) {
       throw std::logic_error("statistic " + statistic.key + " has values of another shape");
     }
+    data_ = tensor_.const_data_ptr<double>();
   }
 
-  double value(int64_t component) const { return data_[column(component)]; }
+  double value(int64_t component) const { return at(0, component); }
 
   // Empty for a statistic without an error.
   std::vector<double> replicates(int64_t component) const {
     std::vector<double> found;
-    for (int64_t i = 1; i < tensor_.size(0); ++i) {
-      found.push_back(data_[i * tensor_.size(1) + column(component)]);
-    }
+    for (int64_t i = 1; i < cases_; ++i) found.push_back(at(i, component));
     return found;
   }
 
  private:
-  int64_t column(int64_t component) const { return statistic_.per == Per::head ? 0 : component; }
+  double at(int64_t row, int64_t component) const {
+    const int64_t column = statistic_.per == Per::head ? statistic_.member : component;
+    return data_ == nullptr ? kUndefined : data_[row * tensor_.size(1) + column];
+  }
 
   const Statistic& statistic_;
   at::Tensor tensor_;
-  const double* data_;
+  int64_t cases_;
+  const double* data_ = nullptr;
 };
 
 void add_flag(std::string& flags, bool set, const std::string& name) {
   if (!set || name.empty()) return;
   if (!flags.empty()) flags += ';';
   flags += name;
+}
+
+// PC0, and which way it lies to the drift axis.
+HeadAxis axis_of(const HeadCases& head) {
+  const at::Tensor first = head.vectors[0].select(1, 0).contiguous();
+  const double* data = first.const_data_ptr<double>();
+  return {{data, data + first.numel()}, drift_axis(head)[0].dot(first).item<double>()};
 }
 
 }  // namespace
@@ -56,7 +85,10 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadPlace& place, const Head
   const std::vector<const Statistic*>& list = statistics();
   checkpoint.columns.resize(list.size());
   std::vector<CaseValues> values;
-  for (const Statistic* statistic : list) values.emplace_back(*statistic, head);
+  Computed computed(head);
+  for (const Statistic* statistic : list) {
+    values.emplace_back(*statistic, head, computed.of(*statistic));
+  }
 
   const size_t blocks = sizes.size();
   const bool constant = !(head.trace[0].item<double>() > 0);
@@ -66,6 +98,18 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadPlace& place, const Head
   const bool no_position = still(head.queries) || still(head.keys);
   const double tokens[] = {head.queries.tokens[0].item<double>(),
                            head.keys.tokens[0].item<double>()};
+  const auto end_flags = [&](std::string& flags, bool no_se) {
+    add_flag(flags, no_se, "no_se");
+    add_flag(flags, blocks >= 2 && blocks < kFewBlocks, "few_blocks");
+    add_flag(flags, checkpoint.random, kRandomWeights);
+  };
+  std::string head_flags;
+  bool head_no_se = blocks < 2;
+  add_flag(head_flags, constant, "no_variance");
+  add_flag(head_flags, no_position, "no_position");
+  for (const Statistic* statistic : list) {
+    for (const HeadFlag& flag : statistic->flags) add_flag(head_flags, flag.set(head), flag.name);
+  }
   for (int64_t c = 0; c < head.components(); ++c) {
     const bool rankless = !constant && head.no_rank[0][c].item<bool>();
     std::string flags;
@@ -82,13 +126,14 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadPlace& place, const Head
       column.se.push_back(se);
       if (c == 0)
         column.replicates.insert(column.replicates.end(), replicates.begin(), replicates.end());
-      add_flag(flags, !constant && !rankless && !no_position && std::isnan(value),
+      const bool here = list[i]->table == Table::components;
+      add_flag(flags, here && !constant && !rankless && !no_position && std::isnan(value),
                list[i]->undefined_flag);
-      no_se = no_se || (list[i]->error && !std::isnan(value) && std::isnan(se));
+      const bool lacks_se = list[i]->error && !std::isnan(value) && std::isnan(se);
+      bool& lacking = list[i]->table == Table::heads ? head_no_se : no_se;
+      lacking = lacking || lacks_se;
     }
-    add_flag(flags, no_se, "no_se");
-    add_flag(flags, blocks >= 2 && blocks < kFewBlocks, "few_blocks");
-    add_flag(flags, checkpoint.random, kRandomWeights);
+    end_flags(flags, no_se);
     checkpoint.layer.push_back(place.layer);
     checkpoint.q_head.push_back(place.q_head);
     checkpoint.pc.push_back(c);
@@ -99,6 +144,9 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadPlace& place, const Head
     checkpoint.n_blocks.push_back(static_cast<int64_t>(blocks));
     checkpoint.flag.push_back(std::move(flags));
   }
+  end_flags(head_flags, head_no_se);
+  checkpoint.head_flag.resize(checkpoint.rows(), head_flags);
+  checkpoint.axes.push_back(axis_of(head));
   checkpoint.block_sizes.insert(checkpoint.block_sizes.end(), sizes.begin(), sizes.end());
 }
 

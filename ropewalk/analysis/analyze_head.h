@@ -25,6 +25,8 @@ struct HeadPlace {
 //   no_se        a number without its standard error, as with fewer than two blocks
 //   few_blocks   fewer than eight blocks: the standard errors are themselves uncertain
 //   random_weights  a baseline's
+// Those of heads.csv are a head's own: the first, third and last three of these, and what
+// statistics say of a head (HeadFlag).
 void add_head(CheckpointAnalysis& checkpoint, const HeadPlace& place, const HeadCases& head,
               const std::vector<double>& sizes);
 

@@ -14,6 +14,7 @@ struct StreamSource {
   std::vector<HeadPlace> heads;  // by layer, then query head
   std::function<StreamInput(const HeadPlace&)> queries;
   std::function<StreamInput(const HeadPlace&)> keys;  // of its KV head
+  LogitUnits units;
 };
 
 // Adds every head of a source to a checkpoint, `components` components each. Query heads that read

@@ -224,6 +224,7 @@ CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
   StreamSource streams;
   streams.name = folder.string();
   streams.heads = find_heads(reader, facts, folder.string());
+  if (facts.capture) streams.units = facts.capture->units;
   for (const HeadPlace& head : streams.heads) {
     analysis.last_layer = std::max(analysis.last_layer, head.layer);
   }

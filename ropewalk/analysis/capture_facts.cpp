@@ -46,6 +46,13 @@ CaptureFacts read_capture_facts(const Json& json, const std::string& source) {
   }
   const auto nope = config.integers("nope_layers");
   facts.nope_layers = {nope.begin(), nope.end()};
+  // What older captures do not state stays unknown, and with it the numbers that need it.
+  const auto known = [](const ConfigFile& file, const char* key, double& into) {
+    const double found = file.number(key, 0);
+    if (found > 0) into = found;
+  };
+  known(config, "attention_scale", facts.units.scale);
+  known(info, "context", facts.units.context);
   facts.model = name(info, "model");
   facts.label = name(info, "label");
   facts.random = info.has("random");

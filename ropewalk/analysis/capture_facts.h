@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ropewalk/analysis/head_table.h"
+#include "ropewalk/analysis/logit_units.h"
 #include "ropewalk/base/json.h"
 
 namespace ropewalk {
@@ -18,6 +19,7 @@ struct CaptureFacts {
   bool chunked = false;  // documents are pieces of longer texts
   bool placed = false;   // and their ids say which of them are neighbours
   std::set<int64_t> nope_layers;
+  LogitUnits units;
 
   int64_t group() const { return origin.n_q_heads / origin.n_kv_heads; }  // query heads per KV head
 };

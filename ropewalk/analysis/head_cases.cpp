@@ -1,6 +1,7 @@
 #include "ropewalk/analysis/head_cases.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace ropewalk {
 namespace {
@@ -13,32 +14,88 @@ at::Tensor pooled_covariance(const StreamCases& q, const StreamCases& k) {
   const at::Tensor all = q.tokens + k.tokens;
   const at::Tensor offset = q.mean - k.mean;
   const at::Tensor weight = (q.tokens * k.tokens / all.clamp_min(1)).unsqueeze(1).unsqueeze(2);
-  const at::Tensor products =
-      q.products + k.products + offset.unsqueeze(2) * offset.unsqueeze(1) * weight;
-  return products / (all - 1).clamp_min(1).unsqueeze(1).unsqueeze(2);
+  at::Tensor between = (offset.unsqueeze(2) * offset.unsqueeze(1)).mul_(weight);
+  return (q.products + k.products)
+      .add_(between)
+      .div_((all - 1).clamp_min(1).unsqueeze(1).unsqueeze(2));
 }
 
-// Correlation with position along vectors [cases, d, c]: [cases, c]. NaN where undefined.
+// Sums of squares along vectors [cases, d, c]: [cases, c].
+at::Tensor squares_along(const StreamCases& stream, const at::Tensor& vectors) {
+  return (at::bmm(stream.products, vectors) * vectors).sum(1);
+}
+
+// Correlation with position along vectors [cases, d, c], given the sums of squares along them and
+// where there are none: [cases, c]. NaN where undefined.
 at::Tensor correlation(const StreamCases& stream, const at::Tensor& vectors,
-                       const at::Tensor& no_rank) {
+                       const at::Tensor& squares, const at::Tensor& no_rank) {
   const at::Tensor covariance = at::bmm(stream.position.unsqueeze(1), vectors).squeeze(1);
-  const at::Tensor variance = (at::bmm(stream.products, vectors) * vectors).sum(1);  // [cases, c]
   const at::Tensor floor = (stream.products.diagonal(0, 1, 2).sum(1) * kNoVariance).unsqueeze(1);
   const at::Tensor scatter = stream.position_scatter.unsqueeze(1);
   const at::Tensor defined =
-      (variance > floor).logical_and(scatter > 0).logical_and(no_rank.logical_not());
-  const at::Tensor r = covariance / (variance * scatter).clamp_min(0).sqrt();
+      (squares > floor).logical_and(scatter > 0).logical_and(no_rank.logical_not());
+  const at::Tensor r = covariance / (squares * scatter).clamp_min(0).sqrt();
   return at::where(defined, r.clamp(-1, 1), at::full_like(r, kUndefined));
+}
+
+at::Tensor correlation(const StreamCases& stream, const at::Tensor& vectors,
+                       const at::Tensor& no_rank) {
+  return correlation(stream, vectors, squares_along(stream, vectors), no_rank);
+}
+
+at::Tensor correlation_of(const HeadCases& head, const StreamCases& stream,
+                          const at::Tensor& image) {
+  const at::Tensor squares = (image.slice(2, 0, head.components()) * head.vectors).sum(1);
+  return correlation(stream, head.vectors, squares, head.no_rank);
 }
 
 // The first case alone.
 StreamCases whole_sample(const StreamCases& stream) {
   const auto first = [](const at::Tensor& all) { return all.slice(0, 0, 1); };
-  return {first(stream.tokens), first(stream.position_scatter), first(stream.mean),
-          first(stream.position), first(stream.products)};
+  StreamCases whole;
+  whole.tokens = first(stream.tokens);
+  whole.position_mean = first(stream.position_mean);
+  whole.position_scatter = first(stream.position_scatter);
+  whole.mean = first(stream.mean);
+  whole.position = first(stream.position);
+  whole.products = first(stream.products);
+  return whole;
+}
+
+// Which way the rule turns vectors [1, d, c] of the whole sample: [1, c] of -1 and 1.
+at::Tensor rule_sign(const StreamCases& queries, const StreamCases& keys, const at::Tensor& vectors,
+                     const at::Tensor& no_rank) {
+  const at::Tensor r_q = correlation(whole_sample(queries), vectors, no_rank);
+  const at::Tensor r_k = correlation(whole_sample(keys), vectors, no_rank);
+  const at::Tensor decides = at::where(r_q.abs() >= kSignSwitch, r_q, r_k);
+  return at::where(decides < 0, -1.0, 1.0);
 }
 
 }  // namespace
+
+at::Tensor StreamCases::variance_along(const at::Tensor& directions) const {
+  if (directions.dim() == 2) return variance_along(directions.unsqueeze(2)).squeeze(1);
+  return squares_along(*this, directions) / tokens.unsqueeze(1);
+}
+
+const at::Tensor& StreamCases::whole_values() const {
+  if (!shared->values.defined()) {
+    std::tie(shared->values, shared->vectors) = at::linalg_eigh(products[0]);
+  }
+  return shared->values;
+}
+
+const at::Tensor& StreamCases::whole_vectors() const {
+  whole_values();
+  return shared->vectors;
+}
+
+const at::Tensor& StreamCases::variances() const {
+  if (!shared->along.defined()) {
+    shared->along = variance_along(whole_vectors().expand_as(products)).clamp_min(0);
+  }
+  return shared->along;
+}
 
 StreamCases leave_one_out(const StreamInput& stream) {
   const auto options = at::TensorOptions().dtype(at::kDouble);
@@ -54,6 +111,8 @@ StreamCases leave_one_out(const StreamInput& stream) {
   const at::Tensor weight = taken * left / stream.tokens;
   StreamCases cases;
   cases.tokens = at::cat({at::full({1}, stream.tokens, options), left});
+  cases.input = stream;
+  cases.position_mean = at::cat({at::full({1}, stream.position_mean, options), t_mean});
   cases.position_scatter = at::cat(
       {at::full({1}, stream.position_scatter, options),
        stream.position_scatter - row(stream.block_position_scatter) - weight * drift.square()});
@@ -68,32 +127,63 @@ StreamCases leave_one_out(const StreamInput& stream) {
   return cases;
 }
 
-HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_t components) {
+HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_t components,
+                     const LogitUnits& units) {
   HeadCases head;
+  head.units = units;
   head.queries = queries;
   head.keys = keys;
   const at::Tensor covariance = pooled_covariance(queries, keys);
-  const int64_t kept = std::min(components, covariance.size(1));
-  auto [values, all_vectors] = at::linalg_eigh(covariance);  // ascending
-  head.eigenvalues = values.flip(1).slice(1, 0, kept).clamp_min(0);
+  const int64_t d = covariance.size(1);
+  const int64_t kept = std::min(components, d), leading = std::min(std::max(kLeading, kept), d);
+  std::tie(head.basis_values, head.basis) = at::linalg_eigh(covariance);  // ascending
+  const at::Tensor values = head.basis_values.flip(1).slice(1, 0, leading).clamp_min(0);
   head.trace = covariance.diagonal(0, 1, 2).sum(1);
   // A component without variance has no direction, and so no correlation.
-  head.no_rank = head.eigenvalues <= (head.trace * kNoVariance).unsqueeze(1);
-  const at::Tensor vectors = all_vectors.flip(2).slice(2, 0, kept).contiguous();
+  const at::Tensor no_rank = values <= (head.trace * kNoVariance).unsqueeze(1);
+  const at::Tensor vectors = head.basis.flip(2).slice(2, 0, leading).contiguous();
   // Replicates point the way of the whole sample's component.
-  head.overlap = (vectors * vectors.slice(0, 0, 1)).sum(1);  // [cases, kept]
-  const at::Tensor aligned = vectors * at::where(head.overlap < 0, -1.0, 1.0).unsqueeze(1);
+  const at::Tensor overlap = (vectors * vectors.slice(0, 0, 1)).sum(1);  // [cases, leading]
+  const at::Tensor aligned = vectors * at::where(overlap < 0, -1.0, 1.0).unsqueeze(1);
   // The sign rule: r_q >= 0, or where r_q says little, r_k >= 0.
-  const at::Tensor first = aligned.slice(0, 0, 1), rankless = head.no_rank.slice(0, 0, 1);
-  const at::Tensor r_q = correlation(whole_sample(queries), first, rankless);
-  const at::Tensor r_k = correlation(whole_sample(keys), first, rankless);
-  const at::Tensor decides = at::where(r_q.abs() >= kSignSwitch, r_q, r_k);
-  head.vectors = aligned * at::where(decides < 0, -1.0, 1.0).unsqueeze(1);
+  const at::Tensor sign = rule_sign(queries, keys, aligned.slice(0, 0, 1), no_rank.slice(0, 0, 1));
+  head.leading = aligned * sign.unsqueeze(1);
+  head.q_image = at::bmm(queries.products, head.leading);
+  head.k_image = at::bmm(keys.products, head.leading);
+  head.vectors = head.leading.slice(2, 0, kept);
+  head.eigenvalues = values.slice(1, 0, kept);
+  head.no_rank = no_rank.slice(1, 0, kept);
+  head.overlap = overlap.slice(1, 0, kept);
   return head;
 }
 
-at::Tensor position_correlation(const HeadCases& head, const StreamCases& stream) {
-  return correlation(stream, head.vectors, head.no_rank);
+at::Tensor correlation_of_queries(const HeadCases& head) {
+  return correlation_of(head, head.queries, head.q_image);
+}
+
+at::Tensor correlation_of_keys(const HeadCases& head) {
+  return correlation_of(head, head.keys, head.k_image);
+}
+
+at::Tensor correlation_along(const StreamCases& stream, const at::Tensor& directions,
+                             const at::Tensor& variances) {
+  const at::Tensor squares = (variances * stream.tokens).unsqueeze(1);
+  const at::Tensor ranks = at::zeros({directions.size(0), 1}, at::kBool);
+  return correlation(stream, directions.unsqueeze(2), squares, ranks).squeeze(1);
+}
+
+at::Tensor with_signs(const HeadCases& head, const at::Tensor& directions) {
+  const at::Tensor overlap = row_dot(directions, directions.slice(0, 0, 1));
+  const at::Tensor aligned = directions * at::where(overlap < 0, -1.0, 1.0).unsqueeze(1);
+  const at::Tensor ranks = at::zeros({1, 1}, at::kBool);
+  return aligned * rule_sign(head.queries, head.keys, aligned.slice(0, 0, 1).unsqueeze(2), ranks);
+}
+
+at::Tensor row_dot(const at::Tensor& a, const at::Tensor& b) { return (a * b).sum(1); }
+
+at::Tensor matrix_dot(const at::Tensor& a, const at::Tensor& b) {
+  const int64_t cases = a.size(0);
+  return at::bmm(a.reshape({cases, 1, -1}), b.reshape({cases, -1, 1})).reshape({cases});
 }
 
 }  // namespace ropewalk

@@ -2,14 +2,16 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
+#include "ropewalk/analysis/logit_units.h"
+#include "ropewalk/analysis/sign_rule.h"
 #include "ropewalk/kernels/torch.h"
 
 namespace ropewalk {
 
 inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
-inline constexpr double kSignSwitch = 0.05;  // below this |r_q|, a component's sign follows r_k
 
 // One stream's moments for the analysis: in all, and in each non-empty block.
 struct StreamInput {
@@ -32,10 +34,33 @@ struct StreamInput {
 // the case's own mean.
 struct StreamCases {
   at::Tensor tokens;            // [cases]
+  at::Tensor position_mean;     // [cases]
   at::Tensor position_scatter;  // [cases]
   at::Tensor mean;              // [cases, d]
   at::Tensor position;          // [cases, d]
   at::Tensor products;          // [cases, d, d]
+  StreamInput input;            // what they were made of
+
+  // What several statistics ask for; shared by the heads that read the same keys.
+  struct Shared {
+    at::Tensor values, vectors;  // see whole_values()
+    at::Tensor along;            // see variances()
+    at::Tensor fit;              // see position_fit.h
+  };
+  std::shared_ptr<Shared> shared = std::make_shared<Shared>();
+
+  int64_t cases() const { return tokens.size(0); }
+  int64_t dimensions() const { return mean.size(1); }
+  at::Tensor position_variance() const { return position_scatter / tokens; }     // [cases]
+  at::Tensor drift() const { return position / tokens.unsqueeze(1); }            // Cov(x, t)
+  at::Tensor slope() const { return position / position_scatter.unsqueeze(1); }  // per token
+  // Along directions [cases, d] or [cases, d, c]: [cases] or [cases, c].
+  at::Tensor variance_along(const at::Tensor& directions) const;
+  // Eigenvalues and vectors of the whole sample's products, ascending: [d], [d, d].
+  const at::Tensor& whole_values() const;
+  const at::Tensor& whole_vectors() const;
+  // Along these vectors, in every case: [cases, d].
+  const at::Tensor& variances() const;
 };
 StreamCases leave_one_out(const StreamInput& stream);
 
@@ -45,18 +70,44 @@ StreamCases leave_one_out(const StreamInput& stream);
 struct HeadCases {
   StreamCases queries;
   StreamCases keys;
+  LogitUnits units;
   at::Tensor trace;        // [cases]: variance in all
   at::Tensor eigenvalues;  // [cases, components], decreasing, not below 0
-  at::Tensor vectors;      // [cases, d, components]
+  at::Tensor leading;      // [cases, d, kLeading, or components if more, or d]: vectors, decreasing
+  at::Tensor vectors;      // [cases, d, components]: the first of these
   at::Tensor overlap;      // [cases, components]: with the whole sample's vector, before signs
   at::Tensor no_rank;      // [cases, components] bool: nothing varies along the component
+  at::Tensor basis_values;  // [cases, d]: of all components, ascending
+  at::Tensor basis;         // [cases, d, d]: their vectors, in columns; signs as they come
+  at::Tensor q_image;       // products of queries times `leading`, like that
+  at::Tensor k_image;       // of keys
 
   int64_t blocks() const { return trace.size(0) - 1; }
   int64_t components() const { return eigenvalues.size(1); }
+  int64_t dimensions() const { return basis.size(1); }
+  at::Tensor share_q() const { return queries.tokens / (queries.tokens + keys.tokens); }  // [cases]
+  at::Tensor share_k() const { return keys.tokens / (queries.tokens + keys.tokens); }
+  at::Tensor offset() const { return queries.mean - keys.mean; }  // [cases, d]
 };
-HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_t components);
+inline constexpr int64_t kLeading = 10;
+HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_t components,
+                     const LogitUnits& units = {});
 
-// Correlation of one of the head's streams with position along each component: [cases, components].
-at::Tensor position_correlation(const HeadCases& head, const StreamCases& stream);
+// Correlation with position along each component: [cases, components].
+at::Tensor correlation_of_queries(const HeadCases& head);
+at::Tensor correlation_of_keys(const HeadCases& head);
+
+// The same along any directions [cases, d] with these variances: [cases]. NaN where undefined.
+at::Tensor correlation_along(const StreamCases& stream, const at::Tensor& directions,
+                             const at::Tensor& variances);
+
+// Directions [cases, d] of which replicates point the way of the whole sample's, whose sign follows
+// the rule above.
+at::Tensor with_signs(const HeadCases& head, const at::Tensor& directions);
+
+// Products of rows: [cases, d] with [cases, d] gives [cases].
+at::Tensor row_dot(const at::Tensor& a, const at::Tensor& b);
+// The same of matrices, [cases, d, d]: the trace of aᵀb.
+at::Tensor matrix_dot(const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace ropewalk

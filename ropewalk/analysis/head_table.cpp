@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/analysis/statistic.h"
@@ -26,8 +27,16 @@ double rounded(double value) {
   return result;
 }
 
+// A number of a head stands in each of its rows: it is rounded once.
 void round_all(std::vector<double>& values) {
-  std::transform(values.begin(), values.end(), values.begin(), rounded);
+  double last = std::numeric_limits<double>::quiet_NaN(), last_rounded = last;
+  for (double& value : values) {
+    if (value != last) {
+      last = value;
+      last_rounded = rounded(value);
+    }
+    value = last_rounded;
+  }
 }
 
 }  // namespace
@@ -52,6 +61,8 @@ void append_heads(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& part
     append(checkpoint.*member, part.*member);
   }
   append(checkpoint.flag, part.flag);
+  append(checkpoint.head_flag, part.head_flag);
+  append(checkpoint.axes, part.axes);
   append(checkpoint.block_sizes, part.block_sizes);
   checkpoint.columns.resize(part.columns.size());
   for (size_t i = 0; i < part.columns.size(); ++i) {
@@ -65,6 +76,7 @@ HeadTable as_written(const std::vector<CheckpointAnalysis>& checkpoints, std::st
   HeadTable table{std::move(source), checkpoints};
   for (CheckpointAnalysis& checkpoint : table.checkpoints) {
     checkpoint.block_sizes.clear();
+    checkpoint.axes.clear();
     for (HeadColumn& column : checkpoint.columns) {
       column.replicates.clear();
       round_all(column.value);

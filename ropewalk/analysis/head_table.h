@@ -29,6 +29,12 @@ struct HeadColumn {
   std::vector<double> replicates;
 };
 
+// A head's PC0, to be found again in the next checkpoint.
+struct HeadAxis {
+  std::vector<double> vector;  // of length 1, with the sign of r_q and r_k
+  double drift = 0;            // its product with the drift axis; NaN: there is none
+};
+
 // All heads of one checkpoint: one row per head and component, in columns. A number per head stands
 // in each of its rows.
 struct CheckpointAnalysis {
@@ -55,9 +61,11 @@ struct CheckpointAnalysis {
   std::vector<int64_t> n_q;      // tokens
   std::vector<int64_t> n_k;
   std::vector<int64_t> n_blocks;
-  std::vector<std::string> flag;    // names joined by ';'
-  std::vector<HeadColumn> columns;  // in the order of statistics()
-  std::vector<double> block_sizes;  // [heads, blocks]: tokens left out with each replicate
+  std::vector<std::string> flag;       // of qk.csv: names joined by ';'
+  std::vector<std::string> head_flag;  // of heads.csv
+  std::vector<HeadAxis> axes;          // PC0, by head, not by row; empty: the table was read
+  std::vector<HeadColumn> columns;     // in the order of statistics()
+  std::vector<double> block_sizes;     // [heads, blocks]: tokens left out with each replicate
 
   size_t rows() const { return layer.size(); }
   // Rows of PC0, one per head: a head's number is its place among them.

@@ -56,6 +56,11 @@ struct Columns {
       counts.emplace_back(header.find(name), member);
     }
     for (const Statistic* statistic : statistics()) {
+      if (statistic->table != Table::components) {
+        values.emplace_back();
+        errors.emplace_back();
+        continue;
+      }
       values.push_back(statistic->required
                            ? std::optional(header.require(statistic->key, "", needed))
                            : header.find(statistic->key));

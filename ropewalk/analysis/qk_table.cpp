@@ -38,8 +38,10 @@ std::string unguard_name(const std::string& field) {
   return field.starts_with('\'') && reads_as_formula(field) ? field.substr(1) : field;
 }
 
-std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints) {
-  const std::vector<TableColumn> columns = table_columns();
+namespace {
+
+std::string format_table(const std::vector<CheckpointAnalysis>& checkpoints, Table table) {
+  const std::vector<TableColumn> columns = table_columns(table);
   std::string text;
   const auto add_row = [&](const auto& field) {
     for (size_t i = 0; i < columns.size(); ++i) {
@@ -51,10 +53,21 @@ std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints) 
   add_row([](const TableColumn& column) { return column.name; });
   for (const CheckpointAnalysis& checkpoint : checkpoints) {
     for (size_t row = 0; row < checkpoint.rows(); ++row) {
+      if (table == Table::heads && checkpoint.pc[row] != 0) continue;
       add_row([&](const TableColumn& column) { return column.text(checkpoint, row); });
     }
   }
   return text;
+}
+
+}  // namespace
+
+std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints) {
+  return format_table(checkpoints, Table::components);
+}
+
+std::string format_heads_table(const std::vector<CheckpointAnalysis>& checkpoints) {
+  return format_table(checkpoints, Table::heads);
 }
 
 }  // namespace ropewalk

@@ -27,4 +27,7 @@ std::string unguard_name(const std::string& field);
 // Missing numbers are empty.
 std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints);
 
+// The text of heads.csv, one row per checkpoint and head.
+std::string format_heads_table(const std::vector<CheckpointAnalysis>& checkpoints);
+
 }  // namespace ropewalk

@@ -10,10 +10,18 @@ namespace ropewalk {
   X(explained_variance)        \
   X(r_q)                       \
   X(r_k)                       \
-  X(pc0_stability)
+  X(pc0_stability)             \
+  X(r2)                        \
+  X(logits)                    \
+  X(pc0_composition)           \
+  X(within_classes)            \
+  X(drift_plane)               \
+  X(leading_components)        \
+  X(along_run)                 \
+  X(shape)
 
 namespace statistic {
-#define ROPEWALK_DECLARE(name) const Statistic& name();
+#define ROPEWALK_DECLARE(name) const std::vector<Statistic>& name();
 ROPEWALK_STATISTICS(ROPEWALK_DECLARE)
 #undef ROPEWALK_DECLARE
 }  // namespace statistic
@@ -22,12 +30,66 @@ namespace {
 
 std::vector<const Statistic*>& list() {
 #define ROPEWALK_ENTRY(name) &statistic::name(),
-  static std::vector<const Statistic*> all{ROPEWALK_STATISTICS(ROPEWALK_ENTRY)};
+  static std::vector<const Statistic*> all = [] {
+    std::vector<const Statistic*> found;
+    for (const std::vector<Statistic>* file : {ROPEWALK_STATISTICS(ROPEWALK_ENTRY)}) {
+      for (const Statistic& one : *file) found.push_back(&one);
+    }
+    return found;
+  }();
 #undef ROPEWALK_ENTRY
   return all;
 }
 
 }  // namespace
+
+Statistic head_statistic(const std::string& key, const std::string& title, Hue hue,
+                         const std::string& definition, double low, double high, bool depth) {
+  constexpr double kWhole = std::numeric_limits<double>::max();
+  Statistic statistic;
+  statistic.key = key;
+  statistic.title = title;
+  statistic.definition = definition;
+  statistic.table = Table::heads;
+  statistic.per = Per::head;
+  statistic.low = low;
+  statistic.high = high;
+  Reading reading;
+  reading.key = key;
+  reading.name = title;
+  reading.hue = hue;
+  if (low > -kWhole) reading.low = low;
+  if (high < kWhole) reading.high = high;
+  reading.mean = "mean_" + key;
+  if (depth) reading.depth = "depth_" + key;
+  reading.mean_name = "mean " + title;
+  reading.hint = definition;
+  statistic.readings = {reading};
+  return statistic;
+}
+
+Statistic with_absolute(Statistic statistic) {
+  Reading reading = statistic.readings.front();
+  reading.absolute = true;
+  reading.low = 0;
+  for (std::string* key : {&reading.mean, &reading.depth}) {
+    if (!key->empty()) key->insert(key->size() - reading.key.size(), "abs_");
+  }
+  reading.key = "abs_" + reading.key;
+  reading.name = "|" + reading.name + "|";
+  reading.mean_name = "mean " + reading.name;
+  statistic.readings.push_back(reading);
+  return statistic;
+}
+
+std::vector<Statistic> computed_by(at::Tensor (*compute)(const HeadCases&),
+                                   std::vector<Statistic> members) {
+  for (size_t i = 0; i < members.size(); ++i) {
+    members[i].compute = compute;
+    members[i].member = static_cast<int64_t>(i);
+  }
+  return members;
+}
 
 const std::vector<const Statistic*>& statistics() { return list(); }
 

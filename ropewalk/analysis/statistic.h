@@ -53,6 +53,16 @@ struct TrainingFigure {
 
 enum class Per { head, component };
 
+// The file that holds its columns: qk.csv, with one row per component, or heads.csv, with one row
+// per head.
+enum class Table { components, heads };
+
+// A name in the flags of heads.csv, and when a head has it.
+struct HeadFlag {
+  std::string name{};
+  bool (*set)(const HeadCases&) = nullptr;
+};
+
 // A number of every head, or of each of its components: its column in the table, its place in
 // summary.json, figures and page, what documents say about it, and how it is computed
 // (CONTRIBUTING.md shows how to add one).
@@ -60,24 +70,40 @@ struct Statistic {
   std::string key{};         // the column's name; key_se is that of its standard error
   std::string title{};       // for people, short
   std::string definition{};  // one sentence without its full stop
-  Per per = Per::component;
-  bool error = true;        // whether it has a standard error
-  bool last_error = false;  // the error's column stands after those of the others
+  Table table = Table::components;
+  Per per = Per::component;  // heads.csv: per head
+  bool error = true;         // whether it has a standard error
+  bool last_error = false;   // the error's column stands after those of the others
   double low = -std::numeric_limits<double>::max();  // limits of its values
   double high = std::numeric_limits<double>::max();
-  bool required = false;         // no table without it
-  bool headline = false;         // --target-se watches the errors of its means
-  bool list_changes = false;     // summary.json lists the heads in which it changed
-  bool shares = false;           // its components are shares of a whole: drawn stacked
-  std::string undefined_flag{};  // of a row that lacks it although the component varies
+  bool required = false;          // no table without it
+  bool headline = false;          // --target-se watches the errors of its means
+  bool list_changes = false;      // summary.json lists the heads in which it changed
+  bool shares = false;            // its components are shares of a whole: drawn stacked
+  std::string undefined_flag{};   // of a row that lacks it although the component varies
+  std::vector<HeadFlag> flags{};  // of heads.csv
   std::vector<Reading> readings{};
   TrainingFigure figure{};
 
   // Values of one head: [cases, components], or [cases, 1] per head; case 0 is the whole sample,
   // the others leave out a block each. Without an error, the first case alone. float64, NaN where
-  // undefined.
+  // undefined. Statistics per head that fall out of one computation share it: it is run once and
+  // gives [cases, members], of which `member` is theirs. Without it: known only along a run
+  // (carried_signs.h).
   at::Tensor (*compute)(const HeadCases&) = nullptr;
+  int64_t member = 0;
 };
+
+// A statistic of heads.csv; its mean over heads is in the summary under mean_KEY, and with `depth`
+// that in each tenth of the depth under depth_KEY.
+Statistic head_statistic(const std::string& key, const std::string& title, Hue hue,
+                         const std::string& definition, double low, double high,
+                         bool depth = false);
+// Adds a reading of its absolute value, abs_KEY.
+Statistic with_absolute(Statistic statistic);
+// Statistics that share a computation, in the order of its columns.
+std::vector<Statistic> computed_by(at::Tensor (*compute)(const HeadCases&),
+                                   std::vector<Statistic> members);
 
 // All statistics, in the order of the table's columns: those in statistics/, then added ones.
 const std::vector<const Statistic*>& statistics();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <string>
 
 #include "ropewalk/analysis/table_columns.h"
 #include "ropewalk/cli/options.h"
@@ -13,11 +14,12 @@ namespace ropewalk::cli {
 void add_analyze(CLI::App& app) {
   auto options = std::make_shared<AnalyzeOptions>();
   options->out = "qk.csv";
-  CLI::App* verb = app.add_subcommand("analyze", "Turn captures into qk.csv and summary.json");
+  CLI::App* verb =
+      app.add_subcommand("analyze", "Turn captures into qk.csv, heads.csv and summary.json");
   verb->add_option("captures", options->captures, "Capture folders")->required();
   verb->add_option("--out", options->out,
-                   "Table to write; beside qk.csv goes summary.json, beside NAME.csv "
-                   "NAME.summary.json")
+                   "Table to write; beside qk.csv go heads.csv and summary.json, beside NAME.csv "
+                   "NAME.heads.csv and NAME.summary.json")
       ->capture_default_str();
   verb->add_flag("--keep-order", options->keep_order,
                  "Keep the order of the folders [default: of training, by the steps in labels]");
@@ -32,9 +34,15 @@ void add_analyze(CLI::App& app) {
       ->check(whole_number(1));
   verb->callback([options] { analyze(*options); });
   // For whoever adds a statistic: CONTRIBUTING.md.
-  app.add_subcommand("columns", "Print the columns of qk.csv as docs/formats.md has them")
-      ->group("")
-      ->callback([] { fmt::print("{}", describe_columns()); });
+  auto heads = std::make_shared<std::string>();
+  CLI::App* columns =
+      app.add_subcommand("columns", "Print the columns of a table as docs/formats.md has them")
+          ->group("");
+  columns->add_option("table", *heads, "heads for heads.csv [default: qk.csv]")
+      ->check(CLI::IsMember({"heads"}));
+  columns->callback([heads] {
+    fmt::print("{}", describe_columns(heads->empty() ? Table::components : Table::heads));
+  });
 }
 
 void add_merge(CLI::App& app) {

@@ -130,7 +130,8 @@ void analyze(const AnalyzeOptions& options) {
   std::error_code error;
   fs::create_directories(out.parent_path(), error);
   write_tables(out, checkpoints);
-  log::info("{} and {}: {}", options.out.string(), summary_path(options.out).filename().string(),
+  log::info("{}, {} and {}: {}", options.out.string(), heads_path(options.out).filename().string(),
+            summary_path(options.out).filename().string(),
             format_number_of(static_cast<int64_t>(checkpoints.size()), "checkpoint"));
 }
 

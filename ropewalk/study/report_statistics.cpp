@@ -36,6 +36,7 @@ Json describe(const Reading& reading) {
 Json report_statistics() {
   Json list = Json::array();
   for (const Statistic* statistic : statistics()) {
+    if (statistic->table != Table::components) continue;
     Json readings = Json::array();
     for (const Reading& reading : statistic->readings) readings.push_back(describe(reading));
     list.push_back({{"key", statistic->key},

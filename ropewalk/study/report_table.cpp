@@ -197,6 +197,7 @@ Json report_table(const HeadTable& table) {
   Json columns = Json::object(), head_columns = Json::object();
   for (size_t place = 0; place < statistics().size(); ++place) {
     const Statistic& statistic = *statistics()[place];
+    if (statistic.table != Table::components) continue;
     const auto add = [&](const std::string& name, std::vector<double> HeadColumn::*part) {
       const bool per_head = statistic.per == Per::head;
       const std::vector<double> values =

@@ -1,5 +1,7 @@
 #include "ropewalk/study/tables.h"
 
+#include "ropewalk/analysis/carried_signs.h"
+#include "ropewalk/analysis/heads_reader.h"
 #include "ropewalk/analysis/qk_reader.h"
 #include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/analysis/summary.h"
@@ -26,15 +28,31 @@ void warn_of_undefined(const RunNumbers& run) {
   }
 }
 
-}  // namespace
-
-fs::path summary_path(const fs::path& table) {
-  const std::string name =
-      table.filename() == "qk.csv" ? "summary.json" : table.stem().string() + ".summary.json";
-  return table.parent_path() / name;
+// A file that goes with a table: NAME beside qk.csv, OTHER.NAME beside any other OTHER.csv.
+fs::path beside(const fs::path& table, const std::string& name) {
+  return table.parent_path() /
+         (table.filename() == "qk.csv" ? name : table.stem().string() + "." + name);
 }
 
-StudyTables make_tables(const std::vector<CheckpointAnalysis>& checkpoints, const fs::path& table) {
+void read_heads(HeadTable& heads, const fs::path& table) {
+  const fs::path path = heads_path(table);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return;
+  try {
+    read_heads_table(heads, path);
+  } catch (const InputError& error) {
+    log::warning("{}; going on without it", error.what());
+  }
+}
+
+}  // namespace
+
+fs::path summary_path(const fs::path& table) { return beside(table, "summary.json"); }
+
+fs::path heads_path(const fs::path& table) { return beside(table, "heads.csv"); }
+
+StudyTables make_tables(std::vector<CheckpointAnalysis> checkpoints, const fs::path& table) {
+  carry_signs(checkpoints);
   return {as_written(checkpoints, table.string()), summarize(checkpoints),
           summary_path(table).string()};
 }
@@ -43,6 +61,7 @@ StudyTables write_tables(const fs::path& table,
                          const std::vector<CheckpointAnalysis>& checkpoints) {
   StudyTables tables = make_tables(checkpoints, table);
   write_files_atomically({{table, format_qk_table(tables.heads.checkpoints)},
+                          {heads_path(table), format_heads_table(tables.heads.checkpoints)},
                           {summary_path(table), tables.summary.dump(2) + "\n"}});
   return tables;
 }
@@ -50,11 +69,12 @@ StudyTables write_tables(const fs::path& table,
 StudyTables read_tables(const fs::path& table, const std::optional<fs::path>& summary) {
   StudyTables tables;
   tables.heads = read_qk_table(table);
-  const fs::path beside = summary.value_or(summary_path(table));
-  tables.summary_source = beside.string();
+  read_heads(tables.heads, table);
+  const fs::path path = summary.value_or(summary_path(table));
+  tables.summary_source = path.string();
   std::error_code ignored;
-  const bool absent = !summary && !fs::exists(beside, ignored);
-  if (!absent) tables.summary = read_summary(beside);
+  const bool absent = !summary && !fs::exists(path, ignored);
+  if (!absent) tables.summary = read_summary(path);
   RunNumbers run;
   try {
     run = tables.numbers();
@@ -65,7 +85,7 @@ StudyTables read_tables(const fs::path& table, const std::optional<fs::path>& su
     log::warning("{}; going on without standard errors", error.what());
   }
   if (absent) {
-    log::info("no {} beside {}: no standard errors", beside.filename().string(), table.string());
+    log::info("no {} beside {}: no standard errors", path.filename().string(), table.string());
   }
   warn_of_undefined(run);
   return tables;

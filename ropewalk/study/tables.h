@@ -25,14 +25,18 @@ struct StudyTables {
 // NAME.csv.
 std::filesystem::path summary_path(const std::filesystem::path& table);
 
-// Makes the tables of checkpoints for the file `table`, and writes it and its summary, both or
-// none.
-StudyTables make_tables(const std::vector<CheckpointAnalysis>& checkpoints,
+// Where the numbers of whole heads stand: heads.csv, or NAME.heads.csv.
+std::filesystem::path heads_path(const std::filesystem::path& table);
+
+// Makes the tables of checkpoints, in the order of their run, for the file `table`, and writes it,
+// the numbers of whole heads and the summary, all or none.
+StudyTables make_tables(std::vector<CheckpointAnalysis> checkpoints,
                         const std::filesystem::path& table);
 StudyTables write_tables(const std::filesystem::path& table,
                          const std::vector<CheckpointAnalysis>& checkpoints);
 
-// Reads a table with `summary`, else with its own where it is there. A log line says where errors
+// Reads a table with its heads.csv where that is there, and with `summary`, else with its own where
+// it is there. A log line says where errors
 // are missing, and why; a warning, which heads are undefined. Throws InputError where a file is not
 // what it should be, and where `summary` is given and belongs to another table.
 StudyTables read_tables(const std::filesystem::path& table,

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ropewalk/base/error.h"
 
 namespace ropewalk {
@@ -31,6 +33,17 @@ TEST(CaptureFacts, ReadsWhatTheAnalysisRestsOn) {
   EXPECT_EQ(facts.origin.dtype, "float32");
   EXPECT_EQ(facts.origin.device, "cpu");
   EXPECT_TRUE(facts.random);
+}
+
+TEST(CaptureFacts, ScaleAndContextMayBeUnknown) {
+  Json stated = info();
+  const LogitUnits none = read_capture_facts(stated, "capture.json").units;
+  EXPECT_TRUE(std::isnan(none.scale) && std::isnan(none.context));
+  stated["config"]["attention_scale"] = 0.25;
+  stated["context"] = 4096;
+  const LogitUnits units = read_capture_facts(stated, "capture.json").units;
+  EXPECT_EQ(units.scale, 0.25);
+  EXPECT_EQ(units.context, 4096);
 }
 
 TEST(CaptureFacts, NamesFileAndKey) {

@@ -24,6 +24,7 @@ inline void add_made_head(CheckpointAnalysis& checkpoint, int64_t layer, int64_t
   checkpoint.rope.push_back(1);
   checkpoint.n_blocks.push_back(static_cast<int64_t>(sizes.size()));
   checkpoint.flag.emplace_back();
+  checkpoint.head_flag.emplace_back();
   checkpoint.block_sizes.insert(checkpoint.block_sizes.end(), sizes.begin(), sizes.end());
   checkpoint.columns.resize(statistics().size());
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();

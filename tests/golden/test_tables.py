@@ -219,13 +219,15 @@ def test_names_that_spreadsheets_take_for_formulas(captures, tmp_path):
     assert {row["checkpoint"] for row in rows} == {"=1+1"}
 
 
-def test_documented_columns(captures, tmp_path):
-    printed = engine.run("columns")
+@pytest.mark.parametrize("table, arguments", [("qk.csv", []), ("heads.csv", ["heads"])])
+def test_documented_columns(captures, tmp_path, table, arguments):
+    printed = engine.run("columns", *arguments)
     assert printed.code == 0, printed.stderr
     text = (engine.repository() / "docs" / "formats.md").read_text()
-    begin = text.index("<!-- columns: build/ropewalk columns -->\n\n")
+    command = " ".join(["columns", *arguments])
+    begin = text.index(f"<!-- columns: build/ropewalk {command} -->\n\n")
     documented = text[begin : text.index("\n<!-- end -->", begin)].split("\n\n", 1)[1]
-    assert documented == printed.stdout, "put what `ropewalk columns` prints into docs/formats.md"
+    assert documented == printed.stdout, f"put what `ropewalk {command}` prints into docs/formats.md"
     assert analyze(captures / LABELS[0], out=tmp_path / "qk.csv").code == 0
     names = [line.split("`")[1] for line in printed.stdout.splitlines()[2:]]
-    assert (tmp_path / "qk.csv").read_text().splitlines()[0] == ",".join(names)
+    assert (tmp_path / table).read_text().splitlines()[0] == ",".join(names)

@@ -11,26 +11,26 @@ at::Tensor compute(const HeadCases& head) {
 
 }  // namespace
 
-const Statistic& explained_variance() {
-  static const Statistic kStatistic{
-      .key = "explained_variance",
-      .title = "variance",
-      .definition = "the component's share of the variance of queries and keys together",
-      .last_error = true,
-      .low = 0,
-      .high = 1,
-      .shares = true,
-      .readings = {{.key = "explained_variance",
-                    .name = "explained variance of PC0",
-                    .change = 0.25,
-                    .mean = "pc0_explained_variance",
-                    .mean_name = "variance of PC0",
-                    .hint = "share of q and k together",
-                    .line = {"PC0", "circle"}}},
-      .figure = {"explained_variance", "Variance explained by PC0 over training",
-                 "explained variance of PC0", "Mean share of variance", false},
-      .compute = compute};
-  return kStatistic;
+const std::vector<Statistic>& explained_variance() {
+  static const std::vector<Statistic> kStatistics{
+      {.key = "explained_variance",
+       .title = "variance",
+       .definition = "the component's share of the variance of queries and keys together",
+       .last_error = true,
+       .low = 0,
+       .high = 1,
+       .shares = true,
+       .readings = {{.key = "explained_variance",
+                     .name = "explained variance of PC0",
+                     .change = 0.25,
+                     .mean = "pc0_explained_variance",
+                     .mean_name = "variance of PC0",
+                     .hint = "share of q and k together",
+                     .line = {"PC0", "circle"}}},
+       .figure = {"explained_variance", "Variance explained by PC0 over training",
+                  "explained variance of PC0", "Mean share of variance", false},
+       .compute = compute}};
+  return kStatistics;
 }
 
 }  // namespace ropewalk::statistic

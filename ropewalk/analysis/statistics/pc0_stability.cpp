@@ -13,19 +13,19 @@ at::Tensor compute(const HeadCases& head) {
 
 }  // namespace
 
-const Statistic& pc0_stability() {
-  static const Statistic kStatistic{
-      .key = "pc0_stability",
-      .title = "stability",
-      .definition =
-          "smallest overlap of PC0 with PC0 of a replicate; low where PC0 and PC1 trade places",
-      .per = Per::head,
-      .error = false,
-      .low = 0,
-      .high = 1,
-      .readings = {{.key = "pc0_stability", .name = "stability of PC0"}},
-      .compute = compute};
-  return kStatistic;
+const std::vector<Statistic>& pc0_stability() {
+  static const std::vector<Statistic> kStatistics{
+      {.key = "pc0_stability",
+       .title = "stability",
+       .definition =
+           "smallest overlap of PC0 with PC0 of a replicate; low where PC0 and PC1 trade places",
+       .per = Per::head,
+       .error = false,
+       .low = 0,
+       .high = 1,
+       .readings = {{.key = "pc0_stability", .name = "stability of PC0"}},
+       .compute = compute}};
+  return kStatistics;
 }
 
 }  // namespace ropewalk::statistic

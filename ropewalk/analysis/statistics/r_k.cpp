@@ -2,47 +2,41 @@
 #include "ropewalk/analysis/statistic.h"
 
 namespace ropewalk::statistic {
-namespace {
-
-at::Tensor compute(const HeadCases& head) { return position_correlation(head, head.keys); }
-
-}  // namespace
-
-const Statistic& r_k() {
-  static const Statistic kStatistic{
-      .key = "r_k",
-      .title = "r_k",
-      .definition = "correlation of keys along the component with token position",
-      .low = -1,
-      .high = 1,
-      .required = true,
-      .headline = true,
-      .list_changes = true,
-      .undefined_flag = "constant_k",
-      .readings = {{.key = "r_k",
-                    .name = "r_k, signed",
-                    .hue = Hue::keys,
-                    .low = -1,
-                    .change = 1,
-                    .mean = "mean_r_k",
-                    .spread = "sd_r_k",
-                    .depth = "depth_r_k",
-                    .mean_name = "mean r_k",
-                    .hint = "keys with token position, signed",
-                    .depth_title = "Key correlation by depth over training",
-                    .line = {"mean r_k (keys)", "square"}},
-                   {.key = "abs_r_k",
-                    .name = "|r_k|",
-                    .absolute = true,
-                    .hue = Hue::keys,
-                    .mean = "mean_abs_r_k",
-                    .depth = "depth_abs_r_k",
-                    .mean_name = "mean |r_k|",
-                    .hint = "keys, whatever the sign",
-                    .line = {"mean |r_k|", "stroke"}}},
-      .figure = {"position_signal", {}, {}, {}},
-      .compute = compute};
-  return kStatistic;
+const std::vector<Statistic>& r_k() {
+  static const std::vector<Statistic> kStatistics{
+      {.key = "r_k",
+       .title = "r_k",
+       .definition = "correlation of keys along the component with token position",
+       .low = -1,
+       .high = 1,
+       .required = true,
+       .headline = true,
+       .list_changes = true,
+       .undefined_flag = "constant_k",
+       .readings = {{.key = "r_k",
+                     .name = "r_k, signed",
+                     .hue = Hue::keys,
+                     .low = -1,
+                     .change = 1,
+                     .mean = "mean_r_k",
+                     .spread = "sd_r_k",
+                     .depth = "depth_r_k",
+                     .mean_name = "mean r_k",
+                     .hint = "keys with token position, signed",
+                     .depth_title = "Key correlation by depth over training",
+                     .line = {"mean r_k (keys)", "square"}},
+                    {.key = "abs_r_k",
+                     .name = "|r_k|",
+                     .absolute = true,
+                     .hue = Hue::keys,
+                     .mean = "mean_abs_r_k",
+                     .depth = "depth_abs_r_k",
+                     .mean_name = "mean |r_k|",
+                     .hint = "keys, whatever the sign",
+                     .line = {"mean |r_k|", "stroke"}}},
+       .figure = {"position_signal", {}, {}, {}},
+       .compute = correlation_of_keys}};
+  return kStatistics;
 }
 
 }  // namespace ropewalk::statistic

@@ -2,37 +2,31 @@
 #include "ropewalk/analysis/statistic.h"
 
 namespace ropewalk::statistic {
-namespace {
-
-at::Tensor compute(const HeadCases& head) { return position_correlation(head, head.queries); }
-
-}  // namespace
-
-const Statistic& r_q() {
-  static const Statistic kStatistic{
-      .key = "r_q",
-      .title = "r_q",
-      .definition = "correlation of queries along the component with token position",
-      .low = -1,
-      .high = 1,
-      .required = true,
-      .headline = true,
-      .list_changes = true,
-      .undefined_flag = "constant_q",
-      .readings = {{.key = "r_q",
-                    .name = "r_q",
-                    .hue = Hue::queries,
-                    .mean = "mean_r_q",
-                    .spread = "sd_r_q",
-                    .depth = "depth_r_q",
-                    .mean_name = "mean r_q",
-                    .hint = "queries with token position",
-                    .depth_title = "Query correlation by depth over training",
-                    .line = {"mean r_q (queries)", "circle"}}},
-      .figure = {"position_signal", "Position correlation on PC0 over training",
-                 "correlation with token position", "Mean"},
-      .compute = compute};
-  return kStatistic;
+const std::vector<Statistic>& r_q() {
+  static const std::vector<Statistic> kStatistics{
+      {.key = "r_q",
+       .title = "r_q",
+       .definition = "correlation of queries along the component with token position",
+       .low = -1,
+       .high = 1,
+       .required = true,
+       .headline = true,
+       .list_changes = true,
+       .undefined_flag = "constant_q",
+       .readings = {{.key = "r_q",
+                     .name = "r_q",
+                     .hue = Hue::queries,
+                     .mean = "mean_r_q",
+                     .spread = "sd_r_q",
+                     .depth = "depth_r_q",
+                     .mean_name = "mean r_q",
+                     .hint = "queries with token position",
+                     .depth_title = "Query correlation by depth over training",
+                     .line = {"mean r_q (queries)", "circle"}}},
+       .figure = {"position_signal", "Position correlation on PC0 over training",
+                  "correlation with token position", "Mean"},
+       .compute = correlation_of_queries}};
+  return kStatistics;
 }
 
 }  // namespace ropewalk::statistic

@@ -1,0 +1,119 @@
+#include "ropewalk/analysis/carried_signs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "ropewalk/analysis/sign_rule.h"
+#include "ropewalk/analysis/statistic.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr double kNear = 2;  // standard errors
+
+using Head = std::pair<int64_t, int64_t>;
+using Axes = std::map<Head, std::vector<double>>;
+
+// The rows of one head.
+struct Rows {
+  size_t first = 0;  // of PC0
+  size_t count = 0;
+  size_t number = 0;  // of the head
+};
+
+std::vector<Rows> heads_of(const CheckpointAnalysis& checkpoint) {
+  std::vector<Rows> heads;
+  for (const size_t row : checkpoint.head_rows()) heads.push_back({row, 1, heads.size()});
+  for (size_t i = 0; i < heads.size(); ++i) {
+    const size_t end = i + 1 < heads.size() ? heads[i + 1].first : checkpoint.rows();
+    heads[i].count = end - heads[i].first;
+  }
+  return heads;
+}
+
+void add_flag(CheckpointAnalysis& checkpoint, const Rows& rows, const char* name) {
+  for (size_t row = rows.first; row < rows.first + rows.count; ++row) {
+    std::string& flags = checkpoint.head_flag[row];
+    flags += (flags.empty() ? "" : ";") + std::string(name);
+  }
+}
+
+// Writes a head's numbers of one statistic with another sign as those of a second one.
+void copy_signed(CheckpointAnalysis& checkpoint, const Rows& rows, const char* from, const char* to,
+                 double sign) {
+  const HeadColumn& source = checkpoint.columns[statistic_place(from)];
+  HeadColumn& target = checkpoint.columns[statistic_place(to)];
+  for (size_t row = rows.first; row < rows.first + rows.count; ++row) {
+    target.value[row] = sign * source.value[rows.first];
+    target.se[row] = source.se[rows.first];
+  }
+  const auto blocks = static_cast<size_t>(checkpoint.n_blocks[rows.first]);
+  for (size_t i = rows.number * blocks; i < (rows.number + 1) * blocks; ++i) {
+    target.replicates[i] = sign * source.replicates[i];
+  }
+}
+
+// The sign to carry, and what is known of the axis.
+struct Carried {
+  double sign = 1;
+  double overlap = std::numeric_limits<double>::quiet_NaN();
+  bool changed = false;
+};
+
+Carried carry(const HeadAxis& axis, const std::vector<double>* before) {
+  Carried carried;
+  if (before == nullptr || before->size() != axis.vector.size()) return carried;
+  const double product =
+      std::inner_product(axis.vector.begin(), axis.vector.end(), before->begin(), 0.0);
+  carried.overlap = std::min(std::abs(product), 1.0);
+  carried.changed = !(carried.overlap >= kSameAxis);
+  carried.sign = (carried.changed ? axis.drift : product) < 0 ? -1 : 1;
+  return carried;
+}
+
+}  // namespace
+
+bool sign_uncertain(double r_q, double r_q_se, double r_k, double r_k_se) {
+  const double q = kNear * r_q_se, k = kNear * r_k_se;
+  const bool q_turns = r_q + kSignSwitch <= q;  // r_q says the opposite
+  if (r_q < kSignSwitch) return q_turns || r_k <= k;
+  const bool q_fades = r_q - kSignSwitch <= q;  // r_k decides
+  return q_turns || (q_fades && r_k <= k);
+}
+
+void carry_signs(std::vector<CheckpointAnalysis>& checkpoints) {
+  Axes before;
+  for (CheckpointAnalysis& checkpoint : checkpoints) {
+    if (checkpoint.axes.empty()) continue;  // a table that was read
+    Axes now;
+    for (const Rows& rows : heads_of(checkpoint)) {
+      const Head head{checkpoint.layer[rows.first], checkpoint.q_head[rows.first]};
+      const HeadAxis& axis = checkpoint.axes[rows.number];
+      const auto found = before.find(head);
+      const bool step = !checkpoint.random && found != before.end();
+      const Carried carried = carry(axis, step ? &found->second : nullptr);
+      copy_signed(checkpoint, rows, "r_q", "r_q_run", carried.sign);
+      copy_signed(checkpoint, rows, "r_k", "r_k_run", carried.sign);
+      const size_t overlap = statistic_place("pc0_overlap");
+      for (size_t row = rows.first; row < rows.first + rows.count; ++row) {
+        checkpoint.columns[overlap].value[row] = carried.overlap;
+      }
+      if (carried.changed) add_flag(checkpoint, rows, kAxisChanged);
+      const HeadColumn &r_q = checkpoint.column("r_q"), &r_k = checkpoint.column("r_k");
+      if (sign_uncertain(r_q.value[rows.first], r_q.se[rows.first], r_k.value[rows.first],
+                         r_k.se[rows.first])) {
+        add_flag(checkpoint, rows, kSignUncertain);
+      }
+      std::vector<double> vector = axis.vector;
+      for (double& one : vector) one *= carried.sign;
+      now.emplace(head, std::move(vector));
+    }
+    if (!checkpoint.random) before = std::move(now);
+  }
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,28 @@
+// PC0 followed along a run (carried_signs.h): these need the checkpoint before.
+
+#include "ropewalk/analysis/head_cases.h"
+#include "ropewalk/analysis/statistic.h"
+
+namespace ropewalk::statistic {
+
+const std::vector<Statistic>& along_run() {
+  static const std::vector<Statistic> kStatistics = [] {
+    Statistic overlap = head_statistic(
+        "pc0_overlap", "PC0 kept", Hue::both,
+        "overlap of PC0 with that of the checkpoint before, whatever the sign", 0, 1);
+    overlap.error = false;
+    return std::vector<Statistic>{
+        overlap,
+        head_statistic("r_q_run", "r_q along the run", Hue::queries,
+                       "`r_q` on PC0 with the sign carried from the checkpoint before, where PC0 "
+                       "is still the same axis",
+                       -1, 1),
+        head_statistic("r_k_run", "r_k along the run", Hue::keys,
+                       "`r_k` on PC0 with the sign carried from the checkpoint before, where PC0 "
+                       "is still the same axis",
+                       -1, 1)};
+  }();
+  return kStatistics;
+}
+
+}  // namespace ropewalk::statistic

@@ -1,0 +1,154 @@
+// The drift plane: the direction a in which queries and keys move with position, and b, the widest
+// direction orthogonal to it, which mostly holds them apart. Published as planar rotation.
+
+#include <cmath>
+
+#include "ropewalk/analysis/drift_axis.h"
+#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/updated_axis.h"
+
+namespace ropewalk::statistic {
+namespace {
+
+// Of the pool of queries and keys, each [cases].
+struct Pool {
+  explicit Pool(const HeadCases& head)
+      : tokens(head.queries.tokens + head.keys.tokens),
+        between(head.share_q() * head.share_k()),
+        values(head.basis_values * ((tokens - 1) / tokens).unsqueeze(1)),
+        offset(head.offset()) {}
+
+  at::Tensor tokens;
+  at::Tensor between;  // weight of the offset
+  at::Tensor values;   // [cases, d]: eigenvalues of the covariance
+  at::Tensor offset;   // [cases, d]
+};
+
+// Correlation of the pool along a with position.
+at::Tensor position_r(const HeadCases& head, const Pool& pool, const at::Tensor& a,
+                      const at::Tensor& variance) {
+  const StreamCases &q = head.queries, &k = head.keys;
+  const at::Tensor later = q.position_mean - k.position_mean;
+  const at::Tensor covariance =
+      row_dot(a, common_drift(head)) + pool.between * row_dot(a, pool.offset) * later;
+  const at::Tensor times = head.share_q() * q.position_variance() +
+                           head.share_k() * k.position_variance() + pool.between * later.square();
+  return covariance / (variance * times).sqrt();
+}
+
+at::Tensor compute(const HeadCases& head) {
+  const StreamCases &q = head.queries, &k = head.keys;
+  const Pool pool(head);
+  const at::Tensor a = drift_axis(head);
+  const at::Tensor known = at::isfinite(a).all(1);
+  const at::Tensor safe = at::where(known.unsqueeze(1), a, 0.0);
+  // Twice the pool's covariance with the offset counted double: Σ_q + Σ_k + δδᵀ where n is equal.
+  const at::Tensor apart = pool.offset * pool.between.sqrt().unsqueeze(1);
+  const UpdatedAxis second = updated_axis(pool.values, head.basis, apart, 1, safe);
+  const at::Tensor b =
+      second.vectors * at::where(row_dot(second.vectors, pool.offset) < 0, -1.0, 1.0).unsqueeze(1);
+  const at::Tensor plane = at::stack({safe, b}, 2);  // [cases, d, 2]
+  const at::Tensor q_along = q.variance_along(plane), k_along = k.variance_along(plane);
+  const auto along = [&](const at::Tensor& axis, int64_t i) {  // variance of the pool
+    return head.share_q() * q_along.select(1, i) + head.share_k() * k_along.select(1, i) +
+           pool.between * row_dot(axis, pool.offset).square();
+  };
+  const at::Tensor all = pool.values.sum(1);
+  const at::Tensor along_a = along(safe, 0), along_b = along(b, 1);
+  const at::Tensor alpha_q = row_dot(safe, q.slope()), alpha_k = row_dot(safe, k.slope());
+  const at::Tensor mu_q_a = row_dot(safe, q.mean), mu_k_a = row_dot(safe, k.mean);
+  const at::Tensor bias = mu_q_a * alpha_k;
+  const at::Tensor cosine =
+      row_dot(q.position, k.position) / (q.position.norm(2, 1) * k.position.norm(2, 1));
+  const double context = head.units.scale * (head.units.context - 1);
+  const at::Tensor numbers = at::stack(
+      {position_r(head, pool, safe, along_a), correlation_along(q, safe, q_along.select(1, 0)),
+       correlation_along(k, safe, k_along.select(1, 0)), alpha_q, alpha_k, mu_q_a, mu_k_a,
+       row_dot(b, q.mean), row_dot(b, k.mean), bias, row_dot(q.mean, k.slope()) - bias,
+       bias * context, second.values / (all + row_dot(apart, apart)), along_a / all, along_b / all,
+       (along_a + along_b) / all, cosine},
+      1);
+  return at::where(known.unsqueeze(1), numbers, kUndefined);
+}
+
+// The smallest overlap of a with that of a replicate.
+at::Tensor stability(const HeadCases& head) {
+  if (head.blocks() < 2) return at::full({1, 1}, kUndefined, at::kDouble);
+  const at::Tensor a = drift_axis(head);
+  return row_dot(a.slice(0, 1), a.slice(0, 0, 1)).min().reshape({1, 1});
+}
+
+std::vector<Statistic> plane() {
+  constexpr double kAny = std::numeric_limits<double>::max();
+  const auto number = [](const char* key, const char* title, Hue hue, const char* definition) {
+    return head_statistic(key, title, hue, definition, -kAny, kAny);
+  };
+  const auto r = [](const char* key, const char* title, Hue hue, const char* definition) {
+    return head_statistic(key, title, hue, definition, -1, 1, true);
+  };
+  const auto share = [](const char* key, const char* title, const char* definition) {
+    return head_statistic(key, title, Hue::both, definition, 0, 1);
+  };
+  std::vector<Statistic> list = computed_by(
+      compute,
+      {head_statistic("position_r", "r of the pool on the drift axis", Hue::both,
+                      "correlation of queries and keys together with token position along the "
+                      "drift axis a, the direction of their common covariance with position",
+                      -1, 1),
+       with_absolute(r("r_q_a", "r_q on the drift axis", Hue::queries,
+                       "correlation of queries with token position along the drift axis")),
+       with_absolute(r("r_k_a", "r_k on the drift axis", Hue::keys,
+                       "correlation of keys with token position along the drift axis")),
+       with_absolute(number("alpha_q", "drift of queries per token", Hue::queries,
+                            "slope of queries along the drift axis, per token")),
+       with_absolute(number("alpha_k", "drift of keys per token", Hue::keys,
+                            "slope of keys along the drift axis, per token")),
+       number("mu_q_a", "mean query on a", Hue::queries, "mean query along the drift axis"),
+       number("mu_k_a", "mean key on a", Hue::keys, "mean key along the drift axis"),
+       number("mu_q_b", "mean query on b", Hue::queries,
+              "mean query along the separation axis b, the widest direction orthogonal to a"),
+       number("mu_k_b", "mean key on b", Hue::keys, "mean key along the separation axis"),
+       number("bias_strength", "bias per token", Hue::both,
+              "`mu_q_a` times `alpha_k`: what the drift of keys adds to the product of the mean "
+              "query and a key, per token, without the softmax scale"),
+       number("bias_off", "bias per token outside a", Hue::both,
+              "the same for all directions but the drift axis"),
+       head_statistic("bias_context", "bias over the context", Hue::both,
+                      "`bias_strength` times the softmax scale and the context less one token: "
+                      "the bias in logits from one end of the context to the other",
+                      -kAny, kAny, true),
+       share("separation_strength", "separation",
+             "share of the variance along the separation axis, with the offset counted double"),
+       share("var_frac_a", "variance on a",
+             "share of the variance of queries and keys together along the drift axis"),
+       share("var_frac_b", "variance on b",
+             "share of the variance of queries and keys together along the separation axis"),
+       share("plane_var_fraction", "variance in the plane", "the sum of both"),
+       head_statistic("drift_cos", "cosine of both drifts", Hue::both,
+                      "cosine of the covariances of queries and of keys with position", -1, 1)});
+  list.front().flags = {{"no_drift", no_drift}};
+  for (Statistic& one : list) {
+    if (one.key != "bias_context") continue;
+    one.flags = {
+        {"no_context", [](const HeadCases& head) { return std::isnan(head.units.context); }}};
+  }
+  return list;
+}
+
+}  // namespace
+
+const std::vector<Statistic>& drift_plane() {
+  static const std::vector<Statistic> kStatistics = [] {
+    std::vector<Statistic> list = plane();
+    Statistic last =
+        head_statistic("drift_stability", "stability of the drift axis", Hue::both,
+                       "smallest overlap of the drift axis with that of a replicate", -1, 1);
+    last.error = false;
+    last.compute = stability;
+    list.push_back(last);
+    return list;
+  }();
+  return kStatistics;
+}
+
+}  // namespace ropewalk::statistic

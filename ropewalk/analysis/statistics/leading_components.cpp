@@ -1,0 +1,77 @@
+// More than PC0: how near PC1 is to it, and what position has in the planes of the first ones.
+
+#include <array>
+
+#include "ropewalk/analysis/head_cases.h"
+#include "ropewalk/analysis/statistic.h"
+
+namespace ropewalk::statistic {
+namespace {
+
+constexpr double kNearTie = 0.9;
+constexpr double kSmallest = 1e-12;  // of the variance of all
+
+// Squared multiple correlation of position with a stream's vectors on components.
+at::Tensor r2_on(const StreamCases& stream, const at::Tensor& products, const at::Tensor& position,
+                 const at::Tensor& floor) {
+  auto [values, vectors] = at::linalg_eigh(products);
+  const at::Tensor along = at::bmm(position, vectors).squeeze(1);
+  const at::Tensor r2 =
+      at::where(values > floor, along.square() / values, 0.0).sum(1) / stream.position_scatter;
+  const at::Tensor defined = (values > floor).any(1).logical_and(stream.position_scatter > 0);
+  return at::where(defined, r2, kUndefined);
+}
+
+// The same on the first two and the first ten components.
+std::array<at::Tensor, 2> r2_on_first(const HeadCases& head, const StreamCases& stream,
+                                      const at::Tensor& image) {
+  const at::Tensor axes = head.leading.slice(2, 0, 10);  // [cases, d, 10]
+  const at::Tensor products = at::bmm(axes.transpose(1, 2), image.slice(2, 0, 10));
+  const at::Tensor position = at::bmm(stream.position.unsqueeze(1), axes);  // [cases, 1, 10]
+  const at::Tensor floor = stream.products.diagonal(0, 1, 2).sum(1, true) * kSmallest;
+  return {r2_on(stream, products.slice(1, 0, 2).slice(2, 0, 2), position.slice(2, 0, 2), floor),
+          r2_on(stream, products, position, floor)};
+}
+
+// Of the eigenvalues of PC1 and PC0.
+at::Tensor gap(const HeadCases& head) {
+  const int64_t d = head.dimensions();
+  if (d < 2) return at::full_like(head.trace, kUndefined);
+  const at::Tensor first = head.basis_values.select(1, d - 1);
+  const at::Tensor second = head.basis_values.select(1, d - 2).clamp_min(0);
+  return at::where(first > 0, second / first, kUndefined);
+}
+
+at::Tensor compute(const HeadCases& head) {
+  const auto [q2, q10] = r2_on_first(head, head.queries, head.q_image);
+  const auto [k2, k10] = r2_on_first(head, head.keys, head.k_image);
+  return at::stack({gap(head), q2, k2, q10, k10}, 1);
+}
+
+}  // namespace
+
+const std::vector<Statistic>& leading_components() {
+  static const std::vector<Statistic> kStatistics = [] {
+    const auto plane = [](const char* key, const char* title, Hue hue, const char* what) {
+      return head_statistic(
+          key, title, hue,
+          std::string("squared multiple correlation of token position with ") + what, 0, 1, true);
+    };
+    std::vector<Statistic> list = computed_by(
+        compute,
+        {head_statistic("gap01", "PC1 over PC0", Hue::both,
+                        "eigenvalue of PC1 over that of PC0; near 1 they trade places easily", 0,
+                        1),
+         plane("r2_pc2_q", "R² of queries on PC0 and PC1", Hue::queries, "queries on PC0 and PC1"),
+         plane("r2_pc2_k", "R² of keys on PC0 and PC1", Hue::keys, "keys on PC0 and PC1"),
+         plane("r2_pc10_q", "R² of queries on PC0–9", Hue::queries,
+               "queries on the first ten components"),
+         plane("r2_pc10_k", "R² of keys on PC0–9", Hue::keys, "keys on the first ten components")});
+    list.front().flags = {
+        {"near_tie", [](const HeadCases& head) { return gap(head)[0].item<double>() > kNearTie; }}};
+    return list;
+  }();
+  return kStatistics;
+}
+
+}  // namespace ropewalk::statistic

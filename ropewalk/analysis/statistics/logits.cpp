@@ -1,0 +1,49 @@
+// What attention sees: logits of random queries and keys, and what position adds to them.
+
+#include <cmath>
+
+#include "ropewalk/analysis/head_cases.h"
+#include "ropewalk/analysis/statistic.h"
+
+namespace ropewalk::statistic {
+namespace {
+
+at::Tensor compute(const HeadCases& head) {
+  const StreamCases &q = head.queries, &k = head.keys;
+  const at::Tensor slope = k.slope();
+  // tr(Σ_k Q) with Q = Σ_q + μ_q μ_qᵀ, the second moments of queries.
+  const at::Tensor joint = matrix_dot(k.products, q.products) / (k.tokens * q.tokens);
+  const at::Tensor variance = joint + k.variance_along(q.mean);
+  const at::Tensor linear =
+      k.position_variance() * (q.variance_along(slope) + row_dot(q.mean, slope).square());
+  const at::Tensor share = at::where(variance > 0, linear / variance, kUndefined);
+  const double scale = head.units.scale;
+  return at::stack({share, scale * variance.clamp_min(0).sqrt(), scale * row_dot(q.mean, k.mean)},
+                   1);
+}
+
+}  // namespace
+
+const std::vector<Statistic>& logits() {
+  static const std::vector<Statistic> kStatistics = [] {
+    constexpr double kAny = std::numeric_limits<double>::max();
+    std::vector<Statistic> list = computed_by(
+        compute,
+        {head_statistic("logit_pos_share", "share of position in logits", Hue::both,
+                        "share of the variance of a query's logits that is linear in the key's "
+                        "position, over queries and keys of different documents",
+                        0, 1, true),
+         head_statistic("logit_sd", "SD of logits", Hue::both,
+                        "standard deviation of a query's logits, over queries and keys of "
+                        "different documents",
+                        0, kAny),
+         head_statistic("logit_const", "constant logit", Hue::both,
+                        "logit of the mean query and the mean key", -kAny, kAny)});
+    list.back().flags = {
+        {"no_scale", [](const HeadCases& head) { return std::isnan(head.units.scale); }}};
+    return list;
+  }();
+  return kStatistics;
+}
+
+}  // namespace ropewalk::statistic

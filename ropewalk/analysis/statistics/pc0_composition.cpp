@@ -1,0 +1,46 @@
+// What PC0 is made of: its variance split into offset, position and content, exactly.
+
+#include "ropewalk/analysis/head_cases.h"
+#include "ropewalk/analysis/statistic.h"
+
+namespace ropewalk::statistic {
+namespace {
+
+at::Tensor compute(const HeadCases& head) {
+  const at::Tensor v = head.vectors.select(2, 0);
+  const at::Tensor share_q = head.share_q(), share_k = head.share_k();
+  const at::Tensor offset = share_q * share_k * row_dot(v, head.offset()).square();
+  const auto split = [&](const StreamCases& stream, const at::Tensor& image,
+                         const at::Tensor& share) {
+    const at::Tensor all = share * row_dot(image.select(2, 0), v) / stream.tokens;
+    const at::Tensor moved =
+        share * row_dot(v, stream.drift()).square() / stream.position_variance();
+    return std::pair(all, moved);
+  };
+  const auto [q, moved_q] = split(head.queries, head.q_image, share_q);
+  const auto [k, moved_k] = split(head.keys, head.k_image, share_k);
+  const at::Tensor all = q + k + offset;
+  const at::Tensor parts = at::stack({offset, moved_q, moved_k, q - moved_q + k - moved_k}, 1);
+  return at::where(all.unsqueeze(1) > 0, parts / all.unsqueeze(1), kUndefined);
+}
+
+}  // namespace
+
+const std::vector<Statistic>& pc0_composition() {
+  static const std::vector<Statistic> kStatistics = computed_by(
+      compute,
+      {head_statistic("pc0_offset", "PC0: offset", Hue::both,
+                      "share of PC0's variance that comes of queries and keys lying apart", 0, 1,
+                      true),
+       head_statistic("pc0_pos_q", "PC0: position of queries", Hue::queries,
+                      "share of PC0's variance that is linear in the position of queries", 0, 1),
+       head_statistic("pc0_pos_k", "PC0: position of keys", Hue::keys,
+                      "share of PC0's variance that is linear in the position of keys", 0, 1),
+       head_statistic("pc0_content", "PC0: content", Hue::both,
+                      "share of PC0's variance that is neither offset nor linear in position; the "
+                      "four parts add to 1",
+                      0, 1)});
+  return kStatistics;
+}
+
+}  // namespace ropewalk::statistic

@@ -1,0 +1,43 @@
+// Position without any axis: how well it follows from the whole vector.
+
+#include "ropewalk/analysis/position_fit.h"
+#include "ropewalk/analysis/statistic.h"
+
+namespace ropewalk::statistic {
+namespace {
+
+at::Tensor compute(const HeadCases& head) {
+  const PositionFit q = position_fit(head.queries), k = position_fit(head.keys);
+  return at::stack({q.r2_cv, k.r2_cv, q.r2, k.r2}, 1);
+}
+
+bool dropped(const HeadCases& head) {
+  return position_fit(head.queries).dropped || position_fit(head.keys).dropped;
+}
+
+}  // namespace
+
+const std::vector<Statistic>& r2() {
+  static const std::vector<Statistic> kStatistics = [] {
+    constexpr double kAny = std::numeric_limits<double>::max();
+    std::vector<Statistic> list = computed_by(
+        compute,
+        {head_statistic("r2cv_q", "R² of queries, cross-validated", Hue::queries,
+                        "share of the variance of token position that a linear fit to queries of "
+                        "other blocks predicts; below 0 where it predicts worse than the mean",
+                        -kAny, 1, true),
+         head_statistic("r2cv_k", "R² of keys, cross-validated", Hue::keys,
+                        "share of the variance of token position that a linear fit to keys of "
+                        "other blocks predicts; below 0 where it predicts worse than the mean",
+                        -kAny, 1, true),
+         head_statistic("r2_q", "R² of queries", Hue::queries,
+                        "squared multiple correlation of token position with the query", 0, 1),
+         head_statistic("r2_k", "R² of keys", Hue::keys,
+                        "squared multiple correlation of token position with the key", 0, 1)});
+    list.front().flags = {{"rank", dropped}};
+    return list;
+  }();
+  return kStatistics;
+}
+
+}  // namespace ropewalk::statistic

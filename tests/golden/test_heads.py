@@ -1,0 +1,143 @@
+"""heads.csv against numpy and scikit-learn on the same vectors: every number, and every standard error by a jackknife of its own."""
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+
+import engine
+import heads_reference
+import tiny_models
+
+CONTEXT = 160
+DOCUMENTS = 24
+MODELS = ["smollm3_interval", "gpt_neox_parallel", "qwen3_yarn"]  # NoPE layers, partial rotary, q/k norm
+FIRST = ["model", "checkpoint", "phase", "order", "layer", "q_head", "kv_head", "rope"]
+
+
+def capture(model, root, name, *options):
+    rng = np.random.default_rng(5)
+    vocabulary = json.loads((model / "config.json").read_text())["vocab_size"]
+    texts = [rng.integers(0, vocabulary, rng.integers(80, CONTEXT + 1)).tolist() for _ in range(DOCUMENTS)]
+    corpus = root / "tokens.jsonl"
+    corpus.write_text("".join(json.dumps({"id": i, "tokens": t}) + "\n" for i, t in enumerate(texts)))
+    done = engine.run("capture", model, "--corpus", corpus, "--out", root / name, "--context", CONTEXT, "--min-tokens", 1, "--vectors", "all",
+                      "--dtype", "float32", "--sliding", "--blocks", 8, "--label", name, "--quiet", *options)  # fmt: skip
+    assert done.code == 0, done.stderr
+    return root / name
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def study(request, tmp_path_factory):
+    root = tmp_path_factory.mktemp(request.param)
+    capture(tiny_models.write(tiny_models.MODELS[request.param], root / "model"), root, "run")
+    for source in ("moments", "vectors"):
+        done = engine.run("analyze", root / "run", "--from", source, "--out", root / source / "qk.csv", "--quiet")
+        assert done.code == 0, done.stderr
+    return root
+
+
+def streams_of(folder):
+    info = json.loads((folder / "capture.json").read_text())
+    streams = {}
+    for key, documents in engine.read_streams(folder).items():
+        streams[key] = (
+            np.concatenate(list(documents.values())).astype(np.float64),
+            np.concatenate([np.arange(len(x)) for x in documents.values()]).astype(np.float64),
+            np.concatenate([np.full(len(x), i) for i, x in documents.items()]),
+        )
+    return info, streams
+
+
+def expected(info, streams, layer, q_head, blocks):
+    group = info["config"]["n_q_heads"] // info["config"]["n_kv_heads"]
+    units = (info["config"]["attention_scale"], info["context"])
+    (q, q_t, q_id), (k, k_t, k_id) = streams[layer, q_head, "q"], streams[layer, q_head // group, "k"]
+    q_g, k_g = q_id % blocks, k_id % blocks
+    full, axes = heads_reference.head(q, q_t, q_g, k, k_t, k_g, *units)
+    replicates, sizes = [], []
+    for b in range(blocks):
+        i, j = q_g != b, k_g != b
+        replicates.append(heads_reference.head(q[i], q_t[i], q_g[i], k[j], k_t[j], k_g[j], *units, like=axes))
+        sizes.append((~i).sum() + (~j).sum())
+    full["drift_stability"] = min(one[1]["a"] @ axes["a"] for one in replicates)
+    errors = heads_reference.jackknife({key: value for key, value in full.items() if key != "drift_stability"}, [one[0] for one in replicates], np.array(sizes, float))
+    # Where components nearly tie, their directions hang on rounding.
+    steady = min(abs(one[1][name] @ axes[name]) for one in replicates for name in ("pc0", "within", "b")) > 0.8
+    return full, errors, axes, steady
+
+
+@pytest.mark.parametrize("source", ["moments", "vectors"])
+def test_every_number_and_its_error(study, source):
+    table = pandas.read_csv(study / source / "heads.csv")
+    assert list(table.columns[: len(FIRST)]) == FIRST and table.columns[-1] == "flag"
+    info, streams = streams_of(study / "run")
+    compared = 0
+    blocks = info["blocks"] if source == "moments" else 16  # as vectors are dealt
+    for row in table.iloc[:: max(1, len(table) // 2)].to_dict("records"):
+        full, errors, axes, steady = expected(info, streams, row["layer"], row["q_head"], blocks)
+        names = {name for name in table.columns if f"{name}_se" in table.columns} - {"pc0_overlap"}
+        assert names == set(full), names ^ set(full)
+        for name, value in full.items():
+            assert row[name] == pytest.approx(value, rel=1e-5, abs=1e-7), (row["layer"], row["q_head"], name)
+        assert np.isnan(row["drift_stability_se"])
+        if not steady:
+            continue
+        for name, error in errors.items():
+            assert row[f"{name}_se"] == pytest.approx(error, rel=1e-4, abs=2e-7), (row["layer"], row["q_head"], name)
+            compared += 1
+        parts = [row[name] for name in ("pc0_offset", "pc0_pos_q", "pc0_pos_k", "pc0_content")]
+        assert sum(parts) == pytest.approx(1, abs=1e-8) and min(parts) >= 0
+    assert compared > 0
+
+
+def test_no_axis_says_more_than_the_whole_vector(study):
+    heads = pandas.read_csv(study / "moments" / "heads.csv")
+    components = pandas.read_csv(study / "moments" / "qk.csv").merge(heads[["layer", "q_head", "r2_q", "r2_k", "r2_pc10_q", "r2_pc10_k"]], on=["layer", "q_head"])
+    for kind in "qk":
+        assert (components[f"r2_{kind}"] >= components[f"r_{kind}"] ** 2 - 1e-7).all()
+        assert (heads[f"r2_{kind}"] >= heads[f"r_{kind}_a"] ** 2 - 1e-7).all()
+        assert (heads[f"r2_{kind}"] >= heads[f"r2_pc10_{kind}"] - 1e-7).all()
+        assert (heads[f"r2_pc10_{kind}"] >= heads[f"r2_pc2_{kind}"] - 1e-7).all()
+
+
+def test_nothing_moves_outside_the_plane(study):
+    """The pool's covariance with position lies along a: what is orthogonal to the plane has none."""
+    info, streams = streams_of(study / "run")
+    _, _, axes, _ = expected(info, streams, 0, 0, info["blocks"])
+    _, _, basis = np.linalg.svd(np.stack([axes["a"], axes["b"]]))
+    scale = np.sqrt(np.diag(basis[2:] @ axes["pool"] @ basis[2:].T))
+    assert np.abs(basis[2:] @ axes["drift"] / scale).max() < 1e-9
+
+
+def test_the_summary_holds_their_means(study):
+    heads = pandas.read_csv(study / "moments" / "heads.csv")
+    summary = json.loads((study / "moments" / "summary.json").read_text())
+    for key in ("r2cv_q", "logit_pos_share", "pc0_offset", "bias_context", "rank90_k"):
+        leaf = summary[f"mean_{key}"]["run"]
+        assert leaf["value"] == pytest.approx(heads[key].mean(), rel=1e-7) and leaf["se"] > 0
+        rope = heads[heads.rope == 1][key]
+        assert summary["rope"][f"mean_{key}"]["run"]["value"] == pytest.approx(rope.mean(), rel=1e-7)
+    assert summary["mean_abs_r_k_a"]["run"]["value"] == pytest.approx(heads.r_k_a.abs().mean(), rel=1e-7)
+    assert len(summary["depth_r2cv_k"]["run"]) == 10
+    done = engine.run("figures", study / "moments" / "qk.csv", "--out", study / "figures", "--format", "json")
+    assert done.code == 0 and "going on without" not in done.stderr, done.stderr
+
+
+def test_what_a_capture_does_not_say_is_empty_and_flagged(study, tmp_path):
+    """An older capture states neither scale nor context."""
+    folder = tmp_path / "old"
+    folder.mkdir()
+    (folder / "vectors").symlink_to(study / "run" / "vectors")
+    info = json.loads((study / "run" / "capture.json").read_text())
+    del info["config"]["attention_scale"], info["context"]
+    (folder / "capture.json").write_text(json.dumps(info))
+    done = engine.run("analyze", folder, "--from", "vectors", "--out", tmp_path / "other.csv", "--quiet")
+    assert done.code == 0, done.stderr
+    old, new = pandas.read_csv(tmp_path / "other.heads.csv"), pandas.read_csv(study / "vectors" / "heads.csv")
+    for key in ("logit_sd", "logit_const", "bias_context"):
+        assert old[key].isna().all()
+    assert old.flag.str.contains("no_scale").all() and old.flag.str.contains("no_context").all()
+    assert not new.flag.fillna("").str.contains("no_scale").any()
+    assert (old.r2cv_q == new.r2cv_q).all() and (old.bias_strength == new.bias_strength).all()
