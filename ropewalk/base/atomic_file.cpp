@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/processes.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -24,9 +23,7 @@ std::string& token() {
 }
 
 fs::path temporary_name(const fs::path& target) {
-  const std::string who = processes::first() ? "" : fmt::format("-{}", processes::rank());
-  return target.parent_path() /
-         fmt::format(".{}{}{}{}", target.filename().string(), kMark, token(), who);
+  return target.parent_path() / fmt::format(".{}{}{}", target.filename().string(), kMark, token());
 }
 
 [[noreturn]] void fail(const fs::path& path, const char* action, int error) {

@@ -13,7 +13,7 @@ namespace ropewalk {
 
 // What is being written has the name .NAME.tmp-TOKEN beside its place. The token is this process's
 // own, unless it is given one: a lock notes it (folder_lock.h), so that what a killed process left
-// is known by it. Names of other processes of a job end in their rank.
+// is known by it. The others of a job have its token, a hyphen and their rank.
 const std::string& temporary_token();
 void set_temporary_token(const std::string& token);
 // Such a name for something that is to stand beside `target` for a while.

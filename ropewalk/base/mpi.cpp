@@ -8,11 +8,12 @@
 #include <cstdlib>
 #include <thread>
 
+#include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
-#include "ropewalk/base/processes.h"
+#include "ropewalk/base/launcher.h"
 
-namespace ropewalk::processes {
+namespace ropewalk {
 namespace {
 
 void check(int code, const char* call) {
@@ -39,12 +40,6 @@ void wait(MPI_Request request) {
   }
 }
 
-void meet() {
-  MPI_Request request = MPI_REQUEST_NULL;
-  ROPEWALK_MPI_CHECK(MPI_Ibarrier(MPI_COMM_WORLD, &request));
-  wait(request);
-}
-
 // Two processes meet before they exchange numbers.
 constexpr int kNumbers = 0;  // tags
 constexpr int kMeeting = 1;
@@ -69,18 +64,53 @@ void in_parts(std::span<T> values, Send send) {
   }
 }
 
+class MpiTransport : public Transport {
+ public:
+  void barrier() override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    ROPEWALK_MPI_CHECK(MPI_Ibarrier(MPI_COMM_WORLD, &request));
+    wait(request);
+  }
+  void broadcast(std::span<std::byte> bytes) override {
+    barrier();
+    in_parts(bytes, [](std::byte* data, int size) {
+      ROPEWALK_MPI_CHECK(MPI_Bcast(data, size, MPI_BYTE, 0, MPI_COMM_WORLD));
+    });
+  }
+  void send(int to, std::span<const double> numbers) override {
+    hear_from(to);
+    tell(to);
+    in_parts(numbers, [to](const double* data, int size) {
+      ROPEWALK_MPI_CHECK(MPI_Send(data, size, MPI_DOUBLE, to, kNumbers, MPI_COMM_WORLD));
+    });
+  }
+  void receive(int from, std::span<double> numbers) override {
+    tell(from);
+    hear_from(from);
+    in_parts(numbers, [from](double* data, int size) {
+      ROPEWALK_MPI_CHECK(
+          MPI_Recv(data, size, MPI_DOUBLE, from, kNumbers, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    });
+  }
+  void finish() override {
+    barrier();
+    MPI_Finalize();
+  }
+  void abort(int exit_code) override { MPI_Abort(MPI_COMM_WORLD, exit_code); }
+};
+
 }  // namespace
 
-void start() {
+Communicator join_launched_processes() {
   const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
-  if (launcher.count == 1) return;
+  if (launcher.count == 1) return {};
   int provided = 0;
   ROPEWALK_MPI_CHECK(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  Place place;
-  ROPEWALK_MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &place.rank));
-  ROPEWALK_MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &place.count));
-  if (place.count == 1) {
+  ProcessRank self;
+  ROPEWALK_MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &self.rank));
+  ROPEWALK_MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &self.count));
+  if (self.count == 1) {
     MPI_Finalize();
     throw UsageError(
         "{} started {} processes, but MPI sees each of them alone: this program was built with "
@@ -91,62 +121,10 @@ void start() {
   MPI_Comm machine = MPI_COMM_NULL;
   ROPEWALK_MPI_CHECK(
       MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine));
-  ROPEWALK_MPI_CHECK(MPI_Comm_rank(machine, &place.local_rank));
-  ROPEWALK_MPI_CHECK(MPI_Comm_size(machine, &place.local_count));
+  ROPEWALK_MPI_CHECK(MPI_Comm_rank(machine, &self.local_rank));
+  ROPEWALK_MPI_CHECK(MPI_Comm_size(machine, &self.local_count));
   MPI_Comm_free(&machine);
-  set_place(place);
+  return {self, std::make_shared<MpiTransport>()};
 }
 
-void finish() {
-  if (count() == 1) return;
-  meet();
-  MPI_Finalize();
-}
-
-void abort(int exit_code) {
-  if (count() > 1) MPI_Abort(MPI_COMM_WORLD, exit_code);
-}
-
-void first_before_others(const std::function<void()>& work) {
-  if (first()) work();
-  if (count() > 1) meet();
-  if (!first()) work();
-}
-
-void share(std::span<std::byte> bytes) {
-  if (count() == 1) return;
-  meet();
-  in_parts(bytes, [](std::byte* data, int size) {
-    ROPEWALK_MPI_CHECK(MPI_Bcast(data, size, MPI_BYTE, 0, MPI_COMM_WORLD));
-  });
-}
-
-int64_t share(int64_t number) {
-  share(std::as_writable_bytes(std::span(&number, 1)));
-  return number;
-}
-
-std::string share(std::string text) {
-  text.resize(static_cast<size_t>(share(static_cast<int64_t>(text.size()))));
-  share(std::as_writable_bytes(std::span(text)));
-  return text;
-}
-
-void send(int to, std::span<double> numbers) {
-  hear_from(to);
-  tell(to);
-  in_parts(numbers, [to](double* data, int size) {
-    ROPEWALK_MPI_CHECK(MPI_Send(data, size, MPI_DOUBLE, to, kNumbers, MPI_COMM_WORLD));
-  });
-}
-
-void receive(int from, std::span<double> numbers) {
-  tell(from);
-  hear_from(from);
-  in_parts(numbers, [from](double* data, int size) {
-    ROPEWALK_MPI_CHECK(
-        MPI_Recv(data, size, MPI_DOUBLE, from, kNumbers, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-  });
-}
-
-}  // namespace ropewalk::processes
+}  // namespace ropewalk

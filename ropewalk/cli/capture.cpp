@@ -1,6 +1,5 @@
 #include "ropewalk/study/capture.h"
 
-#include "ropewalk/base/processes.h"
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
 #include "ropewalk/study/locate.h"
@@ -16,7 +15,7 @@ std::string default_label(const ModelOptions& model) {
 
 }  // namespace
 
-void add_capture(CLI::App& app) {
+void add_capture(CLI::App& app, Communicator& processes) {
   struct Arguments {
     ModelArguments model;
     CaptureOptions capture;
@@ -63,16 +62,16 @@ void add_capture(CLI::App& app) {
   verb->add_option("--bucket-size", options.bucket_size,
                    "Bucket width in tokens [default: context / 16]")
       ->check(whole_number(1));
-  verb->callback([arguments] {
+  verb->callback([arguments, &processes] {
     CaptureOptions settled = arguments->capture;
     // A shard is one process's, whatever started it.
     if (arguments->shard.empty()) {
-      join_processes();
+      processes = join_processes();
     } else {
       settled.shard = parse_shard(arguments->shard);
     }
-    settled.model = arguments->model.settle();
-    processes::first_before_others([&] { locate_model(settled.model, arguments->model.revision); });
+    settled.model = arguments->model.settle(processes);
+    processes.first_before_others([&] { locate_model(settled.model, arguments->model.revision); });
     if (settled.label.empty()) {
       settled.label = default_label(settled.model);
     }

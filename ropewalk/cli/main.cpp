@@ -19,11 +19,11 @@
 #include <thread>
 #include <vector>
 
+#include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/last_resort.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/processes.h"
 #include "ropewalk/base/terminal.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/cli/verbs.h"
@@ -32,6 +32,8 @@ namespace {
 
 // Exit codes; docs/cli.md lists them.
 enum ExitCode { kOk = 0, kInternal = 1, kUsage = 2, kInput = 3, kSystem = 4, kSignal = 128 };
+
+ropewalk::Communicator processes;  // that work on the verb
 
 // Who ends the program says why; the watcher of interrupt.h may have been faster.
 void take_the_last_word() {
@@ -43,7 +45,7 @@ void take_the_last_word() {
 // turn, the first not at all; the one that reports ends all others. False: somebody else did.
 bool may_report() {
   constexpr int kMostTurns = 10;
-  for (int turn = 0; turn < 5 * std::min(ropewalk::processes::rank(), kMostTurns); ++turn) {
+  for (int turn = 0; turn < 5 * std::min(processes.rank(), kMostTurns); ++turn) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     if (ropewalk::interrupted()) return false;
   }
@@ -52,11 +54,10 @@ bool may_report() {
 
 int fail(int code, std::string_view message) {
   take_the_last_word();
-  if (ropewalk::processes::count() == 1) {
+  if (processes.alone()) {
     ropewalk::log::error("{}", message);
   } else if (code < kSignal && may_report()) {  // signals are the launcher's to report
-    ropewalk::log::error("process {} of {}: {}", ropewalk::processes::rank(),
-                         ropewalk::processes::count(), message);
+    ropewalk::log::error("process {} of {}: {}", processes.rank(), processes.count(), message);
   }
   return code;
 }
@@ -127,11 +128,11 @@ int run(int argc, char** argv) {
     ropewalk::log::set_level(quiet ? ropewalk::log::Level::error
                                    : ropewalk::log::parse_level(level));
   });
-  ropewalk::cli::add_run(app);
-  ropewalk::cli::add_demo(app);
+  ropewalk::cli::add_run(app, processes);
+  ropewalk::cli::add_demo(app, processes);
   ropewalk::cli::add_audit(app);
   ropewalk::cli::add_inspect(app);
-  ropewalk::cli::add_capture(app);
+  ropewalk::cli::add_capture(app, processes);
   ropewalk::cli::add_analyze(app);
   ropewalk::cli::add_merge(app);
   ropewalk::cli::add_figures(app);
@@ -212,7 +213,7 @@ int guarded(int argc, char** argv) {
   try {
     ropewalk::install_interrupt_handlers();
     const int code = run(argc, argv);
-    ropewalk::processes::finish();
+    processes.finish();
     return code;
   } catch (...) {
     return report_failure();
@@ -224,11 +225,11 @@ int guarded(int argc, char** argv) {
 int main(int argc, char** argv) {
   ropewalk::show_on_terminal();
   const int code = guarded(argc, argv);
-  if (code != kOk && ropewalk::processes::count() > 1) {
+  if (code != kOk && !processes.alone()) {
     // A signal mostly means that the launcher is ending all of them, and will say so.
     constexpr auto kLaunchersTime = std::chrono::seconds(5);
     if (ropewalk::interrupted()) std::this_thread::sleep_for(kLaunchersTime);
-    ropewalk::processes::abort(code);
+    processes.abort(code);
   }
   // Nothing is left to do; libraries would take half a second to clear up after a GPU.
   std::fflush(nullptr);

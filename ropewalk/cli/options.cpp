@@ -10,11 +10,10 @@
 #include <limits>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/launcher.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/processes.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/kernels/torch.h"
-#include "ropewalk/model/device.h"
 
 namespace ropewalk::cli {
 namespace {
@@ -76,35 +75,37 @@ void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
       ->check(CLI::Range(1, kMostThreads));
 }
 
-ModelOptions ModelArguments::settle() const {
+ModelOptions ModelArguments::settle(const Communicator& processes) const {
   ModelOptions settled = options;
   if (memory) settled.memory = parse_bytes(*memory, "--memory");
-  set_up_torch(threads);
+  settled.processes = processes;
+  set_threads(threads, processes);
   return settled;
 }
 
-void join_processes() {
-  processes::start();
-  if (!processes::first()) log::set_level(std::max(log::level(), log::Level::error));
+Communicator join_processes() {
+  Communicator processes = join_launched_processes();
+  if (!processes.first()) log::set_level(std::max(log::level(), log::Level::error));
+  return processes;
 }
 
 namespace {
 
 // A launcher that gives each process cores of its own has shared them out already.
-int cores_of_this_process() {
+int cores_of_this_process(const Communicator& processes) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
   const int cores = CPU_COUNT(&allowed);
   return cores < ::sysconf(_SC_NPROCESSORS_ONLN) ? cores
-                                                 : std::max(1, cores / processes::local_count());
+                                                 : std::max(1, cores / processes.local_count());
 }
 
 }  // namespace
 
-void set_up_torch(int threads) {
-  if (threads == 0 && processes::local_count() > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) {
-    threads = cores_of_this_process();
+void set_threads(int threads, const Communicator& processes) {
+  if (threads == 0 && processes.local_count() > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) {
+    threads = cores_of_this_process(processes);
   }
   if (threads > 0) at::set_num_threads(threads);
 }

@@ -18,18 +18,18 @@ struct ModelArguments {
   int threads = 0;
 
   // The options, with sizes parsed and threads set.
-  ModelOptions settle() const;
+  ModelOptions settle(const Communicator& processes = {}) const;
 };
 
 // More than any machine has; OpenMP ends the program where it cannot start them.
 constexpr int kMostThreads = 1024;
 
-// For verbs that several processes share: joins them. All but the first one say only errors.
-void join_processes();
+// For verbs that several processes work on: those that were started with this one. All but the
+// first say only errors.
+Communicator join_processes();
 
-// Threads (0: all cores, shared with the processes on this machine) and exact float32, before
-// anything is computed.
-void set_up_torch(int threads);
+// Threads, before anything is computed; 0: all cores, shared with the `processes` on this machine.
+void set_threads(int threads, const Communicator& processes);
 
 // Checks of numbers that say in a few words what was found and expected, and let no NaN through.
 CLI::Validator whole_number(int64_t least);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "ropewalk/base/processes.h"
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
 
@@ -26,21 +25,22 @@ void add_run_options(CLI::App& verb, Arguments& arguments) {
       ->check(CLI::Range(1, kMostThreads));
 }
 
-void execute(const Arguments& arguments) {
+void execute(const Arguments& arguments, Communicator& processes) {
   RunOptions run = arguments.run;
   std::erase(run.formats, "json");  // specifications are always written
-  join_processes();
-  set_up_torch(arguments.threads);
+  processes = join_processes();
+  run.processes = processes;
+  set_threads(arguments.threads, processes);
   if (!arguments.dry_run) {
     fmt::print("{}", run_study(run));
-  } else if (processes::first()) {
+  } else if (processes.first()) {
     fmt::print("{}", describe_run(run));
   }
 }
 
 }  // namespace
 
-void add_run(CLI::App& app) {
+void add_run(CLI::App& app, Communicator& processes) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* verb = app.add_subcommand(
       "run", "Measure a training run: checkpoints in, tables and figures out; resumable");
@@ -58,16 +58,16 @@ void add_run(CLI::App& app) {
                  "Remove captures of the results folder that nothing refers to any more");
   verb->add_flag("--dry-run", arguments->dry_run, "Say what would be read and computed");
   add_run_options(*verb, *arguments);
-  verb->callback([arguments] { execute(*arguments); });
+  verb->callback([arguments, &processes] { execute(*arguments, processes); });
 }
 
-void add_demo(CLI::App& app) {
+void add_demo(CLI::App& app, Communicator& processes) {
   auto arguments = std::make_shared<Arguments>();
   arguments->run.experiment = ROPEWALK_DEMO;
   CLI::App* verb = app.add_subcommand(
       "demo", "Measure the embedded training run: `run` on experiments/demo.yaml");
   add_run_options(*verb, *arguments);
-  verb->callback([arguments] { execute(*arguments); });
+  verb->callback([arguments, &processes] { execute(*arguments, processes); });
 }
 
 }  // namespace ropewalk::cli

@@ -2,19 +2,25 @@
 
 #include <CLI/CLI.hpp>
 
-namespace ropewalk::cli {
+namespace ropewalk {
+
+class Communicator;
+
+namespace cli {
 
 // Each adds its verb to the program. The verb's work runs from its callback and reports failure by
-// throwing one of the errors of base/error.h.
+// throwing one of the errors of base/error.h. Where several
+// processes were started for it, the verb joins them and says so in `processes`.
 void add_analyze(CLI::App& app);
 void add_audit(CLI::App& app);
-void add_capture(CLI::App& app);
-void add_run(CLI::App& app);
-void add_demo(CLI::App& app);
+void add_capture(CLI::App& app, Communicator& processes);
+void add_run(CLI::App& app, Communicator& processes);
+void add_demo(CLI::App& app, Communicator& processes);
 void add_compare(CLI::App& app);
 void add_figures(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_merge(CLI::App& app);
 void add_report(CLI::App& app);
 
-}  // namespace ropewalk::cli
+}  // namespace cli
+}  // namespace ropewalk

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <optional>
 
+#include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/free_memory.h"
-#include "ropewalk/base/processes.h"
 #include "ropewalk/kernels/passes.h"
 
 namespace ropewalk {
@@ -17,11 +17,11 @@ namespace {
 
 // Processes on one machine take its GPUs in turn. Kernels run on the current one, so it is set
 // here.
-at::Device use_gpu(std::optional<at::Device> asked) {
+at::Device use_gpu(std::optional<at::Device> asked, const Communicator& processes) {
   const c10::impl::VirtualGuardImpl gpus(at::kCUDA);
   const int count = std::max<int>(1, gpus.deviceCount());
   const at::Device device = asked.value_or(
-      at::Device(at::kCUDA, static_cast<at::DeviceIndex>(processes::local_rank() % count)));
+      at::Device(at::kCUDA, static_cast<at::DeviceIndex>(processes.local_rank() % count)));
   if (device.index() >= count) {
     throw SystemError(Field{"device"}, " {}: this machine has {} GPU{}, counted from 0",
                       device.str(), count, count == 1 ? "" : "s");
@@ -34,10 +34,10 @@ int gpu_count() { return c10::impl::VirtualGuardImpl(at::kCUDA).deviceCount(); }
 
 }  // namespace
 
-at::Device parse_device(const std::string& name) {
+at::Device parse_device(const std::string& name, const Communicator& processes) {
   if (name == "cpu") return at::Device(at::kCPU);
   const bool gpu = cuda::available() && at::hasCUDA();
-  if (name == "auto") return gpu ? use_gpu(std::nullopt) : at::Device(at::kCPU);
+  if (name == "auto") return gpu ? use_gpu(std::nullopt, processes) : at::Device(at::kCPU);
   if (name == "cuda" || name.starts_with("cuda:")) {
     if (!gpu) {
       throw SystemError(Field{"device"},
@@ -45,9 +45,9 @@ at::Device parse_device(const std::string& name) {
                         "CUDA; use cpu",
                         name);
     }
-    if (name == "cuda") return use_gpu(std::nullopt);
+    if (name == "cuda") return use_gpu(std::nullopt, processes);
     try {
-      return use_gpu(at::Device(name));
+      return use_gpu(at::Device(name), processes);
     } catch (const c10::Error&) {
       // falls through to the message below
     }
@@ -55,13 +55,13 @@ at::Device parse_device(const std::string& name) {
   throw UsageError(Field{"device"}, " '{}' is unknown; use auto, cpu or cuda", name);
 }
 
-int64_t default_memory(const at::Device& device) {
+int64_t default_memory(const at::Device& device, const Communicator& processes) {
   if (device.is_cuda()) {
     const auto [free, total] = c10::getDeviceAllocator(at::kCUDA)->getMemoryInfo(device.index());
-    const int sharing = (processes::local_count() + gpu_count() - 1) / gpu_count();
+    const int sharing = (processes.local_count() + gpu_count() - 1) / gpu_count();
     return static_cast<int64_t>(static_cast<double>(free) * 0.8) / sharing;
   }
-  return free_memory() / 5 * 4 / processes::local_count();
+  return free_memory() / 5 * 4 / processes.local_count();
 }
 
 int64_t peak_memory(const at::Device& gpu) {

@@ -1,6 +1,6 @@
 #include "ropewalk/moments/joint_fields.h"
 
-#include "ropewalk/base/processes.h"
+#include "ropewalk/base/communicator.h"
 #include "ropewalk/moments/accumulator.h"
 
 namespace ropewalk {
@@ -33,18 +33,19 @@ std::span<double> span_of(const at::Tensor& numbers) {
 
 }  // namespace
 
-void join_processes(const FlatFields& mine, BlockCounts& counts, const FlatFields& room) {
-  for (int step = 1; step < processes::count(); step *= 2) {
-    const int place = processes::rank() % (2 * step);
+void join_processes(const Communicator& processes, const FlatFields& mine, BlockCounts& counts,
+                    const FlatFields& room) {
+  for (int step = 1; step < processes.count(); step *= 2) {
+    const int in_group = processes.rank() % (2 * step);
     std::vector<double> numbers = as_numbers(counts);
-    if (place == step) {
-      processes::send(processes::rank() - step, numbers);
-      processes::send(processes::rank() - step, span_of(mine.numbers));
+    if (in_group == step) {
+      processes.send(processes.rank() - step, numbers);
+      processes.send(processes.rank() - step, span_of(mine.numbers));
       return;
     }
-    if (place != 0 || processes::rank() + step >= processes::count()) continue;
-    processes::receive(processes::rank() + step, numbers);
-    processes::receive(processes::rank() + step, span_of(room.numbers));
+    if (in_group != 0 || processes.rank() + step >= processes.count()) continue;
+    processes.receive(processes.rank() + step, numbers);
+    processes.receive(processes.rank() + step, span_of(room.numbers));
     const BlockCounts other = as_counts(numbers);
     for (size_t a = 0; a < mine.fields.size(); ++a) {
       combine_blocks(*accumulators()[a], mine.fields[a], counts, room.fields[a], other);

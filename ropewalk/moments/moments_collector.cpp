@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/processes.h"
 #include "ropewalk/moments/joint_fields.h"
 
 namespace ropewalk {
@@ -208,24 +208,26 @@ void MomentsCollector::fetch(int64_t number, const GpuLayer& gpu) {
   numbers(layers_.at(number)).copy_(gpu.numbers);
 }
 
-MomentsCollector::Layer MomentsCollector::joint_layer(int64_t number) const {
+MomentsCollector::Layer MomentsCollector::joint_layer(int64_t number,
+                                                      const Communicator& processes) const {
   const Layer& mine = layers_.at(number);
-  if (processes::count() == 1) return mine;
+  if (processes.alone()) return mine;
   Layer joint;
   const at::Tensor all = numbers(mine).clone();
   release(mine);
   joint.fields = split(all, streams_.at(number));
   joint.counts = mine.counts;
   const at::Tensor room = at::empty_like(all);
-  join_processes({all, joint.fields}, joint.counts, {room, split(room, streams_.at(number))});
+  join_processes(processes, {all, joint.fields}, joint.counts,
+                 {room, split(room, streams_.at(number))});
   return joint;
 }
 
-void MomentsCollector::join_in_first() {
-  if (processes::count() == 1) return;
+void MomentsCollector::join_in_first(const Communicator& processes) {
+  if (processes.alone()) return;
   for (auto& [number, mine] : layers_) {
-    const Layer joint = joint_layer(number);
-    if (!processes::first()) continue;
+    const Layer joint = joint_layer(number, processes);
+    if (!processes.first()) continue;
     for (size_t a = 0; a < mine.fields.size(); ++a) {
       for (size_t f = 0; f < mine.fields[a].size(); ++f) {
         mine.fields[a][f].copy_(joint.fields[a][f]);

@@ -18,6 +18,8 @@
 
 namespace ropewalk {
 
+class Communicator;
+
 std::map<int64_t, LayerStreams> layer_streams(const std::vector<QueryHead>& heads, int64_t group);
 
 // Bytes of all accumulators' fields: of all layers together, and of the largest layer.
@@ -72,9 +74,9 @@ class MomentsCollector : public Collector {
   int64_t blocks() const { return blocks_; }
   // The layer as all processes together have it, in the first one; in the others its numbers mean
   // nothing. Alone: the layer itself. Collective.
-  Layer joint_layer(int64_t number) const;
+  Layer joint_layer(int64_t number, const Communicator& processes) const;
   // Makes that of every layer the first process's own. Collective.
-  void join_in_first();
+  void join_in_first(const Communicator& processes);
   // All of a layer's numbers, float64; and back, with the counts that go with them.
   std::string_view bytes(const Layer& layer) const;
   void restore(int64_t layer, std::string_view bytes, const BlockCounts& counts);

@@ -1,13 +1,14 @@
 #include "ropewalk/study/agreement.h"
 
+#include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/processes.h"
 
 namespace ropewalk {
 
-void require_agreement(const Json& settings) {
-  if (processes::count() == 1) return;
-  const Json first = parse_json(processes::share(settings.dump()), "the first process's settings");
+void require_agreement(const Json& settings, const Communicator& processes) {
+  if (processes.alone()) return;
+  const Json first =
+      parse_json(processes.from_first(settings.dump()), "the first process's settings");
   for (const auto& [key, value] : first.items()) {
     const Json mine = settings.value(key, Json());
     if (mine == value) continue;
@@ -19,8 +20,8 @@ void require_agreement(const Json& settings) {
   }
 }
 
-void require_same_weights(const std::string& digest) {
-  if (processes::count() == 1 || processes::share(digest) == digest) return;
+void require_same_weights(const std::string& digest, const Communicator& processes) {
+  if (processes.alone() || processes.from_first(digest) == digest) return;
   throw InputError(
       "the weights are others here than in process 0; let every process see the same files");
 }

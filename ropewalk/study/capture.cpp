@@ -8,7 +8,6 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/printable.h"
-#include "ropewalk/base/processes.h"
 #include "ropewalk/base/progress.h"
 #include "ropewalk/base/utf8.h"
 #include "ropewalk/base/version.h"
@@ -104,9 +103,10 @@ class Collectors : public Collector {
 };
 
 void refuse_vectors_of_many(const CaptureOptions& options) {
-  if (!options.vectors || processes::count() == 1) return;
+  const Communicator& processes = options.model.processes;
+  if (!options.vectors || processes.alone()) return;
   throw UsageError("vectors are written by one process, and these are {}; start one, without {}",
-                   processes::count(), "mpirun or srun");
+                   processes.count(), "mpirun or srun");
 }
 
 class Stopwatch {
@@ -139,23 +139,25 @@ void capture(const CaptureOptions& options) {
                      printable(options.label));
   }
   refuse_vectors_of_many(options);
+  const Communicator& processes = options.model.processes;
   OpenModel model;
   DocumentSet documents;
-  processes::first_before_others([&] {
-    if (processes::first()) refuse_used_folder(options.out);
+  processes.first_before_others([&] {
+    if (processes.first()) refuse_used_folder(options.out);
     model = open_model(options.model);
     log::info("{}: {}", options.label, model.arithmetic());
     make_sampler(options, model);  // refuses wrong options before the corpus is read
-    if (processes::first()) documents = choose_documents(options, model);
+    if (processes.first()) documents = choose_documents(options, model);
   });
-  share_documents(documents);
+  share_documents(documents, processes);
   capture_documents(options, model, documents);
 }
 
 void capture_documents(const CaptureOptions& options, const OpenModel& model,
                        const DocumentSet& documents) {
   refuse_vectors_of_many(options);
-  const int64_t parts = processes::count();
+  const Communicator& processes = options.model.processes;
+  const int64_t parts = processes.count();
   const ModelConfig& config = model.text.config;
   const WeightReader weights = model.weights();
   const TokenSampler sampler = make_sampler(options, model);
@@ -165,8 +167,8 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   const int64_t held = bytes.held(model.memory);
   const bool spooled = held < bytes.all;
   std::optional<AtomicFolder> folder;
-  if (processes::first() || spooled) folder.emplace(options.out);
-  require_agreement(info.to_json());  // and the first process's folder is there
+  if (processes.first() || spooled) folder.emplace(options.out);
+  require_agreement(info.to_json(), processes);  // and the first process's folder is there
   Collectors collectors;
   const char* point = options.pre_rope ? kPreRope : kPostRope;
   MomentsCollector moments(
@@ -183,7 +185,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
 
   // This process's part.
   DocumentSet part;
-  if (parts > 1) part = part_of_documents(documents, processes::rank(), parts);
+  if (parts > 1) part = part_of_documents(documents, processes.rank(), parts);
   const DocumentSet& mine = parts > 1 ? part : documents;
   const auto to_read = static_cast<int64_t>(mine.documents.size());
   const Stopwatch measuring;
@@ -211,7 +213,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
     progress.advance(tokens);
   };
   // With a target, all processes ask together after each round.
-  const int64_t round = target_round(options.shard.count);
+  const int64_t round = target_round(processes, options.shard.count);
   if (options.target_se) forward.round = round;
   const auto rounds_of = [&](int64_t done) {  // a round that has begun counts
     return done == 0 ? 0 : mine.documents[static_cast<size_t>(done - 1)].index / round + 1;
@@ -220,7 +222,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   bool reached = false;
   const auto ask = [&] {
     moments.fetch();
-    reached = !misses_target(moments, info, *options.target_se);
+    reached = !misses_target(moments, info, *options.target_se, processes);
     ++asked;
   };
   SavePacing pacing;
@@ -255,15 +257,15 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   progress.finish();
   embedding.get();
   info.weights = weights.digest();
-  require_same_weights(info.weights);
+  require_same_weights(info.weights, processes);
   if (model.device.is_cuda()) {
     log::debug("GPU memory: {} bytes at most", peak_memory(model.device));
   }
   const Stopwatch joining;
-  moments.join_in_first();
+  moments.join_in_first(processes);
   log::debug("moments of {} processes, {} bytes each, joined in {:.4f} s", parts, bytes.all,
              joining.seconds());
-  if (!processes::first()) return;
+  if (!processes.first()) return;
 
   const int64_t read = moments.layers().begin()->second.counts.total_documents();
   if (options.target_se) {

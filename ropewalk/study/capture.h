@@ -43,8 +43,8 @@ struct CaptureOptions {
   std::optional<std::filesystem::path> state;
 };
 
-// Several processes (base/processes.h) read a part each, and the first one writes what all have
-// read; everything below is collective then.
+// Several processes (options.model.processes) read a part each, and the first one writes what all
+// have read; everything below is collective then.
 
 // Runs the corpus through the model and writes `out`: moments.safetensors, capture.json and, where
 // asked for, vectors/. `out` appears only when everything is in it.

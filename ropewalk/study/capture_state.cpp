@@ -7,17 +7,17 @@
 
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/processes.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
 
 std::optional<fs::path> own_state(const CaptureOptions& options) {
   if (!options.state || options.vectors) return std::nullopt;
-  if (processes::count() == 1) return options.state;
+  const Communicator& processes = options.model.processes;
+  if (processes.alone()) return options.state;
   // With a target, processes read in rounds, and one that is ahead of the others would be lost.
   if (options.target_se) return std::nullopt;
-  return options.state->string() + fmt::format("-{}-of-{}", processes::rank(), processes::count());
+  return options.state->string() + fmt::format("-{}-of-{}", processes.rank(), processes.count());
 }
 
 namespace {

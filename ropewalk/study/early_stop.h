@@ -5,15 +5,16 @@
 
 namespace ropewalk {
 
+class Communicator;
+
 // With a target, documents are read in rounds, after each of which standard errors are looked at.
 // How many documents of the corpus a round takes, and where the next one ends.
-int64_t target_round(int64_t shards = 1);
-inline int64_t round_after(int64_t documents) {
-  return (documents / target_round() + 1) * target_round();
-}
+int64_t target_round(const Communicator& processes, int64_t shards = 1);
+int64_t round_after(int64_t documents, const Communicator& processes);
 
-// Whether the standard errors of mean r_q and mean r_k, of what all processes have gathered, still
-// exceed the target. `info` describes the capture. Collective.
-bool misses_target(const MomentsCollector& collector, const CaptureInfo& info, double target);
+// Whether the standard errors of mean r_q and mean r_k, of what all `processes` have gathered,
+// still exceed the target. `info` describes the capture. Collective.
+bool misses_target(const MomentsCollector& collector, const CaptureInfo& info, double target,
+                   const Communicator& processes);
 
 }  // namespace ropewalk

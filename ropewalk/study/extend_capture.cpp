@@ -2,7 +2,6 @@
 
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/processes.h"
 #include "ropewalk/moments/merge.h"
 
 namespace ropewalk {
@@ -22,8 +21,9 @@ DocumentSet without_first(const DocumentSet& documents, int64_t count) {
 
 void extend_capture(const CaptureOptions& options, const OpenModel& model,
                     const DocumentSet& documents, StoredCapture* stored, CaptureStore& store) {
-  const bool first = processes::first();
-  const int64_t there = processes::share(first ? stored->info.documents : 0);
+  const Communicator& processes = options.model.processes;
+  const bool first = processes.first();
+  const int64_t there = processes.from_first(first ? stored->info.documents : 0);
   if (first) {
     log::info("{}: {} of {} documents are there already", options.label, there,
               documents.documents.size());

@@ -9,7 +9,6 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/processes.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/study/capture_state.h"
 #include "ropewalk/study/early_stop.h"
@@ -27,7 +26,8 @@ using Task = Work::Task;
 
 class Measuring {
  public:
-  explicit Measuring(const Study& study) : study_(study), store_(study.out) {}
+  explicit Measuring(const Study& study)
+      : study_(study), processes_(study.options.processes), store_(study.out) {}
 
   Measured run();
 
@@ -49,6 +49,7 @@ class Measuring {
   void report_unused() const;
 
   const Study& study_;
+  const Communicator& processes_;
   CaptureStore store_;
   Measured result_;
   std::set<std::string> failed_;  // labels
@@ -56,7 +57,7 @@ class Measuring {
 
 void Measuring::note_failure(const PlannedCheckpoint& planned, const std::exception& error) {
   const bool signal = dynamic_cast<const Interrupted*>(&error) != nullptr;
-  if (signal || processes::count() > 1) std::rethrow_exception(std::current_exception());
+  if (signal || processes_.count() > 1) std::rethrow_exception(std::current_exception());
   result_.failures.push_back({planned.capture.label, std::current_exception()});
   failed_.insert(planned.capture.label);
   if (study_.options.keep_going) log::error("{}", error.what());
@@ -86,7 +87,7 @@ bool intact(const StoredCapture& capture) {
 void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional<double> target) {
   CaptureOptions capture = work.planned->capture;
   capture.target_se = target;
-  const bool first = processes::first();
+  const bool first = processes_.first();
   if (first) {
     if (work.task == Task::extend && !intact(*work.stored)) work.task = Task::measure;
     if (!work.why.empty() && work.task == Task::measure) {
@@ -95,7 +96,7 @@ void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional
     set_aside_foreign_state(*capture.state, study_.out / "replaced");
   }
   if (capture.model.hub) {
-    processes::first_before_others([&] {
+    processes_.first_before_others([&] {
       fetch_weights(shared_hub(), *capture.model.hub, {capture.label + ": download", true, {}});
     });
   }
@@ -107,7 +108,7 @@ void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional
   }
   const DocumentSet& documents = study_.documents_for(model.context, result_.settled);
   try {
-    const bool extend = processes::share(int64_t{work.task == Task::extend}) != 0;
+    const bool extend = processes_.from_first(int64_t{work.task == Task::extend}) != 0;
     if (extend) {
       extend_capture(capture, model, documents, work.stored, store_);
     } else {
@@ -128,7 +129,7 @@ void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional
 }
 
 void Measuring::finish(const PlannedCheckpoint& planned) {
-  if (!processes::first()) return;
+  if (!processes_.first()) return;
   const StoredCapture& capture = store_.add(planned.capture.label);
   result_.checkpoints.push_back({&planned, capture.folder, capture.info});
 }
@@ -152,7 +153,7 @@ void Measuring::settle() {
 
 bool Measuring::settled_by_captures(const PlannedCheckpoint& decisive, Settled& settled) {
   const double target = *study_.experiment.target_se;
-  if (processes::first()) {
+  if (processes_.first()) {
     settled = settle_by_captures(study_, store_, decisive);
     if (settled.stored != nullptr) {
       log::info("{}: the {} documents that are there {} the target {}{}", decisive.capture.label,
@@ -161,7 +162,7 @@ bool Measuring::settled_by_captures(const PlannedCheckpoint& decisive, Settled& 
     }
     if (settled.documents >= 0) store_.note_target(*settled.stored, {target, settled.reached});
   }
-  settled.documents = processes::share(settled.documents);
+  settled.documents = processes_.from_first(settled.documents);
   return settled.documents >= 0;
 }
 
@@ -178,15 +179,15 @@ void Measuring::settle_by(const PlannedCheckpoint& decisive) {
                                [&](const Work& w) { return w.planned == &decisive; });
     if (work.stored != nullptr) work.stored->in_use = false;
     work.stored = settled.stored;
-    const bool first = processes::first();
+    const bool first = processes_.first();
     const int64_t there =
-        processes::share(first && work.stored != nullptr ? work.stored->info.documents : -1);
+        processes_.from_first(first && work.stored != nullptr ? work.stored->info.documents : -1);
     work.task = there < 0 ? Task::measure : Task::extend;
     if (there < 0) {
       if (!settled.why.empty()) work.why = settled.why;
       measure(work, nullptr, study_.experiment.target_se);
     } else {
-      result_.settled = round_after(there);
+      result_.settled = round_after(there, processes_);
       measure(work, nullptr, std::nullopt);
       if (first) store_.at(decisive.capture.label)->on_the_way = true;
     }
@@ -196,7 +197,7 @@ void Measuring::settle_by(const PlannedCheckpoint& decisive) {
 
 std::vector<Work> Measuring::decide() {
   std::vector<Work> works(study_.plan.checkpoints.size());
-  if (processes::first()) works = decide_work(study_, store_, result_.settled);
+  if (processes_.first()) works = decide_work(study_, store_, result_.settled);
   for (const Work& work : works) {  // an interrupted capture of another name goes on under its own
     if (work.state.empty() || work.state == *work.planned->capture.state) continue;
     std::error_code ignored;
@@ -204,7 +205,7 @@ std::vector<Work> Measuring::decide() {
   }
   for (size_t i = 0; i < works.size(); ++i) {
     works[i].planned = &study_.plan.checkpoints[i];
-    works[i].task = static_cast<Task>(processes::share(static_cast<int64_t>(works[i].task)));
+    works[i].task = static_cast<Task>(processes_.from_first(static_cast<int64_t>(works[i].task)));
   }
   return works;
 }
@@ -212,7 +213,7 @@ std::vector<Work> Measuring::decide() {
 void Measuring::evict(const PlannedCheckpoint& planned, std::span<const Work> later) {
   const auto& hub = planned.capture.model.hub;
   // One process per machine, as each may have a cache of its own.
-  if (!study_.options.evict || !hub || processes::local_rank() > 0) return;
+  if (!study_.options.evict || !hub || processes_.local_rank() > 0) return;
   const bool needed = std::any_of(later.begin(), later.end(), [&](const Work& work) {
     const auto& other = work.planned->capture.model.hub;
     return other && other->name() == hub->name();
@@ -227,7 +228,7 @@ void Measuring::take(Work& work, const PlannedCheckpoint* next) {
   const PlannedCheckpoint& planned = *work.planned;
   if (work.task == Task::leave_out) return;
   if (work.task != Task::keep) return measure(work, next, std::nullopt);
-  if (!processes::first()) return;
+  if (!processes_.first()) return;
   if (study_.wanted(planned)) {
     log::info("{} of {}, {}: measured already", planned.order + 1, study_.plan.checkpoints.size(),
               planned.capture.label);
@@ -268,7 +269,7 @@ Measured Measuring::run() {
       stopped = !study_.options.keep_going;
     }
   }
-  if (processes::first()) {
+  if (processes_.first()) {
     if (study_.options.prune) store_.prune(study_.labels());
     report_unused();
   }

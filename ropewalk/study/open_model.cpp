@@ -26,9 +26,9 @@ OpenModel settle(const ConfigFile& file, const ModelOptions& options,
   model.text = read_text_model(override_config(file, options.config));
   const ModelConfig& config = model.text.config;
 
-  model.device = parse_device(options.device);
+  model.device = parse_device(options.device, options.processes);
   model.memory = options.memory.value_or(0);
-  if (model.memory == 0) model.memory = default_memory(model.device);
+  if (model.memory == 0) model.memory = default_memory(model.device, options.processes);
   model.context = options.context.value_or(config.max_positions);
   if (model.context > config.max_positions && !options.from_file) {
     log::warning("--context {} is beyond the model's max_position_embeddings {}", model.context,

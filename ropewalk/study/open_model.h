@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ropewalk/base/communicator.h"
 #include "ropewalk/checkpoint/checkpoint.h"
 #include "ropewalk/checkpoint/hub_checkpoint.h"
 #include "ropewalk/model/architecture.h"
@@ -29,6 +30,7 @@ struct ModelOptions {
   std::optional<int64_t> memory;  // bytes; default: four fifths of what is free
   Json config = Json::object();   // overrides of config.json
   std::optional<int64_t> random;  // seed: fresh weights instead of the checkpoint's
+  Communicator processes;         // that measure together
   bool from_file = false;         // an experiment's: messages name its keys, not options
 };
 

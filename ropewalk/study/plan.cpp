@@ -74,9 +74,9 @@ Place config_place(const Experiment& experiment, const Phase& phase, size_t plac
       experiment.at(entry.line), entry.label);
 }
 
-void check_device(const Experiment& experiment) {
+void check_device(const Experiment& experiment, const Communicator& processes) {
   try {
-    parse_device(experiment.device);
+    parse_device(experiment.device, processes);
   } catch (const SystemError& error) {
     throw SystemError("{}: {}", experiment.at(experiment.device_line), error.what());
   } catch (const UsageError& error) {
@@ -202,8 +202,9 @@ std::string CheckpointFailure::text() const {
   }
 }
 
-StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool keep_going) {
-  check_device(experiment);
+StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool keep_going,
+                     const Communicator& processes) {
+  check_device(experiment, processes);
   StudyPlan plan;
   std::string first_label;
   ModelConfig first;
@@ -214,6 +215,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     planned.order = static_cast<int64_t>(plan.checkpoints.size());
     planned.line = entry.line;
     planned.capture = capture_options(experiment, phase, entry, out);
+    planned.capture.model.processes = processes;
     const Place place =
         entry.random ? config_place(experiment, phase, i) : checkpoint_place(experiment, entry);
     planned.capture.model.model = place.folder;

@@ -38,7 +38,7 @@ struct StudyPlan {
 // `keep_going`, checkpoints that cannot be opened are left out and named in `failures`. Captures go
 // to `out`/checkpoints/LABEL.
 StudyPlan plan_study(const Experiment& experiment, const std::filesystem::path& out,
-                     bool keep_going);
+                     bool keep_going, const Communicator& processes);
 
 // The experiment's documents, chosen once for its longest context.
 DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan);

@@ -7,7 +7,6 @@
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/processes.h"
 #include "ropewalk/study/results.h"
 #include "ropewalk/study/results_folder.h"
 #include "ropewalk/study/shared_documents.h"
@@ -38,30 +37,32 @@ void claim_folder(const Study& study, const Json& former) {
 }  // namespace
 
 std::string run_study(const RunOptions& options) {
+  const Communicator& processes = options.processes;
   std::optional<Study> opened;
-  processes::first_before_others([&] { opened.emplace(open_study(options)); });
+  processes.first_before_others([&] { opened.emplace(open_study(options)); });
   Study& study = *opened;
-  if (options.keep_going && processes::count() > 1) {
-    throw UsageError("--keep-going is for one process, and these are {}", processes::count());
+  if (options.keep_going && processes.count() > 1) {
+    throw UsageError("--keep-going is for one process, and these are {}", processes.count());
   }
   std::optional<ResultsFolder> folder;
   Json manifest;
-  if (processes::first()) {
+  if (processes.first()) {
     manifest = read_if_there(study.out / kManifest);
     require_own_folder(study, manifest);
     folder.emplace(study.out);
     claim_folder(study, manifest);
   }
-  set_temporary_token(processes::share(temporary_token()));
-  share_documents(study.documents);
+  const std::string token = processes.from_first(temporary_token());
+  set_temporary_token(processes.first() ? token : fmt::format("{}-{}", token, processes.rank()));
+  share_documents(study.documents, processes);
   for (;;) {
     const Measured measured = measure_study(study);
     bool written = true;
-    if (processes::first() && !measured.checkpoints.empty()) {
+    if (processes.first() && !measured.checkpoints.empty()) {
       written = write_results(study, measured, manifest);
     }
-    if (processes::share(int64_t{written}) == 0) continue;
-    if (!processes::first()) return {};
+    if (processes.from_first(int64_t{written}) == 0) continue;
+    if (!processes.first()) return {};
     report_failures(study, measured);
     if (measured.checkpoints.empty())
       throw UsageError("{}: nothing was measured", study.out.string());

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "ropewalk/base/communicator.h"
+
 namespace ropewalk {
 
 struct RunOptions {
@@ -16,6 +18,7 @@ struct RunOptions {
   bool keep_going = false;  // a checkpoint that cannot be measured does not end the run
   bool replace = false;     // take over a results folder of another experiment
   bool prune = false;       // remove captures that nothing refers to any more
+  Communicator processes;   // that measure together
 };
 
 // Measures every checkpoint of an experiment and writes qk.csv, summary.json, figures/ and

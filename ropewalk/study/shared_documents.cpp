@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "ropewalk/base/processes.h"
+#include "ropewalk/base/communicator.h"
 
 namespace ropewalk {
 
@@ -26,17 +26,17 @@ struct Header {
 };
 
 template <typename Value>
-void share_all(std::vector<Value>& values) {
-  values.resize(static_cast<size_t>(processes::share(static_cast<int64_t>(values.size()))));
-  processes::share(std::as_writable_bytes(std::span(values)));
+void share_all(std::vector<Value>& values, const Communicator& processes) {
+  values.resize(static_cast<size_t>(processes.from_first(static_cast<int64_t>(values.size()))));
+  processes.copy_from_first(std::as_writable_bytes(std::span(values)));
 }
 
 }  // namespace
 
-void share_documents(DocumentSet& documents) {
-  if (processes::count() == 1) return;
-  for (const auto count : kCounts) documents.*count = processes::share(documents.*count);
-  documents.tokenizer_digest = processes::share(std::move(documents.tokenizer_digest));
+void share_documents(DocumentSet& documents, const Communicator& processes) {
+  if (processes.alone()) return;
+  for (const auto count : kCounts) documents.*count = processes.from_first(documents.*count);
+  documents.tokenizer_digest = processes.from_first(std::move(documents.tokenizer_digest));
   std::vector<Header> headers;
   std::vector<int32_t> tokens;
   for (const Document& document : documents.documents) {
@@ -45,9 +45,9 @@ void share_documents(DocumentSet& documents) {
                        document.prefix_digest, document.tokens.size()});
     tokens.insert(tokens.end(), document.tokens.begin(), document.tokens.end());
   }
-  share_all(headers);
-  share_all(tokens);
-  if (processes::first()) return;
+  share_all(headers, processes);
+  share_all(tokens, processes);
+  if (processes.first()) return;
 
   documents.documents.clear();
   std::span<const int32_t> rest(tokens);

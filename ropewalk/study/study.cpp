@@ -4,7 +4,6 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/processes.h"
 #include "ropewalk/study/revisions.h"
 #include "ropewalk/study/yaml_map.h"
 
@@ -72,16 +71,17 @@ const DocumentSet& Study::documents_for(int64_t context, int64_t count) const {
 }
 
 Study open_study(const RunOptions& options) {
+  const Communicator& processes = options.processes;
   Study study;
   study.options = options;
   study.experiment = read_experiment(options.experiment);
   expand_revisions(study.experiment);
   study.out = options.out.value_or(fs::path("out") / options.experiment.stem());
-  const Audit audit = processes::first() ? try_audit(study.experiment) : Audit();
-  study.plan = plan_study(study.experiment, study.out, options.keep_going);
+  const Audit audit = processes.first() ? try_audit(study.experiment) : Audit();
+  study.plan = plan_study(study.experiment, study.out, options.keep_going, processes);
   check_only(study);
   check_audit(study, audit);
-  if (processes::first()) study.documents = study_documents(study.experiment, study.plan);
+  if (processes.first()) study.documents = study_documents(study.experiment, study.plan);
   log::info("{}: {} checkpoints, {} documents of up to {} tokens; {} shorter ones skipped",
             study.experiment.name, study.plan.checkpoints.size(), study.documents.documents.size(),
             study.plan.longest_context, study.documents.skipped_short);

@@ -1,22 +1,10 @@
-#include "ropewalk/base/processes.h"
+#include "ropewalk/base/launcher.h"
 
 #include <charconv>
 #include <cstring>
 #include <utility>
 
-namespace ropewalk::processes {
-namespace {
-
-Place here;
-
-}  // namespace
-
-void set_place(const Place& place) { here = place; }
-
-int rank() { return here.rank; }
-int count() { return here.count; }
-int local_rank() { return here.local_rank; }
-int local_count() { return here.local_count; }
+namespace ropewalk {
 
 Launcher find_launcher(const std::function<const char*(const char*)>& environment) {
   // Of Slurm only what srun sets: a batch script has the job's variables too, and is one process.
@@ -36,4 +24,4 @@ Launcher find_launcher(const std::function<const char*(const char*)>& environmen
   return {};
 }
 
-}  // namespace ropewalk::processes
+}  // namespace ropewalk

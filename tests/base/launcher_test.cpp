@@ -1,4 +1,4 @@
-#include "ropewalk/base/processes.h"
+#include "ropewalk/base/launcher.h"
 
 #include <gtest/gtest.h>
 
@@ -8,14 +8,14 @@
 namespace ropewalk {
 namespace {
 
-processes::Launcher found(const std::map<std::string, std::string>& variables) {
-  return processes::find_launcher([&](const char* name) -> const char* {
+Launcher found(const std::map<std::string, std::string>& variables) {
+  return find_launcher([&](const char* name) -> const char* {
     const auto place = variables.find(name);
     return place == variables.end() ? nullptr : place->second.c_str();
   });
 }
 
-TEST(Processes, FindsTheLauncher) {
+TEST(Launcher, FindsTheLauncher) {
   EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "4"}}).count, 4);
   EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "4"}}).name, "mpirun");
   EXPECT_EQ(found({{"PMI_SIZE", "3"}}).count, 3);
@@ -23,7 +23,7 @@ TEST(Processes, FindsTheLauncher) {
   EXPECT_EQ(found({{"SLURM_STEP_NUM_TASKS", "8"}}).name, "srun");
 }
 
-TEST(Processes, OneProcessHasNone) {
+TEST(Launcher, OneProcessHasNone) {
   EXPECT_EQ(found({}).count, 1);
   EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "1"}}).count, 1);
   EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "what"}}).count, 1);
@@ -31,17 +31,6 @@ TEST(Processes, OneProcessHasNone) {
       << "a batch script of a job of eight tasks";
   EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}}).count, 1)
       << "mpirun -n 1, which started its own daemons with srun";
-}
-
-TEST(Processes, AloneEverythingIsItself) {
-  EXPECT_EQ(processes::rank(), 0);
-  EXPECT_EQ(processes::count(), 1);
-  EXPECT_TRUE(processes::first());
-  EXPECT_EQ(processes::share(int64_t{7}), 7);
-  EXPECT_EQ(processes::share(std::string("text")), "text");
-  int calls = 0;
-  processes::first_before_others([&] { ++calls; });
-  EXPECT_EQ(calls, 1);
 }
 
 }  // namespace
