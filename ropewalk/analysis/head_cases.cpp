@@ -90,11 +90,9 @@ const at::Tensor& StreamCases::whole_vectors() const {
   return shared->vectors;
 }
 
-const at::Tensor& StreamCases::variances() const {
-  if (!shared->along.defined()) {
-    shared->along = variance_along(whole_vectors().expand_as(products)).clamp_min(0);
-  }
-  return shared->along;
+at::Tensor HeadCases::variances() const {
+  const at::Tensor tokens = queries.tokens + keys.tokens;
+  return basis_values * ((tokens - 1) / tokens).unsqueeze(1);
 }
 
 StreamCases leave_one_out(const StreamInput& stream) {

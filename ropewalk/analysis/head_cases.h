@@ -44,8 +44,8 @@ struct StreamCases {
   // What several statistics ask for; shared by the heads that read the same keys.
   struct Shared {
     at::Tensor values, vectors;  // see whole_values()
-    at::Tensor along;            // see variances()
     at::Tensor fit;              // see position_fit.h
+    at::Tensor rank;             // see statistics/shape.cpp
   };
   std::shared_ptr<Shared> shared = std::make_shared<Shared>();
 
@@ -59,10 +59,10 @@ struct StreamCases {
   // Eigenvalues and vectors of the whole sample's products, ascending: [d], [d, d].
   const at::Tensor& whole_values() const;
   const at::Tensor& whole_vectors() const;
-  // Along these vectors, in every case: [cases, d].
-  const at::Tensor& variances() const;
 };
 StreamCases leave_one_out(const StreamInput& stream);
+
+struct HeadAxes;
 
 // What statistics are computed from: a query head and its KV head in every case, and the combined
 // PCA of both (docs/method.md). Vectors of replicates point the way of the whole sample's, whose
@@ -82,12 +82,18 @@ struct HeadCases {
   at::Tensor q_image;       // products of queries times `leading`, like that
   at::Tensor k_image;       // of keys
 
+  struct Shared {
+    std::shared_ptr<const HeadAxes> axes;  // see head_axes.h
+  };
+  std::shared_ptr<Shared> shared = std::make_shared<Shared>();
+
   int64_t blocks() const { return trace.size(0) - 1; }
   int64_t components() const { return eigenvalues.size(1); }
   int64_t dimensions() const { return basis.size(1); }
   at::Tensor share_q() const { return queries.tokens / (queries.tokens + keys.tokens); }  // [cases]
   at::Tensor share_k() const { return keys.tokens / (queries.tokens + keys.tokens); }
   at::Tensor offset() const { return queries.mean - keys.mean; }  // [cases, d]
+  at::Tensor variances() const;                                   // of all components, over n
 };
 inline constexpr int64_t kLeading = 10;
 HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_t components,

@@ -139,14 +139,11 @@ std::pair<double, at::Tensor> solve_whole(const at::Tensor& values, const at::Te
 
 }  // namespace
 
-UpdatedAxis updated_axis(const at::Tensor& values, const at::Tensor& basis,
-                         const at::Tensor& update, double sign, const at::Tensor& without) {
-  const int64_t cases = values.size(0), d = values.size(1);
-  const auto turned = [&](const at::Tensor& u) {  // into the basis
-    return at::bmm(u.unsqueeze(1), basis).squeeze(1).contiguous();
-  };
-  const at::Tensor ascending = values.contiguous(), z = turned(update);
-  const at::Tensor a = without.defined() ? turned(without) : at::Tensor();
+UpdatedAxis updated_axis(const at::Tensor& diagonal, const at::Tensor& update, double sign,
+                         const at::Tensor& without) {
+  const int64_t cases = diagonal.size(0), d = diagonal.size(1);
+  const at::Tensor ascending = diagonal.contiguous(), z = update.contiguous();
+  const at::Tensor a = without.defined() ? without.contiguous() : at::Tensor();
   const auto row = [&](const at::Tensor& rows, int64_t i) {
     return Row(rows.const_data_ptr<double>() + i * d, static_cast<size_t>(d));
   };
@@ -164,7 +161,7 @@ UpdatedAxis updated_axis(const at::Tensor& values, const at::Tensor& basis,
     found[i] = value;
     vectors[i].copy_(vector);
   }
-  return {at::bmm(basis, vectors.unsqueeze(2)).squeeze(2), found};
+  return {vectors, found};
 }
 
 }  // namespace ropewalk

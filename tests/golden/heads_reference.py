@@ -87,12 +87,13 @@ def head(q, q_t, q_group, k, k_t, k_group, scale, context, like=None):
         spectrum = np.linalg.eigvalsh(cov)
         bases[kind] = np.linalg.eigh(cov)[1][:, ::-1] if like is None else like[kind]  # replicates keep the components
         n |= {f"rank90_{kind}": rank90(np.diag(bases[kind].T @ cov @ bases[kind])), f"pr_{kind}": spectrum.sum() ** 2 / (spectrum**2).sum(), f"massive_{kind}": size.max() / size.mean()}
-    n["qfilter_ev"] = top(second)[0] / np.trace(second)
+    axis = top(second)[1] if like is None else like["filter"]  # replicates keep it
+    n["qfilter_ev"] = axis @ second @ axis / np.trace(second)
     n["gap01"] = values[1] / values[0]
     for m in (2, 10):
         n |= {f"r2_pc{m}_q": fit(q @ vectors[:, :m], q_t), f"r2_pc{m}_k": fit(k @ vectors[:, :m], k_t)}
     n |= {"r_q_run": r(sq, cq, vq, v), "r_k_run": r(sk, ck, vk, v)}
-    return n, {"pc0": v, "within": w, "a": a, "b": b, "pool": pool, "drift": wq * cq + wk * ck, **bases}
+    return n, {"pc0": v, "within": w, "a": a, "b": b, "pool": pool, "drift": wq * cq + wk * ck, "filter": axis, **bases}
 
 
 def jackknife(full, replicates, sizes):

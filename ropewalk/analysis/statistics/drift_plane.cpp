@@ -4,71 +4,51 @@
 #include <cmath>
 
 #include "ropewalk/analysis/drift_axis.h"
+#include "ropewalk/analysis/head_axes.h"
 #include "ropewalk/analysis/statistic.h"
-#include "ropewalk/analysis/updated_axis.h"
 
 namespace ropewalk::statistic {
 namespace {
 
-// Of the pool of queries and keys, each [cases].
-struct Pool {
-  explicit Pool(const HeadCases& head)
-      : tokens(head.queries.tokens + head.keys.tokens),
-        between(head.share_q() * head.share_k()),
-        values(head.basis_values * ((tokens - 1) / tokens).unsqueeze(1)),
-        offset(head.offset()) {}
-
-  at::Tensor tokens;
-  at::Tensor between;  // weight of the offset
-  at::Tensor values;   // [cases, d]: eigenvalues of the covariance
-  at::Tensor offset;   // [cases, d]
-};
-
 // Correlation of the pool along a with position.
-at::Tensor position_r(const HeadCases& head, const Pool& pool, const at::Tensor& a,
-                      const at::Tensor& variance) {
+at::Tensor position_r(const HeadCases& head, const at::Tensor& a, const at::Tensor& variance) {
   const StreamCases &q = head.queries, &k = head.keys;
+  const at::Tensor between = head.share_q() * head.share_k();
   const at::Tensor later = q.position_mean - k.position_mean;
   const at::Tensor covariance =
-      row_dot(a, common_drift(head)) + pool.between * row_dot(a, pool.offset) * later;
+      row_dot(a, common_drift(head)) + between * row_dot(a, head.offset()) * later;
   const at::Tensor times = head.share_q() * q.position_variance() +
-                           head.share_k() * k.position_variance() + pool.between * later.square();
+                           head.share_k() * k.position_variance() + between * later.square();
   return covariance / (variance * times).sqrt();
 }
 
 at::Tensor compute(const HeadCases& head) {
   const StreamCases &q = head.queries, &k = head.keys;
-  const Pool pool(head);
-  const at::Tensor a = drift_axis(head);
-  const at::Tensor known = at::isfinite(a).all(1);
-  const at::Tensor safe = at::where(known.unsqueeze(1), a, 0.0);
-  // Twice the pool's covariance with the offset counted double: Σ_q + Σ_k + δδᵀ where n is equal.
-  const at::Tensor apart = pool.offset * pool.between.sqrt().unsqueeze(1);
-  const UpdatedAxis second = updated_axis(pool.values, head.basis, apart, 1, safe);
-  const at::Tensor b =
-      second.vectors * at::where(row_dot(second.vectors, pool.offset) < 0, -1.0, 1.0).unsqueeze(1);
-  const at::Tensor plane = at::stack({safe, b}, 2);  // [cases, d, 2]
-  const at::Tensor q_along = q.variance_along(plane), k_along = k.variance_along(plane);
+  const HeadAxes& axes = head_axes(head);
+  const at::Tensor &a = axes.a, &b = axes.b, offset = head.offset();
+  const at::Tensor q_along_a = axes.q_variance.select(1, 1);
+  const at::Tensor k_along_a = axes.k_variance.select(1, 1);
+  const at::Tensor between = head.share_q() * head.share_k();  // weight of the offset
   const auto along = [&](const at::Tensor& axis, int64_t i) {  // variance of the pool
-    return head.share_q() * q_along.select(1, i) + head.share_k() * k_along.select(1, i) +
-           pool.between * row_dot(axis, pool.offset).square();
+    return head.share_q() * axes.q_variance.select(1, i) +
+           head.share_k() * axes.k_variance.select(1, i) + between * row_dot(axis, offset).square();
   };
-  const at::Tensor all = pool.values.sum(1);
-  const at::Tensor along_a = along(safe, 0), along_b = along(b, 1);
-  const at::Tensor alpha_q = row_dot(safe, q.slope()), alpha_k = row_dot(safe, k.slope());
-  const at::Tensor mu_q_a = row_dot(safe, q.mean), mu_k_a = row_dot(safe, k.mean);
+  const at::Tensor all = head.variances().sum(1), apart = between * row_dot(offset, offset);
+  const at::Tensor along_a = along(a, 1), along_b = along(b, 2);
+  const at::Tensor alpha_q = row_dot(a, q.slope()), alpha_k = row_dot(a, k.slope());
+  const at::Tensor mu_q_a = row_dot(a, q.mean), mu_k_a = row_dot(a, k.mean);
   const at::Tensor bias = mu_q_a * alpha_k;
   const at::Tensor cosine =
       row_dot(q.position, k.position) / (q.position.norm(2, 1) * k.position.norm(2, 1));
   const double context = head.units.scale * (head.units.context - 1);
-  const at::Tensor numbers = at::stack(
-      {position_r(head, pool, safe, along_a), correlation_along(q, safe, q_along.select(1, 0)),
-       correlation_along(k, safe, k_along.select(1, 0)), alpha_q, alpha_k, mu_q_a, mu_k_a,
-       row_dot(b, q.mean), row_dot(b, k.mean), bias, row_dot(q.mean, k.slope()) - bias,
-       bias * context, second.values / (all + row_dot(apart, apart)), along_a / all, along_b / all,
-       (along_a + along_b) / all, cosine},
-      1);
-  return at::where(known.unsqueeze(1), numbers, kUndefined);
+  const at::Tensor numbers =
+      at::stack({position_r(head, a, along_a), correlation_along(q, a, q_along_a),
+                 correlation_along(k, a, k_along_a), alpha_q, alpha_k, mu_q_a, mu_k_a,
+                 row_dot(b, q.mean), row_dot(b, k.mean), bias, row_dot(q.mean, k.slope()) - bias,
+                 bias * context, axes.b_values / (all + apart), along_a / all, along_b / all,
+                 (along_a + along_b) / all, cosine},
+                1);
+  return at::where(axes.a_known.unsqueeze(1), numbers, kUndefined);
 }
 
 // The smallest overlap of a with that of a replicate.

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ropewalk/analysis/head_cases.h"
+#include "ropewalk/analysis/head_axes.h"
 #include "ropewalk/analysis/statistic.h"
 
 namespace ropewalk::statistic {
@@ -10,12 +10,13 @@ namespace {
 
 at::Tensor compute(const HeadCases& head) {
   const StreamCases &q = head.queries, &k = head.keys;
+  const HeadAxes& axes = head_axes(head);
   const at::Tensor slope = k.slope();
   // tr(Σ_k Q) with Q = Σ_q + μ_q μ_qᵀ, the second moments of queries.
   const at::Tensor joint = matrix_dot(k.products, q.products) / (k.tokens * q.tokens);
-  const at::Tensor variance = joint + k.variance_along(q.mean);
+  const at::Tensor variance = joint + axes.k_variance.select(1, 3);
   const at::Tensor linear =
-      k.position_variance() * (q.variance_along(slope) + row_dot(q.mean, slope).square());
+      k.position_variance() * (axes.q_variance.select(1, 3) + row_dot(q.mean, slope).square());
   const at::Tensor share = at::where(variance > 0, linear / variance, kUndefined);
   const double scale = head.units.scale;
   return at::stack({share, scale * variance.clamp_min(0).sqrt(), scale * row_dot(q.mean, k.mean)},

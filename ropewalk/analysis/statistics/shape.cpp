@@ -1,24 +1,45 @@
 // The shape of a head's queries and keys: how many dimensions they fill, and how evenly.
 
+#include <algorithm>
+#include <cmath>
+
 #include "ropewalk/analysis/head_cases.h"
-#include "ropewalk/analysis/leading_second_moment.h"
 #include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/updated_axis.h"
 
 namespace ropewalk::statistic {
 namespace {
 
 constexpr double kHeld = 0.9;  // of the variance
 
-// How many of the largest eigenvalues hold kHeld of the variance, the last one counted in part.
+// How many of these variances [cases, kept], largest first, hold kHeld of all, the last one counted
+// in part; NaN where they do not.
+at::Tensor held_by(const at::Tensor& variances, const at::Tensor& all) {
+  const at::Tensor sums = variances.cumsum(1), goal = all.unsqueeze(1) * kHeld;
+  const at::Tensor whole = (sums < goal).to(at::kLong).sum(1, true);
+  const at::Tensor place = whole.clamp_max(variances.size(1) - 1);
+  const at::Tensor last = variances.gather(1, place), before = sums.gather(1, place) - last;
+  const at::Tensor found = (whole == place).logical_and(last > 0);
+  return at::where(found, whole + (goal - before) / last, kUndefined).squeeze(1);
+}
+
 // Replicates keep the components of the whole sample: without each block, the variance along them.
 at::Tensor rank90(const StreamCases& stream) {
-  const at::Tensor values = stream.variances().flip(1);  // [cases, d], largest first
-  const at::Tensor sums = values.cumsum(1);
-  const at::Tensor goal = sums.select(1, -1).unsqueeze(1) * kHeld;
-  const at::Tensor whole = (sums < goal).to(at::kLong).sum(1, true).clamp_max(values.size(1) - 1);
-  const at::Tensor last = values.gather(1, whole);
-  const at::Tensor before = sums.gather(1, whole) - last;
-  return at::where(last > 0, whole + (goal - before) / last, kUndefined).squeeze(1);
+  at::Tensor& rank = stream.shared->rank;
+  if (rank.defined()) return rank;
+  const at::Tensor all = stream.products.diagonal(0, 1, 2).sum(1) / stream.tokens;
+  const at::Tensor largest = (stream.whole_values().flip(0).clamp_min(0) / stream.tokens[0]);
+  const double needed = held_by(largest.unsqueeze(0), all.slice(0, 0, 1)).item<double>();
+  // A replicate hardly needs more than a few components beyond those of the whole sample.
+  const int64_t d = stream.dimensions();
+  for (int64_t kept = std::isnan(needed) ? d : static_cast<int64_t>(needed) + 2 + d / 16;;) {
+    const at::Tensor axes = stream.whole_vectors().slice(1, std::max<int64_t>(0, d - kept));
+    const at::Tensor image = at::matmul(stream.products, axes);  // [cases, d, kept]
+    const at::Tensor along = (image * axes).sum(1) / stream.tokens.unsqueeze(1);
+    rank = held_by(along.clamp_min(0).flip(1), all);
+    if (kept >= d || !at::isnan(rank).any().item<bool>()) return rank;
+    kept = d;
+  }
 }
 
 // (Σ λ)² / Σ λ², which needs no eigenvalue.
@@ -35,10 +56,15 @@ at::Tensor massive(const StreamCases& stream) {
   return at::where(mean > 0, size.amax(1) / mean, kUndefined);
 }
 
-// The largest eigenvalue of the second moments of queries, of their sum.
+// Share of the second moments of queries along their first direction, which replicates keep.
 at::Tensor qfilter(const StreamCases& q) {
-  const at::Tensor all = q.products.diagonal(0, 1, 2).sum(1) + q.tokens * q.mean.square().sum(1);
-  return at::where(all > 0, leading_second_moment(q) / all, kUndefined);
+  const at::Tensor& basis = q.whole_vectors();
+  const UpdatedAxis first = updated_axis((q.whole_values() / q.tokens[0]).unsqueeze(0),
+                                         at::mm(q.mean.slice(0, 0, 1), basis), 1);
+  const at::Tensor axis = at::mm(first.vectors, basis.t()).expand_as(q.mean);
+  const at::Tensor along = q.variance_along(axis) + row_dot(q.mean, axis).square();
+  const at::Tensor all = q.products.diagonal(0, 1, 2).sum(1) / q.tokens + row_dot(q.mean, q.mean);
+  return at::where(all > 0, along / all, kUndefined);
 }
 
 at::Tensor compute(const HeadCases& head) {

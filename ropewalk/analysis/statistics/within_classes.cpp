@@ -1,24 +1,20 @@
 // PC0 of queries and keys about their own means: what is left of it when the offset is gone.
 
+#include "ropewalk/analysis/head_axes.h"
 #include "ropewalk/analysis/statistic.h"
-#include "ropewalk/analysis/updated_axis.h"
 
 namespace ropewalk::statistic {
 namespace {
 
 at::Tensor compute(const HeadCases& head) {
-  const at::Tensor tokens = head.queries.tokens + head.keys.tokens;
-  const at::Tensor values = head.basis_values * ((tokens - 1) / tokens).unsqueeze(1);
+  const HeadAxes& axes = head_axes(head);
   const at::Tensor weight = head.share_q() * head.share_k();
-  const at::Tensor offset = head.offset() * weight.sqrt().unsqueeze(1);
-  const UpdatedAxis axis = updated_axis(values, head.basis, offset, -1);
-  const at::Tensor all = values.sum(1) - row_dot(offset, offset);
-  const at::Tensor v = with_signs(head, axis.vectors);
-  const at::Tensor share = at::where(all > 0, axis.values / all, kUndefined);
-  const auto r = [&](const StreamCases& stream) {
-    return correlation_along(stream, v, stream.variance_along(v));
-  };
-  return at::stack({share, r(head.queries), r(head.keys)}, 1);
+  const at::Tensor all = head.variances().sum(1) - weight * row_dot(head.offset(), head.offset());
+  const at::Tensor share = at::where(all > 0, axes.within_values / all, kUndefined);
+  return at::stack(
+      {share, correlation_along(head.queries, axes.within, axes.q_variance.select(1, 0)),
+       correlation_along(head.keys, axes.within, axes.k_variance.select(1, 0))},
+      1);
 }
 
 }  // namespace
