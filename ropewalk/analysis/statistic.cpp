@@ -5,39 +5,50 @@
 
 namespace ropewalk {
 
-// The list: one line per file of statistics/, in the order of the table's columns.
-#define ROPEWALK_STATISTICS(X) \
-  X(explained_variance)        \
-  X(r_q)                       \
-  X(r_k)                       \
-  X(pc0_stability)             \
-  X(r2)                        \
-  X(logits)                    \
-  X(pc0_composition)           \
-  X(within_classes)            \
-  X(drift_plane)               \
-  X(leading_components)        \
-  X(along_run)                 \
-  X(shape)
+// The list: one line per file of statistics/, in the order of the table's columns, and what the
+// page lists it under.
+#define ROPEWALK_STATISTICS(X)                     \
+  X(explained_variance, "")                        \
+  X(r_q, "")                                       \
+  X(r_k, "")                                       \
+  X(pc0_stability, "")                             \
+  X(r2, "Position without an axis")                \
+  X(logits, "Logits")                              \
+  X(pc0_composition, "What PC0 is made of")        \
+  X(within_classes, "PCA within queries and keys") \
+  X(drift_plane, "Drift plane")                    \
+  X(leading_components, "More than one component") \
+  X(along_run, "One axis along the run")           \
+  X(shape, "Shape")
 
 namespace statistic {
-#define ROPEWALK_DECLARE(name) const std::vector<Statistic>& name();
+#define ROPEWALK_DECLARE(name, group) const std::vector<Statistic>& name();
 ROPEWALK_STATISTICS(ROPEWALK_DECLARE)
 #undef ROPEWALK_DECLARE
 }  // namespace statistic
 
 namespace {
 
+struct File {
+  const std::vector<Statistic>* statistics;
+  const char* group;
+};
+
+const std::vector<File>& files() {
+#define ROPEWALK_ENTRY(name, group) {&statistic::name(), group},
+  static const std::vector<File> kFiles{ROPEWALK_STATISTICS(ROPEWALK_ENTRY)};
+#undef ROPEWALK_ENTRY
+  return kFiles;
+}
+
 std::vector<const Statistic*>& list() {
-#define ROPEWALK_ENTRY(name) &statistic::name(),
   static std::vector<const Statistic*> all = [] {
     std::vector<const Statistic*> found;
-    for (const std::vector<Statistic>* file : {ROPEWALK_STATISTICS(ROPEWALK_ENTRY)}) {
-      for (const Statistic& one : *file) found.push_back(&one);
+    for (const File& file : files()) {
+      for (const Statistic& one : *file.statistics) found.push_back(&one);
     }
     return found;
   }();
-#undef ROPEWALK_ENTRY
   return all;
 }
 
@@ -92,6 +103,15 @@ std::vector<Statistic> computed_by(at::Tensor (*compute)(const HeadCases&),
 }
 
 const std::vector<const Statistic*>& statistics() { return list(); }
+
+std::string statistic_group(const Statistic& statistic) {
+  for (const File& file : files()) {
+    for (const Statistic& one : *file.statistics) {
+      if (&one == &statistic) return file.group;
+    }
+  }
+  return "";
+}
 
 size_t statistic_place(std::string_view key) {
   const auto found = std::find_if(list().begin(), list().end(),

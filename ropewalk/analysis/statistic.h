@@ -108,6 +108,9 @@ std::vector<Statistic> computed_by(at::Tensor (*compute)(const HeadCases&),
 // All statistics, in the order of the table's columns: those in statistics/, then added ones.
 const std::vector<const Statistic*>& statistics();
 
+// What the page lists it under; empty: with what it is of, components or heads.
+std::string statistic_group(const Statistic& statistic);
+
 // Its place in that list. Throws std::logic_error on an unknown key.
 size_t statistic_place(std::string_view key);
 

@@ -36,13 +36,14 @@ Json describe(const Reading& reading) {
 Json report_statistics() {
   Json list = Json::array();
   for (const Statistic* statistic : statistics()) {
-    if (statistic->table != Table::components) continue;
     Json readings = Json::array();
     for (const Reading& reading : statistic->readings) readings.push_back(describe(reading));
     list.push_back({{"key", statistic->key},
                     {"title", statistic->title},
                     {"definition", statistic->definition},
                     {"per", statistic->per == Per::head ? "head" : "component"},
+                    {"table", statistic->table == Table::heads ? "heads" : "components"},
+                    {"group", statistic_group(*statistic)},
                     {"low", limit(statistic->low)},
                     {"high", limit(statistic->high)},
                     {"error", statistic->error ? Json(error_column(statistic->key)) : Json()},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -184,6 +185,21 @@ Json pack_numbers(const std::vector<double>& values) {
   return {{"digits", base64(digits)}, {"places", base64(places)}};
 }
 
+Json pack_floats(const std::vector<double>& values, FloatKind kind) {
+  std::string bytes;
+  for (const double value : values) {
+    const bool fits = std::abs(value) <= std::numeric_limits<float>::max();
+    auto bits = std::bit_cast<uint32_t>(fits ? static_cast<float>(value)
+                                             : std::numeric_limits<float>::quiet_NaN());
+    const bool half = kind == FloatKind::bfloat16;
+    if (half && fits) bits += 0x8000U;
+    for (int shift = half ? 16 : 0; shift < 32; shift += 8) {
+      bytes += static_cast<char>(bits >> shift & 255U);
+    }
+  }
+  return {{kind == FloatKind::float32 ? "float32" : "bfloat16", base64(bytes)}};
+}
+
 Json report_table(const HeadTable& table) {
   Json checkpoints = Json::array();
   for (const Checkpoint& checkpoint : table.checkpoints) {
@@ -197,13 +213,16 @@ Json report_table(const HeadTable& table) {
   Json columns = Json::object(), head_columns = Json::object();
   for (size_t place = 0; place < statistics().size(); ++place) {
     const Statistic& statistic = *statistics()[place];
-    if (statistic.table != Table::components) continue;
     const auto add = [&](const std::string& name, std::vector<double> HeadColumn::*part) {
       const bool per_head = statistic.per == Per::head;
+      const bool error = part == &HeadColumn::se;
       const std::vector<double> values =
           per_head ? cube.head_column(place, part) : cube.column(place, part);
-      const bool required = statistic.required && part == &HeadColumn::value;
-      if (required || any(values)) (per_head ? head_columns : columns)[name] = pack_numbers(values);
+      if (!any(values) && (error || !statistic.required)) return;
+      (per_head ? head_columns : columns)[name] =
+          statistic.table == Table::heads
+              ? pack_floats(values, error ? FloatKind::bfloat16 : FloatKind::float32)
+              : pack_numbers(values);
     };
     add(statistic.key, &HeadColumn::value);
     if (statistic.error) add(error_column(statistic.key), &HeadColumn::se);

@@ -13,6 +13,11 @@ Json report_table(const HeadTable& table);
 // The list of statistics, for the page: what its columns mean and how they are coloured.
 Json report_statistics();
 
+// Numbers of whole heads as the page reads them: base64 of little-endian float32, or of its upper
+// half (bfloat16, rounded), under the name of the kind. NaN: missing.
+enum class FloatKind { float32, bfloat16 };
+Json pack_floats(const std::vector<double>& values, FloatKind kind);
+
 // Nine significant digits of each number and where their decimal point stands, both as base64:
 // value = digits / 10^places, digits little-endian int32, places int8. NaN: kMissingDigits.
 Json pack_numbers(const std::vector<double>& values);

@@ -1,6 +1,5 @@
 """Writes the results folders that the report's tests open, and a report of each: make_reports.py OUT."""
 
-import base64
 import json
 import math
 import os
@@ -102,41 +101,32 @@ def write(folder: Path, table: pandas.DataFrame, name: str | None, summary=True)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-# Key, title, group, limits, size: fractions, numbers far below and above one, both signs.
-OF_HEADS = [
-    ("pc0_offset", "PC0: offset", "What PC0 is made of", 0, 1, 1), ("pc0_pos_q", "PC0: position of queries", "What PC0 is made of", 0, 1, 1),
-    ("pc0_pos_k", "PC0: position of keys", "What PC0 is made of", 0, 1, 1), ("pc0_content", "PC0: content", "What PC0 is made of", 0, 1, 1),
-    ("r2cv_q", "R² of queries, cross-validated", "Position without an axis", None, 1, 0.5),
-    ("bias_strength", "bias strength", "Drift plane", None, None, 1e-3), ("rank90_q", "rank of queries", "Shape", 1, None, 40),
-    *((f"other_{i}", f"other number {i}", "Others", None, None, 1) for i in range(43)),
-]  # fmt: skip
+# How large numbers of heads are that are no shares or correlations.
+SIZES = {"bias_strength": 1e-3, "alpha_k": 3e-4, "rank90_q": 40, "logit_const": -20}
 
 
 def with_numbers_of_heads(folder: Path) -> None:
-    """Writes made-up numbers of whole heads as heads.csv, and puts them into the folder's page."""
+    """Writes a heads.csv with made-up numbers of every statistic that the page of the folder knows, and the page anew."""
     rng = np.random.default_rng(9)
     page = (folder / "report.html").read_text()
     start = page.index('id="data">') + len('id="data">')
-    end = page.index("</script>", start)
-    data = json.loads(page[start:end])
+    data = json.loads(page[start : page.index("</script>", start)])
     labels, heads = [c["label"] for c in data["table"]["checkpoints"]], data["table"]["heads"]
     count = len(labels) * len(heads["layer"])
     out = {"checkpoint": np.repeat(labels, len(heads["layer"]))} | {k: np.tile(heads[k], len(labels)) for k in ("layer", "q_head")}
-    parts = rng.dirichlet([1, 2, 2, 1], count)
-    for place, (key, title, group, low, high, size) in enumerate(OF_HEADS):
-        values = parts[:, place] if place < 4 else size * rng.normal(1, 0.4, count)
-        values[place * 7 :: 101] = np.nan if place >= 4 else values[place * 7 :: 101]
-        errors = np.where(np.isnan(values), np.nan, size * rng.gamma(3, 0.01, count))
-        values, errors = values.astype("<f4"), (errors.astype("<f4").view("<u4") & 0xFFFF0000).view("<f4")
-        out |= {key: values, f"{key}_se": errors}
-        upper = (errors.view("<u4") >> 16).astype("<u2")
-        data["table"]["head_columns"] |= {key: {"float32": base64.b64encode(values.tobytes()).decode()},
-                                          f"{key}_se": {"bfloat16": base64.b64encode(upper.tobytes()).decode()}}  # fmt: skip
-        data["statistics"].append({
-            "key": key, "title": title, "definition": f"made up: {title}", "per": "head", "table": "heads", "group": group,
-            "low": low, "high": high, "error": f"{key}_se", "shares": False, "changes": False, "readings": []})  # fmt: skip
+    parts = dict(zip(("pc0_offset", "pc0_pos_q", "pc0_pos_k", "pc0_content"), rng.dirichlet([1, 2, 2, 1], count).T))
+    for place, statistic in enumerate(one for one in data["statistics"] if one["table"] == "heads"):
+        key, low, high = (statistic[k] for k in ("key", "low", "high"))
+        size = SIZES.get(key, 0.5)
+        values = parts.get(key, np.clip(size * rng.normal(1, 0.4, count), low, high))
+        if key not in parts:
+            values[place * 7 :: 101] = np.nan
+        out[key] = values.astype("<f4")
+        if statistic["error"]:
+            errors = np.where(np.isnan(values), np.nan, abs(size) * rng.gamma(3, 0.01, count)).astype("<f4")
+            out[statistic["error"]] = (errors.view("<u4") & 0xFFFF0000).view("<f4")  # what a page keeps of it
     pandas.DataFrame(out).to_csv(folder / "heads.csv", index=False)
-    (folder / "report.html").write_text(page[:start] + json.dumps(data).replace("<", "\\u003c") + page[end:])
+    subprocess.run([os.environ["ROPEWALK"], "report", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
 
 
 def hostile() -> pandas.DataFrame:
@@ -173,7 +163,7 @@ def main() -> None:
     for name in wanted or runs:
         make, title, summary = runs[name]
         write(out / name, make(), title, summary)
-        if name == "many":
+        if name in ("many", "large"):
             with_numbers_of_heads(out / name)
 
 

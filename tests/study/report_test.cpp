@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <limits>
 
+#include "ropewalk/analysis/heads_reader.h"
 #include "ropewalk/analysis/qk_reader.h"
 #include "ropewalk/analysis/statistic.h"
 #include "ropewalk/base/error.h"
@@ -67,6 +71,49 @@ TEST(Report, PacksNineSignificantDigits) {
   EXPECT_EQ(numbers[6].digits, 0);
   EXPECT_EQ(numbers[7].digits, -700000000);
   EXPECT_EQ(numbers[7].places, 9);
+}
+
+TEST(Report, PacksNumbersOfHeadsAsFloats) {
+  const auto floats = [](const Json& packed, const char* kind, size_t width) {
+    const std::string bytes = decode(packed[kind]);
+    std::vector<float> values;
+    for (size_t i = 0; i + width <= bytes.size(); i += width) {
+      uint32_t bits = 0;
+      for (size_t j = 0; j < width; ++j) {
+        bits |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[i + j]))
+                << (8 * (j + 4 - width));
+      }
+      values.push_back(std::bit_cast<float>(bits));
+    }
+    return values;
+  };
+  const auto whole =
+      floats(pack_floats({0.1, -2.5e-4, kMissing, 1e300}, FloatKind::float32), "float32", 4);
+  EXPECT_EQ(whole[0], 0.1F);
+  EXPECT_EQ(whole[1], -2.5e-4F);
+  EXPECT_TRUE(std::isnan(whole[2]));
+  EXPECT_TRUE(std::isnan(whole[3]));  // beyond floats
+  const auto half = floats(pack_floats({0.0123456, kMissing}, FloatKind::bfloat16), "bfloat16", 2);
+  EXPECT_NEAR(half[0], 0.0123456, 0.0123456 / 256);
+  EXPECT_TRUE(std::isnan(half[1]));
+}
+
+TEST(Report, NumbersOfHeadsAreOnThePageInTheirGroups) {
+  HeadTable table =
+      parse_qk_table("checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.5,0.25\n", "qk.csv");
+  const Json without = report_table(table);
+  EXPECT_FALSE(without["head_columns"].contains("pc0_offset"));
+  parse_heads_table(table, "checkpoint,layer,q_head,pc0_offset,pc0_offset_se\na,0,0,0.75,0.01\n",
+                    "heads.csv");
+  const Json columns = report_table(table)["head_columns"];
+  EXPECT_EQ(columns["pc0_offset"], pack_floats({0.75}, FloatKind::float32));
+  EXPECT_EQ(columns["pc0_offset_se"], pack_floats({0.01}, FloatKind::bfloat16));
+  const Json list = report_statistics();
+  const auto found = std::find_if(list.begin(), list.end(),
+                                  [](const Json& one) { return one["key"] == "pc0_offset"; });
+  ASSERT_NE(found, list.end());
+  EXPECT_EQ((*found)["table"], "heads");
+  EXPECT_EQ((*found)["group"], "What PC0 is made of");
 }
 
 TEST(Report, TableIsACubeWithHoles) {

@@ -59,9 +59,9 @@ export interface Statistic {
   definition: string;
   per: "head" | "component";
   /** The file that holds its column: heads.csv, or else qk.csv. */
-  table?: "heads";
+  table: "components" | "heads";
   /** What it is listed under; without one, by what it is of. */
-  group?: string;
+  group: string;
   /** Limits of its values; null: none. */
   low: number | null;
   high: number | null;

@@ -26,6 +26,8 @@ export class Run {
   readonly baselines: Checkpoint[];
   readonly heads: Head[];
   readonly components: number[];
+  /** The statistics that the table has, in the order of its columns. */
+  readonly statistics: Statistic[];
   readonly lastLayer: number;
   readonly high: number;
   readonly low: number;
@@ -60,6 +62,10 @@ export class Run {
       };
     });
     for (const head of this.heads) this.byName.set(`${head.layer}.${head.q_head}`, head);
+    // Definitions are written for Markdown.
+    this.statistics = blob.statistics
+      .filter(({ key }) => key in table.columns || key in table.head_columns)
+      .map((statistic) => ({ ...statistic, definition: statistic.definition.replaceAll("`", "") }));
     this.components = table.components;
     this.pc0 = this.components.indexOf(0);
     this.lastLayer = Math.max(...table.heads.layer);
@@ -69,12 +75,6 @@ export class Run {
 
   head(layer: number, q_head: number): Head | undefined {
     return this.byName.get(`${layer}.${q_head}`);
-  }
-
-  /** The statistics that the table has, in the order of its columns. */
-  get statistics(): Statistic[] {
-    const { columns, head_columns } = this.blob.table;
-    return this.blob.statistics.filter(({ key }) => key in columns || key in head_columns);
   }
 
   private column(name: string): Float64Array | Float32Array | undefined {

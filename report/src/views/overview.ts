@@ -45,7 +45,7 @@ export function overview(context: Context): Part {
       { class: "tile", "data-statistic": name },
       h("div", { class: "tile-name" }, name),
       h("div", { class: "tile-value" }, value, error),
-      h("div", { class: "tile-hint" }, hint),
+      h("div", { class: "tile-hint", title: hint }, hint),
       spark,
       run.steps.length > 1 ? h("div", { class: "tile-from muted" }, `${first.label}: ${text(leaf(first))}`) : null,
     );
