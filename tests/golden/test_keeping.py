@@ -11,6 +11,8 @@ import time
 import pytest
 
 import engine
+from fake_hub import FakeHub
+from hub_setup import MODEL, Client
 from trust_study import LENGTH, Study, good, inodes, labels, pristine, spoil, study, tables  # noqa: F401
 
 
@@ -45,33 +47,77 @@ PLACES = [
     "figures/mine.png", "checkpoints/A/model.safetensors", "checkpoints/A/capture.json.bak", "checkpoints/A",
     "checkpoints/.A.tmp-123", "checkpoints/.B.tmp-1-0a0b0c0d/data", ".qk.csv.tmp-77", "checkpoints/other/config.json",
     "checkpoints/.A.state", "checkpoints/A/vectors/notes.txt", "replaced/A-1/weights.bin", "replaced/.A.state-1",
+    "heads.csv", "checkpoints/H/notes.txt", "checkpoints/.H.state",
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """The study with one more checkpoint, H, on a Hub; what it measures, and how it is run there."""
+    root, hub = tmp_path_factory.mktemp("published"), FakeHub()
+    study = Study(root / "study", ("A", "B"))
+    study.commit = hub.repository(MODEL).commit("main", {p.name: p.read_bytes() for p in (study.root / "B").iterdir()})
+    checkpoints = [*study.settings["phases"][0]["checkpoints"][:2], {"label": "H", "revision": "main"}]
+    study.write(model=MODEL, phases=[{"name": "P", "context": LENGTH, "checkpoints": checkpoints}])
+    study.client = Client(hub, root)
+    good(study.run(study.root / "out", environment=study.client.environment))
+    yield study
+    hub.close()
+
+
 @pytest.mark.parametrize("place", PLACES)
-def test_the_users_own_files_are_never_touched(pristine, tmp_path, place):
+def test_the_users_own_files_are_never_touched(published, tmp_path, place):
+    environment = published.client.environment
     out = tmp_path / "out"
     path = out / place
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"my own work\n")
 
     def kept():
         return [p for p in out.rglob("*") if p.is_file() and not p.is_symlink() and p.read_bytes() == b"my own work\n"]
 
-    first = pristine.run(out)
+    def kill():
+        process = subprocess.Popen([engine.program(), "run", published.root / "study.yaml", "--out", out, "--quiet"],
+                                   env={**os.environ, **environment}, stderr=subprocess.DEVNULL)  # fmt: skip
+        time.sleep(0.3)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    kill()
+    first = published.run(out, environment=environment)
     assert kept(), first.stderr
     if first.code != 0:  # refused before anything was done
         last = first.stderr.strip().splitlines()[-1]
         assert first.code in (3, 4) and str(path).startswith(last.removeprefix("error: ").split(":")[0]), last
         assert [p for p in out.rglob("*") if p.is_file()] == [path]
         return
-    process = subprocess.Popen([engine.program(), "run", pristine.root / "study.yaml", "--out", out, "--quiet"])
-    time.sleep(0.3)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    good(pristine.run(out, "--prune", "--evict"))
+    kill()
+    good(published.run(out, "--prune", "--evict", environment=environment))
     assert len(kept()) == 1
-    assert tables(out) == tables(pristine.root / "out")
+    assert tables(out) == tables(published.root / "out")
+
+
+CACHED = ["blobs/notes", "refs/mine", "snapshots/{}/notes.txt", "snapshots/mine/model.safetensors", "../models--org--other/blobs/x"]
+
+
+def test_the_users_own_files_in_the_cache_are_never_touched(published, tmp_path):
+    """--evict takes what this program downloaded, whatever else lies there."""
+    client = Client(published.client.hub, tmp_path)
+    good(published.run(tmp_path / "first", environment=client.environment))
+    places = [client.repository() / place.format(published.commit) for place in CACHED]
+    for place in places:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(b"my own work\n")
+    weights = client.repository() / "snapshots" / published.commit / "model.safetensors"
+    assert weights.exists()
+    result = good(published.run(tmp_path / "second", "--evict", environment=client.environment))
+    assert "H: " in result.stderr and "removed from the cache" in result.stderr and not weights.exists()
+    assert all(place.read_bytes() == b"my own work\n" for place in places)
+    # Weights that are a file of the user's own, not a link to bytes that were downloaded.
+    weights.write_bytes((published.root / "B" / "model.safetensors").read_bytes())
+    good(published.run(tmp_path / "third", "--evict", environment=client.environment))
+    assert weights.read_bytes() == (published.root / "B" / "model.safetensors").read_bytes()
+    assert all(tables(tmp_path / out) == tables(published.root / "out") for out in ("first", "second", "third"))
 
 
 def test_weights_in_the_place_of_results(tmp_path):
@@ -145,7 +191,7 @@ def test_an_interrupt_says_how_far_it_came(tmp_path):
 
 
 def test_killed_at_sixty_random_moments(tmp_path):
-    study = Study(tmp_path / "study", ("A", "B"))
+    study = Study(tmp_path / "study", ("A", "B", "C"))
     study.write_corpus(study.rows * 20)
     study.write(corpus={"path": "corpus.jsonl"})
     out, fresh = tmp_path / "out", tmp_path / "fresh"

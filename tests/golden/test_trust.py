@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import time
 
@@ -11,7 +12,19 @@ import pytest
 
 import engine
 import tiny_models
-from trust_study import DOCUMENTS, LENGTH, YARN, Study, good, inodes, labels, mark, numbers, pristine, study, tables, write_model  # noqa: F401
+from trust_study import DOCUMENTS, LENGTH, YARN, Study, base_name, good, inodes, labels, mark, numbers, pristine, study, tables, write_model  # noqa: F401
+
+
+def write_tokenizer(folder, **words):
+    """One token per letter; `words`: names for some of the vocabulary's entries."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    vocabulary = {f"w{i}": i for i in range(tiny_models.VOCAB)}
+    for old, new in words.items():
+        vocabulary[new] = vocabulary.pop(old)
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=None))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.save(str(folder / "tokenizer.json"))
 
 
 def check_against_fresh(study, tmp_path, exactly=True):
@@ -63,6 +76,11 @@ FAMILY_EDITS = [
     ("gemma3_text", dict(query_pre_attn_scalar=7)),
     ("gpt_neox", dict(use_parallel_residual=False)),
     ("ministral3", dict(rope_parameters__llama_4_scaling_beta=0.9)),
+    ("granite", dict(residual_multiplier=0.3)),
+    ("gemma2", dict(attn_logit_softcapping=0.5)),
+    ("olmo", dict(clip_qkv=0.01)),
+    ("mixtral", dict(num_experts_per_tok=1)),
+    ("smollm3", dict(no_rope_layers=[0, 1, 1, 1, 0])),
 ]
 
 
@@ -130,11 +148,19 @@ def test_hashes_are_remembered_until_the_file_is_written_to(study, tmp_path):
     good(study.run(study.root / "out", environment=environment))
 
 
+CORPUS = {"path": "corpus.jsonl", "documents": DOCUMENTS}
 EXPERIMENT_EDITS = {
     "name": dict(name="Other"),
+    "path": dict(corpus={**CORPUS, "path": "others.jsonl"}),
+    "field": dict(corpus={**CORPUS, "field": "others"}),
+    "id": dict(corpus={**CORPUS, "id": "name"}),
     "fewer documents": dict(corpus={"path": "corpus.jsonl", "documents": 9}),
     "min_tokens": dict(corpus={"path": "corpus.jsonl", "documents": DOCUMENTS, "min_tokens": LENGTH - 1}),
-    "heads": dict(heads={"count": 5, "seed": 1}),
+    "heads": dict(heads={"count": 5}),
+    "seed of heads": dict(heads={"count": 5, "seed": 1}),
+    "target_se": dict(precision={"target_se": 10}),
+    "tokenizer": dict(tokenizer="tokenizer.json"),
+    "model": dict(model="models"),
     "dtype": dict(dtype="bfloat16"),
     "device": dict(device="cpu"),
     "memory": dict(memory="1GiB"),
@@ -147,12 +173,32 @@ EXPERIMENT_EDITS = {
 }
 
 
+def write_others(study):
+    """Beside the tokens: others of the same length in another field and file, names, a tokenizer, a folder of models."""
+    others = [row[::-1] for row in study.rows]
+    rows = [{"tokens": row, "others": other, "name": f"n{i}"} for i, (row, other) in enumerate(zip(study.rows, others))]
+    (study.root / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (study.root / "others.jsonl").write_text("".join(json.dumps({"tokens": other}) + "\n" for other in others))
+    write_tokenizer(study.root)
+    (study.root / "models").mkdir()
+    write_model(study.root / "models" / "step-1", 3, base_name(), rope_parameters=YARN)
+    (study.root / "models" / "step-2").symlink_to(study.root / "A")
+
+
+# What a setting of the experiment changes in words only, or in what is written beside the numbers.
+KEPT = ("name", "id", "min_tokens", "device", "memory", "components", "portraits", "target_se", "tokenizer", "model")
+
+
 @pytest.mark.parametrize("edit", EXPERIMENT_EDITS)
 def test_an_edit_of_the_experiment(study, tmp_path, edit):
+    write_others(study)
+    old = inodes(study.root / "out")
     study.write(**EXPERIMENT_EDITS[edit])
     # Vectors have to be written, and cut texts may have other blocks.
     exactly = edit not in ("vectors", "chunk")
-    result = check_against_fresh(study, tmp_path, exactly) if edit != "name" else None
+    result = check_against_fresh(study, tmp_path, exactly) if edit not in ("name", "target_se") else None
+    if edit == "target_se":  # what is there reaches it, though a fresh run would read less
+        assert "reach the target 10" in good(study.run(study.root / "out")).stderr
     if edit == "name":
         refused = study.run(study.root / "out")
         assert refused.code == 0, "its own file, under another name"
@@ -161,6 +207,8 @@ def test_an_edit_of_the_experiment(study, tmp_path, edit):
         assert b"Other" in (study.root / "out" / "figures" / "position_signal.vl.json").read_bytes()
     if edit == "fewer documents":
         assert "documents: 12 → 9" in result.stderr
+    if edit not in ("sliding", "vectors", "chunk"):  # of no consequence for a model as small as this
+        assert (inodes(study.root / "out") == old) == (edit in KEPT)
 
 
 PHASE_EDITS = {
@@ -169,13 +217,45 @@ PHASE_EDITS = {
     "name": dict(name="Q"),
     "seed": dict(checkpoints=[{"label": "init", "random": 1}, {"label": "A", "path": "A"}]),
     "order": dict(checkpoints=[{"label": "A", "path": "A"}, {"label": "init", "random": 0}]),
+    "scaling": dict(config={"rope_scaling": {**YARN, "factor": 3.0}}),
+    "longest": dict(config={"max_position_embeddings": 4 * LENGTH}),
+    "window": dict(config={"sliding_window": None}),
+    "label": dict(checkpoints=[{"label": "init", "random": 0}, {"label": "B", "path": "A"}]),
+    "path": dict(checkpoints=[{"label": "init", "random": 0}, {"label": "A", "path": "models/step-1"}]),
+    "revision": dict(checkpoints=[{"label": "init", "random": 0}, {"label": "A", "revision": "step-2"}]),
+    "revisions": dict(checkpoints=None, revisions="step-*"),
 }
 
 
 @pytest.mark.parametrize("edit", PHASE_EDITS)
 def test_an_edit_of_a_phase(study, tmp_path, edit):
-    study.write(phases=[{**study.settings["phases"][0], **PHASE_EDITS[edit]}])
+    write_others(study)
+    phase = {**study.settings["phases"][0], **PHASE_EDITS[edit]}
+    study.write(model="models", phases=[{key: value for key, value in phase.items() if value is not None}])
     check_against_fresh(study, tmp_path)
+
+
+def test_every_key_of_an_experiment_is_edited():
+    """Keys as the parser spells them, by the function that reads them."""
+    source = (engine.repository() / "ropewalk" / "study" / "experiment.cpp").read_text()
+    key = r'\{"(\w+)",\s*(?:\[&\]|keep)'
+    parts = re.split(r"\n\w[\w:]* (read_\w+)\(", source)
+    known = {name: set(re.findall(key, text)) for name, text in zip(parts[1::2], parts[2::2])}
+    known = {name: keys for name, keys in known.items() if keys}
+    phases = [edit for edit in PHASE_EDITS.values()]
+    checkpoints = [one for edit in phases for one in edit.get("checkpoints") or []]
+
+    def keys(settings, *outer):
+        for name in outer:
+            settings = [one[name] for one in settings if one.get(name)]
+        return {key for one in settings for key in one}
+
+    edits = [*EXPERIMENT_EDITS.values(), {"phases": PHASE_EDITS}]  # and test_an_edit_of_a_phase
+    assert known == {
+        "read_experiment": keys(edits) | keys(edits, "precision"), "read_corpus": keys(edits, "corpus"),
+        "read_heads": keys(edits, "heads"), "read_phase": keys(phases), "read_config": keys(phases, "config"),
+        "read_checkpoint": keys(checkpoints),
+    }  # fmt: skip
 
 
 def test_an_edit_of_a_document_and_of_their_order(study, tmp_path):
@@ -227,17 +307,10 @@ def test_more_documents_read_only_the_new_ones(study, tmp_path):
 
 
 def test_a_tokenizer_counts_where_tokens_change(tmp_path):
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
     study = Study(tmp_path / "study")
 
     def write(**words):
-        vocabulary = {f"w{i}": i for i in range(tiny_models.VOCAB)}
-        for old, new in words.items():
-            vocabulary[new] = vocabulary.pop(old)
-        tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=None))
-        tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-        tokenizer.save(str(study.root / "A" / "tokenizer.json"))
+        write_tokenizer(study.root / "A", **words)
 
     letters = {f"w{i}": chr(97 + i) for i in range(26)}
     texts = ["".join(random.Random(i).choices("abcdefghij", k=LENGTH + 5)) for i in range(16)]
@@ -250,7 +323,17 @@ def test_a_tokenizer_counts_where_tokens_change(tmp_path):
     assert inodes(study.root / "out") == old
     write(**{**letters, "w0": "b", "w1": "a"})
     check_against_fresh(study, tmp_path)
-    assert inodes(study.root / "out") != old
+    now = inodes(study.root / "out")
+    assert now != old
+    # By its own key, another file of the same tokens, and one of others.
+    write_tokenizer(study.root, **{**letters, "w0": "b", "w1": "a", "w30": "Z"})
+    study.write(tokenizer="tokenizer.json")
+    good(study.run(study.root / "out"))
+    assert inodes(study.root / "out") == now
+    write_tokenizer(study.root, **letters)
+    assert "other documents" in good(study.run(study.root / "out")).stderr
+    good(study.run(tmp_path / "named"))
+    assert tables(study.root / "out") == tables(tmp_path / "named")
 
 
 # Names
