@@ -7,8 +7,10 @@ both approximate.
 """
 
 import json
+import math
 import random
 import re
+import shutil
 import struct
 
 import numpy as np
@@ -26,11 +28,7 @@ from tiny_models import CONTEXT, MODELS
 
 NAMES = list(MODELS)
 # One of each architecture, where the rest would only repeat it
-FAMILIES = [
-    "llama_gqa", "smollm3_list_sliding", "qwen2_bias", "qwen3_yarn", "mistral_sliding", "ministral3", "gemma3_text",
-    "glm", "glm4", "olmo2_gqa", "olmo3", "gpt_neox_parallel", "apertus", "mllama_text",
-    "olmo", "granite", "gemma2", "phi3", "gpt2", "bloom", "mixtral", "qwen3_moe_some", "olmoe", "gpt_oss",
-]  # fmt: skip
+FAMILIES = list({model.model_type: name for name, model in reversed(MODELS.items())}.values())[::-1]
 SLIDING = "--sliding"  # capture sliding layers too
 
 
@@ -108,6 +106,25 @@ def assert_identical(captured, expected):
         assert captured[stream].keys() == documents.keys(), stream
         for key, vectors in documents.items():
             assert captured[stream][key].tobytes() == vectors.tobytes(), (stream, key)
+
+
+def table_rows(document):
+    """The `model_type`s that a document's tables list."""
+    lines = (engine.repository() / document).read_text().splitlines()
+    return {name for line in lines if line.startswith("|") for name in re.findall(r"`(\w+)`", line)}
+
+
+def test_every_family_is_compared_and_documented(bench, tmp_path):
+    """What the program reads is what has a tiny model here and a row in the tables."""
+    folder = tmp_path / "model"
+    shutil.copytree(bench.folder("llama_gqa"), folder)
+    tiny_models.write_config(folder, dict(tiny_models.read_config(folder), model_type="unheard_of"))
+    listed = re.search("supported are ([^;]*)", engine.run("inspect", folder).stderr).group(1)
+    supported = set(re.findall(r"\w+", listed))
+    outer = {"gemma3", "mllama"}  # whose text part is a family
+    assert supported == {model.model_type for model in MODELS.values()} - outer
+    assert supported <= table_rows("docs/architectures.md")
+    assert supported - {"mllama_text_model"} | outer <= table_rows("README.md")
 
 
 # The reference itself
@@ -344,6 +361,19 @@ def test_memory_budget(bench, tmp_path):
     nothing = ["capture", bench.folder("llama_gqa"), "--corpus", bench.corpus, "--context", CONTEXT, "--min-tokens", 1]
     program = engine.peak_memory(tmp_path / "note", *nothing, "--quiet", "--dtype", "float32", "--out", tmp_path / "nothing")
     assert memory["program_bytes"] <= program + (32 << 20)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_least_memory(bench, name, tmp_path):
+    """The smallest budget that works: layer by layer, a mixture expert by expert; the same bytes."""
+    common = ["capture", bench.folder(name), "--corpus", bench.corpus, "--context", CONTEXT, "--min-tokens", 1, "--dtype", "float32",
+              "--vectors", "all", SLIDING]  # fmt: skip
+    refused = engine.run(*common, "--memory", 1, "--out", tmp_path / "none")
+    least = re.search(r"one layer's weights.* need ([\d.]+) KiB$", refused.stderr.rstrip()).group(1)
+    done = engine.run(*common, "--memory", f"{math.ceil(float(least)) + 1}KiB", "--log-level", "debug", "--out", tmp_path / "tight")
+    assert done.code == 0, done.stderr
+    assert int(re.search(r"in (\d+) groups, weights streamed", done.stderr).group(1)) > 1
+    assert_identical(engine.read_streams(tmp_path / "tight"), bench.captured(name, SLIDING))
 
 
 @pytest.mark.parametrize("family", ["mixtral", "gpt_oss"])  # experts by themselves, and in stacks

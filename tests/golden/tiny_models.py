@@ -86,11 +86,11 @@ _add("llama_yarn_no_original", "LlamaForCausalLM", "llama", rope=_rope("yarn", f
      max_position_embeddings=64, options=dict(old="type"))
 
 # smollm3: NoPE by interval and by list, sliding NoPE layers
-_add("smollm3_interval", "SmolLM3ForCausalLM", "smollm3", rope=_rope(theta=5e4), num_hidden_layers=5,
-     no_rope_layer_interval=2, options=dict(old="rope_type", old_drops=("no_rope_layers", "layer_types"), dtype="bfloat16"))
 _add("smollm3_list_sliding", "SmolLM3ForCausalLM", "smollm3", rope=_YARN, no_rope_layers=[0, 1, 1, 0], head_dim=16,
      use_sliding_window=True, sliding_window=24, attention_bias=True, mlp_bias=True, tie_word_embeddings=False,
      options=dict(old="type", old_drops=("layer_types",), shard="40KB"))
+_add("smollm3_interval", "SmolLM3ForCausalLM", "smollm3", rope=_rope(theta=5e4), num_hidden_layers=5,
+     no_rope_layer_interval=2, options=dict(old="rope_type", old_drops=("no_rope_layers", "layer_types"), dtype="bfloat16"))
 
 # qwen2 and qwen3: biases or per-head norms, sliding from max_window_layers on
 _add("qwen2_bias", "Qwen2ForCausalLM", "qwen2", rope=_rope(theta=1e6), tie_word_embeddings=True,
@@ -174,13 +174,13 @@ _add("mllama", "MllamaForConditionalGeneration", "mllama", rope=_rope(theta=5e5)
 # olmo: norms without weights, clipped projections
 _add("olmo", "OlmoForCausalLM", "olmo", rope=_rope(theta=5e3), clip_qkv=1.1, without=("rms_norm_eps",),
      options=dict(old="rope_type"))
-_add("olmo_mha", "OlmoForCausalLM", "olmo", rope=_rope("linear", factor=2.0), num_key_value_heads=4, attention_bias=True,
-     tie_word_embeddings=True, without=("rms_norm_eps",), options=dict(old="type", dtype="bfloat16", shard="40KB"))
+_add("olmo_mha", "OlmoForCausalLM", "olmo", rope=_rope("linear", factor=2.0), num_key_value_heads=4, head_dim=20,
+     attention_bias=True, tie_word_embeddings=True, without=("rms_norm_eps",), options=dict(old="type", dtype="bfloat16", shard="40KB"))
 
 # granite: multipliers
 _add("granite", "GraniteForCausalLM", "granite", rope=_rope(), embedding_multiplier=3.0, attention_multiplier=0.15,
      residual_multiplier=0.4, logits_scaling=4.0, options=dict(old="rope_type"))
-_add("granite_bias", "GraniteForCausalLM", "granite", rope=_YARN, num_key_value_heads=1, embedding_multiplier=1.5,
+_add("granite_bias", "GraniteForCausalLM", "granite", rope=_YARN, num_key_value_heads=1, head_dim=20, embedding_multiplier=1.5,
      attention_multiplier=0.3, residual_multiplier=0.7, attention_bias=True, mlp_bias=True, options=dict(old="type", dtype="float16"))
 
 # gemma2: capped scores, sliding layers, norms on both sides
@@ -198,19 +198,19 @@ _add("phi3_partial", "Phi3ForCausalLM", "phi3", num_key_value_heads=4, sliding_w
      rope=_rope("longrope", 1e5, original_max_position_embeddings=64, partial_rotary_factor=0.5, attention_factor=1.2,
                 short_factor=[1.0, 1.2, 2.0], long_factor=[1.0, 3.0, 6.0]), options=dict(dtype="bfloat16", shard="60KB"))
 _add("phi3_plain", "Phi3ForCausalLM", "phi3", rope=_rope(theta=5e3, partial_rotary_factor=1.0), num_key_value_heads=1,
-     num_hidden_layers=3, options=dict(dtype="float16"))
+     head_dim=20, num_hidden_layers=3, options=dict(dtype="float16"))
 
 # gpt2: learned positions, weights stored as columns; bloom: ALiBi. Neither has RoPE.
 _NO_ROPE = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
             "max_position_embeddings", "rms_norm_eps")  # fmt: skip
 _add("gpt2", "GPT2LMHeadModel", "gpt2", rope=None, without=_NO_ROPE, n_embd=48, n_layer=4, n_head=4, n_positions=128,
      layer_norm_epsilon=3e-3)
-_add("gpt2_inner", "GPT2LMHeadModel", "gpt2", rope=None, without=_NO_ROPE, n_embd=48, n_layer=3, n_head=3, n_positions=120,
+_add("gpt2_inner", "GPT2LMHeadModel", "gpt2", rope=None, without=_NO_ROPE, n_embd=45, n_layer=3, n_head=3, n_positions=120,
      n_inner=80, activation_function="relu", scale_attn_weights=False, layer_norm_epsilon=3e-3,
      options=dict(dtype="bfloat16", shard="40KB"))
 _add("bloom", "BloomForCausalLM", "bloom", rope=None, without=_NO_ROPE[1:], n_layer=4, n_head=4,
      layer_norm_epsilon=3e-3)
-_add("bloom_six", "BloomForCausalLM", "bloom", rope=None, without=_NO_ROPE[1:], n_layer=3, n_head=6,
+_add("bloom_six", "BloomForCausalLM", "bloom", rope=None, without=_NO_ROPE[1:], hidden_size=54, n_layer=3, n_head=6,
      layer_norm_epsilon=3e-3, options=dict(dtype="float16", shard="40KB"))
 
 # mixtures: which experts a token goes to, what the chosen ones count, layers with an MLP among the others
@@ -221,13 +221,15 @@ _add("mixtral_sliding", "MixtralForCausalLM", "mixtral", rope=_rope("linear", fa
 _add("mixtral_ties", "MixtralForCausalLM", "mixtral", rope=_rope(), num_local_experts=8, num_experts_per_tok=3,
      options=dict(tied_experts=True))
 _QWEN_MOE = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=20)
-_add("qwen3_moe", "Qwen3MoeForCausalLM", "qwen3_moe", rope=_YARN, head_dim=32, norm_topk_prob=True, **_QWEN_MOE,
-     options=dict(old="type"))
 _add("qwen3_moe_some", "Qwen3MoeForCausalLM", "qwen3_moe", rope=_rope(theta=1e6), head_dim=16, attention_bias=True,
      decoder_sparse_step=2, mlp_only_layers=[3], num_hidden_layers=7, **_QWEN_MOE, options=dict(old="rope_type", shard="50KB"))
+_add("qwen3_moe", "Qwen3MoeForCausalLM", "qwen3_moe", rope=_YARN, head_dim=32, norm_topk_prob=True, **_QWEN_MOE,
+     options=dict(old="type"))
 _add("qwen3_moe_sliding", "Qwen3MoeForCausalLM", "qwen3_moe", rope=_rope(), num_key_value_heads=4, num_hidden_layers=3,
      use_sliding_window=True, sliding_window=20, mlp_only_layers=[0], num_experts=7, num_experts_per_tok=1,
      moe_intermediate_size=33, options=dict(dtype="float16"))
+_add("qwen3_moe_ties", "Qwen3MoeForCausalLM", "qwen3_moe", rope=_rope(), num_experts=8, num_experts_per_tok=3,
+     moe_intermediate_size=20, options=dict(tied_experts=True))
 _add("olmoe", "OlmoeForCausalLM", "olmoe", rope=_rope(), num_experts=6, num_experts_per_tok=3, clip_qkv=1.2,
      options=dict(old="rope_type"))
 _add("olmoe_mha", "OlmoeForCausalLM", "olmoe", rope=_rope("linear", factor=2.0), num_key_value_heads=4, attention_bias=True,
