@@ -8,24 +8,80 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/parallel.h"
+#include "ropewalk/checkpoint/zip_archive.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// The first bytes of a safetensors file: the header's length and the header.
-std::string read_header(Hub& hub, const HubCheckpoint& checkpoint, const HubFile& file) {
-  constexpr int64_t kLongest = int64_t{64} << 20;
-  std::string length = hub.read(checkpoint.repository, checkpoint.commit, file.name, 0, 8);
-  uint64_t size = 0;
-  std::memcpy(&size, length.data(), sizeof size);
-  if (file.size < 8 || size > static_cast<uint64_t>(std::min(kLongest, file.size - 8))) {
-    throw InputError("{}: {} claims a header of {} bytes; expected a safetensors file",
-                     checkpoint.name(), file.name, size);
+constexpr int64_t kLongest = int64_t{64} << 20;  // of what is read at once
+
+// A weight file of which parts are there, and zeros, which take no room, in the place of the rest.
+class Outline {
+ public:
+  Outline(Hub& hub, const HubCheckpoint& checkpoint, const HubFile& file, fs::path path)
+      : hub_(hub), checkpoint_(checkpoint), file_(file), path_(std::move(path)) {
+    std::ofstream create(path_);
+    fs::resize_file(path_, static_cast<uintmax_t>(file.size));
   }
-  return length + hub.read(checkpoint.repository, checkpoint.commit, file.name, 8,
-                           static_cast<int64_t>(size));
-}
+
+  // The header's length and the header.
+  void read_safetensors() const {
+    const std::string length = read(0, 8);
+    uint64_t size = 0;
+    std::memcpy(&size, length.data(), sizeof size);
+    if (file_.size < 8 || size > static_cast<uint64_t>(std::min(kLongest, file_.size - 8))) {
+      fail(fmt::format("claims a header of {} bytes; expected a safetensors file", size));
+    }
+    write(0, length + read(8, static_cast<int64_t>(size)));
+  }
+
+  // The archive's list of files and the pickle. Storages get a header each, which need not be read.
+  void read_pytorch() const {
+    copy(0, std::min<int64_t>(file_.size, 4));
+    if (!looks_like_zip(MappedFile(path_))) return;  // whoever opens it says what to do
+    constexpr int64_t kEnd = 1024;                   // holds what tells where the list is
+    copy(std::max<int64_t>(file_.size - kEnd, 0), file_.size);
+    copy(zip_list_offset(MappedFile(path_)), file_.size);
+    const MappedFile mapped(path_);
+    std::vector<ZipListed> entries = list_zip(mapped);
+    std::sort(entries.begin(), entries.end(),
+              [](const ZipListed& a, const ZipListed& b) { return a.local < b.local; });
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const std::string& name = entries[i].name;
+      if (name.ends_with("/data.pkl") || name.ends_with("/byteorder")) {
+        const bool last = i + 1 == entries.size();
+        copy(entries[i].local, last ? zip_list_offset(mapped) : entries[i + 1].local);
+      } else {
+        write(entries[i].local, zip_header(entries[i]));
+      }
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InputError("{}: {} {}", checkpoint_.name(), file_.name, what);
+  }
+  std::string read(int64_t offset, int64_t length) const {
+    return hub_.read(checkpoint_.repository, checkpoint_.commit, file_.name, offset, length);
+  }
+  void write(int64_t offset, std::string_view bytes) const {
+    std::fstream out(path_, std::ios::binary | std::ios::in | std::ios::out);
+    out.seekp(offset) << bytes;
+  }
+  void copy(int64_t begin, int64_t end) const {
+    if (end < begin || end - begin > kLongest) {
+      fail(fmt::format("has {} bytes beside its numbers, expected at most {}", end - begin,
+                       kLongest));
+    }
+    write(begin, read(begin, end - begin));
+  }
+
+  Hub& hub_;
+  const HubCheckpoint& checkpoint_;
+  const HubFile& file_;
+  fs::path path_;
+};
 
 }  // namespace
 
@@ -43,9 +99,12 @@ HubHeaders::HubHeaders(Hub& hub, const HubCheckpoint& checkpoint) {
       fs::create_symlink(fs::canonical(entry.path()), folder_ / entry.path().filename());
     }
     run_parallel(files.size(), 4, {}, [&](size_t i, const std::stop_token&) {
-      const fs::path path = folder_ / files[i].name;
-      std::ofstream(path, std::ios::binary) << read_header(hub, checkpoint, files[i]);
-      fs::resize_file(path, static_cast<uintmax_t>(files[i].size));  // takes no room
+      const Outline outline(hub, checkpoint, files[i], folder_ / files[i].name);
+      if (files[i].name.ends_with(".safetensors")) {
+        outline.read_safetensors();
+      } else {
+        outline.read_pytorch();
+      }
     });
   } catch (const fs::filesystem_error& error) {
     remove();

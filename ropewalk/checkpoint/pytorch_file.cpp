@@ -67,7 +67,7 @@ int64_t extent(const PickledTensor& tensor, const std::string& what) {
   return last + 1;
 }
 
-// Empty where that is how rows lie anyway.
+// Of a tensor that has numbers; empty where that is how rows lie anyway.
 std::vector<int64_t> odd_strides(const PickledTensor& tensor) {
   int64_t dense = 1;
   for (size_t i = tensor.shape.size(); i-- > 0;) {
@@ -95,7 +95,7 @@ StoredTensor place(const PickledTensor& tensor, const std::map<std::string, ZipE
   stored.type_name = type.spelled;
   stored.shape = tensor.shape;
   stored.bytes = extent(tensor, what) * type.bytes;
-  stored.strides = odd_strides(tensor);
+  if (stored.bytes > 0) stored.strides = odd_strides(tensor);
   stored.offset = storage->second.offset + (stored.bytes > 0 ? tensor.offset * type.bytes : 0);
   return stored;
 }

@@ -170,10 +170,12 @@ bool looks_like_zip(const MappedFile& file) {
   return file.size() >= 4 && Reader(file).number<uint32_t>(0) == kLocal;
 }
 
-std::vector<ZipEntry> read_zip(const MappedFile& mapped) {
+int64_t zip_list_offset(const MappedFile& file) { return find_list(Reader(file)).offset; }
+
+std::vector<ZipListed> list_zip(const MappedFile& mapped) {
   const Reader file(mapped);
   const CentralList list = find_list(file);
-  std::vector<ZipEntry> entries;
+  std::vector<ZipListed> entries;
   std::set<std::string_view> names;
   int64_t at = list.offset;
   for (uint64_t i = 0; i < list.entries; ++i) {
@@ -200,17 +202,34 @@ std::vector<ZipEntry> read_zip(const MappedFile& mapped) {
       throw InputError("{}: '{}' has {} bytes and takes {}", file.name(), name, sizes.plain,
                        sizes.stored);
     }
-    ZipEntry entry{std::string(name), 0, file.place(sizes.plain)};
-    entry.offset = data_start(file, file.place(sizes.local), entry.name, flags);
-    file.require(entry.offset, entry.size);
-    entries.push_back(std::move(entry));
+    entries.push_back({std::string(name), file.place(sizes.local), file.place(sizes.plain), flags});
     at += kCentralBytes + name_bytes + extra_bytes + comment_bytes;
   }
   if (at != list.end) {
     throw InputError("{}: its list of files goes on after the {} it states", file.name(),
                      list.entries);
   }
-  check_overlaps(file, entries, list.offset);
+  return entries;
+}
+
+std::string zip_header(const ZipListed& listed) {
+  std::string header(kLocalBytes, '\0');
+  const auto length = static_cast<uint16_t>(listed.name.size());
+  std::memcpy(header.data(), &kLocal, sizeof kLocal);
+  std::memcpy(header.data() + 6, &listed.flags, sizeof listed.flags);
+  std::memcpy(header.data() + 26, &length, sizeof length);
+  return header + listed.name;
+}
+
+std::vector<ZipEntry> read_zip(const MappedFile& mapped) {
+  const Reader file(mapped);
+  std::vector<ZipEntry> entries;
+  for (const ZipListed& listed : list_zip(mapped)) {
+    const int64_t start = data_start(file, listed.local, listed.name, listed.flags);
+    file.require(start, listed.size);
+    entries.push_back({listed.name, start, listed.size});
+  }
+  check_overlaps(file, entries, zip_list_offset(mapped));
   return entries;
 }
 

@@ -147,6 +147,17 @@ TEST_F(PytorchFileTest, SizesThatDoNotFit) {
             std::string::npos);
 }
 
+// The product of the other sizes does not matter, and is not worked out.
+TEST_F(PytorchFileTest, NoNumbersWithHugeSizes) {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  const auto tensors =
+      open(archive(pickle::whole({pickle::text("w"),
+                                  pickle::tensor(kFloats, 0, {0, 2, kHuge}, {1, kHuge, 1})}))
+               .bytes());
+  EXPECT_EQ(tensors.at("w").bytes, 0);
+  EXPECT_EQ(tensors.at("w").strides, Sizes{});
+}
+
 TEST_F(PytorchFileTest, DeepNestingCostsNothing) {
   constexpr size_t kDeep = 2'000'000;
   std::string pickle = "\x80\x02)";

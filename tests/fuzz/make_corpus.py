@@ -2,8 +2,10 @@
 import gzip
 import io
 import json
+import os
 import struct
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy
@@ -43,15 +45,27 @@ def write_safetensors():
     write("safetensors", "overlap", safetensors({"a": ("U8", [2], None)}).replace(b"[0,2]", b"[1,3]"))
 
 
+class Call:
+    """Asks for a program to be run by whoever unpickles it."""
+
+    def __reduce__(self):
+        return os.system, ("true",)
+
+
 def write_pytorch():
     weights = {"model.embed_tokens.weight": torch.zeros(2, 3), "norm": torch.zeros(4, dtype=torch.bfloat16),
                "turned": torch.zeros(3, 2, dtype=torch.half).t(), "steps": torch.tensor(7), "note": "text"}
     weights["tied"] = weights["model.embed_tokens.weight"][1:]
-    for name, content in {"weights": weights, "state": torch.nn.Linear(2, 2).state_dict(),
-                          "parameter": {"w": torch.nn.Parameter(torch.zeros(1))}}.items():
+    cube = torch.zeros(2, 3, 4)
+    views = {"turned": cube.permute(2, 0, 1), "steps": cube[:, ::2, 1:], "none": cube[:0]}
+    for name, content in {"weights": weights, "state": torch.nn.Linear(2, 2).state_dict(), "views": views,
+                          "parameter": {"w": torch.nn.Parameter(torch.zeros(1))}, "call": {"w": Call()},
+                          "repeated": {"w": torch.zeros(1).expand(3)}}.items():
         buffer = io.BytesIO()
         torch.save(content, buffer)
         write("pytorch", name, buffer.getvalue())
+        with zipfile.ZipFile(buffer) as archive:
+            write("pytorch", f"{name}.pickle", archive.read("archive/data.pkl"))
 
 
 def llama(**changes):

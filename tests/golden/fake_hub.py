@@ -13,7 +13,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
-LARGE = (".safetensors", ".parquet")  # kept outside of git, known by their SHA-256
+LARGE = (".safetensors", ".bin", ".parquet")  # kept outside of git, known by their SHA-256
 
 
 def git_hash(data: bytes) -> str:

@@ -1,12 +1,16 @@
 """Models on a fake Hub, and the program and Python's client as their users."""
 
+import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import safetensors.torch
+import torch
 
 import breakable
 import engine
@@ -28,6 +32,21 @@ def model_files(seed=0, shards=2, **config) -> dict[str, bytes]:
     if shards > 1:
         placed = {n: f"model-{i + 1:05}-of-{shards:05}.safetensors" for i, part in enumerate(parts) for n in part}
         files["model.safetensors.index.json"] = json.dumps({"metadata": {}, "weight_map": placed}).encode()
+    return files
+
+
+def pickled_files(seed=0, shards=2, **config) -> dict[str, bytes]:
+    """The same as `pytorch_model.bin`, in shards."""
+    files = {}
+    for name, data in model_files(seed, shards, **config).items():
+        if name.endswith(".safetensors"):
+            buffer = io.BytesIO()
+            torch.save(safetensors.torch.load(data), buffer)
+            data = buffer.getvalue()
+        name = re.sub(r"^model(.*)\.safetensors", r"pytorch_model\1.bin", name)
+        if name.endswith(".index.json"):
+            data = re.sub(rb"model(-\d+-of-\d+)\.safetensors", rb"pytorch_model\1.bin", data)
+        files[name] = data
     return files
 
 

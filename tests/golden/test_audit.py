@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from fake_hub import Fault
-from hub_setup import MODEL, client, hub, model_files  # noqa: F401 (fixtures)
+from hub_setup import MODEL, client, hub, model_files, pickled_files  # noqa: F401 (fixtures)
 
 STEPS = [1000 * i for i in range(1, 31)]
 
@@ -58,12 +58,18 @@ def test_planted_faults(hub, client, run, tmp_path):
     run[20000][second] = run[19000][second]
     for step in (22000, 23000):  # pickled weights are compared as others are
         run[step] = {"config.json": run[step]["config.json"], "pytorch_model.bin": b"pickled"}
+    run[15000] = pickled_files(15)
+    run[16000] = pickled_files(16) | {"pytorch_model-00001-of-00002.bin": run[15000]["pytorch_model-00001-of-00002.bin"]}
+    run[17000] = pickled_files(17)
+    del run[17000]["pytorch_model-00002-of-00002.bin"]
     del run[28000]
     publish(hub, run)
     result = client.run("audit", write_experiment(tmp_path, MODEL, "step-*"))
     assert findings(result) == [
         ("missing", f"'step-5000': shard {second} is missing"),
+        ("missing", "'step-17000': shard pytorch_model-00002-of-00002.bin is missing"),
         ("duplicate", "'step-12000', 'step-25000' and 'step-30000' have the same weights"),
+        ("duplicate", "'step-15000' and 'step-16000' share pytorch_model-00001-of-00002.bin"),
         ("duplicate", f"'step-19000' and 'step-20000' share {second}"),
         ("duplicate", "'step-22000' and 'step-23000' have the same weights"),
         ("config", "rope.0.theta changes from 10000.0 at 'step-7000' to 50000.0 at 'step-8000'"),
@@ -126,19 +132,20 @@ def test_lists_with_hostile_names(hub, client, run, tmp_path):
 
 
 def test_folders(client, run, tmp_path):
-    for step in (1000, 2000, 3000, 4000, 6000, 7000):
+    for step in (1000, 2000, 3000, 4000, 6000, 7000, 8000, 9000):
         folder = tmp_path / "local" / f"step-{step}"
         folder.mkdir(parents=True)
-        for name, data in run[step].items():
+        for name, data in (pickled_files(9, shards=1) if step == 8000 else run[step]).items():  # those of step 9000
             (folder / name).write_bytes(data)
     shutil.copytree(tmp_path / "local" / "step-2000", tmp_path / "local" / "step-3000", dirs_exist_ok=True)
     (tmp_path / "local" / "step-4000" / "config.json").write_bytes(model_files(rope_theta=5.0)["config.json"])
     (tmp_path / "local" / "step-7000" / "model-00001-of-00002.safetensors").unlink()
     found = findings(client.run("audit", write_experiment(tmp_path, "local", "step-*")))
-    assert [kind for kind, _ in found] == ["missing", "duplicate", "config", "config", "gap"]
+    assert [kind for kind, _ in found] == ["missing", "duplicate", "duplicate", "config", "config", "gap"]
     assert "shard model-00001-of-00002.safetensors is missing" in found[0][1]
     assert found[1][1] == "'step-2000' and 'step-3000' have the same weights"
-    assert found[4][1] == "step-…: step 5000 is missing from the series"
+    assert found[2][1] == "'step-8000' and 'step-9000' have the same weights", "pickled or not"
+    assert found[5][1] == "step-…: step 5000 is missing from the series"
 
 
 def test_run_says_so_first(hub, client, run, tmp_path):

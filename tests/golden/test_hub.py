@@ -18,7 +18,7 @@ import tokenizers
 import breakable
 import engine
 from fake_hub import FakeHub, Fault
-from hub_setup import MODEL, client, hub, model_files, needed  # noqa: F401 (fixtures)
+from hub_setup import MODEL, client, hub, model_files, needed, pickled_files  # noqa: F401 (fixtures)
 
 TOKEN = "hf_SecretOfTheTest"
 CORPUS = "".join(json.dumps({"tokens": [(7 * i + j) % breakable.VOCAB for j in range(48)]}) + "\n" for i in range(10))
@@ -397,9 +397,10 @@ def test_evict_keeps_what_others_downloaded(hub, client, published, tmp_path):
     assert client.python("i = hub.scan_cache_dir(); print(i.warnings, *sorted(len(r.revisions) for r in i.repos))") == "[] 3"
 
 
-def test_inspect_reads_headers_alone(hub, client, tmp_path):
+# Reads of a shard: the header's length and the header; beginning, end and list of an archive, its pickle and byte order.
+@pytest.mark.parametrize("files, reads", [(model_files(), 2), (pickled_files(), 5)], ids=["safetensors", "bin"])
+def test_inspect_reads_headers_alone(hub, client, tmp_path, files, reads):
     """Nothing large is downloaded, nothing enters the cache or stays behind, and all numbers are those of the whole."""
-    files = model_files()
     hub.repository(MODEL).commit("main", files)
     (tmp_path / "scratch").mkdir()
 
@@ -409,17 +410,38 @@ def test_inspect_reads_headers_alone(hub, client, tmp_path):
         return result.stdout
 
     shown = inspect()
-    assert [r.headers["range"] for r in hub.asked("bytes")].count("bytes=0-7") == 2
-    assert len(hub.asked("bytes")) == 4 and all(r.status == 206 for r in hub.asked("bytes"))
+    assert len(hub.asked("bytes")) == 2 * reads and all(r.status == 206 for r in hub.asked("bytes"))
     assert [len(path.name) for path in (client.repository() / "blobs").iterdir()] == [40, 40]
     assert not any((tmp_path / "scratch").iterdir())
     assert client.fetch().code == 0
     hub.requests.clear()
     assert inspect() == shown and not hub.asked("bytes")
-    hub.repository(MODEL).commit("odd", {**files, "model-00001-of-00002.safetensors": b"\xff" * 100})
-    odd = client.run("inspect", MODEL, "--revision", "odd", TMPDIR=str(tmp_path / "scratch"))
-    assert odd.code == 3 and "claims a header of 18446744073709551615 bytes" in odd.stderr
+    shard = next(name for name in files if "00001-of" in name)
+    odd = {"safetensors": (b"\xff" * 100, "claims a header of 18446744073709551615 bytes"),
+           "bin": (b"\x80\x02}q\x00." * 300, "is not a zip archive; if torch before version 1.6 wrote it")}  # fmt: skip
+    content, said = odd[shard.split(".")[-1]]
+    hub.repository(MODEL).commit("odd", {**files, shard: content})
+    result = client.run("inspect", MODEL, "--revision", "odd", TMPDIR=str(tmp_path / "scratch"))
+    assert result.code == 3 and said in result.stderr, result.stderr
+    hub.repository(MODEL).commit("cut", {**files, shard: files[shard][:-1]})
+    result = client.run("inspect", MODEL, "--revision", "cut", TMPDIR=str(tmp_path / "scratch"))
+    assert result.code == 3 and result.stderr.count("\n") == 1, result.stderr
     assert not any((tmp_path / "scratch").iterdir())
+
+
+def test_the_same_numbers_from_pickled_weights(hub, client, tmp_path):
+    """What is downloaded as `pytorch_model.bin`, in shards, gives the table of the safetensors."""
+    (tmp_path / "corpus.jsonl").write_text(CORPUS)
+    tables = []
+    for revision, files in (("main", model_files()), ("pickled", pickled_files())):
+        hub.repository(MODEL).commit(revision, files)
+        out = tmp_path / revision
+        done = client.run("capture", MODEL, "--revision", revision, "--corpus", tmp_path / "corpus.jsonl", "--label", "same", "--out", out,
+                          "--context", 48)  # fmt: skip
+        assert done.code == 0, done.stderr
+        assert client.run("analyze", out, "--out", out / "qk.csv").code == 0
+        tables.append((out / "qk.csv").read_bytes())
+    assert tables[0] == tables[1]
 
 
 def test_single_verbs(hub, client, published, tmp_path):
