@@ -3,16 +3,16 @@ on every token, against the script one would write with transformers, hooks and 
 document. Both from process start to finish, the file cache cold. Usage: gpu_end_to_end.py [FOLDER FOR THE MODEL]"""
 
 import json
-import os
 import random
 import statistics
-import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 
-DOCUMENTS, CONTEXT, SAMPLES, REPEATS = 64, 4096, 16, 2
+import gpu_runs
+import machine
+from gpu_runs import CONTEXT
+
+SAMPLES, REPEATS = 16, 2
 
 
 def peer(model_folder: Path, corpus: Path, table: Path):
@@ -54,44 +54,16 @@ def peer(model_folder: Path, corpus: Path, table: Path):
                 out.write(f"{layer},{head},{r_q},{r_k}\n")
 
 
-def forget(folder: Path):
-    """The folder's files leave the file cache."""
-    os.sync()
-    for path in folder.iterdir():
-        with path.open("rb") as file:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def seconds(folder: Path, *commands) -> list[float]:
-    forget(folder)
-    times = []
-    for command in commands:
-        start = time.perf_counter()
-        subprocess.run(list(map(str, command)), check=True)
-        times.append(time.perf_counter() - start)
-    return times
-
-
 def main():
-    import gpu_model
-    import machine
-
-    ropewalk = machine.BUILD / "ropewalk"
-    with tempfile.TemporaryDirectory() as place:
-        root = Path(place)
-        model = gpu_model.make(Path(sys.argv[1]) if len(sys.argv) > 1 else root / "smollm3-shapes")
-        corpus = root / "tokens.jsonl"
-        gpu_model.write_corpus(corpus, DOCUMENTS, CONTEXT)
-        runs = {"ropewalk": [], "peer": []}
+    runs = {"ropewalk": [], "peer": []}
+    with gpu_runs.setting() as (root, model, corpus):
         for i in range(REPEATS):
             out = root / f"out{i}"
-            runs["ropewalk"].append(seconds(model,
-                [ropewalk, "capture", model, "--corpus", corpus, "--context", CONTEXT, "--out", out, "--device", "cuda", "--quiet"],
-                [ropewalk, "analyze", out, "--out", out / "qk.csv", "--quiet"]))  # fmt: skip
-            runs["peer"].append(seconds(model, [sys.executable, __file__, "peer", model, corpus, root / "peer.csv"]))
+            analyze = [gpu_runs.ROPEWALK, "analyze", out, "--out", out / "qk.csv", "--quiet"]
+            runs["ropewalk"].append(gpu_runs.seconds(model, gpu_runs.capture(model, corpus, out), analyze))
+            runs["peer"].append(gpu_runs.seconds(model, [sys.executable, __file__, "peer", model, corpus, root / "peer.csv"]))
             print(runs["ropewalk"][-1], runs["peer"][-1], flush=True)
-    result = {"gpu": gpu_model.describe_gpu(), "model": "SmolLM3-3B's shapes, random weights", "documents": DOCUMENTS, "tokens": CONTEXT,
-              "tokens_used_a_document": {"ropewalk": CONTEXT, "peer": SAMPLES}}  # fmt: skip
+    result = {**gpu_runs.describe(), "tokens_used_a_document": {"ropewalk": CONTEXT, "peer": SAMPLES}}
     for name, times in runs.items():
         result[name] = {"seconds": times, "median_seconds": statistics.median(map(sum, times))}
     result["times_faster"] = result["peer"]["median_seconds"] / result["ropewalk"]["median_seconds"]

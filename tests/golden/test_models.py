@@ -273,6 +273,28 @@ def test_only_sliding_layers(bench, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+# Models without RoPE
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bloom"])
+def test_a_study_of_a_model_without_rope(bench, name, tmp_path):
+    """Every row says so, what is said of heads with RoPE is empty, and nothing else is."""
+    checkpoints = [dict(label="init", random=0), dict(label="here", path=str(bench.folder(name)))]
+    phase = dict(name="All", context=CONTEXT, checkpoints=checkpoints)
+    experiment = dict(name="Without", device="cpu", corpus=dict(path=str(bench.corpus), min_tokens=1), phases=[phase])
+    (tmp_path / "run.yaml").write_text(json.dumps(experiment))
+    done = engine.run("run", tmp_path / "run.yaml", "--out", tmp_path / "out", "--format", "json")
+    assert done.code == 0, done.stderr
+    rows = (tmp_path / "out" / "qk.csv").read_text().splitlines()
+    place = rows[0].split(",").index("rope")
+    assert {row.split(",")[place] for row in rows[1:]} == {"0"}
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    for label in ("init", "here"):
+        assert summary["rope"]["mean_r_q"][label] == dict(value=None, se=None)
+        assert summary["nope"]["mean_r_q"][label] == summary["mean_r_q"][label] and summary["mean_r_q"][label]["value"] is not None
+    assert len(list((tmp_path / "out" / "figures").glob("*.json"))) == 6
+
+
 # Sampled heads and stopping early
 
 
