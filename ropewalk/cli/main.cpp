@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -70,36 +69,6 @@ std::vector<std::string_view> words;  // of the command line
 bool is_verb(std::initializer_list<std::string_view> verbs) {
   return std::find_first_of(words.begin(), words.end(), verbs.begin(), verbs.end()) != words.end();
 }
-
-// OpenMP's threads wait for each other in a busy loop. Where other programs want the cores too,
-// that loop takes the time its own partner needs, and everything runs ten times slower. The library
-// reads its settings while it is loaded, so a short loop takes a fresh start of this program, which
-// only verbs that compute on many cores are worth. It is done before the libraries, half a second's
-// worth on a machine with a GPU, begin to set themselves up; environ is not there yet either.
-void wait_politely(int argc, char** argv, char** environment) {
-  static constexpr size_t kMost = 4096;  // variables
-  static std::array<char*, kMost + 2> longer;
-  static char setting[] = "GOMP_SPINCOUNT=1000";
-  const bool computes = std::any_of(argv, argv + argc, [](std::string_view word) {
-    return word == "run" || word == "demo" || word == "capture" || word == "analyze";
-  });
-  if (!computes) return;
-  size_t count = 0;
-  for (; environment[count] != nullptr; ++count) {
-    const std::string_view variable(environment[count]);
-    const bool set =
-        variable.starts_with("GOMP_SPINCOUNT=") || variable.starts_with("OMP_WAIT_POLICY=");
-    if (set || count == kMost) return;
-    longer[count] = environment[count];
-  }
-  longer[count] = setting;
-  longer[count + 1] = nullptr;
-  ::execve("/proc/self/exe", argv, longer.data());  // returns only where it fails: merely slower
-}
-#ifdef __linux__
-__attribute__((section(".preinit_array"), used)) void (*const before_all)(int, char**,
-                                                                          char**) = &wait_politely;
-#endif
 
 // Results count once they have left: standard output may be a full disk, or a reader that has gone.
 int finish() {
