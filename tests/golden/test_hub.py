@@ -343,6 +343,27 @@ def test_run_on_the_hub_equals_run_on_folders(hub, client, published, tmp_path):
     assert [c["hub"] for c in manifest["checkpoints"]] == [f"{MODEL}@{commits[f'step{i}']}" for i in (1, 2, 3)]
 
 
+def test_a_moved_branch_and_a_read_only_cache(hub, client, published, tmp_path):
+    """A run measures the commit that the Hub answered, not the one that the cache remembers."""
+    repository = hub.repository(MODEL)
+    old = repository.refs["step1"]
+    assert client.fetch(revision="step1").stdout.endswith(old)
+    new = repository.commit("step1", repository.commits[repository.refs["step2"]])
+    assert client.fetch(revision=new).code == 0
+    folders = [client.cache, *(path for path in client.cache.rglob("*") if path.is_dir() and not path.is_symlink())]
+    phases = [{"name": "P", "context": 48, "checkpoints": [{"label": "one", "revision": "step1"}]}]
+    for folder in folders:
+        folder.chmod(0o555)
+    result = engine.run("run", published(MODEL, phases=phases), "--out", tmp_path / "out", "--format", "json",
+                        before=engine.without_privileges, environment=client.environment)  # fmt: skip
+    for folder in folders:
+        folder.chmod(0o755)
+    assert result.code == 0 and f"org/model@step1: is at {new}, which the cache cannot keep" in result.stderr, result.stderr
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert [c["hub"] for c in manifest["checkpoints"]] == [f"{MODEL}@{new}"]
+    assert (client.repository() / "refs" / "step1").read_text() == old
+
+
 def test_evict(hub, client, published, tmp_path):
     """A measured checkpoint's weights go, and are not missed when the run is repeated or its tables are lost."""
     out = tmp_path / "out"

@@ -71,6 +71,18 @@ def test_two_halves_are_the_whole(study):
     assert (merged / "moments.safetensors").read_bytes() == (other / "moments.safetensors").read_bytes()
 
 
+def test_merging_holds_one_part_at_a_time(study, tmp_path):
+    """Of eight parts no more than of two, within the size of one or two."""
+    parts = [study.capture(f"eighth{i}", "--shard", f"{i}/8", blocks=4096) for i in range(8)]
+    size = (parts[0] / "moments.safetensors").stat().st_size
+    assert size > 20e6
+    two, eight = (engine.peak_memory(tmp_path / "note", "merge", *parts[:count], "--out", tmp_path / str(count), "--quiet")
+                  for count in (2, 8))  # fmt: skip
+    assert eight < two + 2 * size
+    done = study.table(tmp_path / "8", name="eight.csv")
+    pandas.testing.assert_frame_equal(done, study.table(study.capture("at_once", blocks=4096), name="at_once.csv"), rtol=1e-6)
+
+
 def test_a_missing_part_is_named(study):
     thirds = [study.capture(f"third{i}", "--shard", f"{i}/3") for i in range(3)]
 

@@ -211,6 +211,27 @@ def test_an_edit_of_the_experiment(study, tmp_path, edit):
         assert (inodes(study.root / "out") == old) == (edit in KEPT)
 
 
+def test_a_dry_run_says_why_and_touches_nothing(study):
+    out = study.root / "out"
+    before = {path: mark(path) for path in out.rglob("*")}
+    for edit, why in (dict(blocks=5), "blocks: 4 → 5"), (dict(corpus={**CORPUS, "documents": 9}), "documents: 12 → 9, which"):
+        study.write(**edit)
+        assert good(study.run(out, "--dry-run")).stdout.count(f"measure ({why}") == 2
+    assert {path: mark(path) for path in out.rglob("*")} == before
+
+
+def test_other_numerics_measure_again(study):
+    """As a capture says that an older program made."""
+    out = study.root / "out"
+    description = out / "checkpoints" / "A" / "capture.json"
+    info = json.loads(description.read_text())
+    description.write_text(json.dumps({**info, "numerics": info["numerics"] - 1}))
+    old, whole = inodes(out), tables(out)
+    result = good(study.run(out))
+    assert f"A: measured again: numerics: {info['numerics'] - 1} → {info['numerics']}" in result.stderr
+    assert inodes(out)["A"] != old["A"] and inodes(out)["init"] == old["init"] and tables(out) == whole
+
+
 PHASE_EDITS = {
     "context": dict(context=LENGTH - 3),
     "theta": dict(config={"rope_theta": 77.0}),
