@@ -1,0 +1,99 @@
+#include "ropewalk/study/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "ropewalk/base/error.h"
+#include "tests/model/tiny_checkpoint.h"
+#include "tests/temporary_folder.h"
+
+namespace ropewalk {
+namespace {
+
+class Plan : public testing::Test {
+ protected:
+  std::filesystem::path tiny(TinyCheckpoint& checkpoint) {
+    return checkpoint.open().checkpoint->folder();
+  }
+  StudyPlan plan(const std::string& checkpoints, int64_t context = 16, bool keep_going = false,
+                 const Communicator& processes = {}) {
+    const std::string text = fmt::format(
+        "name: T\ncorpus: {{path: t.jsonl}}\ndevice: cpu\nphases:\n  - name: One\n"
+        "    context: {}\n    checkpoints:\n{}",
+        context, checkpoints);
+    folder_.write("e.yaml", text);
+    return plan_study(read_experiment(folder_.path() / "e.yaml"), "out", keep_going, processes);
+  }
+  // What is wrong, less the folder's name.
+  std::string complaint(const std::string& checkpoints, int64_t context = 16) {
+    try {
+      plan(checkpoints, context);
+    } catch (const InputError& error) {
+      const std::string what = error.what();
+      return what.substr(what.find("e.yaml"));
+    }
+    return "";
+  }
+
+  TinyCheckpoint first_;
+  const std::string a_ = fmt::format("      - {{label: A, path: {}}}\n", tiny(first_).string());
+  TemporaryFolder folder_;
+};
+
+TEST_F(Plan, SaysWhereEverythingIsAndGoes) {
+  const Communicator processes({.rank = 1, .count = 4}, nullptr);
+  const StudyPlan found = plan("      - {label: init, random: 7}\n" + a_, 16, false, processes);
+  ASSERT_EQ(found.checkpoints.size(), 2);
+  EXPECT_EQ(found.longest_context, 16);
+  EXPECT_EQ(found.vocabulary, 20);
+  const PlannedCheckpoint& init = found.checkpoints[0];
+  const PlannedCheckpoint& a = found.checkpoints[1];
+  EXPECT_EQ(init.capture.model.random, 7);
+  EXPECT_EQ(init.capture.model.model, a.capture.model.model) << "the next one's config";
+  EXPECT_EQ(a.phase, "One");
+  EXPECT_EQ(a.order, 1);
+  EXPECT_EQ(a.line, 9);
+  EXPECT_EQ(a.capture.out, "out/checkpoints/A");
+  EXPECT_EQ(a.capture.state, "out/checkpoints/.A.state");
+  EXPECT_EQ(a.capture.model.processes.count(), 4);
+}
+
+TEST_F(Plan, WhatCannotBeOpenedEndsItOrIsLeftOut) {
+  const std::string both = "      - {label: gone, path: nowhere}\n" + a_;
+  EXPECT_TRUE(complaint(both).starts_with("e.yaml:8: 'gone': path ")) << complaint(both);
+  const StudyPlan found = plan(both, 16, /*keep_going=*/true);
+  ASSERT_EQ(found.checkpoints.size(), 1);
+  EXPECT_EQ(found.checkpoints[0].order, 0);
+  ASSERT_EQ(found.failures.size(), 1);
+  EXPECT_EQ(found.failures[0].label, "gone");
+  EXPECT_NE(found.failures[0].text().find("is not a folder"), std::string::npos);
+}
+
+TEST_F(Plan, AContextBeyondTheModelsIsRefused) {
+  EXPECT_EQ(complaint(a_, 65),
+            "e.yaml:6: context 65 is beyond the max_position_embeddings 64 of 'A'; write context: "
+            "64, or config: {max_position_embeddings: 65}");
+  EXPECT_EQ(complaint(a_, 64), "");
+}
+
+TEST_F(Plan, AllAreOneModel) {
+  TinyCheckpoint other;
+  other.config["num_hidden_layers"] = 2;
+  const std::string b = fmt::format("      - {{label: B, path: {}}}\n", tiny(other).string());
+  EXPECT_EQ(complaint(a_ + b),
+            "e.yaml:9: 'B' is another model than 'A': its number of layers is 2, not 3");
+}
+
+TEST(CutDocuments, KeepsTheFirstAndTheirFirstTokens) {
+  DocumentSet documents;
+  documents.documents = tiny_documents({9, 30, 17});
+  const DocumentSet cut = cut_documents(documents, 10, 2);
+  ASSERT_EQ(cut.documents.size(), 2);
+  EXPECT_EQ(cut.documents[0].digest, documents.documents[0].digest) << "it was short enough";
+  EXPECT_EQ(cut.documents[1].tokens.size(), 10);
+  EXPECT_NE(cut.documents[1].digest, documents.documents[1].digest);
+  EXPECT_EQ(cut.total_tokens, 19);
+  EXPECT_EQ(cut_documents(documents, 100, -1).total_tokens, 56);
+}
+
+}  // namespace
+}  // namespace ropewalk
