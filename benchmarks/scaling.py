@@ -1,4 +1,4 @@
-"""What a capture on the CPU costs as it grows in one direction: documents, tokens a document, layers, heads measured,
+"""What a capture on the CPU costs as it grows in one direction: documents, tokens per document, layers, heads measured,
 threads. Times are of whole processes less that of a capture of a single token (the start); memory is a process's peak.
 Everything in turn, round by round. Usage: scaling.py [SHARE OF THE SIZES [ROUNDS]], for a trial"""
 

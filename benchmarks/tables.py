@@ -15,7 +15,7 @@ WAYS = [("floor", "floor"), ("ropewalk_without_moments", "Ropewalk, nothing kept
         ("transformers", "transformers, nothing kept"), ("transformers_keeping", "transformers, every q and k kept"),
         ("nnsight", "nnsight, every q and k saved"), ("transformer_lens", "TransformerLens, every q and k cached")]  # fmt: skip
 NAMES = {"transformer_lens": "TransformerLens", "nnsight": "nnsight"}
-AXES = {"tokens": "tokens a document", "layers": "layers", "heads": "query heads measured", "threads": "threads"}
+AXES = {"tokens": "tokens per document", "layers": "layers", "heads": "query heads measured", "threads": "threads"}
 
 
 def table(header: list[str], rows: list[list]) -> str:
@@ -50,14 +50,14 @@ def gpu(r: dict) -> str:
     needed = listed([f"{row['times_the_floor_of_what_is_needed']:.2f}" for row in r["lengths"]])
     documents = listed([str(row["every_token_kept_or_measured"]["documents"]) for row in r["lengths"]])
     header = ["tokens", "Ropewalk", "floor", "times the floor", "moments add", "transformers", "times faster", "with 16 tokens sampled", "memory, GB"]
-    return f"""{r['model']}, {r['dtype']}; milliseconds a document ({place(r)}):
+    return f"""{r['model']}, {r['dtype']}; milliseconds per document ({place(r)}):
 
 {table(header, rows)}
 
 - The *floor* is the matrix products and attention of the backbone alone, on the same weights, by the same libraries. (The
   last layer's attention and MLP are not needed for its queries and keys; against the floor without them the ratios are
   {needed}.)
-- *transformers* is the plain forward pass with `sdpa`, without any capture; the column after it samples 16 tokens a document.
+- *transformers* is the plain forward pass with `sdpa`, without any capture; the column after it samples 16 tokens per document.
 - *Memory* is the peak on the GPU: Ropewalk's, of what transformers takes when it keeps queries and keys of every token of
   the same {documents} documents.
 
@@ -74,7 +74,7 @@ def gpu_end_to_end(r: dict) -> str:
     ours, peer = (f"{r[name]['median_seconds']:.1f} s" for name in ("ropewalk", "peer"))
     used = r["tokens_used_a_document"]
     return f"""From a checkpoint on disk, the file cache cold, to the table of heads, {r['documents']} documents of {r['tokens']:,} tokens: {ours} with
-every token; {peer} for a script with transformers, hooks and scikit-learn that keeps {used['peer']} tokens a document,
+every token; {peer} for a script with transformers, hooks and scikit-learn that keeps {used['peer']} tokens per document,
 {r['times_faster']:.1f} times as long ({place(r)})."""
 
 
@@ -161,22 +161,22 @@ def scaling(r: dict) -> str:
             [f"{row[axis]:,}" for row in rows], [f"{row['milliseconds_a_token']:.2f}" for row in rows],
             [f"{row['peak_memory_bytes'] / 1e6:,.0f}" for row in rows]))])  # fmt: skip
     return f"""`ropewalk capture` of every token in float32, SmolLM2-135M (for layers, models of its shapes with random weights): median
-milliseconds a token of whole processes, less the {r['start_seconds']:.1f} s that a capture of one token takes; the most memory of any
+milliseconds per token of whole processes, less the {r['start_seconds']:.1f} s that a capture of one token takes; the most memory of any
 run ({place(r)}).
 
 Documents of {r['document_tokens']} tokens, `{' '.join(map(str, r['options_of_documents']))}`:
 
-{table(["documents", "milliseconds a token", "from – to", "peak memory, MB"], documents)}
+{table(["documents", "milliseconds per token", "from – to", "peak memory, MB"], documents)}
 
 From {first['documents']} documents to {last['documents']}, cost a token is multiplied by {cost:.2f} and memory by {memory:.2f}.
 
-{image('documents', 'Milliseconds a token and peak memory against documents')}
+{image('documents', 'Milliseconds per token and peak memory against documents')}
 
 In the other directions, `--memory {r['memory_budget']}`; where tokens do not vary, documents have {r['other_tokens']:,}:
 
-{table(["what varies", "values", "milliseconds a token", "peak memory, MB"], others)}
+{table(["what varies", "values", "milliseconds per token", "peak memory, MB"], others)}
 
-{image('scaling', 'Milliseconds a token against tokens a document, layers, heads measured and threads')}"""
+{image('scaling', 'Milliseconds per token against tokens per document, layers, heads measured and threads')}"""
 
 
 def readme(r: dict) -> str:

@@ -56,7 +56,7 @@ void add_capture(CLI::App& app, Communicator& processes) {
   verb->add_flag("--pre-rope", options.pre_rope, "Capture before RoPE");
   verb->add_option("--vectors", options.vectors,
                    "Also write vectors of tokens: uniform, log-uniform or all");
-  verb->add_option("--rate", options.rate, "Expected tokens a bucket")
+  verb->add_option("--rate", options.rate, "Expected tokens per bucket")
       ->check(above_zero())
       ->capture_default_str();
   verb->add_option("--bucket-size", options.bucket_size,

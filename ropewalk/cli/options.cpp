@@ -58,7 +58,7 @@ void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
   verb.add_option("--revision", arguments.revision,
                   "Revision of a Hub model: branch, tag or commit [default: main]");
   verb.add_option("--context", options.context,
-                  "Tokens a document [default: the model's max_position_embeddings]")
+                  "Tokens per document [default: the model's max_position_embeddings]")
       ->check(CLI::Range(int64_t{1}, int64_t{std::numeric_limits<int32_t>::max()}));
   verb.add_option("--heads", options.heads, "Query heads to sample [default: all]")
       ->check(whole_number(1));

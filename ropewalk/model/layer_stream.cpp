@@ -12,7 +12,7 @@
 namespace ropewalk {
 namespace {
 
-// Where memory is short, what the allocator keeps for later is given back once a layer.
+// Where memory is short, what the allocator keeps for later is given back once per layer.
 void give_back_free_memory() {
 #ifdef __GLIBC__
   ::malloc_trim(0);

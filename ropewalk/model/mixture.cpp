@@ -72,7 +72,7 @@ void add_experts(const ModelConfig& config, const LayerWeights& weights, const E
     counts.push_back(routes.back().counts);
     sums.push_back(at::zeros(hidden.sizes(), hidden.options().dtype(at::kFloat)));
   }
-  // Known on the host at once: a GPU is waited for once a layer.
+  // Known on the host at once: a GPU is waited for once per layer.
   const at::Tensor all = at::stack(counts).to(at::kCPU);
   const auto count = all.accessor<int64_t, 2>();
   std::vector<int64_t> done(documents.size());

@@ -50,7 +50,7 @@ TokenSampler::TokenSampler(const TokenSamplerOptions& options)
     throw UsageError("vectors: bucket size is {}; expected 1 to 2147483647 tokens", bucket_size_);
   }
   if (!std::isfinite(rate_) || rate_ <= 0) {
-    throw UsageError("vectors: rate is {}; expected more than 0 tokens a bucket", rate_);
+    throw UsageError("vectors: rate is {}; expected more than 0 tokens per bucket", rate_);
   }
   if (bucket_size_ == 0) bucket_size_ = std::max<int64_t>(options.context / 16, 1);
 }

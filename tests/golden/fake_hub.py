@@ -28,7 +28,7 @@ class Fault:
     headers: dict = dataclasses.field(default_factory=dict)  # added to the answer
     stop_after: int = -1  # bytes of the body, then the connection closes
     stall_after: int = -1  # bytes of the body, then nothing more
-    rate: int = 0  # bytes a second
+    rate: int = 0  # bytes per second
     ignore_range: bool = False
     body: bytes | None = None  # in place of the file's
 

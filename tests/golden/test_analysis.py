@@ -40,7 +40,7 @@ def read(study, source):
 
 
 def read_vectors(study):
-    """{(layer, head, kind): {example_id, position, vector}}, a row a token."""
+    """{(layer, head, kind): {example_id, position, vector}}, one row per token."""
     streams = {}
     for key, documents in engine.read_streams(study / "run").items():
         streams[key] = {

@@ -26,7 +26,7 @@ def with_errors(table: pandas.DataFrame, seed=5) -> pandas.DataFrame:
         table[column] = scale * rng.gamma(3, 0.3, len(table))
     stability = 1 - 0.05 * rng.gamma(1, 0.4, len(table)).clip(0, 10)
     table["pc0_stability"] = np.where(table.pc == 0, stability, np.nan)
-    table["pc0_stability"] = table.pc0_stability.ffill()  # one a head
+    table["pc0_stability"] = table.pc0_stability.ffill()  # one per head
     return table
 
 

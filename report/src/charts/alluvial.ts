@@ -10,7 +10,7 @@ const BOTTOM = 66;
 const GAP = 7;
 const BAR = 16;
 
-/** Classes as stacked columns, one a checkpoint; ribbons between neighbours are heads. */
+/** Classes as stacked columns, one per checkpoint; ribbons between neighbours are heads. */
 export function alluvial(
   run: Run,
   heads: number[],
