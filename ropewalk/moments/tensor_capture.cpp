@@ -1,0 +1,99 @@
+#include "ropewalk/moments/tensor_capture.h"
+
+#include <c10/core/GradMode.h>
+#include <fmt/ranges.h>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/version.h"
+#include "ropewalk/kernels/exact_float32.h"
+#include "ropewalk/model/describe_config.h"
+#include "ropewalk/moments/moments_file.h"
+#include "ropewalk/text/documents.h"
+
+namespace ropewalk {
+namespace {
+
+ModelConfig make_config(const TensorShape& shape) {
+  const bool sizes = shape.layers > 0 && shape.kv_heads > 0 && shape.q_heads >= shape.kv_heads &&
+                     shape.head_dim > 0 && shape.blocks > 0;
+  if (!sizes || shape.q_heads % shape.kv_heads != 0) {
+    throw UsageError(
+        "{} layers of {} query and {} key heads of {} dimensions in {} blocks: expected numbers "
+        "above 0, and a whole number of query heads for each key head",
+        shape.layers, shape.q_heads, shape.kv_heads, shape.head_dim, shape.blocks);
+  }
+  ModelConfig config;
+  config.n_layers = shape.layers;
+  config.n_q_heads = shape.q_heads;
+  config.n_kv_heads = shape.kv_heads;
+  config.d_head = shape.head_dim;
+  config.layers.resize(static_cast<size_t>(shape.layers));
+  return config;
+}
+
+std::vector<QueryHead> all_heads(const TensorShape& shape) {
+  std::vector<int32_t> layers(static_cast<size_t>(shape.layers));
+  for (size_t i = 0; i < layers.size(); ++i) layers[i] = static_cast<int32_t>(i);
+  return head_candidates(layers, static_cast<int32_t>(shape.q_heads));
+}
+
+void require_shape(const at::Tensor& vectors, const char* name, int64_t heads, int64_t tokens,
+                   int64_t head_dim) {
+  const std::vector<int64_t> expected{heads, tokens, head_dim};
+  if (vectors.sizes() == expected && at::isFloatingType(vectors.scalar_type())) return;
+  throw UsageError("{}: found a tensor of {} and {}, expected one of [{}] and a floating type",
+                   name, vectors.sizes().vec(), at::toString(vectors.scalar_type()),
+                   fmt::join(expected, ", "));
+}
+
+// As the kernels take them, without the history that autograd would keep.
+at::Tensor plain(const at::Tensor& vectors) {
+  const bool known = vectors.scalar_type() == at::kFloat || vectors.scalar_type() == at::kBFloat16;
+  return (known ? vectors : vectors.to(at::kFloat)).detach().contiguous();
+}
+
+}  // namespace
+
+TensorCapture::TensorCapture(const TensorShape& shape)
+    : config_(make_config(shape)),
+      collector_(config_, all_heads(shape), {.blocks = shape.blocks}) {}
+
+void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
+                        const std::optional<at::Tensor>& positions) {
+  if (layer < 0 || layer >= config_.n_layers || document < 0) {
+    throw UsageError("layer {}, document {}: expected a layer from 0 to {} and a document from 0",
+                     layer, document, config_.n_layers - 1);
+  }
+  const int64_t tokens = q.dim() == 3 ? q.size(1) : 0;
+  require_shape(q, "q", config_.n_q_heads, tokens, config_.d_head);
+  require_shape(k, "k", config_.n_kv_heads, tokens, config_.d_head);
+  if (tokens == 0) throw UsageError("document {} has no tokens", document);
+  if (positions && (positions->dim() != 1 || positions->size(0) != tokens)) {
+    throw UsageError("positions: found a tensor of {}, expected one of [{}]",
+                     positions->sizes().vec(), tokens);
+  }
+  if (!documents_[layer].insert(document).second) {
+    throw UsageError("document {} was added to layer {} before", document, layer);
+  }
+  const c10::NoGradGuard no_autograd;
+  const ExactFloat32 exact;
+  Document read;
+  read.index = document;
+  const Positions places = positions ? Positions(*positions) : Positions::counted(tokens);
+  collector_.collect({layer, &read, &places, kPostRope, {{"q", plain(q)}, {"k", plain(k)}}, true});
+}
+
+CaptureMoments TensorCapture::layer(int64_t number) {
+  collector_.fetch();
+  CaptureInfo info;
+  info.ropewalk = version();
+  info.config = describe_config(config_);
+  info.point = kPostRope;
+  info.blocks = collector_.blocks();
+  CaptureMoments moments =
+      layer_moments(collector_, number, collector_.layers().at(number), std::move(info));
+  for (const int64_t document : documents_[number]) moments.documents.push_back({document});
+  return moments;
+}
+
+}  // namespace ropewalk

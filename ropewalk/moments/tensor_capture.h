@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ropewalk/model/config.h"
+#include "ropewalk/moments/capture_moments.h"
+#include "ropewalk/moments/moments_collector.h"
+
+namespace ropewalk {
+
+// What vectors a program has.
+struct TensorShape {
+  int64_t layers = 1;
+  int64_t q_heads = 0;
+  int64_t kv_heads = 0;  // q_heads is a multiple
+  int64_t head_dim = 0;
+  int64_t blocks = 16;  // of documents, for standard errors
+};
+
+// Measures queries and keys that the caller computed, of a model that it trains or that another
+// library runs. The caller's settings of torch (autograd, TF32) neither matter nor change.
+class TensorCapture {
+ public:
+  // Throws UsageError where the sizes do not go together.
+  explicit TensorCapture(const TensorShape& shape);
+
+  // Adds one document's vectors in one layer, as the dot product sees them: q [q_heads, T,
+  // head_dim] and k [kv_heads, T, head_dim], of any floating type, on any device. `positions`: [T],
+  // integers; default: 0 … T - 1. The caller numbers documents from 0: document i lies in block i
+  // modulo `blocks`. Throws UsageError on other shapes and on a document that the layer has,
+  // InputError on what is not finite.
+  void add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
+           const std::optional<at::Tensor>& positions = {});
+
+  // All that a layer has so far, for analyze_capture (analysis/analyze_capture.h).
+  CaptureMoments layer(int64_t number);
+
+ private:
+  ModelConfig config_;
+  MomentsCollector collector_;
+  std::map<int64_t, std::set<int64_t>> documents_;  // by layer
+};
+
+}  // namespace ropewalk
