@@ -92,10 +92,11 @@ void carry_signs(std::vector<CheckpointAnalysis>& checkpoints) {
     Axes now;
     for (const Rows& rows : heads_of(checkpoint)) {
       const Head head{checkpoint.layer[rows.first], checkpoint.q_head[rows.first]};
-      const HeadAxis& axis = checkpoint.axes[rows.number];
+      HeadAxis& axis = checkpoint.axes[rows.number];
       const auto found = before.find(head);
       const bool step = !checkpoint.random && found != before.end();
       const Carried carried = carry(axis, step ? &found->second : nullptr);
+      axis.sign = carried.sign;
       copy_signed(checkpoint, rows, "r_q", "r_q_run", carried.sign);
       copy_signed(checkpoint, rows, "r_k", "r_k_run", carried.sign);
       const size_t overlap = statistic_place("pc0_overlap");

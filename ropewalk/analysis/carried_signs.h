@@ -13,12 +13,13 @@ inline constexpr double kSameAxis = 0.7;
 inline constexpr const char* kAxisChanged = "axis_changed";
 inline constexpr const char* kSignUncertain = "sign_uncertain";
 
-// Follows each head's PC0 along a run, checkpoints being in its order: fills pc0_overlap, r_q_run
-// and r_k_run. The rule that gives r_q and r_k their sign looks at one checkpoint at a time, and so
-// turns an axis that did not move; here the first trained checkpoint follows the rule, and the next
-// ones keep the sign of the axis that they share. A head whose axis changed gets the sign that
-// makes it point along the drift axis, and a flag; another flag says where the rule's sign hangs on
-// a number within two standard errors of turning it. Baselines are no part of the run.
+// Follows each head's PC0 along a run, checkpoints being in its order: fills pc0_overlap, r_q_run,
+// r_k_run and the signs of the axes. The rule that gives r_q and r_k their sign looks at one
+// checkpoint at a time, and so turns an axis that did not move; here the first trained checkpoint
+// follows the rule, and the next ones keep the sign of the axis that they share. A head whose axis
+// changed gets the sign that makes it point along the drift axis, and a flag; another flag says
+// where the rule's sign hangs on a number within two standard errors of turning it. Baselines are
+// no part of the run.
 void carry_signs(std::vector<CheckpointAnalysis>& checkpoints);
 
 // Whether the published rule could give the other sign to r_q and r_k on PC0.

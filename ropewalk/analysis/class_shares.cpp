@@ -42,6 +42,26 @@ double ClassShares::se(size_t head_class) const {
                        : standard_deviation(drawn[head_class]);
 }
 
+bool ClassShares::without_spread(size_t head_class) const {
+  // A head that one draw in twenty-five moves gives a spread of a fifth of its share.
+  constexpr double kLeast = 0.2;
+  return !drawn.empty() && se(head_class) * static_cast<double>(heads) < kLeast;
+}
+
+ShareInterval ClassShares::interval(size_t head_class) const {
+  return share_interval(values[head_class], heads);
+}
+
+ShareInterval share_interval(double share, size_t n) {
+  constexpr double kWidth = 1.959963984540054;  // of 95 % of a normal distribution
+  const auto count = static_cast<double>(n);
+  const double extra = kWidth * kWidth / count;
+  const double middle = (share + extra / 2) / (1 + extra);
+  const double half =
+      kWidth * std::sqrt(share * (1 - share) / count + extra / (4 * count)) / (1 + extra);
+  return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
 std::vector<int64_t> class_counts(const HeadGroup& group) {
   std::vector<int64_t> counts(kHeadClasses.size(), 0);
   for (const size_t row : group.rows) {
@@ -55,6 +75,7 @@ ClassShares class_shares(const HeadGroup& group) {
   shares.values.assign(kHeadClasses.size(), std::numeric_limits<double>::quiet_NaN());
   if (group.rows.empty()) return shares;
   shares.values.assign(kHeadClasses.size(), 0);
+  shares.heads = group.rows.size();
   const double share = 1 / static_cast<double>(group.rows.size());
   for (const size_t row : group.rows) {
     shares.values[static_cast<size_t>(*class_of(*group.checkpoint, row))] += share;

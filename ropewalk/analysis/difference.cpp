@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
+#include "ropewalk/analysis/change.h"
 #include "ropewalk/analysis/class_shares.h"
+#include "ropewalk/analysis/head_changes.h"
 #include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/resampling.h"
 #include "ropewalk/analysis/student_t.h"
@@ -13,134 +14,103 @@
 namespace ropewalk {
 namespace {
 
-struct Change {
-  double value = 0;
-  double se = 0;
-  double df = 0;  // degrees of freedom
-
-  bool known() const { return !std::isnan(value) && !std::isnan(se); }
-  bool real() const { return known() && std::abs(value) > student_t_95(df) * se; }
-  double p_value() const {
-    if (!known()) return 1;
-    if (se == 0) return value == 0 ? 1 : 0;
-    return 2 * student_t_cdf(-std::abs(value) / se, df);
-  }
-};
-
 Json leaf(const Change& change) {
   const auto number = [](double v) { return std::isnan(v) ? Json() : Json(v); };
   return {{"value", number(change.value)}, {"se", number(change.se)}, {"real", change.real()}};
 }
 
-// From the replicates of both sides where they are paired, else from both standard errors.
-Change subtract(const Estimate& from, const Estimate& to, const std::vector<double>& sizes,
-                bool paired, double df) {
-  Change change{to.value - from.value, std::hypot(from.se, to.se), df};
-  if (paired && !to.replicates.empty()) {
-    std::vector<double> replicates;
-    for (size_t b = 0; b < to.replicates.size(); ++b) {
-      replicates.push_back(to.replicates[b] - from.replicates[b]);
-    }
-    change.se = jackknife_se(change.value, replicates, sizes);
-  }
-  return change;
+double share_error(const ClassShares& shares, size_t i) {
+  const ShareInterval interval = shares.interval(i);
+  return (interval.high - interval.low) / 2 / student_t_95(1e9);
 }
 
-Json class_changes(const HeadGroup& from, const HeadGroup& to, bool paired, double df) {
+// The reading whose changes stand for those of this one.
+PlacedReading carried_reading(const PlacedReading& reading) {
+  const std::string& key = reading.statistic->carried;
+  if (key.empty() || reading.reading->absolute) return reading;
+  const size_t place = statistic_place(key);
+  const Statistic* statistic = statistics()[place];
+  return {place, statistic, &statistic->readings.front()};
+}
+
+Json class_changes(const HeadGroup& from, const HeadGroup& to, const Pairing& pair) {
   const ClassShares before = class_shares(from);
   const ClassShares after = class_shares(to);
   Json classes = Json::object();
   for (size_t i = 0; i < kHeadClasses.size(); ++i) {
-    Change change{after.values[i] - before.values[i], std::nan(""), df};
+    Change change{after.values[i] - before.values[i], std::nan(""), pair.df};
     if (!before.drawn.empty() && !after.drawn.empty()) {
       std::vector<double> drawn;
       for (size_t j = 0; j < after.drawn[i].size(); ++j) {
         drawn.push_back(after.drawn[i][j] - before.drawn[i][j]);
       }
-      change.se = paired ? standard_deviation(drawn) : std::hypot(before.se(i), after.se(i));
+      change.se = pair.paired ? standard_deviation(drawn) : std::hypot(before.se(i), after.se(i));
+      // Where hardly any draw differs, as sure as shares of so many heads are.
+      if (before.without_spread(i) && after.without_spread(i))
+        change.se = std::hypot(share_error(before, i), share_error(after, i));
     }
     classes[std::string(class_name(kHeadClasses[i]))] = leaf(change);
   }
   return classes;
 }
 
-struct HeadChange {
-  int64_t layer = 0;
-  int64_t q_head = 0;
-  Change change;
-};
-
-// Those whose change is real, at a false discovery rate of 5 %, by decreasing size.
-std::vector<HeadChange> discoveries(std::vector<HeadChange> changes) {
-  constexpr double kRate = 0.05;
-  std::sort(changes.begin(), changes.end(), [](const HeadChange& a, const HeadChange& b) {
-    return a.change.p_value() < b.change.p_value();
-  });
-  size_t kept = 0;
-  for (size_t i = 0; i < changes.size(); ++i) {
-    const double limit = kRate * static_cast<double>(i + 1) / static_cast<double>(changes.size());
-    if (changes[i].change.p_value() <= limit) kept = i + 1;
+// Heads in which a statistic changed, by decreasing size.
+Json changed_heads(const Comparison& comparison, const PlacedReading& reading, double min_change) {
+  std::vector<HeadChange> changed;
+  for (const HeadChange& head : comparison.changes(reading, min_change)) {
+    if (head.changed) changed.push_back(head);
   }
-  changes.resize(kept);
-  std::stable_sort(changes.begin(), changes.end(), [](const HeadChange& a, const HeadChange& b) {
+  std::stable_sort(changed.begin(), changed.end(), [](const HeadChange& a, const HeadChange& b) {
     return std::abs(a.change.value) > std::abs(b.change.value);
   });
-  return changes;
+  Json list = Json::array();
+  for (const HeadChange& head : changed) {
+    list.push_back({{"layer", comparison.to().layer[head.row]},
+                    {"q_head", comparison.to().q_head[head.row]},
+                    {"value", head.change.value},
+                    {"se", head.change.se}});
+  }
+  return list;
 }
 
-// Heads of both checkpoints in which a statistic changed.
-Json head_changes(const CheckpointAnalysis& from, const CheckpointAnalysis& to, size_t place,
-                  bool paired, double df) {
-  const std::vector<size_t> former = from.head_rows(), rows = to.head_rows();
-  std::map<std::pair<int64_t, int64_t>, size_t> before;
-  for (size_t i = 0; i < former.size(); ++i) {
-    before[{from.layer[former[i]], from.q_head[former[i]]}] = i;
-  }
-  std::vector<HeadChange> changes;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const auto found = before.find({to.layer[rows[i]], to.q_head[rows[i]]});
-    if (found == before.end()) continue;
-    const size_t blocks = to.block_sizes.empty() ? 0 : static_cast<size_t>(to.n_blocks[rows[i]]);
-    const auto sizes = to.block_sizes.begin() + static_cast<std::ptrdiff_t>(i * blocks);
-    const Change change =
-        subtract(head_estimate(from, place, former[found->second], found->second),
-                 head_estimate(to, place, rows[i], i),
-                 {sizes, sizes + static_cast<std::ptrdiff_t>(blocks)}, paired, df);
-    if (change.known()) changes.push_back({to.layer[rows[i]], to.q_head[rows[i]], change});
-  }
+// Heads whose PC0 is another axis.
+Json changed_axes(const Comparison& comparison, const PlacedReading& reading) {
   Json list = Json::array();
-  for (const HeadChange& item : discoveries(std::move(changes))) {
-    list.push_back({{"layer", item.layer},
-                    {"q_head", item.q_head},
-                    {"value", item.change.value},
-                    {"se", item.change.se}});
+  for (const HeadChange& head : comparison.changes(reading, 0)) {
+    if (!head.axis_changed) continue;
+    list.push_back(
+        {{"layer", comparison.to().layer[head.row]}, {"q_head", comparison.to().q_head[head.row]}});
   }
   return list;
 }
 
 }  // namespace
 
-Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysis& to) {
+Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
+                         double min_change) {
   const HeadGroup before = whole_group(from);
   const HeadGroup after = whole_group(to);
-  const bool paired = !from.documents.empty() && from.documents == to.documents &&
-                      from.blocks == to.blocks && before.blocks == after.blocks;
-  const double df = static_cast<double>(std::min(before.blocks, after.blocks)) - 1;
-  Json json{{"from", from.label}, {"to", to.label}, {"paired", paired ? 1 : 0}};
-  json["few_blocks"] = df + 1 < kFewBlocks;
+  const Pairing pair = pairing(from, to);
+  Json json{{"from", from.label}, {"to", to.label}, {"paired", pair.paired ? 1 : 0}};
+  json["few_blocks"] = pair.df + 1 < kFewBlocks;
   const auto add = [&](const std::string& key, const PlacedReading& reading, Over what) {
     if (key.empty()) return;
     json[key] = leaf(subtract(estimate(before, reading, what), estimate(after, reading, what),
-                              after.block_sizes, paired, df));
+                              after.block_sizes, pair));
   };
   for (const PlacedReading& reading : all_readings()) {
-    add(reading.reading->mean, reading, Over::mean);
-    add(reading.reading->spread, reading, Over::spread);
+    // Means of r_q and r_k change with the signs that the run carries.
+    const PlacedReading of_run = carried_reading(reading);
+    add(reading.reading->mean, of_run, Over::mean);
+    add(reading.reading->spread, of_run, Over::spread);
   }
-  json["taxonomy"] = class_changes(before, after, paired, df);
-  for (size_t place = 0; place < statistics().size(); ++place) {
-    if (!statistics()[place]->list_changes) continue;
-    json["heads_" + statistics()[place]->key] = head_changes(from, to, place, paired, df);
+  json["taxonomy"] = class_changes(before, after, pair);
+  const Comparison comparison({&from}, to);
+  for (const PlacedReading& reading : all_readings()) {
+    const PlacedReading of_run = carried_reading(reading);
+    if (!reading.statistic->list_changes || reading.reading->absolute) continue;
+    json["heads_" + reading.statistic->key] = changed_heads(comparison, of_run, min_change);
+    if (of_run.statistic->sign == Sign::run) json["axes"] = changed_axes(comparison, of_run);
   }
   return json;
 }

@@ -7,8 +7,10 @@ namespace ropewalk {
 
 // What changed from one checkpoint to the next: the entry of summary.json's "differences". Where
 // both read the same documents in the same blocks, errors are those of the paired difference; else
-// they are joined as independent. A change is real when it exceeds its 95 % interval; lists of
-// heads keep the false discovery rate at 5 % (Benjamini & Hochberg 1995).
-Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysis& to);
+// they are joined as independent. A change of a mean is real when it exceeds its 95 % interval;
+// lists of heads follow head_changes.h. r_q and r_k change with the signs that the run carries, and
+// heads whose PC0 is another axis are listed apart.
+Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
+                         double min_change);
 
 }  // namespace ropewalk

@@ -7,6 +7,7 @@
 #include "ropewalk/analysis/depth.h"
 #include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/resampling.h"
+#include "ropewalk/analysis/sign_turns.h"
 #include "ropewalk/analysis/taxonomy.h"
 
 namespace ropewalk {
@@ -81,6 +82,10 @@ Estimate estimate(const HeadGroup& group, const PlacedReading& reading, Over wha
     result.replicates.push_back(over_heads(what, values));
   }
   result.se = jackknife_se(result.value, result.replicates, group.block_sizes);
+  const bool turns = !reading.statistic->carried.empty() && !reading.reading->absolute;
+  if (turns && what == Over::mean) {
+    result.se = std::hypot(result.se, turning_error(group, reading.place));
+  }
   return result;
 }
 

@@ -37,7 +37,8 @@ double over_heads(Over what, const std::vector<double>& values);
 // A reading of each head that has it.
 std::vector<double> values_of(const HeadGroup& group, const PlacedReading& reading);
 
-// The number with its jackknife replicates and standard error.
+// The number with its jackknife replicates and standard error, which for means of r_q and r_k holds
+// what signs add that could as well be others (sign_turns.h).
 Estimate estimate(const HeadGroup& group, const PlacedReading& reading, Over what);
 
 // One head's number of a statistic on PC0.

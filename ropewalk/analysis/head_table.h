@@ -33,6 +33,7 @@ struct HeadColumn {
 struct HeadAxis {
   std::vector<double> vector;  // of length 1, with the sign of r_q and r_k
   double drift = 0;            // its product with the drift axis; NaN: there is none
+  double sign = 1;             // times this, it points the way that the run carries
 };
 
 // All heads of one checkpoint: one row per head and component, in columns. A number per head stands

@@ -34,6 +34,12 @@ std::string guard_name(const std::string& name) {
   return reads_as_formula(name) ? '\'' + name : name;
 }
 
+std::string csv_name(const std::string& name) {
+  std::string field;
+  add_field(field, guard_name(name));
+  return field;
+}
+
 std::string unguard_name(const std::string& field) {
   return field.starts_with('\'') && reads_as_formula(field) ? field.substr(1) : field;
 }

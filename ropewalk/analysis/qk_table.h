@@ -23,6 +23,9 @@ inline constexpr const char* kTableNumber = "{:.9g}";
 std::string guard_name(const std::string& name);
 std::string unguard_name(const std::string& field);
 
+// The same as a field of a CSV file, quoted where it would break the row.
+std::string csv_name(const std::string& name);
+
 // The text of qk.csv, one row per checkpoint, head and component; columns in docs/formats.md.
 // Missing numbers are empty.
 std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints);

@@ -53,6 +53,10 @@ struct TrainingFigure {
 
 enum class Per { head, component };
 
+// What the sign of a number hangs on: the number itself; the rule that turns an axis one way, by
+// one checkpoint alone; or that rule in the first checkpoint and then the axis, carried along.
+enum class Sign { own, rule, run };
+
 // The file that holds its columns: qk.csv, with one row per component, or heads.csv, with one row
 // per head.
 enum class Table { components, heads };
@@ -73,7 +77,10 @@ struct Statistic {
   Table table = Table::components;
   Per per = Per::component;  // heads.csv: per head
   bool error = true;         // whether it has a standard error
-  bool last_error = false;   // the error's column stands after those of the others
+  Sign sign = Sign::own;
+  std::string
+      carried{};  // with Sign::rule, the key of the statistic whose changes stand for its own
+  bool last_error = false;  // the error's column stands after those of the others
   double low = -std::numeric_limits<double>::max();  // limits of its values
   double high = std::numeric_limits<double>::max();
   bool required = false;          // no table without it

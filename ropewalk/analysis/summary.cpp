@@ -8,6 +8,7 @@
 #include "ropewalk/analysis/depth.h"
 #include "ropewalk/analysis/difference.h"
 #include "ropewalk/analysis/jackknife.h"
+#include "ropewalk/analysis/sign_turns.h"
 #include "ropewalk/analysis/student_t.h"
 #include "ropewalk/analysis/taxonomy.h"
 #include "ropewalk/base/interrupt.h"
@@ -37,11 +38,18 @@ void add_group(Json& into, const CheckpointAnalysis& checkpoint, const HeadGroup
   const ClassShares shares = class_shares(group);
   Json classes = Json::object();
   for (size_t i = 0; i < kHeadClasses.size(); ++i) {
-    classes[std::string(class_name(kHeadClasses[i]))] = leaf(shares.values[i], shares.se(i));
+    Json& share = classes[std::string(class_name(kHeadClasses[i]))];
+    share = leaf(shares.values[i], shares.se(i));
+    if (!shares.without_spread(i)) continue;
+    const ShareInterval interval = shares.interval(i);
+    share["se"] = Json();
+    share["low"] = interval.low;
+    share["high"] = interval.high;
   }
   into["taxonomy"][checkpoint.label] = classes;
   into["heads"][checkpoint.label] = {{"measured", group.rows.size()},
-                                     {"undefined", group.undefined}};
+                                     {"undefined", group.undefined},
+                                     {"sign_uncertain", uncertain_signs(group).size()}};
 }
 
 // Means in each tenth of the depth; an empty cell is null.
@@ -80,7 +88,7 @@ Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
 
 }  // namespace
 
-Json summarize(const std::vector<CheckpointAnalysis>& checkpoints) {
+Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_change) {
   Json json{{"format", 1},
             {"thresholds", {{"high", kHighCorrelation}, {"low", kLowCorrelation}}},
             {"checkpoints", Json::array()},
@@ -103,7 +111,9 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints) {
   for (const CheckpointAnalysis& checkpoint : checkpoints) {
     if (checkpoint.random) continue;  // not a step of the run
     throw_if_interrupted();
-    if (before != nullptr) json["differences"].push_back(compare_checkpoints(*before, checkpoint));
+    if (before != nullptr) {
+      json["differences"].push_back(compare_checkpoints(*before, checkpoint, min_change));
+    }
     before = &checkpoint;
   }
   return json;

@@ -11,7 +11,8 @@ namespace ropewalk {
 // The contents of summary.json (docs/formats.md): per checkpoint means, spreads, class fractions
 // and depth grids of PC0 over heads, for all heads and for RoPE and NoPE heads apart, each with its
 // standard error; and the differences between consecutive checkpoints.
-Json summarize(const std::vector<CheckpointAnalysis>& checkpoints);
+// `min_change`: head_changes.h.
+Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_change);
 
 // Standard errors of the headline means over all heads: what --target-se watches.
 struct HeadlineError {

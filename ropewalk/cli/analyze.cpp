@@ -6,20 +6,34 @@
 #include <string>
 
 #include "ropewalk/analysis/table_columns.h"
+#include "ropewalk/base/error.h"
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
 
 namespace ropewalk::cli {
 
+namespace {
+
+std::pair<std::string, std::string> two_labels(const std::string& text) {
+  const size_t comma = text.find(',');
+  if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos) {
+    throw UsageError("--between {}: expected two labels with a comma between them", text);
+  }
+  return {text.substr(0, comma), text.substr(comma + 1)};
+}
+
+}  // namespace
+
 void add_analyze(CLI::App& app) {
   auto options = std::make_shared<AnalyzeOptions>();
   options->out = "qk.csv";
-  CLI::App* verb =
-      app.add_subcommand("analyze", "Turn captures into qk.csv, heads.csv and summary.json");
+  CLI::App* verb = app.add_subcommand(
+      "analyze", "Turn captures into qk.csv, heads.csv, changes.csv and summary.json");
   verb->add_option("captures", options->captures, "Capture folders")->required();
-  verb->add_option("--out", options->out,
-                   "Table to write; beside qk.csv go heads.csv and summary.json, beside NAME.csv "
-                   "NAME.heads.csv and NAME.summary.json")
+  verb->add_option(
+          "--out", options->out,
+          "Table to write; beside qk.csv go heads.csv, changes.csv and summary.json, beside "
+          "NAME.csv NAME.heads.csv and so on")
       ->capture_default_str();
   verb->add_flag("--keep-order", options->keep_order,
                  "Keep the order of the folders [default: of training, by the steps in labels]");
@@ -32,7 +46,21 @@ void add_analyze(CLI::App& app) {
   verb->add_option("--kv-group", options->kv_group,
                    "Query heads that share a key head, for vectors that do not say")
       ->check(whole_number(1));
-  verb->callback([options] { analyze(*options); });
+  auto between = std::make_shared<std::vector<std::string>>();
+  verb->add_option("--between", *between,
+                   "Two labels, A,B: changes.csv has the changes from A to B besides; may be given "
+                   "again");
+  verb->add_option("--min-change", options->changes.min_change,
+                   "Smallest change that counts: of numbers up to 1 in their unit, of others as a "
+                   "share of the larger value")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb->callback([options, between] {
+    for (const std::string& pair : *between) {
+      options->changes.between.push_back(two_labels(pair));
+    }
+    analyze(*options);
+  });
   // For whoever adds a statistic: CONTRIBUTING.md.
   auto heads = std::make_shared<std::string>();
   CLI::App* columns =

@@ -129,10 +129,11 @@ void analyze(const AnalyzeOptions& options) {
   const fs::path out = fs::absolute(options.out);
   std::error_code error;
   fs::create_directories(out.parent_path(), error);
-  write_tables(out, checkpoints);
-  log::info("{}, {} and {}: {}", options.out.string(), heads_path(options.out).filename().string(),
-            summary_path(options.out).filename().string(),
-            format_number_of(static_cast<int64_t>(checkpoints.size()), "checkpoint"));
+  write_tables(out, checkpoints, options.changes);
+  log::info(
+      "{}, {}, {} and {}: {}", options.out.string(), heads_path(options.out).filename().string(),
+      changes_path(options.out).filename().string(), summary_path(options.out).filename().string(),
+      format_number_of(static_cast<int64_t>(checkpoints.size()), "checkpoint"));
 }
 
 void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) {

@@ -20,6 +20,7 @@ struct AnalyzeOptions {
   int64_t components = 10;
   std::string from = "auto";        // moments, vectors, or auto: moments where there are any
   std::optional<int64_t> kv_group;  // query heads a KV head serves, where a folder does not say
+  ChangeOptions changes;
 };
 
 // Writes qk.csv and its summary (tables.h) from captures. Throws InputError where captures cannot

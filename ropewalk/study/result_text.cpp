@@ -8,9 +8,32 @@ namespace ropewalk {
 namespace {
 
 std::string number(const Json& leaf) {
-  if (leaf["value"].is_null()) return "–";
+  if (!leaf.is_object() || leaf["value"].is_null()) return "–";
   const std::string value = fmt::format("{:.3f}", leaf["value"].get<double>());
+  if (leaf.contains("low")) {
+    return fmt::format("{} ({:.2f} to {:.2f})", value, leaf["low"].get<double>(),
+                       leaf["high"].get<double>());
+  }
   return leaf["se"].is_null() ? value : fmt::format("{} ± {:.3f}", value, leaf["se"].get<double>());
+}
+
+// A number of the text's table: its key in the summary, and what people call it.
+struct Shown {
+  const char* key;
+  const char* name;
+};
+// Those without a sign first; then the published ones.
+constexpr Shown kShown[] = {{"mean_r2cv_q", "R²cv of q"},
+                            {"mean_r2cv_k", "R²cv of k"},
+                            {"mean_abs_r_k", "mean |r_k|"},
+                            {"mean_r_q", "mean r_q"},
+                            {"mean_r_k", "mean r_k"}};
+
+// Columns are counted in characters, not in bytes.
+std::string padded(const std::string& text, size_t width) {
+  size_t characters = 0;
+  for (const char c : text) characters += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  return text + std::string(width > characters ? width - characters : 0, ' ');
 }
 
 std::string phase_of(const Json& checkpoint) {
@@ -27,18 +50,24 @@ std::string result_text(const Study& study) {
     label_width = std::max(label_width, checkpoint["label"].get<std::string>().size());
     phase_width = std::max(phase_width, phase_of(checkpoint).size());
   }
-  std::string text =
-      fmt::format("{:<{}}  {:<{}}  {:<14}  {:<14}  {:<18}\n", "checkpoint", label_width, "phase",
-                  phase_width, "mean r_q", "mean r_k", "position-dominated");
+  constexpr size_t kWidth = 16;
+  std::string text = padded("checkpoint", label_width + 2) + padded("phase", phase_width + 2);
+  for (const Shown& shown : kShown) text += padded(shown.name, kWidth);
+  text += "position-dominated\n";
   for (const Json& checkpoint : summary["checkpoints"]) {
     const auto label = checkpoint["label"].get<std::string>();
-    text += fmt::format("{:<{}}  {:<{}}  {:<14}  {:<14}  {:<18}\n", label, label_width,
-                        phase_of(checkpoint), phase_width, number(summary["mean_r_q"][label]),
-                        number(summary["mean_r_k"][label]),
-                        number(summary["taxonomy"][label]["position-dominated"]));
+    text += padded(label, label_width + 2) + padded(phase_of(checkpoint), phase_width + 2);
+    for (const Shown& shown : kShown) {
+      text += padded(number(summary.value(shown.key, Json::object()).value(label, Json())), kWidth);
+    }
+    text += number(summary["taxonomy"][label]["position-dominated"]) + "\n";
   }
-  text += fmt::format("\ntables   {} and {}\nfigures  {}\n", (study.out / kTable).string(),
-                      kSummary, (study.out / kFigures).string());
+  text +=
+      "\nMeans over heads; ± is one standard error over documents. R²cv: share of position that a "
+      "linear\nfit to the whole vector predicts. r and the class position-dominated: on PC0, by "
+      "the published rule;\n(a to b): 95 % interval of a share of so many heads.\n";
+  text += fmt::format("\ntables   {}, {}, {} and {}\nfigures  {}\n", (study.out / kTable).string(),
+                      kHeads, kChanges, kSummary, (study.out / kFigures).string());
   if (can_write_report()) text += fmt::format("report   {}\n", (study.out / kReport).string());
   return text;
 }

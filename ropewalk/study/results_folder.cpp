@@ -39,7 +39,11 @@ constexpr const char* kPage = "<title>Ropewalk report</title>";
 bool looks_ours(const fs::path& path) {
   const std::string name = path.filename().string();
   const std::string extension = path.extension().string();
-  if (extension == ".csv") return beginning(path).starts_with("model,checkpoint,phase,order,layer");
+  if (extension == ".csv") {
+    const std::string first = beginning(path);
+    return first.starts_with("model,checkpoint,phase,order,layer") ||
+           first.starts_with("model,from,to,kind,layer");
+  }
   if (name.ends_with(".vl.json")) {
     const Json spec = read_if_there(path);
     return spec.is_object() && spec.contains("$schema") &&
@@ -84,7 +88,7 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
         !fs::is_directory(path, ignored) && (known.contains(path) || looks_ours(path));
     if (is_there(path) && !ours) foreign.push_back(path);
   };
-  for (const char* name : {kTable, kHeads, kSummary, kReport}) look_at(study.out / name);
+  for (const char* name : {kTable, kHeads, kChanges, kSummary, kReport}) look_at(study.out / name);
   // A folder that was locked before is a results folder; its manifest may be damaged.
   const fs::path manifest_file = study.out / kManifest;
   std::error_code error;

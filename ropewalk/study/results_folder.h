@@ -13,6 +13,7 @@ namespace ropewalk {
 inline constexpr const char* kManifest = "manifest.json";
 inline constexpr const char* kTable = "qk.csv";
 inline constexpr const char* kHeads = "heads.csv";
+inline constexpr const char* kChanges = "changes.csv";
 inline constexpr const char* kSummary = "summary.json";
 inline constexpr const char* kReport = "report.html";
 inline constexpr const char* kFigures = "figures";

@@ -51,17 +51,21 @@ fs::path summary_path(const fs::path& table) { return beside(table, "summary.jso
 
 fs::path heads_path(const fs::path& table) { return beside(table, "heads.csv"); }
 
-StudyTables make_tables(std::vector<CheckpointAnalysis> checkpoints, const fs::path& table) {
+fs::path changes_path(const fs::path& table) { return beside(table, "changes.csv"); }
+
+StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::path& table,
+                        const ChangeOptions& options) {
   carry_signs(checkpoints);
-  return {as_written(checkpoints, table.string()), summarize(checkpoints),
+  return {as_written(checkpoints, table.string()), summarize(checkpoints, options.min_change),
           summary_path(table).string()};
 }
 
-StudyTables write_tables(const fs::path& table,
-                         const std::vector<CheckpointAnalysis>& checkpoints) {
-  StudyTables tables = make_tables(checkpoints, table);
+StudyTables write_tables(const fs::path& table, std::vector<CheckpointAnalysis> checkpoints,
+                         const ChangeOptions& options) {
+  StudyTables tables = make_tables(checkpoints, table, options);
   write_files_atomically({{table, format_qk_table(tables.heads.checkpoints)},
                           {heads_path(table), format_heads_table(tables.heads.checkpoints)},
+                          {changes_path(table), format_changes_table(checkpoints, options)},
                           {summary_path(table), tables.summary.dump(2) + "\n"}});
   return tables;
 }

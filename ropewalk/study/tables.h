@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ropewalk/analysis/changes_table.h"
 #include "ropewalk/analysis/head_table.h"
 #include "ropewalk/analysis/run_numbers.h"
 #include "ropewalk/base/json.h"
@@ -28,12 +29,17 @@ std::filesystem::path summary_path(const std::filesystem::path& table);
 // Where the numbers of whole heads stand: heads.csv, or NAME.heads.csv.
 std::filesystem::path heads_path(const std::filesystem::path& table);
 
-// Makes the tables of checkpoints, in the order of their run, for the file `table`, and writes it,
-// the numbers of whole heads and the summary, all or none.
-StudyTables make_tables(std::vector<CheckpointAnalysis> checkpoints,
-                        const std::filesystem::path& table);
+// Where their changes stand: changes.csv, or NAME.changes.csv.
+std::filesystem::path changes_path(const std::filesystem::path& table);
+
+// Makes the tables of checkpoints, in the order of their run, for the file `table`: carries signs
+// along the run (carried_signs.h) first. The second one writes it, the numbers of whole heads,
+// their changes and the summary, all or none.
+StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints,
+                        const std::filesystem::path& table, const ChangeOptions& options = {});
 StudyTables write_tables(const std::filesystem::path& table,
-                         const std::vector<CheckpointAnalysis>& checkpoints);
+                         std::vector<CheckpointAnalysis> checkpoints,
+                         const ChangeOptions& options = {});
 
 // Reads a table with its heads.csv where that is there, and with `summary`, else with its own where
 // it is there. A log line says where errors

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ropewalk/analysis/head_changes.h"
 #include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/summary.h"
 #include "tests/analysis/made_head.h"
@@ -38,8 +39,8 @@ CheckpointAnalysis make_checkpoint(const std::string& label, double shift, bool 
 }
 
 TEST(Difference, PairsTheSameDocuments) {
-  const Json paired =
-      compare_checkpoints(make_checkpoint("a", 0, true), make_checkpoint("b", 0.1, true));
+  const Json paired = compare_checkpoints(make_checkpoint("a", 0, true),
+                                          make_checkpoint("b", 0.1, true), kMinChange);
   EXPECT_EQ(paired["paired"], 1);
   // Both checkpoints err alike in every block, so their difference does not err at all.
   EXPECT_NEAR(paired["mean_r_q"]["se"].get<double>(), 0, 1e-12);
@@ -48,8 +49,8 @@ TEST(Difference, PairsTheSameDocuments) {
   ASSERT_EQ(paired["heads_r_q"].size(), 1u);
   EXPECT_EQ(paired["heads_r_q"][0]["layer"], 3);
 
-  const Json apart =
-      compare_checkpoints(make_checkpoint("a", 0, false), make_checkpoint("b", 0.1, true));
+  const Json apart = compare_checkpoints(make_checkpoint("a", 0, false),
+                                         make_checkpoint("b", 0.1, true), kMinChange);
   EXPECT_EQ(apart["paired"], 0);
   EXPECT_NEAR(apart["mean_r_q"]["se"].get<double>(), std::sqrt(2.0) * 0.03, 1e-9);
   EXPECT_FALSE(apart["mean_r_q"]["real"].get<bool>());
@@ -61,7 +62,7 @@ TEST(Summary, LeavesOutUndefinedHeads) {
   std::vector<double>& r_q = checkpoint.columns[statistic_place("r_q")].value;
   r_q[0] = std::nan("");
   r_q[1] = 0.9;
-  const Json summary = summarize({checkpoint});
+  const Json summary = summarize({checkpoint}, kMinChange);
   EXPECT_EQ(summary["heads"]["a"]["undefined"], 1);
   EXPECT_EQ(summary["heads"]["a"]["measured"], 19);
   EXPECT_NEAR(summary["mean_r_q"]["a"]["value"].get<double>(), (18 * 0.5 + 0.9) / 19, 1e-12);

@@ -30,7 +30,11 @@ inline void add_made_head(CheckpointAnalysis& checkpoint, int64_t layer, int64_t
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   for (size_t i = 0; i < statistics().size(); ++i) {
     HeadColumn& column = checkpoint.columns[i];
-    const auto found = numbers.find(statistics()[i]->key);
+    const std::string& key = statistics()[i]->key;
+    auto found = numbers.find(key);
+    // Signs are as if carried already.
+    if (found == numbers.end() && key == "r_q_run") found = numbers.find("r_q");
+    if (found == numbers.end() && key == "r_k_run") found = numbers.find("r_k");
     const Estimate number = found != numbers.end()
                                 ? found->second
                                 : Estimate{kNone, kNone, std::vector<double>(sizes.size(), kNone)};

@@ -105,11 +105,13 @@ def test_result_on_the_terminal(study, finished):
     result = engine.run("run", study.root / "tiny.yaml", "--out", finished, "--format", "json")
     assert result.code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["checkpoint", "phase", "mean", "r_q", "mean", "r_k", "position-dominated"]
+    assert lines[0].split() == ["checkpoint", "phase", "R²cv", "of", "q", "R²cv", "of", "k", "mean", "|r_k|", "mean", "r_q", "mean", "r_k", "position-dominated"]
     assert [line.split()[:2] for line in lines[1:5]] == [["init", "baseline"], ["A", "One"], ["B", "One"], ["C", "Two"]]
     summary = json.loads((finished / "summary.json").read_text())
     shown = f"{summary['mean_r_q']['A']['value']:.3f} ± {summary['mean_r_q']['A']['se']:.3f}"
     assert shown in lines[2]
+    assert lines[1][lines[0].index("mean r_q") :].startswith(f"{summary['mean_r_q']['init']['value']:.3f}"), "columns stand under their names"
+    assert "± is one standard error over documents" in result.stdout and "on PC0" in result.stdout
     assert "measured already" in result.stderr and "up to date" in result.stderr
 
 

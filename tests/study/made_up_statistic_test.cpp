@@ -64,7 +64,7 @@ CheckpointAnalysis checkpoint(const std::string& label, double scale) {
 class MadeUpStatistic : public testing::Test {
  protected:
   const AddedStatistic added_{kMadeUp};
-  const std::vector<CheckpointAnalysis> checkpoints_{checkpoint("a", 1), checkpoint("b", 2)};
+  std::vector<CheckpointAnalysis> checkpoints_{checkpoint("a", 1), checkpoint("b", 2)};
   const StudyTables tables_ = make_tables(checkpoints_, "qk.csv");
 };
 

@@ -11,7 +11,7 @@ const std::vector<Statistic>& along_run() {
         "pc0_overlap", "PC0 kept", Hue::both,
         "overlap of PC0 with that of the checkpoint before, whatever the sign", 0, 1);
     overlap.error = false;
-    return std::vector<Statistic>{
+    std::vector<Statistic> list{
         overlap,
         head_statistic("r_q_run", "r_q along the run", Hue::queries,
                        "`r_q` on PC0 with the sign carried from the checkpoint before, where PC0 "
@@ -21,6 +21,10 @@ const std::vector<Statistic>& along_run() {
                        "`r_k` on PC0 with the sign carried from the checkpoint before, where PC0 "
                        "is still the same axis",
                        -1, 1)};
+    for (Statistic& one : list) {
+      if (one.key != "pc0_overlap") one.sign = Sign::run;
+    }
+    return list;
   }();
   return kStatistics;
 }

@@ -7,6 +7,8 @@ const std::vector<Statistic>& r_q() {
       {.key = "r_q",
        .title = "r_q",
        .definition = "correlation of queries along the component with token position",
+       .sign = Sign::rule,
+       .carried = "r_q_run",
        .low = -1,
        .high = 1,
        .required = true,

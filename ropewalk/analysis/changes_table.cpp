@@ -1,0 +1,105 @@
+#include "ropewalk/analysis/changes_table.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "ropewalk/analysis/carried_signs.h"
+#include "ropewalk/analysis/qk_table.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/printable.h"
+
+namespace ropewalk {
+namespace {
+
+using Checkpoint = CheckpointAnalysis;
+
+constexpr const char* kHeader =
+    "model,from,to,kind,layer,q_head,kv_head,rope,statistic,change,change_se,p,q,changed,paired,"
+    "flag\n";
+
+std::string number(double value) {
+  return std::isnan(value) ? "" : fmt::format(kTableNumber, value);
+}
+
+std::string count(int64_t value) {
+  return value == Checkpoint::kUnknown ? "" : fmt::format("{}", value);
+}
+
+std::string labels(const std::vector<const Checkpoint*>& checkpoints) {
+  std::string text;
+  for (const Checkpoint* checkpoint : checkpoints) {
+    text += (text.empty() ? "" : " + ") + checkpoint->label;
+  }
+  return text;
+}
+
+class Writer {
+ public:
+  explicit Writer(const ChangeOptions& options)
+      : options_(options), readings_(comparable_readings()) {}
+
+  void add(const char* kind, const std::vector<const Checkpoint*>& from, const Checkpoint& to) {
+    throw_if_interrupted();
+    const Comparison comparison(from, to);
+    const std::string first = fmt::format("{},{},{},{}", csv_name(to.model), csv_name(labels(from)),
+                                          csv_name(to.label), kind);
+    for (const PlacedReading& reading : readings_) {
+      for (const HeadChange& head : comparison.changes(reading, options_.min_change)) {
+        add_row(first, reading, comparison, head);
+      }
+    }
+  }
+
+  std::string text = kHeader;
+
+ private:
+  void add_row(const std::string& first, const PlacedReading& reading, const Comparison& comparison,
+               const HeadChange& head) {
+    const Checkpoint& to = comparison.to();
+    const size_t row = head.row;
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", first, to.layer[row],
+                        to.q_head[row], count(to.kv_head[row]), count(to.rope[row]),
+                        reading.reading->key, number(head.change.value), number(head.change.se),
+                        number(head.p), number(head.q), head.changed ? 1 : 0,
+                        comparison.paired() ? 1 : 0, head.axis_changed ? kAxisChanged : "");
+  }
+
+  const ChangeOptions& options_;
+  std::vector<PlacedReading> readings_;
+};
+
+const Checkpoint& find(const std::vector<Checkpoint>& checkpoints, const std::string& label) {
+  std::string known;
+  for (const Checkpoint& checkpoint : checkpoints) {
+    if (checkpoint.label == label) return checkpoint;
+    known += (known.empty() ? "" : ", ") + checkpoint.label;
+  }
+  throw InputError("no checkpoint is labelled '{}'; there are {}", printable_excerpt(label, 60),
+                   printable_excerpt(known, 400));
+}
+
+}  // namespace
+
+std::string format_changes_table(const std::vector<Checkpoint>& checkpoints,
+                                 const ChangeOptions& options) {
+  Writer writer(options);
+  std::vector<const Checkpoint*> baselines;
+  for (const Checkpoint& checkpoint : checkpoints) {
+    if (checkpoint.random) baselines.push_back(&checkpoint);
+  }
+  const Checkpoint* before = nullptr;
+  for (const Checkpoint& checkpoint : checkpoints) {
+    if (checkpoint.random) continue;
+    if (before != nullptr) writer.add("step", {before}, checkpoint);
+    if (!baselines.empty()) writer.add("baseline", baselines, checkpoint);
+    before = &checkpoint;
+  }
+  for (const auto& [from, to] : options.between) {
+    writer.add("between", {&find(checkpoints, from)}, find(checkpoints, to));
+  }
+  return writer.text;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,154 @@
+#include "ropewalk/analysis/head_changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ropewalk/analysis/carried_signs.h"
+#include "ropewalk/analysis/head_group.h"
+#include "ropewalk/analysis/resampling.h"
+
+namespace ropewalk {
+namespace {
+
+Estimate times(Estimate number, double sign) {
+  number.value *= sign;
+  for (double& replicate : number.replicates) replicate *= sign;
+  return number;
+}
+
+Estimate absolute(Estimate number) {
+  number.value = std::abs(number.value);
+  for (double& replicate : number.replicates) replicate = std::abs(replicate);
+  return number;
+}
+
+// The mean of several seeds' numbers, as of one checkpoint.
+Estimate mean_of(const std::vector<Estimate>& numbers) {
+  Estimate mean = numbers.front();
+  const auto count = static_cast<double>(numbers.size());
+  double squares = mean.se * mean.se;
+  for (size_t i = 1; i < numbers.size(); ++i) {
+    mean.value += numbers[i].value;
+    squares += numbers[i].se * numbers[i].se;
+    const size_t blocks = std::min(mean.replicates.size(), numbers[i].replicates.size());
+    mean.replicates.resize(blocks);
+    for (size_t b = 0; b < blocks; ++b) mean.replicates[b] += numbers[i].replicates[b];
+  }
+  mean.value /= count;
+  mean.se = std::sqrt(squares) / count;
+  for (double& replicate : mean.replicates) replicate /= count;
+  return mean;
+}
+
+// Adds what seeds differ by: the checkpoint is held against one more of them. Degrees of freedom by
+// Satterthwaite (1946).
+void add_seeds(Change& change, const std::vector<Estimate>& seeds) {
+  if (seeds.size() < 2) return;
+  std::vector<double> values;
+  for (const Estimate& seed : seeds) values.push_back(seed.value);
+  const auto count = static_cast<double>(seeds.size());
+  const double documents = change.se * change.se;
+  const double between = std::pow(standard_deviation(values), 2) * (1 + 1 / count);
+  if (!(between > 0)) return;
+  change.se = std::sqrt(documents + between);
+  change.df = std::pow(documents + between, 2) /
+              (documents * documents / std::max(change.df, 1.0) + between * between / (count - 1));
+}
+
+std::vector<double> block_sizes(const CheckpointAnalysis& checkpoint, size_t row, size_t number) {
+  const size_t blocks =
+      checkpoint.block_sizes.empty() ? 0 : static_cast<size_t>(checkpoint.n_blocks[row]);
+  const auto begin = checkpoint.block_sizes.begin() + static_cast<std::ptrdiff_t>(number * blocks);
+  return {begin, begin + static_cast<std::ptrdiff_t>(blocks)};
+}
+
+}  // namespace
+
+Comparison::Comparison(std::vector<const CheckpointAnalysis*> from, const CheckpointAnalysis& to)
+    : from_(std::move(from)), to_(&to), pairing_(pairing(*from_.front(), to)) {
+  for (const CheckpointAnalysis* checkpoint : from_) {
+    before_.push_back(heads_of(*checkpoint));
+    const Pairing own = pairing(*checkpoint, to);
+    pairing_ = {pairing_.paired && own.paired, std::min(pairing_.df, own.df)};
+  }
+}
+
+Comparison::Heads Comparison::heads_of(const CheckpointAnalysis& checkpoint) {
+  Heads heads;
+  for (const size_t row : checkpoint.head_rows()) {
+    heads.try_emplace({checkpoint.layer[row], checkpoint.q_head[row]}, Place{row, heads.size()});
+  }
+  return heads;
+}
+
+double Comparison::common_sign(const std::vector<Place>& before, const Place& after) const {
+  double sign = 0;
+  for (size_t i = 0; i < from_.size(); ++i) {
+    if (from_[i]->axes.empty() || to_->axes.empty()) return 1;  // tables that do not say
+    const HeadAxis &a = from_[i]->axes[before[i].number], &b = to_->axes[after.number];
+    if (a.vector.size() != b.vector.size()) return 0;
+    const double overlap =
+        a.sign * b.sign *
+        std::inner_product(a.vector.begin(), a.vector.end(), b.vector.begin(), 0.0);
+    if (!(std::abs(overlap) >= kSameAxis)) return 0;
+    const double own = overlap < 0 ? -1 : 1;
+    if (i > 0 && own != sign) return 0;
+    sign = own;
+  }
+  return sign;
+}
+
+std::vector<HeadChange> Comparison::changes(const PlacedReading& reading, double min_change) const {
+  const auto number = [&](const CheckpointAnalysis& checkpoint, const Place& place) {
+    Estimate found = head_estimate(checkpoint, reading.place, place.row, place.number);
+    return reading.reading->absolute ? absolute(std::move(found)) : found;
+  };
+  const bool signed_axis = reading.statistic->sign == Sign::run && !reading.reading->absolute;
+  std::vector<HeadChange> heads;
+  std::vector<double> p_values, sizes;
+  for (const auto& [head, after] : heads_of(*to_)) {
+    std::vector<Place> places;
+    std::vector<Estimate> before;
+    for (size_t i = 0; i < from_.size(); ++i) {
+      const auto found = before_[i].find(head);
+      if (found == before_[i].end()) break;
+      places.push_back(found->second);
+      before.push_back(number(*from_[i], found->second));
+    }
+    if (before.size() < from_.size()) continue;
+    const double sign = signed_axis ? common_sign(places, after) : 1;
+    const Estimate from = mean_of(before);
+    const Estimate to = times(number(*to_, after), sign == 0 ? 1 : sign);
+    HeadChange one;
+    one.row = after.row;
+    one.change = subtract(from, to, block_sizes(*to_, after.row, after.number), pairing_);
+    add_seeds(one.change, before);
+    if (std::isnan(one.change.value)) continue;
+    one.axis_changed = sign == 0;
+    const bool tested = !one.axis_changed && one.change.known();
+    p_values.push_back(tested ? one.change.p_value() : std::nan(""));
+    sizes.push_back(reading.statistic->high <= 1
+                        ? min_change
+                        : min_change * std::max(std::abs(from.value), std::abs(to.value)));
+    heads.push_back(one);
+  }
+  const std::vector<double> rates = false_discovery_rates(p_values);
+  for (size_t i = 0; i < heads.size(); ++i) {
+    heads[i].p = p_values[i];
+    heads[i].q = rates[i];
+    heads[i].changed = rates[i] <= kDiscoveryRate && std::abs(heads[i].change.value) >= sizes[i];
+  }
+  return heads;
+}
+
+std::vector<PlacedReading> comparable_readings() {
+  std::vector<PlacedReading> readings;
+  for (const PlacedReading& one : all_readings()) {
+    const bool arbitrary = one.statistic->sign == Sign::rule && !one.reading->absolute;
+    if (one.statistic->error && !arbitrary) readings.push_back(one);
+  }
+  return readings;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,62 @@
+#include "ropewalk/analysis/sign_turns.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ropewalk/analysis/carried_signs.h"
+#include "ropewalk/analysis/resampling.h"
+#include "ropewalk/analysis/sign_rule.h"
+
+namespace ropewalk {
+namespace {
+
+Estimate number(const HeadGroup& group, size_t statistic, size_t i) {
+  return head_estimate(*group.checkpoint, statistic, group.rows[i], group.numbers[i]);
+}
+
+bool complete(const Estimate& number) {
+  return std::none_of(number.replicates.begin(), number.replicates.end(),
+                      [](double replicate) { return std::isnan(replicate); });
+}
+
+}  // namespace
+
+std::vector<size_t> uncertain_signs(const HeadGroup& group) {
+  const HeadColumn &r_q = group.checkpoint->column("r_q"), &r_k = group.checkpoint->column("r_k");
+  std::vector<size_t> found;
+  for (size_t i = 0; i < group.rows.size(); ++i) {
+    const size_t row = group.rows[i];
+    if (sign_uncertain(r_q.value[row], r_q.se[row], r_k.value[row], r_k.se[row])) {
+      found.push_back(i);
+    }
+  }
+  return found;
+}
+
+double turning_error(const HeadGroup& group, size_t statistic) {
+  if (group.blocks < 2) return 0;
+  struct Head {
+    Estimate r_q, r_k, of;
+  };
+  std::vector<Head> heads;
+  for (const size_t i : uncertain_signs(group)) {
+    Head head{number(group, statistic_place("r_q"), i), number(group, statistic_place("r_k"), i),
+              number(group, statistic, i)};
+    if (complete(head.r_q) && complete(head.r_k)) heads.push_back(std::move(head));
+  }
+  if (heads.empty()) return 0;
+  std::vector<double> turned;  // by how much of the mean, in each draw
+  for (const std::vector<int>& draw : block_draws(group.blocks)) {
+    double sum = 0;
+    for (const Head& head : heads) {
+      const double r_q = resampled(head.r_q.value, head.r_q.replicates, draw);
+      const double decides =
+          std::abs(r_q) >= kSignSwitch ? r_q : resampled(head.r_k.value, head.r_k.replicates, draw);
+      if (decides < 0) sum -= 2 * resampled(head.of.value, head.of.replicates, draw);
+    }
+    turned.push_back(sum / static_cast<double>(group.rows.size()));
+  }
+  return standard_deviation(turned);
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,115 @@
+"""changes.csv against heads.csv, scipy and a jackknife of the difference on the vectors themselves."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pandas
+import pytest
+from scipy import stats
+
+import engine
+import heads_reference
+import tiny_models
+from test_heads import capture, streams_of
+
+MODEL = tiny_models.MODELS["smollm3_interval"]
+STATISTICS = ["r2cv_k", "logit_pos_share", "pc0_offset", "rank90_q"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Three checkpoints, the last one with other documents."""
+    root = tmp_path_factory.mktemp("changes")
+    first = tiny_models.write(MODEL, root / "first")
+    second = tiny_models.write(dataclasses.replace(MODEL, seed=MODEL.seed + 100), root / "second")
+    capture(first, root, "step-1")
+    capture(second, root, "step-2")
+    capture(first, root, "step-3", "--documents", "20")
+    done = engine.run("analyze", *(root / f"step-{i}" for i in (1, 2, 3)), "--out", root / "qk.csv", "--between", "step-1,step-3", "--quiet")
+    assert done.code == 0, done.stderr
+    return root
+
+
+def test_changes_are_differences_and_their_errors_are_paired(run):
+    heads = pandas.read_csv(run / "heads.csv")
+    changes = pandas.read_csv(run / "changes.csv")
+    assert set(zip(changes["from"], changes.to, changes.kind)) == {
+        ("step-1", "step-2", "step"), ("step-2", "step-3", "step"), ("step-1", "step-3", "between")}  # fmt: skip
+    assert set(changes[changes.to == "step-2"].paired) == {1} and set(changes[changes.to == "step-3"].paired) == {0}
+    keyed = {name: heads[heads.checkpoint == name].set_index(["layer", "q_head"]) for name in heads.checkpoint.unique()}
+    blocks = json.loads((run / "step-1" / "capture.json").read_text())["blocks"]
+    for (first, second, statistic), rows in changes[changes.statistic.isin(STATISTICS)].groupby(["from", "to", "statistic"]):
+        rows = rows.set_index(["layer", "q_head"])
+        delta = keyed[second][statistic] - keyed[first][statistic]
+        assert np.allclose(rows.change, delta.loc[rows.index], rtol=1e-6, atol=1e-7)
+        if second == "step-3":
+            errors = np.hypot(keyed[first][f"{statistic}_se"], keyed[second][f"{statistic}_se"])
+            assert np.allclose(rows.change_se, errors.loc[rows.index], rtol=1e-6)
+        p = 2 * stats.t.sf(np.abs(rows.change) / rows.change_se, blocks - 1)
+        assert np.allclose(rows.p, p, rtol=1e-4, atol=1e-12)
+        assert np.allclose(rows.q, stats.false_discovery_control(rows.p), rtol=1e-6)
+        scale = 0.02 if statistic != "rank90_q" else 0.02 * np.maximum(keyed[second][statistic].abs(), keyed[first][statistic].abs()).loc[rows.index]
+        assert (rows.changed == ((rows.q <= 0.05) & (rows.change.abs() >= scale)).astype(int)).all()
+
+
+def test_the_paired_error_is_the_jackknife_of_the_difference(run):
+    changes = pandas.read_csv(run / "changes.csv")
+    layer = q_head = 1
+    replicates, full = [], []
+    for name in ("step-1", "step-2"):
+        info, streams = streams_of(run / name)
+        group, blocks = info["config"]["n_q_heads"] // info["config"]["n_kv_heads"], info["blocks"]
+        (q, q_t, q_id), (k, k_t, k_id) = streams[layer, q_head, "q"], streams[layer, q_head // group, "k"]
+        units = (info["config"]["attention_scale"], info["context"])
+        q_g, k_g = q_id % blocks, k_id % blocks
+        whole, axes = heads_reference.head(q, q_t, q_g, k, k_t, k_g, *units)
+        full.append(whole)
+        parts, sizes = [], []
+        for b in range(blocks):
+            i, j = q_g != b, k_g != b
+            parts.append(heads_reference.head(q[i], q_t[i], q_g[i], k[j], k_t[j], k_g[j], *units, like=axes)[0])
+            sizes.append((~i).sum() + (~j).sum())
+        replicates.append(parts)
+    difference = [{key: after[key] - before[key] for key in STATISTICS} for before, after in zip(*replicates)]
+    errors = heads_reference.jackknife({key: full[1][key] - full[0][key] for key in STATISTICS}, difference, np.array(sizes, float))
+    rows = changes[(changes.to == "step-2") & (changes.layer == layer) & (changes.q_head == q_head)].set_index("statistic")
+    for key in STATISTICS:
+        assert rows.change_se[key] == pytest.approx(errors[key], rel=2e-4), key
+
+
+def test_axes_that_changed_are_named(run):
+    """Other weights have other axes: that is no change of r."""
+    changes = pandas.read_csv(run / "changes.csv")
+    heads = pandas.read_csv(run / "heads.csv")
+    flagged = heads[(heads.checkpoint == "step-2") & heads.flag.fillna("").str.contains("axis_changed")]
+    assert len(flagged) > 0
+    rows = changes[(changes.to == "step-2") & (changes.statistic == "r_k_run")].set_index(["layer", "q_head"])
+    for head in zip(flagged.layer, flagged.q_head):
+        row = rows.loc[head]
+        assert row.flag == "axis_changed" and row.changed == 0 and np.isnan(row.p) and np.isnan(row.q)
+    summary = json.loads((run / "summary.json").read_text())
+    assert {(one["layer"], one["q_head"]) for one in summary["differences"][0]["axes"]} == set(zip(flagged.layer, flagged.q_head))
+
+
+def test_a_share_without_spread_has_an_interval_of_its_own(run):
+    summary = json.loads((run / "summary.json").read_text())
+    shares = [leaf for classes in summary["taxonomy"].values() for leaf in classes.values()]
+    assert all(leaf["se"] is None or leaf["se"] > 0 for leaf in shares)
+    still = [leaf for leaf in shares if "low" in leaf]
+    assert still
+    for leaf in still:
+        heads = summary["heads"]["step-1"]["measured"]
+        low, high = stats.binomtest(round(leaf["value"] * heads), heads).proportion_ci(method="wilson")
+        assert leaf["low"] == pytest.approx(low, abs=1e-9) and leaf["high"] == pytest.approx(high, abs=1e-9)
+
+
+def test_what_cannot_be_compared_is_said(run, tmp_path):
+    folders = [run / "step-1", run / "step-2"]
+    done = engine.run("analyze", *folders, "--out", tmp_path / "qk.csv", "--between", "step-1,step-9")
+    assert done.code == 3 and "'step-9'" in done.stderr and "step-1, step-2" in done.stderr
+    assert not (tmp_path / "qk.csv").exists()
+    done = engine.run("analyze", *folders, "--out", tmp_path / "qk.csv", "--between", "step-1")
+    assert done.code == 2 and "two labels" in done.stderr
+    done = engine.run("analyze", *folders, "--out", tmp_path / "qk.csv", "--min-change", "1", "--quiet")
+    assert done.code == 0 and pandas.read_csv(tmp_path / "changes.csv").query("statistic == 'abs_r_k'").changed.sum() == 0
