@@ -42,13 +42,16 @@ struct Reading {
   TrainingLine line{};
 };
 
-// A figure over training that one or more statistics share; the first of them describes it.
+// A figure over training that one or more statistics share; the one with a title describes it. One
+// with a y_title of its own begins another plot below.
 struct TrainingFigure {
   std::string name{};  // of its file
   std::string title{};
   std::string y_title{};
   std::string what{};      // that is averaged: "Mean share of variance"
   bool whole_axis = true;  // the axis shows all of 0 to 1 at least; else up to the largest value
+  bool stacked = false;    // they are parts of a whole: bars of parts, no lines
+  std::string note{};      // last sentences of the text below the title
 };
 
 enum class Per { head, component };

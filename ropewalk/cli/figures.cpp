@@ -13,7 +13,7 @@ namespace ropewalk::cli {
 void add_figures(CLI::App& app) {
   auto options = std::make_shared<DrawOptions>();
   auto experiment = std::make_shared<std::string>();
-  CLI::App* verb = app.add_subcommand("figures", "Draw a table of heads: six figures");
+  CLI::App* verb = app.add_subcommand("figures", "Draw a table of heads: its figures");
   verb->add_option("table", options->table, "qk.csv, of analyze or anyone's")->required();
   verb->add_option("--out", options->out, "Folder to write NAME.vl.json and NAME.FORMAT to")
       ->required();

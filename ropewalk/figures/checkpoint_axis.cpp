@@ -135,7 +135,8 @@ double CheckpointAxis::header_height(double width) const {
   return height;
 }
 
-void CheckpointAxis::add_phase_layers(Json& layers, Json& datasets, double width) const {
+void CheckpointAxis::add_phase_layers(Json& layers, Json& datasets, double width,
+                                      bool names) const {
   // The same axis in every layer: they share it.
   Json x = x_channel(width);
   if (!separators_.empty()) {
@@ -150,7 +151,7 @@ void CheckpointAxis::add_phase_layers(Json& layers, Json& datasets, double width
                         {"color", theme::kSeparator}}},
                       {"encoding", {{"x", x}}}});
   }
-  if (!spans_.empty()) {
+  if (names && !spans_.empty()) {
     datasets["phases"] = phase_rows(width);
     x["field"] = "x";
     layers.push_back({{"name", "phases"},

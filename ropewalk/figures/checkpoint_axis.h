@@ -41,8 +41,8 @@ class CheckpointAxis {
   Json x_channel(double width) const;
   // The same scale without an axis.
   Json x_scale() const;
-  // Adds dashed lines between phases and the phases' names above the plot.
-  void add_phase_layers(Json& layers, Json& datasets, double width) const;
+  // Adds dashed lines between phases and, unless a plot above has them, the phases' names.
+  void add_phase_layers(Json& layers, Json& datasets, double width, bool names = true) const;
   // Where phases meet: [{"position": …}, …].
   Json separator_rows() const;
   // How far the phases' names reach above the plot, in pixels.

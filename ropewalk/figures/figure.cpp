@@ -46,8 +46,12 @@ std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& opt
 }
 
 std::vector<std::string> missing_figures(const RunNumbers& run) {
-  std::vector<std::string> names = training_figures();
-  std::erase_if(names, [&](const std::string& name) { return can_draw(run, name); });
+  std::vector<std::string> names;
+  for (const Statistic* statistic : statistics()) {
+    const std::string& name = statistic->figure.name;
+    if (statistic->table == Table::heads || name.empty() || can_draw(run, name)) continue;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
   return names;
 }
 

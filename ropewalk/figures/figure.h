@@ -27,7 +27,7 @@ std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& opt
 // Of the files of all figures that there can be.
 std::vector<std::string> figure_names();
 
-// Names of figures that a statistic asks for and the table has no numbers for.
+// Names of figures that a statistic of qk.csv asks for and the table has no numbers for.
 std::vector<std::string> missing_figures(const RunNumbers& run);
 
 // Two that no statistic asks for; docs/figures.md says how to read them. See over_training.h and

@@ -53,16 +53,17 @@ class LayerBuilder {
     for (const MeanSeries& one : series_) add_line(one);
     add_bars();
     add_markers();
-    axis_.add_phase_layers(layers_, datasets, plot_.width);
-    datasets["means"] = std::move(rows_);
+    axis_.add_phase_layers(layers_, datasets, plot_.width, !plot_.below);
+    datasets[plot_.dataset] = std::move(rows_);
     view["layer"] = std::move(layers_);
   }
 
  private:
   void add(const std::string& name, const std::string& filter, const Json& mark, Json encoding) {
     encoding["x"] = axis_.x_channel(plot_.width);
-    layers_.push_back({{"name", name},
-                       {"data", {{"name", "means"}}},
+    // Names of layers must differ in all of a figure.
+    layers_.push_back({{"name", plot_.below ? name + " below" : name},
+                       {"data", {{"name", plot_.dataset}}},
                        {"transform", Json::array({Json{{"filter", filter}}})},
                        {"mark", mark},
                        {"encoding", std::move(encoding)}});
@@ -94,9 +95,12 @@ class LayerBuilder {
     for (const MeanSeries& one : series_) names.push_back(one.name);
     Json legend;
     if (plot_.legend) {
-      legend = {{"orient", "top"},          {"title", nullptr},
-                {"symbolStrokeWidth", 1.8}, {"symbolSize", 85},
-                {"symbolOpacity", 1},       {"offset", axis_.header_height(plot_.width) + 8}};
+      legend = {{"orient", "top"},
+                {"title", nullptr},
+                {"symbolStrokeWidth", 1.8},
+                {"symbolSize", 85},
+                {"symbolOpacity", 1},
+                {"offset", (plot_.below ? 0 : axis_.header_height(plot_.width)) + 8}};
     }
     return {{"field", "series"},
             {"type", "nominal"},

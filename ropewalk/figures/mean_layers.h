@@ -27,6 +27,8 @@ struct MeanPlot {
   double tick = 0.2;  // between ticks; 0: as the renderer sees fit
   double width = 0;   // pixels
   bool legend = true;
+  std::string dataset = "means";  // the name of its rows
+  bool below = false;             // another plot: phases have their names there
 };
 
 // Adds the layers of such a plot to `view` (bands, baselines, lines, bars, markers, separators,

@@ -121,8 +121,24 @@ def test_the_summary_holds_their_means(study):
         assert summary["rope"][f"mean_{key}"]["run"]["value"] == pytest.approx(rope.mean(), rel=1e-7)
     assert summary["mean_abs_r_k_a"]["run"]["value"] == pytest.approx(heads.r_k_a.abs().mean(), rel=1e-7)
     assert len(summary["depth_r2cv_k"]["run"]) == 10
-    done = engine.run("figures", study / "moments" / "qk.csv", "--out", study / "figures", "--format", "json")
+
+
+def test_figures_of_heads_are_of_these_numbers(study):
+    heads = pandas.read_csv(study / "moments" / "heads.csv")
+    summary = json.loads((study / "moments" / "summary.json").read_text())
+    done = engine.run("figures", study / "moments" / "qk.csv", "--out", study / "figures", "--format", "svg")
     assert done.code == 0 and "going on without" not in done.stderr, done.stderr
+    data = {name: json.loads((study / "figures" / f"{name}.vl.json").read_text())["datasets"] for name in ("how_positional", "pc0_composition", "drift_bias")}
+    lines = {row["series"]: row for row in data["how_positional"]["means"]}
+    for series, key in [("R² of queries", "r2cv_q"), ("R² of keys", "r2cv_k"), ("position in logits", "logit_pos_share")]:
+        assert lines[series]["mean"] == pytest.approx(heads[key].mean(), rel=1e-7)
+        assert lines[series]["sd"] == pytest.approx(heads[key].std(), rel=1e-6)
+        assert lines[series]["se"] == summary[f"mean_{key}"]["run"]["se"]
+    parts = data["pc0_composition"]["parts"]
+    assert [row["share"] for row in parts] == pytest.approx([heads[f"pc0_{part}"].mean() for part in ("offset", "pos_q", "pos_k", "content")], rel=1e-7)
+    assert parts[-1]["to"] == pytest.approx(1, abs=1e-8)
+    assert data["drift_bias"]["means"][0]["mean"] == pytest.approx(heads.bias_context.mean(), rel=1e-7)
+    assert data["drift_bias"]["means 2"][0]["mean"] == pytest.approx(heads.bias_strength.mean(), rel=1e-7)
 
 
 def test_what_a_capture_does_not_say_is_empty_and_flagged(study, tmp_path):

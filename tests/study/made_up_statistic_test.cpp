@@ -113,7 +113,8 @@ TEST_F(MadeUpStatistic, IsDrawn) {
   }
   EXPECT_EQ(names, (std::vector<std::string>{"position_signal", "phase_portraits", "taxonomy",
                                              "depth_r_q", "depth_r_k", "depth_made_up",
-                                             "explained_variance", "made_up_figure"}));
+                                             "explained_variance", "how_positional",
+                                             "pc0_composition", "drift_bias", "made_up_figure"}));
 }
 
 TEST_F(MadeUpStatistic, IsOnThePage) {

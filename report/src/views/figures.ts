@@ -8,6 +8,7 @@ const TITLES: Record<string, string> = {
   taxonomy: "Classes of heads",
   depth_r_q: "Queries by depth",
   depth_r_k: "Keys by depth",
+  pc0_composition: "What PC0 is made of",
 };
 
 /** "Position signal" of position_signal. */

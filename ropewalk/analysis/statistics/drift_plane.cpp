@@ -108,7 +108,19 @@ std::vector<Statistic> plane() {
                       "cosine of the covariances of queries and of keys with position", -1, 1)});
   list.front().flags = {{"no_drift", no_drift}};
   for (Statistic& one : list) {
+    if (one.key == "bias_strength") {
+      one.figure = {.name = "drift_bias", .y_title = "bias per token"};
+      one.readings[0].line = {"bias per token, without the softmax scale", "square"};
+    }
     if (one.key != "bias_context") continue;
+    one.figure = {.name = "drift_bias",
+                  .title = "What the drift of keys adds to attention, over training",
+                  .y_title = "bias over the context, logits",
+                  .what = "Mean bias along the drift axis",
+                  .note =
+                      "Above: from one end of the context to the other. Below: per token, which "
+                      "falls as 1/T where the context T grows, though nothing else changes."};
+    one.readings[0].line = {"bias over the context", "circle"};
     one.flags = {
         {"no_context", [](const HeadCases& head) { return std::isnan(head.units.context); }}};
   }

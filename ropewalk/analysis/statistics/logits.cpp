@@ -40,6 +40,8 @@ const std::vector<Statistic>& logits() {
                         0, kAny),
          head_statistic("logit_const", "constant logit", Hue::both,
                         "logit of the mean query and the mean key", -kAny, kAny)});
+    list.front().figure.name = "how_positional";
+    list.front().readings[0].line = {"position in logits", "diamond"};
     list.back().flags = {
         {"no_scale", [](const HeadCases& head) { return std::isnan(head.units.scale); }}};
     return list;

@@ -27,19 +27,36 @@ at::Tensor compute(const HeadCases& head) {
 }  // namespace
 
 const std::vector<Statistic>& pc0_composition() {
-  static const std::vector<Statistic> kStatistics = computed_by(
-      compute,
-      {head_statistic("pc0_offset", "PC0: offset", Hue::both,
-                      "share of PC0's variance that comes of queries and keys lying apart", 0, 1,
-                      true),
-       head_statistic("pc0_pos_q", "PC0: position of queries", Hue::queries,
-                      "share of PC0's variance that is linear in the position of queries", 0, 1),
-       head_statistic("pc0_pos_k", "PC0: position of keys", Hue::keys,
-                      "share of PC0's variance that is linear in the position of keys", 0, 1),
-       head_statistic("pc0_content", "PC0: content", Hue::both,
-                      "share of PC0's variance that is neither offset nor linear in position; the "
-                      "four parts add to 1",
-                      0, 1)});
+  static const std::vector<Statistic> kStatistics = [] {
+    std::vector<Statistic> list = computed_by(
+        compute,
+        {head_statistic("pc0_offset", "PC0: offset", Hue::both,
+                        "share of PC0's variance that comes of queries and keys lying apart", 0, 1,
+                        true),
+         head_statistic("pc0_pos_q", "PC0: position of queries", Hue::queries,
+                        "share of PC0's variance that is linear in the position of queries", 0, 1),
+         head_statistic("pc0_pos_k", "PC0: position of keys", Hue::keys,
+                        "share of PC0's variance that is linear in the position of keys", 0, 1),
+         head_statistic(
+             "pc0_content", "PC0: content", Hue::both,
+             "share of PC0's variance that is neither offset nor linear in position; the "
+             "four parts add to 1",
+             0, 1)});
+    list.front().figure = {.name = "pc0_composition",
+                           .title = "What PC0 is made of, over training",
+                           .y_title = "share of PC0's variance",
+                           .what = "Mean share of PC0's variance",
+                           .stacked = true,
+                           .note =
+                               "Offset: queries and keys lie apart. Position: linear in it. "
+                               "Content: the rest."};
+    const char* names[] = {"offset", "position of queries", "position of keys", "content"};
+    for (size_t i = 0; i < list.size(); ++i) {
+      list[i].figure.name = "pc0_composition";
+      list[i].readings[0].line = {names[i], "circle"};
+    }
+    return list;
+  }();
   return kStatistics;
 }
 

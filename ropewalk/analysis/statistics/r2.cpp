@@ -35,6 +35,17 @@ const std::vector<Statistic>& r2() {
          head_statistic("r2_k", "R² of keys", Hue::keys,
                         "squared multiple correlation of token position with the key", 0, 1)});
     list.front().flags = {{"rank", dropped}};
+    list[0].figure = {.name = "how_positional",
+                      .title = "How positional heads are, over training",
+                      .y_title = "share explained by position",
+                      .what = "Mean share",
+                      .note =
+                          "R²: of token position, by a linear fit to the whole vector, on "
+                          "documents that the fit did not see. Logits: of their variance, "
+                          "linear in the key's position."};
+    list[0].readings[0].line = {"R² of queries", "circle"};
+    list[1].figure.name = "how_positional";
+    list[1].readings[0].line = {"R² of keys", "square"};
     return list;
   }();
   return kStatistics;

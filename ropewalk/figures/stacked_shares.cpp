@@ -1,15 +1,15 @@
-#include "ropewalk/figures/component_shares.h"
+#include "ropewalk/figures/stacked_shares.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ropewalk/figures/theme.h"
 
 namespace ropewalk {
 namespace {
 
-constexpr double kHeight = 190;
 constexpr double kBarShare = 0.8;  // of the step between checkpoints
 constexpr double kWidestBar = 90;  // pixels
 constexpr double kLabelledStep = 34;
@@ -23,47 +23,44 @@ std::string component_color(size_t pc, size_t components) {
   return theme::ramp_color(theme::kPurples, 0.6 - 0.4 * part);
 }
 
-const std::vector<double>& shares_of(const Slot& slot, size_t reading) {
-  return slot.numbers->readings[reading].components;
-}
-
-Json share_rows(const CheckpointAxis& axis, size_t reading) {
-  const size_t components = most_components(axis, reading);
+Json share_rows(const CheckpointAxis& axis, const std::vector<SharePart>& parts) {
   Json rows = Json::array();
   for (const Slot& slot : axis.slots()) {
     double below = 0;
-    const std::vector<double>& shares = shares_of(slot, reading);
-    for (size_t pc = 0; pc < shares.size(); ++pc) {
-      const double share = shares[pc];
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const double share = parts[i].share(*slot.numbers);
+      if (std::isnan(share)) continue;
       rows.push_back({{"checkpoint", slot.numbers->label},
                       {"x", slot.position},
-                      {"component", fmt::format("PC{}", pc)},
-                      {"pc", pc},
+                      {"component", parts[i].name},
+                      {"pc", i},
                       {"share", share},
                       {"from", below},
                       {"to", below + share},
-                      {"color", component_color(pc, components)}});
+                      {"color", parts[i].color}});
       below += share;
     }
   }
   return rows;
 }
 
-// PC0's share inside its segment, and the sum above each bar, in per cent.
-Json number_rows(const CheckpointAxis& axis, size_t reading) {
-  const size_t components = most_components(axis, reading);
+// Shares inside their segments, and the sum above each bar, in per cent.
+Json number_rows(const CheckpointAxis& axis, const std::vector<SharePart>& parts, bool all) {
   Json rows = Json::array();
   for (const Slot& slot : axis.slots()) {
-    const std::vector<double>& shares = shares_of(slot, reading);
-    if (shares.empty()) continue;
     double sum = 0;
-    for (const double share : shares) sum += share;
-    if (shares[0] >= kLabelledShare) {
-      rows.push_back({{"x", slot.position},
-                      {"y", shares[0] / 2},
-                      {"text", theme::decimals(100 * shares[0], 0)},
-                      {"ink", theme::ink_on(component_color(0, components))}});
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const double share = parts[i].share(*slot.numbers);
+      if (std::isnan(share)) continue;
+      if (share >= kLabelledShare && (all || i == 0)) {
+        rows.push_back({{"x", slot.position},
+                        {"y", sum + share / 2},
+                        {"text", theme::decimals(100 * share, 0)},
+                        {"ink", theme::ink_on(parts[i].color)}});
+      }
+      sum += share;
     }
+    if (all || sum == 0) continue;
     rows.push_back({{"x", slot.position},
                     {"y", sum + 0.055},
                     {"text", theme::decimals(100 * sum, 0)},
@@ -74,21 +71,32 @@ Json number_rows(const CheckpointAxis& axis, size_t reading) {
 
 }  // namespace
 
-size_t most_components(const CheckpointAxis& axis, size_t reading) {
+std::vector<SharePart> component_parts(const CheckpointAxis& axis, size_t reading) {
   size_t most = 0;
-  for (const Slot& slot : axis.slots()) most = std::max(most, shares_of(slot, reading).size());
-  return most;
+  for (const Slot& slot : axis.slots()) {
+    most = std::max(most, slot.numbers->readings[reading].components.size());
+  }
+  std::vector<SharePart> parts;
+  for (size_t pc = 0; pc < most; ++pc) {
+    const auto share = [reading, pc](const CheckpointNumbers& numbers) {
+      const std::vector<double>& shares = numbers.readings[reading].components;
+      return pc < shares.size() ? shares[pc] : std::nan("");
+    };
+    parts.push_back({fmt::format("PC{}", pc), component_color(pc, most), share});
+  }
+  return parts;
 }
 
-Json component_shares(const CheckpointAxis& axis, size_t reading, Json& datasets) {
+Json stacked_shares(const CheckpointAxis& axis, const std::vector<SharePart>& parts,
+                    const ShareLook& look, Json& datasets) {
   const double width = theme::kPlotWidth, step = width / axis.length();
-  const size_t components = most_components(axis, reading);
-  datasets["spectrum"] = share_rows(axis, reading);
-  const auto y = [](const char* field) {
+  datasets[look.dataset] = share_rows(axis, parts);
+  const double top = look.all_parts ? 1 : 1.1;
+  const auto y = [&](const char* field) {
     return Json{{"field", field},
                 {"type", "quantitative"},
                 {"stack", nullptr},
-                {"scale", {{"domain", {0, 1.1}}, {"nice", false}}},
+                {"scale", {{"domain", {0, top}}, {"nice", false}}},
                 {"axis",
                  {{"title", "share of variance"},
                   {"values", {0, 0.2, 0.4, 0.6, 0.8, 1}},
@@ -97,14 +105,14 @@ Json component_shares(const CheckpointAxis& axis, size_t reading, Json& datasets
                   {"ticks", false}}}};
   };
   Json names = Json::array(), colors = Json::array();
-  for (size_t pc = 0; pc < components; ++pc) {
-    names.push_back(fmt::format("PC{}", pc));
-    colors.push_back(component_color(pc, components));
+  for (const SharePart& part : parts) {
+    names.push_back(part.name);
+    colors.push_back(part.color);
   }
   Json layers = Json::array();
   layers.push_back(
-      {{"name", "spectrum"},
-       {"data", {{"name", "spectrum"}}},
+      {{"name", look.dataset},
+       {"data", {{"name", look.dataset}}},
        {"mark",
         {{"type", "bar"},
          {"orient", "vertical"},
@@ -130,7 +138,7 @@ Json component_shares(const CheckpointAxis& axis, size_t reading, Json& datasets
          {"tooltip", Json::array({Json{{"field", "checkpoint"}}, Json{{"field", "component"}},
                                   Json{{"field", "share"}}})}}}});
   if (step >= kLabelledStep) {
-    datasets["numbers"] = number_rows(axis, reading);
+    datasets["numbers"] = number_rows(axis, parts, look.all_parts);
     layers.push_back({{"name", "numbers"},
                       {"data", {{"name", "numbers"}}},
                       {"mark", {{"type", "text"}, {"baseline", "middle"}, {"fontSize", 13}}},
@@ -140,19 +148,15 @@ Json component_shares(const CheckpointAxis& axis, size_t reading, Json& datasets
                         {"text", {{"field", "text"}, {"type", "nominal"}}},
                         {"color", {{"field", "ink"}, {"type", "nominal"}, {"scale", nullptr}}}}}});
   }
-  Json unused;
-  Json separators = Json::array();
-  axis.add_phase_layers(separators, unused, width);
-  for (Json& layer : separators) {
-    if (layer["name"] == "separators") layers.push_back(layer);
+  if (look.title.empty()) {
+    axis.add_phase_layers(layers, datasets, width);
+    return {{"width", width}, {"height", look.height}, {"layer", layers}};
   }
-  return {{"title",
-           {{"text", fmt::format("Components PC0 to PC{}, stacked{}", components - 1,
-                                 step >= kLabelledStep ? " (per cent: PC0, and all)" : "")},
-            {"fontSize", 15},
-            {"offset", 6}}},
+  axis.add_phase_layers(layers, datasets, width, false);
+  const char* numbers = step >= kLabelledStep ? " (per cent: PC0, and all)" : "";
+  return {{"title", {{"text", look.title + numbers}, {"fontSize", 15}, {"offset", 6}}},
           {"width", width},
-          {"height", kHeight},
+          {"height", look.height},
           {"layer", layers}};
 }
 
