@@ -14,7 +14,8 @@
 namespace ropewalk {
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe would be waited for.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) throw SystemError("{}: cannot open: {}", path.string(), std::strerror(errno));
   if (::fstat(file, &status_) != 0 || !S_ISREG(status_.st_mode)) {
     ::close(file);

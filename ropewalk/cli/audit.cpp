@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/units.h"
 #include "ropewalk/cli/verbs.h"
 #include "ropewalk/study/revisions.h"
 
@@ -13,7 +14,8 @@ namespace ropewalk::cli {
 void add_audit(CLI::App& app) {
   auto file = std::make_shared<std::string>();
   CLI::App* verb = app.add_subcommand(
-      "audit", "Look for duplicate, missing and changed checkpoints of a run; reads no weights");
+      "audit",
+      "Look for duplicate, missing and changed checkpoints of a run; downloads no weights");
   verb->add_option("experiment", *file, "Experiment file (YAML)")->required();
   verb->callback([file] {
     Experiment experiment = read_experiment(*file);
@@ -21,7 +23,8 @@ void add_audit(CLI::App& app) {
     const Audit audit = audit_experiment(experiment, /*read_weights=*/true);
     fmt::print("{}", format_audit(experiment, audit));
     if (!audit.findings.empty()) {
-      throw InputError("{}: {} findings, listed on standard output", *file, audit.findings.size());
+      throw InputError("{}: {}, listed on standard output", *file,
+                       format_number_of(static_cast<int64_t>(audit.findings.size()), "finding"));
     }
   });
 }

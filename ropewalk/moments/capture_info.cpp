@@ -96,7 +96,7 @@ Json CaptureInfo::to_json() const {
   if (!stated_weights.empty()) json["stated_weights"] = stated_weights;
   if (!moments.empty()) json["moments"] = moments;
   if (random) json["random"] = *random;
-  if (texts > 0) json["chunk"] = {{"texts", texts}, {"named", named}};
+  if (texts > 0) json["chunk"] = {{"texts", texts}, {"pieces", pieces}, {"named", named}};
   if (shard) json["shard"] = {shard->index, shard->count};
   if (target_se) json["target_se"] = {{"value", target_se->value}, {"reached", target_se->reached}};
   if (vectors) json["vectors"] = vectors_json(*vectors);
@@ -129,8 +129,10 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
                     count_at(vectors, "bucket_size"), vectors.text("ids", "")};
   }
   if (file.has("chunk")) {
-    info.texts = count_at(file.object("chunk"), "texts");
-    info.named = count_at(file.object("chunk"), "named");
+    const ConfigFile chunk = file.object("chunk");
+    info.texts = count_at(chunk, "texts");
+    info.pieces = chunk.text("pieces", "");
+    info.named = count_at(chunk, "named");
   }
   info.documents = count_at(file, "documents");
   info.tokens = count_at(file, "tokens");
@@ -169,7 +171,10 @@ Json CaptureInfo::identity() const {
             {"heads", heads_json(heads)},
             {"blocks", blocks}};
   if (random) json["random"] = *random;
-  if (texts > 0) json["texts"] = texts;
+  if (texts > 0) {
+    json["texts"] = texts;
+    json["pieces"] = pieces;
+  }
   if (vectors) json["vectors"] = vectors_json(*vectors);
   return json;
 }
@@ -192,6 +197,8 @@ std::string describe_difference(const Json& before, const Json& now) {
     if (was == is) continue;
     if (key == "weights") {
       texts.emplace_back("the weights changed");
+    } else if (key == "pieces") {
+      texts.emplace_back("pieces of texts are in other blocks");
     } else if (key == "heads") {
       texts.push_back(fmt::format("heads: {} → {}{}", was.size(), is.size(),
                                   was.size() == is.size() ? ", others" : ""));

@@ -59,6 +59,7 @@ struct CaptureInfo : CaptureNames {
   };
   std::optional<Vectors> vectors;  // where they were written
   int64_t texts = 0;               // that documents were cut from, where they were
+  std::string pieces;              // digest of the blocks that the pieces were dealt to
   int64_t named = 0;               // of these documents: whose texts have ids
 
   // Which documents were read.

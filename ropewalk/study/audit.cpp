@@ -9,6 +9,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/parallel.h"
+#include "ropewalk/base/units.h"
 #include "ropewalk/checkpoint/config_overrides.h"
 #include "ropewalk/model/describe_config.h"
 #include "ropewalk/study/locate.h"
@@ -274,10 +275,11 @@ std::string format_audit(const Experiment& experiment, const Audit& audit) {
     text += fmt::format("{:<10}{}\n", kind_name(finding.kind), finding.text);
   }
   text +=
-      fmt::format("{}: {} checkpoints, {}\n", experiment.name, audit.checkpoints,
-                  audit.findings.empty()       ? "nothing odd"
-                  : audit.findings.size() == 1 ? "1 finding"
-                                               : fmt::format("{} findings", audit.findings.size()));
+      fmt::format("{}: {}, {}\n", experiment.name,
+                  format_number_of(static_cast<int64_t>(audit.checkpoints), "checkpoint"),
+                  audit.findings.empty()
+                      ? "nothing odd"
+                      : format_number_of(static_cast<int64_t>(audit.findings.size()), "finding"));
   return text;
 }
 

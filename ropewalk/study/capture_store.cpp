@@ -139,9 +139,13 @@ CaptureStore::CaptureStore(fs::path out) : out_(std::move(out)) {
 }
 
 void CaptureStore::read(const fs::path& parent) {
-  std::error_code ignored;
+  std::error_code error;
   std::vector<fs::path> folders;
-  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+  const fs::directory_iterator entries(parent, error);
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw SystemError("{}: cannot read: {}", parent.string(), error.message());
+  }
+  for (const auto& entry : entries) {
     const bool hidden = entry.path().filename().string().starts_with('.');
     if (!hidden && is_capture(entry.path())) folders.push_back(entry.path());
   }
@@ -153,6 +157,8 @@ void CaptureStore::read(const fs::path& parent) {
       CaptureInfo info = CaptureInfo::from_json(read_json_file(description), description.string());
       if (info.vectors) require_vectors(folder, info);
       captures_.push_back({folder, std::move(info), false});
+    } catch (const SystemError&) {
+      throw;  // it may be whole, and another time it can be read
     } catch (const std::runtime_error& damaged) {
       log::warning("{}; this capture is not used", damaged.what());
       damaged_.insert(folder);
@@ -249,7 +255,8 @@ void CaptureStore::prune(const std::vector<std::string>& labels) {
     forget(path);
   }
   std::error_code ignored;
-  fs::remove(out_ / "replaced", ignored);  // where it is empty
+  const fs::path replaced = out_ / "replaced";
+  if (is_folder(replaced)) fs::remove(replaced, ignored);  // where it is empty
 }
 
 }  // namespace ropewalk

@@ -53,6 +53,7 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
   info.skipped_short = documents.skipped_short;
   info.skipped_empty = documents.skipped_empty;
   info.texts = documents.texts;
+  info.pieces = documents.pieces;
   info.named = documents.named;
   info.tokenizer = documents.tokenizer_digest;
   info.documents = static_cast<int64_t>(documents.documents.size());

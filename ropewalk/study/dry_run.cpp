@@ -67,9 +67,13 @@ std::string describe_run(const RunOptions& options) {
     if (!settled.why.empty()) work.why = settled.why;
   }
   std::string text =
-      fmt::format("{}: {} checkpoints, {}{} documents, into {}\n\n", study.experiment.name,
-                  works.size(), settling.decisive != nullptr ? "up to " : "",
-                  settled.documents < 0 ? study.documents.documents.size() : settled.documents,
+      fmt::format("{}: {}, {}{}, into {}\n\n", study.experiment.name,
+                  format_number_of(static_cast<int64_t>(works.size()), "checkpoint"),
+                  settling.decisive != nullptr ? "up to " : "",
+                  format_number_of(settled.documents < 0
+                                       ? static_cast<int64_t>(study.documents.documents.size())
+                                       : settled.documents,
+                                   "document"),
                   study.out.string());
   if (decisive != nullptr && settling.decisive == nullptr) {
     text += fmt::format("{}: the {} documents that are there {} the target {}\n\n",

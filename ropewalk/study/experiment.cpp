@@ -21,8 +21,11 @@ std::string read_label(const YamlValue& value) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '+' ||
            c == '-';
   });
-  constexpr size_t kLongest = 200;  // file systems take 255 bytes
-  if (!allowed || label.starts_with('.') || label.size() > kLongest) {
+  if (label.size() > kLongestLabel) {
+    value.fail(fmt::format("a label of {} characters; at most {} can name a folder", label.size(),
+                           kLongestLabel));
+  }
+  if (!allowed || label.starts_with('.')) {
     value.fail(
         fmt::format("'{}' cannot be a label; use letters, digits, '.', '_', '+' and '-', "
                     "not starting with a dot",

@@ -13,6 +13,8 @@ namespace ropewalk {
 // A training run to be measured, as an experiment file describes it (docs/experiments.md). Paths
 // are absolute or relative to the file. Lines are the file's, for messages.
 
+inline constexpr size_t kLongestLabel = 200;  // file systems take names of 255 bytes
+
 struct CheckpointEntry {
   std::string label;
   std::optional<std::filesystem::path> path;  // its folder

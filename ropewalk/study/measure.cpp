@@ -63,15 +63,15 @@ void Measuring::note_failure(const PlannedCheckpoint& planned, const std::except
   if (study_.options.keep_going) log::error("{}", error.what());
 }
 
-// The stop of a capture that can go on, in words.
-std::string stopped(const PlannedCheckpoint& planned, int64_t documents) {
+// The stop of a capture that can go on, in words. `there`: documents of it that were read before.
+std::string stopped(const PlannedCheckpoint& planned, int64_t there, int64_t documents) {
   const auto saved = planned.capture.state
                          ? find_state(*planned.capture.state, [](const StateInfo&) { return true; })
                          : std::nullopt;
   const bool own = saved && saved->file == *planned.capture.state;
   return fmt::format(
       "stopped after {} of {} documents of '{}'; run the same command again to go on",
-      own ? saved->info.documents : 0, documents, planned.capture.label);
+      there + (own ? saved->info.documents : 0), documents, planned.capture.label);
 }
 
 bool intact(const StoredCapture& capture) {
@@ -107,6 +107,7 @@ void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional
     prefetch.emplace(shared_hub(), *next->capture.model.hub);
   }
   const DocumentSet& documents = study_.documents_for(model.context, result_.settled);
+  const int64_t there = first && work.task == Task::extend ? work.stored->info.documents : 0;
   try {
     const bool extend = processes_.from_first(int64_t{work.task == Task::extend}) != 0;
     if (extend) {
@@ -116,8 +117,8 @@ void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional
       capture_documents(capture, model, documents);
     }
   } catch (const Interrupted& interrupted) {
-    throw Interrupted(interrupted.signal(),
-                      stopped(*work.planned, static_cast<int64_t>(documents.documents.size())));
+    const auto all = static_cast<int64_t>(documents.documents.size());
+    throw Interrupted(interrupted.signal(), stopped(*work.planned, there, all));
   } catch (const UsageError& error) {
     const Experiment& experiment = study_.experiment;
     const bool memory = error.field() == "memory" && experiment.memory;

@@ -92,7 +92,8 @@ Json table_inputs(const Study& study, const Measured& measured) {
                         {"phase", checkpoint.planned->phase},
                         {"order", checkpoint.planned->order},
                         {"identity", info.identity()},
-                        {"corpus", info.corpus}});
+                        {"corpus", info.corpus},
+                        {"moments", info.moments}});
   }
   return {{"program", version_details()},
           {"name", study.experiment.name},

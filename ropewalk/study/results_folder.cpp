@@ -94,6 +94,10 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
   std::error_code error;
   const bool used = is_there(study.out / ".lock") && !fs::is_directory(manifest_file, error);
   if (!used) look_at(manifest_file);
+  for (const char* folder : {"checkpoints", kFigures, "replaced"}) {
+    const fs::path path = study.out / folder;
+    if (is_there(path) && !fs::is_directory(path, error)) foreign.push_back(path);
+  }
   for (const std::string& name : figure_names()) {
     for (const char* ending : {".vl.json", ".png", ".svg", ".pdf"}) {
       look_at(study.out / kFigures / (name + ending));

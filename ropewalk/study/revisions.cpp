@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/study/locate.h"
 
 namespace ropewalk {
@@ -201,6 +202,12 @@ void expand_revisions(Experiment& experiment) {
       entry.label = label_of(name);
       entry.revision = name;
       entry.line = phase.line;
+      if (entry.label.size() > kLongestLabel) {
+        throw InputError(
+            "{}: revision '{}' has {} characters, and at most {} can name a folder; list it under "
+            "checkpoints, with a label",
+            experiment.at(phase.line), printable_excerpt(name, 60), name.size(), kLongestLabel);
+      }
       const auto [same, fresh] = labels.try_emplace(entry.label, name);
       if (!fresh) {
         throw InputError("{}: revision '{}' would get the label '{}', as '{}' has already",

@@ -28,10 +28,26 @@ void report_failures(const Study& study, const Measured& measured) {
                    fmt::join(labels, ", "), labels.front(), measured.failures.front().text());
 }
 
-// Says from the start whose folder this is, and keeps the records of former runs.
+// Says from the start whose folder this is, and keeps the records of former runs. Where nothing can
+// be written, this is known before anything is measured.
 void claim_folder(const Study& study, const Json& former) {
-  if (former.is_object() && former.contains("tables")) return;
-  write_manifest(study, describe_study(study, {}, -1));
+  const bool known = former.is_object() && former.contains("tables");
+  write_manifest(study, known ? former : describe_study(study, {}, -1));
+}
+
+// The folder to write to, and what a former run said of it. It is looked at again once it is held:
+// another run may have come first.
+Json hold_folder(const Study& study, std::optional<ResultsFolder>& folder) {
+  const auto look = [&] {
+    Json manifest = read_if_there(study.out / kManifest);
+    require_own_folder(study, manifest);
+    return manifest;
+  };
+  look();
+  folder.emplace(study.out);
+  Json manifest = look();
+  claim_folder(study, manifest);
+  return manifest;
 }
 
 }  // namespace
@@ -46,12 +62,7 @@ std::string run_study(const RunOptions& options) {
   }
   std::optional<ResultsFolder> folder;
   Json manifest;
-  if (processes.first()) {
-    manifest = read_if_there(study.out / kManifest);
-    require_own_folder(study, manifest);
-    folder.emplace(study.out);
-    claim_folder(study, manifest);
-  }
+  if (processes.first()) manifest = hold_folder(study, folder);
   const std::string token = processes.from_first(temporary_token());
   set_temporary_token(processes.first() ? token : fmt::format("{}-{}", token, processes.rank()));
   share_documents(study.documents, processes);

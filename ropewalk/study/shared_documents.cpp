@@ -37,6 +37,7 @@ void share_documents(DocumentSet& documents, const Communicator& processes) {
   if (processes.alone()) return;
   for (const auto count : kCounts) documents.*count = processes.from_first(documents.*count);
   documents.tokenizer_digest = processes.from_first(std::move(documents.tokenizer_digest));
+  documents.pieces = processes.from_first(std::move(documents.pieces));
   std::vector<Header> headers;
   std::vector<int32_t> tokens;
   for (const Document& document : documents.documents) {

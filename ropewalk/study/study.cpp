@@ -4,6 +4,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/units.h"
 #include "ropewalk/study/revisions.h"
 #include "ropewalk/study/yaml_map.h"
 
@@ -82,9 +83,13 @@ Study open_study(const RunOptions& options) {
   check_only(study);
   check_audit(study, audit);
   if (processes.first()) study.documents = study_documents(study.experiment, study.plan);
-  log::info("{}: {} checkpoints, {} documents of up to {} tokens; {} shorter ones skipped",
-            study.experiment.name, study.plan.checkpoints.size(), study.documents.documents.size(),
-            study.plan.longest_context, study.documents.skipped_short);
+  const auto count = [](const auto& list, const char* thing) {
+    return format_number_of(static_cast<int64_t>(list.size()), thing);
+  };
+  log::info("{}: {}, {} of up to {} tokens; {}", study.experiment.name,
+            count(study.plan.checkpoints, "checkpoint"),
+            count(study.documents.documents, "document"), study.plan.longest_context,
+            study.documents.describe_skipped());
   return study;
 }
 

@@ -83,6 +83,8 @@ bool Wanted::goes_on_from(const StateInfo& state, int64_t before) {
 std::string Wanted::difference(const CaptureInfo& other) {
   Json before = without_weights(other.identity());
   Json now = identity_;
+  // Of other documents, where they are cut says nothing more.
+  if (other.documents != info_.documents && !open_end_) before["pieces"] = now["pieces"] = 0;
   if (before == now && !same_weights(other)) now["weights"] = "others";
   std::string text = describe_difference(before, now);
   if (same_documents(other)) return text;

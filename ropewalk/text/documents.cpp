@@ -63,11 +63,14 @@ void deal_pieces(DocumentSet& set, int64_t blocks) {
   }
   std::ranges::sort(order);
   std::vector<Document> documents;
+  Sha256 dealing;
   for (const auto& [place, block, piece] : order) {
+    dealing.update(fmt::format("{}\n", block));
     documents.push_back(std::move(set.documents[static_cast<size_t>(piece)]));
     documents.back().index = static_cast<int64_t>(documents.size()) - 1;
   }
   set.documents = std::move(documents);
+  set.pieces = dealing.hex().substr(0, 16);
 }
 
 // Standard errors take documents for independent, which copies of one another are not.

@@ -44,6 +44,7 @@ struct DocumentSet {
   int64_t total_tokens = 0;
   int64_t entries_read = 0;
   int64_t texts = 0;          // with `chunk`: how many the documents were cut from; else 0
+  std::string pieces;         // with `chunk`: digest of the block of each piece; else empty
   int64_t named = 0;          // documents whose entry has an id; the others' ids are places
   int64_t skipped_empty = 0;  // entries
   int64_t skipped_short = 0;

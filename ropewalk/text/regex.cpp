@@ -124,7 +124,7 @@ struct Regex::Program {
     if (!code)
       throw RegexError(fmt::format("{}: in the pattern '{}'", pcre2_message(error), pattern));
     // Where there is no JIT, matching is slower and the same. Atomic groups, which no published
-    // tokenizer has, do without: PCRE2 10.42's JIT was reported to match some of them otherwise.
+    // tokenizer has, do without: PCRE2 10.42's JIT enters some of them a second time.
     if (translated.find("(?>") == std::string::npos)
       pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
   }

@@ -1,6 +1,7 @@
 #include "ropewalk/base/mapped_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "ropewalk/base/error.h"
 #include "tests/temporary_folder.h"
@@ -52,6 +53,9 @@ TEST(MappedFile, NamesWhatItCannotOpen) {
   EXPECT_EQ(refusal(absent), absent + ": cannot open: No such file or directory");
   EXPECT_EQ(refusal(folder.path()), folder.path().string() + ": is not a regular file");
   EXPECT_EQ(refusal("/dev/null"), "/dev/null: is not a regular file");
+  const std::string pipe = folder.path() / "pipe";  // nobody writes to it: it is not waited for
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(refusal(pipe), pipe + ": is not a regular file");
 }
 
 TEST(MappedFile, SeesThatTheFileWasWrittenTo) {

@@ -34,8 +34,10 @@ def publish(hub, run):
 
 def findings(result):
     *lines, last = result.stdout.splitlines()
-    assert re.fullmatch(r"Thirty: \d+ checkpoints, (nothing odd|1 finding|\d+ findings)", last), result
+    found = {0: "nothing odd", 1: "1 finding"}.get(len(lines), f"{len(lines)} findings")
+    assert re.fullmatch(rf"Thirty: (1 checkpoint|(?!1 )\d+ checkpoints), {found}", last), result
     assert result.code == (3 if lines else 0), result.stderr
+    assert result.stderr.endswith(f"run.yaml: {found}, listed on standard output\n" if lines else ""), result.stderr
     return [tuple(re.split(r"\s+", line, maxsplit=1)) for line in lines]
 
 

@@ -379,6 +379,7 @@ def test_one_long_text_fills_every_block(tmp_path, model) -> None:
     whole = captured(model, corpus, tmp_path / "whole", *options)
     assert whole["block.documents"].tolist() == [3, 3, 2, 3, 3, 2, 3, 2]
     info = json.loads((tmp_path / "whole/capture.json").read_text())
+    assert len(info["chunk"].pop("pieces")) == 16
     assert (info["documents"], info["skipped_short"], info["chunk"]) == (21, 1, {"texts": 1, "named": 0})
     for part in range(2):
         captured(model, corpus, tmp_path / f"part{part}", *options, "--shard", f"{part}/2")

@@ -47,7 +47,7 @@ PLACES = [
     "figures/mine.png", "checkpoints/A/model.safetensors", "checkpoints/A/capture.json.bak", "checkpoints/A",
     "checkpoints/.A.tmp-123", "checkpoints/.B.tmp-1-0a0b0c0d/data", ".qk.csv.tmp-77", "checkpoints/other/config.json",
     "checkpoints/.A.state", "checkpoints/A/vectors/notes.txt", "replaced/A-1/weights.bin", "replaced/.A.state-1",
-    "heads.csv", "checkpoints/H/notes.txt", "checkpoints/.H.state",
+    "heads.csv", "changes.csv", "checkpoints/H/notes.txt", "checkpoints/.H.state", "checkpoints", "figures", "replaced",
 ]  # fmt: skip
 
 

@@ -152,6 +152,7 @@ CORPUS = {"path": "corpus.jsonl", "documents": DOCUMENTS}
 EXPERIMENT_EDITS = {
     "name": dict(name="Other"),
     "path": dict(corpus={**CORPUS, "path": "others.jsonl"}),
+    "path to the same": dict(corpus={**CORPUS, "path": "same.jsonl"}),
     "field": dict(corpus={**CORPUS, "field": "others"}),
     "id": dict(corpus={**CORPUS, "id": "name"}),
     "fewer documents": dict(corpus={"path": "corpus.jsonl", "documents": 9}),
@@ -178,6 +179,7 @@ def write_others(study):
     others = [row[::-1] for row in study.rows]
     rows = [{"tokens": row, "others": other, "name": f"n{i}"} for i, (row, other) in enumerate(zip(study.rows, others))]
     (study.root / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (study.root / "same.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (study.root / "others.jsonl").write_text("".join(json.dumps({"tokens": other}) + "\n" for other in others))
     write_tokenizer(study.root)
     (study.root / "models").mkdir()
@@ -186,7 +188,7 @@ def write_others(study):
 
 
 # What a setting of the experiment changes in words only, or in what is written beside the numbers.
-KEPT = ("name", "id", "min_tokens", "device", "memory", "components", "portraits", "target_se", "tokenizer", "model")
+KEPT = ("name", "path to the same", "id", "min_tokens", "device", "memory", "components", "portraits", "target_se", "tokenizer", "model")
 
 
 @pytest.mark.parametrize("edit", EXPERIMENT_EDITS)

@@ -33,6 +33,9 @@ CaptureInfo example() {
 TEST(CaptureInfo, SurvivesJson) {
   CaptureInfo info = example();
   info.random = 7;
+  info.texts = 2;
+  info.pieces = "abc";
+  info.named = 1;
   info.shard = Shard{1, 4};
   info.target_se = {0.01, true};
   info.vectors = {"uniform", 1.5, 4, "ids"};
@@ -69,6 +72,12 @@ TEST(CaptureInfo, WhatChangesNumbersIs) {
   EXPECT_EQ(differs([](CaptureInfo& i) { i.numerics = 1; }), "numerics: 3 → 1");
   differs([](CaptureInfo& i) { i.vectors = CaptureInfo::Vectors(); });
   differs([](CaptureInfo& i) { i.random = 0; });
+  CaptureInfo cut = example();
+  cut.texts = 2;
+  CaptureInfo other = cut;
+  other.pieces = "elsewhere";
+  EXPECT_EQ(describe_difference(cut.identity(), other.identity()),
+            "pieces of texts are in other blocks");
 }
 
 TEST(CaptureInfo, WhatOnlyBoundsOtherChoicesIsNot) {

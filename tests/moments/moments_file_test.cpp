@@ -4,6 +4,7 @@
 
 #include "ropewalk/base/error.h"
 #include "tests/moments/empty_moments.h"
+#include "tests/moments/taken.h"
 #include "tests/temporary_folder.h"
 
 namespace ropewalk {
@@ -30,6 +31,35 @@ TEST(MomentsFile, RefusesCountsThatOverflowTogether) {
   }
   write_moments(path, moments(3, 0));
   EXPECT_EQ(read_moments(path).blocks(), 3);
+}
+
+// Counts are kept once for all layers, so that all must have read the same.
+TEST(MomentsFile, RefusesLayersThatReadDifferently) {
+  ModelConfig config;
+  config.n_layers = 2;
+  config.n_q_heads = config.n_kv_heads = 1;
+  config.d_head = 2;
+  config.layers.resize(2);
+  MomentsCollector collector(config, {{0, 0}, {1, 0}}, {4, kPostRope, std::nullopt});
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "moments.safetensors";
+  Document document;
+  document.tokens = {1, 2, 3};
+  const auto read = [&](int64_t layer) {
+    const at::Tensor vectors = at::ones({1, 3, 2});
+    collector.collect(taken(layer, document, Positions::counted(3), vectors, vectors));
+  };
+  read(0);
+  try {
+    write_moments(path, collector, {}, {{0, 1, 2}});
+    FAIL();
+  } catch (const std::logic_error& error) {
+    EXPECT_STREQ(error.what(), "layer 1 has read 0 documents, the first one 1");
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  read(1);
+  write_moments(path, collector, {}, {{0, 1, 2}});
+  EXPECT_EQ(read_moments(path).counts.total_documents(), 1);
 }
 
 }  // namespace

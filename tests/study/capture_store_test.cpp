@@ -98,6 +98,16 @@ TEST_F(CaptureStoreTest, UnusedOnesAreListedAndPruned) {
   EXPECT_FALSE(there("replaced"));
 }
 
+TEST_F(CaptureStoreTest, PruningRemovesNoFileByTheNameOfItsFolder) {
+  write_file_atomically(out() / "replaced", "mine");
+  EXPECT_THROW(CaptureStore{out()}, SystemError);
+  fs::remove(out() / "replaced");
+  CaptureStore store(out());
+  write_file_atomically(out() / "replaced", "mine");
+  store.prune({});
+  EXPECT_TRUE(there("replaced"));
+}
+
 TEST_F(CaptureStoreTest, DamagedOnesAreNotUsed) {
   write("checkpoints/A", 1, 5);
   write_file_atomically(out() / "checkpoints/A" / kCaptureName, R"({"format": 1, "hub": 5})");

@@ -116,6 +116,15 @@ TEST(Experiment, SaysWhereAndWhatToWriteInstead) {
             std::string::npos);
   EXPECT_NE(message(changed("label: A", "label: .A")).find("not starting with a dot"),
             std::string::npos);
+  EXPECT_NE(message(changed("label: A", "label: " + std::string(201, 'A')))
+                .find("a label of 201 characters; at most 200 can name a folder"),
+            std::string::npos);
+  for (const char* label : {"'a/b'", "'a b'", "ä", "'=1+1'", "'@a'", "..", "\"A\\n\"", "~"}) {
+    EXPECT_NE(message(changed("label: A", std::string("label: ") + label))
+                  .find("phases.checkpoints.label: "),
+              std::string::npos)
+        << label;
+  }
   EXPECT_NE(message(changed("revision: step-1", "revision: step-1, random: 3"))
                 .find("needs exactly one of path"),
             std::string::npos);

@@ -93,6 +93,13 @@ TEST(Revisions, PatternsOfFolders) {
   }
   EXPECT_EQ(labels, (Names{"step-30", "step-200", "step-1000"}));
 
+  const std::string long_name = "step-" + std::string(200, '1');
+  std::filesystem::create_directory(folder.path() / long_name);
+  experiment = with_pattern("step-*");
+  experiment.model = folder.path().string();
+  EXPECT_THROW(expand_revisions(experiment), InputError) << "no room for it and what is beside it";
+  std::filesystem::remove(folder.path() / long_name);
+
   experiment = with_pattern("stage*");
   EXPECT_THROW(expand_revisions(experiment), InputError) << "no model";
   experiment.model = folder.path().string();

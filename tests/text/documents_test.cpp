@@ -310,6 +310,18 @@ TEST(Chunks, PiecesOfOneTextShareABlockWhereTextsSuffice) {
   EXPECT_EQ(blocks_of(set, 3), (Tokens{0, 1, 2, 0, 0, 0, 0}));
 }
 
+TEST(Chunks, SayWhichBlocksTheyAreIn) {
+  // The same pieces in the same order, and the last one of them in another text.
+  const auto of = [](int64_t first, int64_t second) {
+    return select({entry_of(0, first), entry_of(50, second)}, chunks_of(2, 2));
+  };
+  const auto one = of(4, 2), same = of(4, 2), moved = of(2, 4);
+  EXPECT_EQ(one.pieces, same.pieces);
+  EXPECT_EQ(one.texts, moved.texts);
+  EXPECT_NE(one.pieces, moved.pieces);
+  EXPECT_EQ(select({entry_of(0, 4)}, options_of(2)).pieces, "");
+}
+
 TEST(Chunks, OfOnePieceEachAreTheDocumentsThemselves) {
   std::vector<CorpusEntry> entries;
   for (int32_t i = 0; i < 40; ++i) entries.push_back(entry_of(i, 5));

@@ -54,6 +54,13 @@ TEST(Regex, PlusBehindAnIntervalRepeatsIt) {
   EXPECT_TRUE(matches("a++a", "aaa").empty());
 }
 
+// An atomic group gives nothing back and takes no second alternative; PCRE2 10.42's JIT does.
+TEST(Regex, AtomicGroupsAreNotEnteredAgain) {
+  EXPECT_EQ(matches("(?>a*|[ab])[ab]a?", "aaaaxaaa"), Texts{});
+  EXPECT_EQ(matches("(?>a*|b+)(?=a)", "aabaaba"), Texts{});
+  EXPECT_EQ(matches("(?>a+)b", "aab"), Texts{"aab"});
+}
+
 TEST(Regex, LeavesOutEmptyMatchesBehindOthers) {
   EXPECT_EQ(matches("x*", "axb"), (Texts{"", "x", ""}));
   EXPECT_EQ(matches("", "ab").size(), 3u);

@@ -1,0 +1,339 @@
+"""Results folders that were damaged, forbidden, shared or handed on between two runs: the bytes of a fresh run, or one line."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import engine
+import tiny_models
+from trust_study import LENGTH, YARN, Study, base_name, good, inodes, labels, pristine, study, tables, write_model  # noqa: F401
+
+PIECES = [random.Random(i).choices(range(tiny_models.VOCAB), k=LENGTH) for i in range(7)]
+
+
+def start(study, out, *options):
+    return subprocess.Popen([engine.program(), "run", study.root / "study.yaml", "--out", out, "--format", "json", *options],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+
+def interrupt(study, out, label="A"):
+    """Ends a run as soon as it saved something; returns its last line."""
+    process = start(study, out)
+    while process.poll() is None and not (out / "checkpoints" / f".{label}.state").exists():
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    return stderr.strip().splitlines()[-1]
+
+
+def hidden(out):
+    return sorted(path.name for path in out.rglob(".*") if path.name != ".lock")
+
+
+# States of interrupted captures
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory):
+    """A long study, its tables, and a folder in which it was interrupted."""
+    study = Study(tmp_path_factory.mktemp("interrupted") / "study")
+    study.write_corpus(study.rows * 200)
+    study.write(corpus={"path": "corpus.jsonl"})
+    good(study.run(study.root / "fresh"))
+    interrupt(study, study.root / "stopped")
+    return study
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def turn_a_bit(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x10
+    path.write_bytes(data)
+
+
+def other_documents(path):
+    data = bytearray(path.read_bytes())
+    header = int.from_bytes(data[:8], "little")
+    data[8 + header + json.loads(data[8 : 8 + header])["document.digest"]["data_offsets"][0]] ^= 1
+    path.write_bytes(data)
+
+
+def make_folder(path):
+    path.unlink()
+    path.mkdir()
+    (path / "mine").write_text("mine")
+
+
+def make_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def make_link(path):
+    path.rename(path.parents[2] / "linked")
+    path.symlink_to(path.parents[2] / "linked")
+
+
+@pytest.mark.parametrize("damage", [empty, cut, turn_a_bit, other_documents, make_folder, make_pipe, make_link])
+def test_a_damaged_state(interrupted, tmp_path, damage):
+    out = tmp_path / "out"
+    shutil.copytree(interrupted.root / "stopped", out)
+    damage(out / "checkpoints" / ".A.state")
+    result = good(interrupted.run(out))
+    assert tables(out) == tables(interrupted.root / "fresh")
+    assert ("going on after" in result.stderr) == (damage is make_link)
+    aside = damage in (empty, cut, make_folder, make_pipe)  # no state at all: somebody else's, perhaps
+    assert hidden(out) == ([".A.state-1"] if aside else [])
+    if damage is make_folder:
+        assert (out / "replaced" / ".A.state-1" / "mine").read_text() == "mine"
+    if damage is make_link:
+        assert (tmp_path / "linked").exists()
+
+
+def test_an_interrupted_extension_says_how_far_it_came(interrupted, tmp_path):
+    study = object.__new__(Study)
+    study.__dict__ = {**interrupted.__dict__, "root": tmp_path / "study"}
+    shutil.copytree(interrupted.root, study.root, ignore=shutil.ignore_patterns("fresh", "stopped"))
+    out = tmp_path / "out"
+    study.write(corpus={"path": "corpus.jsonl", "documents": 100})
+    good(study.run(out))
+    study.write(corpus={"path": "corpus.jsonl"})
+    last = interrupt(study, out, "init")
+    done = int(last.split("stopped after ")[1].split()[0])
+    assert done > 100 and f"stopped after {done} of 3200 documents of 'init'" in last
+    assert f"measure, {done} of 3200 documents done" in study.run(out, "--dry-run").stdout
+    again = good(study.run(out))
+    assert f"init: going on after {done - 100} documents" in again.stderr and hidden(out) == []
+
+
+# Texts that are cut
+
+
+def test_a_piece_that_moves_to_another_text(tmp_path):
+    """The same pieces in the same order, but one in another block: sums are the same, standard errors are not."""
+    study = Study(tmp_path / "study")
+    study.write(corpus={"path": "corpus.jsonl", "chunk": True}, blocks=2)
+    study.write_corpus([sum(PIECES[0::2], []), sum(PIECES[1::2], [])])
+    out = tmp_path / "out"
+    good(study.run(out))
+    before = tables(out)
+    study.write_corpus([sum(PIECES[0:6:2], []), sum(PIECES[1::2], []) + PIECES[6]])
+    result = good(study.run(out))
+    assert "A: measured again: pieces of texts are in other blocks" in result.stderr
+    good(study.run(tmp_path / "fresh"))
+    assert tables(out) == tables(tmp_path / "fresh") != before
+    study.write(corpus={"path": "corpus.jsonl", "chunk": True, "documents": 6}, blocks=2)
+    assert "A: measured again: documents: 7 → 6" in good(study.run(out)).stderr
+    study.write(corpus={"path": "corpus.jsonl", "chunk": True}, blocks=2)
+    result = good(study.run(out))
+    assert "A: measured again: documents: 6 → 7, and the blocks of a text that is cut depend on its length" in result.stderr
+    assert tables(out) == tables(tmp_path / "fresh")
+
+
+def test_cut_texts_after_an_interrupt(tmp_path):
+    study = Study(tmp_path / "study")
+    random.seed(5)
+    pieces = [random.choices(range(tiny_models.VOCAB), k=LENGTH) for _ in range(3000)]
+    texts = [sum(pieces[0::2], []), sum(pieces[1::2], [])]
+    study.write_corpus(texts)
+    study.write(corpus={"path": "corpus.jsonl", "chunk": True}, blocks=2)
+    out = tmp_path / "out"
+    interrupt(study, out)
+    shutil.copytree(out, tmp_path / "moved")
+    assert "A: going on after" in good(study.run(out)).stderr
+    good(study.run(tmp_path / "fresh"))
+    assert tables(out) == tables(tmp_path / "fresh")
+    # The last piece goes to the other text; what was read before is the same, in other blocks.
+    study.write_corpus([texts[0], texts[1][:-LENGTH]])
+    study.write_corpus([texts[0][:-LENGTH], texts[1][:-LENGTH] + texts[0][-LENGTH:]])
+    assert "going on after" not in good(study.run(tmp_path / "moved")).stderr
+    good(study.run(tmp_path / "other"))
+    assert tables(tmp_path / "moved") == tables(tmp_path / "other")
+
+
+def test_tables_follow_the_moments_they_are_made_of(study, tmp_path):
+    """Documents that were added leave other last digits than documents read in one go."""
+    out = study.root / "out"
+    study.write(corpus={"path": "corpus.jsonl", "documents": 16})
+    good(study.run(out))
+    for label in ("init", "A"):
+        shutil.rmtree(out / "checkpoints" / label)
+    good(study.run(out))
+    good(study.run(tmp_path / "fresh"))
+    assert tables(out) == tables(tmp_path / "fresh")
+
+
+# Forbidden places
+
+
+def everything(out):
+    return {path: path.read_bytes() for path in out.rglob("*") if path.is_file() and path.name != ".lock"}
+
+
+@pytest.mark.parametrize("place", ["", "checkpoints", "checkpoints/A", "figures"])
+def test_a_folder_that_may_not_be_written(study, tmp_path, place):
+    out = study.root / "out"
+    study.write(blocks=3)
+    before = everything(out)
+    (out / place).chmod(0o555)
+    try:
+        result = study.run(out, before=engine.without_privileges)
+    finally:
+        for path in (out, *(path for path in out.rglob("*") if path.is_dir())):
+            path.chmod(0o755)
+    assert result.code == 4 and f"error: {out / place}" in result.stderr.splitlines()[-1], result.stderr
+    if place in ("", "checkpoints"):
+        assert everything(out) == before, "nothing is removed or measured where results could not be written"
+    good(study.run(out))
+    good(study.run(tmp_path / "fresh"))
+    assert tables(out) == tables(tmp_path / "fresh") and hidden(out) == []
+
+
+@pytest.mark.parametrize("name", ["capture.json", "moments.safetensors", "."])
+def test_a_capture_that_may_not_be_read_is_kept(study, name):
+    """It may be whole: the machine refused, and that is no damage."""
+    out = study.root / "out"
+    before, path = everything(out), out / "checkpoints" / "A" / name
+    mode = path.stat().st_mode
+    path.chmod(0)
+    for options in ((), ("--dry-run",)):
+        result = study.run(out, *options, before=engine.without_privileges)
+        assert result.code in (3, 4) and f"{out}/checkpoints/A" in result.stderr.splitlines()[-1], result.stderr
+    path.chmod(mode)
+    assert everything(out) == before
+    good(study.run(out))
+    assert everything(out) == before
+
+
+def test_inputs_that_may_not_be_written(study, tmp_path):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    places = [cache, study.root / "A"]
+    for place in places:
+        place.chmod(0o555)
+    result = study.run(tmp_path / "fresh", before=engine.without_privileges, environment={"ROPEWALK_CACHE": str(cache)})
+    for place in places:
+        place.chmod(0o755)
+    assert tables(tmp_path / "fresh") == tables(study.root / "out"), result.stderr
+
+
+# Several runs, several studies
+
+
+def test_many_runs_of_a_folder_at_once(study, tmp_path):
+    """One at a time writes; others are refused, or find it done."""
+    out = tmp_path / "out"
+    runs = [start(study, out) for _ in range(4)]
+    for run in runs:
+        _, stderr = run.communicate(timeout=60)
+        last = stderr.strip().splitlines()[-1]
+        assert run.returncode == 0 or run.returncode == 4 and f"{out}: is in use by process " in last, stderr
+    good(study.run(out))
+    assert tables(out) == tables(study.root / "out") and hidden(out) == []
+
+
+def test_a_folder_taken_over_and_back(study, tmp_path):
+    other = Study(tmp_path / "other", ("A", "B"))
+    write_model(other.root / "A", 5, base_name(), rope_parameters=YARN)  # of the same label
+    other.write(name="Other", blocks=3)
+    out = study.root / "out"
+    (out / "notes.txt").write_text("mine")
+    old = everything(out)
+    assert other.run(out).code == 3 and everything(out) == old
+    result = good(other.run(out, "--replace"))
+    assert "A: measured again: blocks: 4 → 3" in result.stderr
+    good(other.run(tmp_path / "fresh"))
+    assert tables(out) == tables(tmp_path / "fresh")
+    assert study.run(out).code == 3
+    result = good(study.run(out, "--replace", "--prune"))
+    assert f"{out}/checkpoints/B: removed" in result.stderr
+    assert {path: data for path, data in everything(out).items() if path.name in ("qk.csv", "summary.json", "notes.txt")} == {
+        path: data for path, data in old.items() if path.name in ("qk.csv", "summary.json", "notes.txt")
+    }  # fmt: skip
+    assert sorted(inodes(out)) == ["A", "init"]
+
+
+def test_weights_inside_the_results_folder(study, tmp_path):
+    """Beside captures, under a label that is not theirs: measured, and never taken for a capture."""
+    out = tmp_path / "out"
+    shutil.copytree(study.root / "A", out / "checkpoints" / "weights")
+    before = everything(out)
+    labels(study, ("A", str(out / "checkpoints" / "weights")))
+    for _ in range(2):
+        good(study.run(out, "--prune"))
+    assert before.items() <= everything(out).items()
+    assert tables(out) == tables(study.root / "out")
+    labels(study, ("weights", str(out / "checkpoints" / "weights")))
+    refused = study.run(out, "--prune")
+    assert refused.code == 3 and "checkpoints/weights: not written by ropewalk" in refused.stderr
+    assert before.items() <= everything(out).items()
+
+
+# Odd studies
+
+
+def test_a_study_of_a_baseline_alone(study, tmp_path):
+    phases = [{"name": "P", "context": LENGTH, "checkpoints": [{"label": "init", "random": 0}]}]
+    study.write(model="A", phases=phases)
+    out = study.root / "out"
+    result = good(study.run(out))
+    assert "Trust: 1 checkpoint, 12 documents of up to" in result.stderr and "init: measured already" in result.stderr
+    assert "checkpoints/A: nothing refers to it any more" in result.stderr
+    good(study.run(tmp_path / "fresh"))
+    assert tables(out) == tables(tmp_path / "fresh")
+    study.write(phases=phases)
+    refused = study.run(out)
+    assert refused.code == 3 and "no other checkpoint whose config it could take" in refused.stderr
+
+
+@pytest.mark.parametrize("moment", ["ahead", "1970", "before 1970"])
+def test_times_decide_nothing(study, tmp_path, moment):
+    """Clocks that were wrong, or set back: what counts are bytes."""
+    when = {"ahead": time.time() + 1e7, "1970": 0, "before 1970": -1e6}[moment]
+    out, weights = study.root / "out", study.root / "A" / "model.safetensors"
+    environment = {"ROPEWALK_CACHE": str(tmp_path / "cache")}
+    for path in (*out.rglob("*"), *study.root.rglob("*")):
+        os.utime(path, (when, when))
+    old = inodes(out)
+    good(study.run(out, environment=environment))
+    assert inodes(out) == old, "nothing is measured again"
+    data = bytearray(weights.read_bytes())
+    data[len(data) // 2] ^= 0x20
+    with open(weights, "r+b") as file:
+        file.write(data)
+    os.utime(weights, (when, when))
+    assert "A: measured again: the weights changed" in good(study.run(out, environment=environment)).stderr
+    good(study.run(tmp_path / "fresh"))
+    assert tables(out) == tables(tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("label", ["-a", "--only", "+1", "a..", "A.state", "A.gone", "1e5", "true", "x" * 200])
+def test_odd_labels(study, label):
+    """Names that options, formulas, numbers or our own files have; none is another thing for it."""
+    out = study.root / "out"
+    old = inodes(out)
+    labels(study, (label, "A"))
+    good(study.run(out, f"--only={label}"))
+    assert inodes(out) == {"init": old["init"], label: old["A"]}
+    study.write(corpus={"path": "corpus.jsonl", "documents": 16}, phases=json.loads((study.root / "study.yaml").read_text())["phases"])
+    good(study.run(out, "--prune"))
+    assert sorted(inodes(out)) == sorted(["init", label]) and hidden(out) == []
+    quote = "'" if label[0] in "+-" else ""
+    assert f",{quote}{label}," in (out / "qk.csv").read_text()
+    study.write()
+    good(study.run(out, "--prune"))
+    assert sorted(inodes(out)) == ["A", "init"]
