@@ -1,21 +1,23 @@
-# Finds libtorch inside the `torch` wheel of Python3_EXECUTABLE.
+# Finds libtorch inside the `torch` wheel of Python3_EXECUTABLE, or where TorchWheel_ROOT and the other variables say.
 #
 # The wheel's own TorchConfig.cmake insists on a CUDA toolkit when the wheel was built with CUDA; this
 # module links only what is asked for, so a CUDA wheel also builds the CPU program.
 #
 # Defines: TorchWheel::torch (imported), TorchWheel::headers (its headers alone, fmt's among them),
-# TorchWheel_VERSION, TorchWheel_CUDA_VERSION (empty on CPU builds), TorchWheel_HAS_CUDA.
-execute_process(
-  COMMAND ${Python3_EXECUTABLE} -c
-    "import torch,os;print(';'.join([os.path.dirname(torch.__file__),torch.__version__,torch.version.cuda or '',str(int(torch._C._GLIBCXX_USE_CXX11_ABI))]))"
-  OUTPUT_VARIABLE _torch OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE _torch_error RESULT_VARIABLE _torch_rc)
-if(NOT _torch_rc EQUAL 0)
-  message(FATAL_ERROR "torch was not found by ${Python3_EXECUTABLE}: run `make setup`.\n${_torch_error}")
+# TorchWheel_VERSION, TorchWheel_CUDA_VERSION (empty on CPU builds), TorchWheel_CXX11_ABI, TorchWheel_HAS_CUDA.
+if(NOT TorchWheel_ROOT)
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} -c
+      "import torch,os;print(';'.join([os.path.dirname(torch.__file__),torch.__version__,torch.version.cuda or '',str(int(torch._C._GLIBCXX_USE_CXX11_ABI))]))"
+    OUTPUT_VARIABLE _torch OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE _torch_error RESULT_VARIABLE _torch_rc)
+  if(NOT _torch_rc EQUAL 0)
+    message(FATAL_ERROR "torch was not found by ${Python3_EXECUTABLE}: run `make setup`.\n${_torch_error}")
+  endif()
+  list(GET _torch 0 TorchWheel_ROOT)
+  list(GET _torch 1 TorchWheel_VERSION)
+  list(GET _torch 2 TorchWheel_CUDA_VERSION)
+  list(GET _torch 3 TorchWheel_CXX11_ABI)
 endif()
-list(GET _torch 0 TorchWheel_ROOT)
-list(GET _torch 1 TorchWheel_VERSION)
-list(GET _torch 2 TorchWheel_CUDA_VERSION)
-list(GET _torch 3 _torch_cxx11)
 
 set(_torch_lib ${TorchWheel_ROOT}/lib)
 set(TorchWheel_HAS_CUDA OFF)
@@ -30,7 +32,7 @@ if(NOT TARGET TorchWheel::torch)
   add_library(TorchWheel::headers INTERFACE IMPORTED)
   target_include_directories(TorchWheel::headers SYSTEM INTERFACE
     ${TorchWheel_ROOT}/include ${TorchWheel_ROOT}/include/torch/csrc/api/include)
-  target_compile_definitions(TorchWheel::headers INTERFACE _GLIBCXX_USE_CXX11_ABI=${_torch_cxx11})
+  target_compile_definitions(TorchWheel::headers INTERFACE _GLIBCXX_USE_CXX11_ABI=${TorchWheel_CXX11_ABI})
   add_library(TorchWheel::torch INTERFACE IMPORTED)
   target_link_libraries(TorchWheel::torch INTERFACE TorchWheel::headers)
   target_link_directories(TorchWheel::torch INTERFACE ${_torch_lib})

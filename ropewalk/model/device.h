@@ -20,7 +20,7 @@ int64_t default_memory(const at::Device& device, const Communicator& processes);
 // The most memory this program has held on a GPU at once.
 int64_t peak_memory(const at::Device& gpu);
 
-// Floating-point operations a second of a large matrix product, the machine's usual bottleneck.
+// Floating-point operations per second of a large matrix product, the machine's usual bottleneck.
 double product_rate(at::ScalarType dtype, const at::Device& device);
 
 }  // namespace ropewalk

@@ -10,7 +10,7 @@
 
 namespace ropewalk {
 
-// Rows of one stream; n of them, d numbers a row.
+// Rows of one stream; n of them, d numbers per row.
 struct VectorBatch {
   int64_t head_dim = 0;              // d; 0 while there are no rows
   std::vector<int32_t> buckets;      // [n]

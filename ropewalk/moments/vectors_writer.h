@@ -11,7 +11,7 @@
 
 namespace ropewalk {
 
-// Vectors of one document to add to a stream; n rows, d numbers a row.
+// Vectors of one document to add to a stream; n rows, d numbers per row.
 struct VectorRows {
   int64_t example_id = 0;                 // its low 32 bits are stored
   std::span<const int32_t> positions;     // [n], tokens

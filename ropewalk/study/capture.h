@@ -35,7 +35,7 @@ struct CaptureOptions {
   Shard shard;
   bool pre_rope = false;
   std::optional<std::string> vectors;  // also write vectors: uniform, log-uniform or all
-  double rate = 1;                     // expected tokens a bucket
+  double rate = 1;                     // expected tokens per bucket
   int64_t bucket_size = 0;             // tokens; 0: context / 16
   std::string title = "capture";       // of the progress bar
   // Where to save what was gathered so far, now and then, and to go on from where it is there.

@@ -25,7 +25,7 @@ struct CheckpointEntry {
 
 struct Phase {
   std::string name;
-  std::optional<int64_t> context;        // tokens a document; default: the checkpoint's own
+  std::optional<int64_t> context;        // tokens per document; default: the checkpoint's own
   Json config = Json::object();          // overrides of config.json
   std::optional<std::string> revisions;  // a pattern of the Hub model's revisions
   std::vector<CheckpointEntry> checkpoints;

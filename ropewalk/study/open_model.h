@@ -21,7 +21,7 @@ struct ModelOptions {
   std::filesystem::path model;       // its folder
   std::optional<HubCheckpoint> hub;  // where the folder is one of the Hub's cache
   std::optional<int64_t>
-      context;                   // tokens a document; default: the model's max_position_embeddings
+      context;  // tokens per document; default: the model's max_position_embeddings
   std::optional<int64_t> heads;  // query heads to sample; default: all
   int64_t seed = 0;              // of the head sample
   bool sliding = false;          // sliding layers count too

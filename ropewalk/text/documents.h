@@ -30,7 +30,7 @@ struct Document {
 };
 
 struct DocumentOptions {
-  int64_t context = 0;                // tokens a document; longer ones are cut
+  int64_t context = 0;                // tokens per document; longer ones are cut
   std::optional<int64_t> min_tokens;  // shorter ones are skipped; default: context
   std::optional<int64_t> documents;   // how many to keep; default: all
   int32_t vocabulary_size = 0;        // the model's; ids beyond are refused

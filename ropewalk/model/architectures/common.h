@@ -33,7 +33,7 @@ ModelConfig read_common(const ConfigFile& config, const CommonDefaults& defaults
 
 RopeTraits rope_traits(const ModelConfig& config);
 
-// config.json's layer_types, one a layer, or empty. Only full_attention and sliding_attention pass.
+// config.json's layer_types, one per layer, or empty; full_attention and sliding_attention pass.
 std::vector<std::string> read_layer_types(const ConfigFile& config, int64_t n_layers);
 
 // Gives layers whose type is sliding_attention this window; nothing where there is no window.
