@@ -49,7 +49,8 @@ void analyze_streams(CheckpointAnalysis& checkpoint, const StreamSource& source,
           throw InputError("{}: queries of layer {} head {} have {} dimensions, its keys {}",
                            source.name, place.layer, place.q_head, q.mean.size(0), k.mean.size(0));
         }
-        add_head(groups[g], place, make_cases(leave_one_out(q), keys, components, source.units),
+        add_head(groups[g], place,
+                 make_cases(leave_one_out(q), keys, components, source.units.in_layer(place.layer)),
                  block_sizes(q, k));
       }
     }

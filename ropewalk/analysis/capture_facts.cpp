@@ -53,6 +53,13 @@ CaptureFacts read_capture_facts(const Json& json, const std::string& source) {
   };
   known(config, "attention_scale", facts.units.scale);
   known(info, "context", facts.units.context);
+  if (config.has("attention_scale_of_layer")) {
+    const ConfigFile scales = config.object("attention_scale_of_layer");
+    for (int64_t layer = 0; layer < origin.layers && !scales.json().empty(); ++layer) {
+      const std::string key = std::to_string(layer);
+      if (scales.has(key)) facts.units.scale_of_layer[layer] = scales.positive(key);
+    }
+  }
   facts.model = name(info, "model");
   facts.label = name(info, "label");
   facts.random = info.has("random");

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <limits>
+#include <map>
 
 namespace ropewalk {
 
@@ -8,6 +10,12 @@ namespace ropewalk {
 struct LogitUnits {
   double scale = std::numeric_limits<double>::quiet_NaN();    // of products, before the softmax
   double context = std::numeric_limits<double>::quiet_NaN();  // tokens per document at most
+  std::map<int64_t, double> scale_of_layer = {};              // of layers that have their own
+
+  LogitUnits in_layer(int64_t layer) const {
+    const auto own = scale_of_layer.find(layer);
+    return {own == scale_of_layer.end() ? scale : own->second, context};
+  }
 };
 
 }  // namespace ropewalk

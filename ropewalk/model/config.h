@@ -26,6 +26,7 @@ struct LayerConfig {
   int rope_index = 0;             // into ModelConfig::ropes
   std::optional<int64_t> window;  // sliding attention: tokens seen, the current one included
   bool mixture = false;           // experts in place of the MLP
+  std::optional<double> attention_scale;  // another than the model's
 };
 
 // How much a chosen expert counts.

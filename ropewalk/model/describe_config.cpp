@@ -128,20 +128,23 @@ void describe_layers(const std::vector<LayerConfig>& layers, Json& json) {
   std::vector<int64_t> mixtures;
   Json rope_of_layer = Json::object();  // where it is not the first of `rope`
   Json windows = Json::object();
+  Json scales = Json::object();
   for (size_t i = 0; i < layers.size(); ++i) {
-    const auto& [self_attention, rope, rope_index, window, mixture] = layers[i];
+    const auto& [self_attention, rope, rope_index, window, mixture, attention_scale] = layers[i];
     const auto index = static_cast<int64_t>(i);
     if (!self_attention) skipped.push_back(index);
     if (mixture) mixtures.push_back(index);
     if (self_attention && !rope) nope.push_back(index);
     if (self_attention && rope && rope_index != 0) rope_of_layer[std::to_string(i)] = rope_index;
     if (window) windows[std::to_string(i)] = *window;
+    if (attention_scale) scales[std::to_string(i)] = *attention_scale;
   }
   json["nope_layers"] = nope;
   json["skipped_layers"] = skipped;
   json["mixture_layers"] = mixtures;
   json["rope_of_layer"] = rope_of_layer;
   json["sliding_windows"] = windows;
+  json["attention_scale_of_layer"] = scales;
 }
 
 }  // namespace

@@ -95,12 +95,12 @@ void position(const ModelConfig& config, const LayerConfig& layer, const RopeTab
 
 at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
                         const LayerWeights& weights, at::Tensor hidden, Projection projection) {
+  const double scale = layer.attention_scale.value_or(config.attention_scale);
   const at::Tensor attended =
-      changes_scores(config) ? biased_attention(projection.q, projection.k, projection.v,
-                                                {config.attention_scale, layer.window,
-                                                 config.score_cap, config.alibi, weights.sinks})
-                             : causal_attention(projection.q, projection.k, projection.v,
-                                                config.attention_scale, layer.window);
+      changes_scores(config)
+          ? biased_attention(projection.q, projection.k, projection.v,
+                             {scale, layer.window, config.score_cap, config.alibi, weights.sinks})
+          : causal_attention(projection.q, projection.k, projection.v, scale, layer.window);
   projection = {};  // the MLP needs the room
   for_rows(hidden, [&](int64_t begin, int64_t end) {
     const at::Tensor residual = hidden.slice(0, begin, end);

@@ -44,6 +44,14 @@ TEST(CaptureFacts, ScaleAndContextMayBeUnknown) {
   const LogitUnits units = read_capture_facts(stated, "capture.json").units;
   EXPECT_EQ(units.scale, 0.25);
   EXPECT_EQ(units.context, 4096);
+  EXPECT_EQ(units.in_layer(2).scale, 0.25);
+  stated["config"]["attention_scale_of_layer"] = {{"2", 0.125}};
+  const LogitUnits by_layer = read_capture_facts(stated, "capture.json").units;
+  EXPECT_EQ(by_layer.in_layer(1).scale, 0.25);
+  EXPECT_EQ(by_layer.in_layer(2).scale, 0.125);
+  EXPECT_EQ(by_layer.in_layer(2).context, 4096);
+  stated["config"]["attention_scale_of_layer"]["2"] = "half";
+  EXPECT_NE(failure(stated).find("key 'config.attention_scale_of_layer.2'"), std::string::npos);
 }
 
 TEST(CaptureFacts, NamesFileAndKey) {

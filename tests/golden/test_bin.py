@@ -63,7 +63,8 @@ def inside(tensor):
     return torch.cat([tensor.flatten(), torch.ones(7, dtype=tensor.dtype)]).as_strided(tensor.shape, tensor.stride())
 
 
-@pytest.mark.parametrize("name", ["llama_gqa", "llama_linear_mqa", "gpt_neox_parallel", "gpt2"])  # float32, bfloat16, float16, columns
+# float32, bfloat16, float16, columns, experts by themselves and in stacks
+@pytest.mark.parametrize("name", ["llama_gqa", "llama_linear_mqa", "gpt_neox_parallel", "gpt2", "mixtral", "gpt_oss"])
 def test_the_same_bytes_from_every_container(setup, tmp_path, name):
     folder = tiny_models.write(MODELS[name], tmp_path / "model")
     expected = table(setup, folder, tmp_path / "expected")

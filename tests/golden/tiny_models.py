@@ -193,10 +193,11 @@ _add("gemma2_no_cap", "Gemma2ForCausalLM", "gemma2", rope=_rope("linear", factor
 # phi3: fused projections, LongRoPE: 65 and 120 tokens are beyond the original 64, 33 are not
 _FACTORS = dict(short_factor=[1.0, 1.1, 1.3, 1.6, 2.0, 2.5], long_factor=[1.0, 1.5, 2.0, 3.0, 4.0, 5.0])
 _add("phi3", "Phi3ForCausalLM", "phi3", original_max_position_embeddings=64,
-     rope=_rope("longrope", original_max_position_embeddings=64, partial_rotary_factor=1.0, **_FACTORS))
+     rope=_rope("longrope", original_max_position_embeddings=64, partial_rotary_factor=1.0, **_FACTORS), options=dict(old="type"))
 _add("phi3_partial", "Phi3ForCausalLM", "phi3", num_key_value_heads=4, sliding_window=24, original_max_position_embeddings=64,
      rope=_rope("longrope", 1e5, original_max_position_embeddings=64, partial_rotary_factor=0.5, attention_factor=1.2,
-                short_factor=[1.0, 1.2, 2.0], long_factor=[1.0, 3.0, 6.0]), options=dict(dtype="bfloat16", shard="60KB"))
+                short_factor=[1.0, 1.2, 2.0], long_factor=[1.0, 3.0, 6.0]),
+     options=dict(dtype="bfloat16", shard="60KB", old="type"))
 _add("phi3_plain", "Phi3ForCausalLM", "phi3", rope=_rope(theta=5e3, partial_rotary_factor=1.0), num_key_value_heads=1,
      head_dim=20, num_hidden_layers=3, options=dict(dtype="float16"))
 
@@ -208,6 +209,8 @@ _add("gpt2", "GPT2LMHeadModel", "gpt2", rope=None, without=_NO_ROPE, n_embd=48, 
 _add("gpt2_inner", "GPT2LMHeadModel", "gpt2", rope=None, without=_NO_ROPE, n_embd=45, n_layer=3, n_head=3, n_positions=120,
      n_inner=80, activation_function="relu", scale_attn_weights=False, layer_norm_epsilon=3e-3,
      options=dict(dtype="bfloat16", shard="40KB"))
+_add("gpt2_by_layer", "GPT2LMHeadModel", "gpt2", rope=None, without=_NO_ROPE, n_embd=48, n_layer=4, n_head=4, n_positions=128,
+     scale_attn_by_inverse_layer_idx=True, reorder_and_upcast_attn=True, layer_norm_epsilon=3e-3, options=dict(dtype="float16"))
 _add("bloom", "BloomForCausalLM", "bloom", rope=None, without=_NO_ROPE[1:], n_layer=4, n_head=4,
      layer_norm_epsilon=3e-3)
 _add("bloom_six", "BloomForCausalLM", "bloom", rope=None, without=_NO_ROPE[1:], hidden_size=54, n_layer=3, n_head=6,
@@ -375,7 +378,7 @@ def write_old_spelling(model: TinyModel, folder: Path, twin: Path) -> Path:
         text["rotary_pct" if neox else "partial_rotary_factor"] = rope.pop("partial_rotary_factor")
     rope_type = rope.pop("rope_type")
     text["rope_scaling"] = None if rope_type == "default" else {model.old: rope_type, **rope}
-    if model.name.endswith("no_original"):
+    if model.name.endswith("no_original") or "original_max_position_embeddings" in text:
         del text["rope_scaling"]["original_max_position_embeddings"]
     for key in model.old_drops:
         del text[key]

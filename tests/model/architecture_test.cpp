@@ -107,8 +107,10 @@ TEST(Architecture, FamiliesWithoutRope) {
   EXPECT_EQ(nope(gpt2), kEvery);
   Json json = base_config("gpt2");
   json["scale_attn_by_inverse_layer_idx"] = true;
-  EXPECT_EQ(complaint(json),
-            "config.json: scale_attn_by_inverse_layer_idx is not supported; expected false");
+  EXPECT_EQ(read(json).layers[0].attention_scale, read(json).attention_scale);
+  EXPECT_EQ(read(json).layers[4].attention_scale, read(json).attention_scale / 5);
+  json["add_cross_attention"] = true;
+  EXPECT_EQ(complaint(json), "config.json: add_cross_attention is not supported; expected false");
   const ModelConfig bloom = read({{"model_type", "bloom"},
                                   {"vocab_size", 32},
                                   {"hidden_size", 64},
@@ -136,6 +138,23 @@ TEST(Architecture, WhatIsDoneToScoresAndResiduals) {
   json = base_config("granite");
   json["residual_multiplier"] = 0.22;
   EXPECT_EQ(read(json).residual_scale, 0.22);
+}
+
+// As Phi-3 was published over time.
+TEST(Architecture, NamesOfLongRope) {
+  for (const char* type : {"longrope", "su", "yarn"}) {
+    Json json = base_config("phi3");
+    json.erase("rope_parameters");
+    json["rope_theta"] = 1e4;
+    json["original_max_position_embeddings"] = 64;
+    json["rope_scaling"] = {{"type", type},
+                            {"short_factor", std::vector<double>(4, 1.5)},
+                            {"long_factor", std::vector<double>(4, 2.5)}};
+    const RopeSettings rope = read(json).ropes.at(0);
+    EXPECT_EQ(rope.type, RopeType::longrope) << type;
+    EXPECT_EQ(rope.original_context, 64) << type;
+    EXPECT_EQ(rope.long_factors, std::vector<double>(4, 2.5)) << type;
+  }
 }
 
 TEST(Architecture, TextPartOfALargerModel) {

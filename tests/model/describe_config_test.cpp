@@ -62,6 +62,7 @@ TEST(DescribeConfig, HoldsEverySetting) {
       [](ModelConfig& c) { c.layers[1].rope = false; },
       [](ModelConfig& c) { c.layers[1].rope_index = 1; },
       [](ModelConfig& c) { c.layers[1].window = 9; },
+      [](ModelConfig& c) { c.layers[1].attention_scale = 9; },
       [](ModelConfig& c) { c.ropes[0].type = RopeType::linear; },
       [](ModelConfig& c) { c.ropes[0].theta = 9; },
       [](ModelConfig& c) { c.ropes[0].rotary_dim = 9; },

@@ -18,12 +18,14 @@ ModelConfig configure(const ConfigFile& file) {
   defaults.activation = "gelu_new";
   defaults.d_mlp_times = 4;
   ModelConfig model = read_common(config, defaults);
-  for (const char* key : {"scale_attn_by_inverse_layer_idx", "add_cross_attention"}) {
-    if (config.flag(key, false)) {
-      throw InputError("{}: {} is not supported; expected false", config.source(), key);
-    }
+  if (config.flag("add_cross_attention", false)) {
+    throw InputError("{}: add_cross_attention is not supported; expected false", config.source());
   }
   if (!config.flag("scale_attn_weights", true)) model.attention_scale = 1;
+  if (config.flag("scale_attn_by_inverse_layer_idx", false)) {
+    double place = 0;
+    for (LayerConfig& layer : model.layers) layer.attention_scale = model.attention_scale / ++place;
+  }
   make_classic(model);
   return model;
 }
