@@ -128,8 +128,9 @@ TEST(Tokenizer, RefusesUnknownPartsByName) {
 
 // However long the pattern is that is at fault.
 TEST(Tokenizer, SaysHowToDoWithout) {
-  const std::string message =
-      refusal("/pre_tokenizer/pattern", {{"Regex", "(a)\\1" + std::string(1000, 'b')}});
+  std::string pattern = "(a)\\1";
+  pattern.append(1000, 'b');
+  const std::string message = refusal("/pre_tokenizer/pattern", {{"Regex", pattern}});
   EXPECT_TRUE(message.ends_with("; or give the corpus as token ids")) << message;
 }
 
