@@ -96,7 +96,7 @@ export function changes({ run, summary, store }: Context): HTMLElement | null {
   const paired = all.every((d) => d.paired === 1) ? " Both checkpoints of a pair read the same documents." : "";
   const made = card(
     "What changed",
-    `Change ± standard error; real where it exceeds its 95 % interval over documents.${paired} The last columns count single heads that changed, at a false discovery rate of 5 %.`,
+    `Change ± standard error; real where it exceeds its 95 % interval over documents.${paired} Signs of r are carried along the run. The last columns count single heads that changed, at a false discovery rate of 5 % and by at least 0.02, unless the analysis was asked for another size.`,
     crossing.length ? h("div", { class: "toolbar" }, toggle) : null,
     scroller("What changed between checkpoints", table),
   );
