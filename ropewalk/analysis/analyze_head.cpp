@@ -66,9 +66,7 @@ class CaseValues {
 };
 
 void add_flag(std::string& flags, bool set, const std::string& name) {
-  if (!set || name.empty()) return;
-  if (!flags.empty()) flags += ';';
-  flags += name;
+  if (set && !name.empty()) ropewalk::add_flag(flags, name);
 }
 
 // PC0, and which way it lies to the drift axis.

@@ -37,8 +37,7 @@ std::vector<Rows> heads_of(const CheckpointAnalysis& checkpoint) {
 
 void add_flag(CheckpointAnalysis& checkpoint, const Rows& rows, const char* name) {
   for (size_t row = rows.first; row < rows.first + rows.count; ++row) {
-    std::string& flags = checkpoint.head_flag[row];
-    flags += (flags.empty() ? "" : ";") + std::string(name);
+    ropewalk::add_flag(checkpoint.head_flag[row], name);
   }
 }
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "ropewalk/analysis/carried_signs.h"
 #include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/base/error.h"
@@ -18,14 +16,6 @@ using Checkpoint = CheckpointAnalysis;
 constexpr const char* kHeader =
     "model,from,to,kind,layer,q_head,kv_head,rope,statistic,change,change_se,p,q,changed,paired,"
     "flag\n";
-
-std::string number(double value) {
-  return std::isnan(value) ? "" : fmt::format(kTableNumber, value);
-}
-
-std::string count(int64_t value) {
-  return value == Checkpoint::kUnknown ? "" : fmt::format("{}", value);
-}
 
 std::string labels(const std::vector<const Checkpoint*>& checkpoints) {
   std::string text;
@@ -60,10 +50,11 @@ class Writer {
     const Checkpoint& to = comparison.to();
     const size_t row = head.row;
     text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", first, to.layer[row],
-                        to.q_head[row], count(to.kv_head[row]), count(to.rope[row]),
-                        reading.reading->key, number(head.change.value), number(head.change.se),
-                        number(head.p), number(head.q), head.changed ? 1 : 0,
-                        comparison.paired() ? 1 : 0, head.axis_changed ? kAxisChanged : "");
+                        to.q_head[row], table_count(to.kv_head[row]), table_count(to.rope[row]),
+                        reading.reading->key, table_number(head.change.value),
+                        table_number(head.change.se), table_number(head.p), table_number(head.q),
+                        head.changed ? 1 : 0, comparison.paired() ? 1 : 0,
+                        head.axis_changed ? kAxisChanged : "");
   }
 
   const ChangeOptions& options_;

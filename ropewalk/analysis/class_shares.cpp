@@ -16,11 +16,6 @@ struct Correlations {
   Estimate r_k;
 };
 
-bool complete(const Estimate& number) {
-  return std::none_of(number.replicates.begin(), number.replicates.end(),
-                      [](double replicate) { return std::isnan(replicate); });
-}
-
 // Of the heads that are defined in every replicate.
 std::vector<Correlations> complete_heads(const HeadGroup& group) {
   const size_t r_q = statistic_place("r_q"), r_k = statistic_place("r_k");
@@ -30,7 +25,7 @@ std::vector<Correlations> complete_heads(const HeadGroup& group) {
       return head_estimate(*group.checkpoint, place, group.rows[i], group.numbers[i]);
     };
     Correlations head{number(r_q), number(r_k)};
-    if (complete(head.r_q) && complete(head.r_k)) heads.push_back(std::move(head));
+    if (head.r_q.complete() && head.r_k.complete()) heads.push_back(std::move(head));
   }
   return heads;
 }

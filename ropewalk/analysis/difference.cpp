@@ -55,9 +55,9 @@ Json class_changes(const HeadGroup& from, const HeadGroup& to, const Pairing& pa
 }
 
 // Heads in which a statistic changed, by decreasing size.
-Json changed_heads(const Comparison& comparison, const PlacedReading& reading, double min_change) {
+Json changed_heads(const CheckpointAnalysis& to, const std::vector<HeadChange>& heads) {
   std::vector<HeadChange> changed;
-  for (const HeadChange& head : comparison.changes(reading, min_change)) {
+  for (const HeadChange& head : heads) {
     if (head.changed) changed.push_back(head);
   }
   std::stable_sort(changed.begin(), changed.end(), [](const HeadChange& a, const HeadChange& b) {
@@ -65,8 +65,8 @@ Json changed_heads(const Comparison& comparison, const PlacedReading& reading, d
   });
   Json list = Json::array();
   for (const HeadChange& head : changed) {
-    list.push_back({{"layer", comparison.to().layer[head.row]},
-                    {"q_head", comparison.to().q_head[head.row]},
+    list.push_back({{"layer", to.layer[head.row]},
+                    {"q_head", to.q_head[head.row]},
                     {"value", head.change.value},
                     {"se", head.change.se}});
   }
@@ -74,12 +74,11 @@ Json changed_heads(const Comparison& comparison, const PlacedReading& reading, d
 }
 
 // Heads whose PC0 is another axis.
-Json changed_axes(const Comparison& comparison, const PlacedReading& reading) {
+Json changed_axes(const CheckpointAnalysis& to, const std::vector<HeadChange>& heads) {
   Json list = Json::array();
-  for (const HeadChange& head : comparison.changes(reading, 0)) {
+  for (const HeadChange& head : heads) {
     if (!head.axis_changed) continue;
-    list.push_back(
-        {{"layer", comparison.to().layer[head.row]}, {"q_head", comparison.to().q_head[head.row]}});
+    list.push_back({{"layer", to.layer[head.row]}, {"q_head", to.q_head[head.row]}});
   }
   return list;
 }
@@ -107,10 +106,11 @@ Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysi
   json["taxonomy"] = class_changes(before, after, pair);
   const Comparison comparison({&from}, to);
   for (const PlacedReading& reading : all_readings()) {
-    const PlacedReading of_run = carried_reading(reading);
     if (!reading.statistic->list_changes || reading.reading->absolute) continue;
-    json["heads_" + reading.statistic->key] = changed_heads(comparison, of_run, min_change);
-    if (of_run.statistic->sign == Sign::run) json["axes"] = changed_axes(comparison, of_run);
+    const PlacedReading of_run = carried_reading(reading);
+    const std::vector<HeadChange> heads = comparison.changes(of_run, min_change);
+    json["heads_" + reading.statistic->key] = changed_heads(to, heads);
+    if (of_run.statistic->sign == Sign::run) json["axes"] = changed_axes(to, heads);
   }
   return json;
 }

@@ -66,7 +66,10 @@ std::vector<double> block_sizes(const CheckpointAnalysis& checkpoint, size_t row
 }  // namespace
 
 Comparison::Comparison(std::vector<const CheckpointAnalysis*> from, const CheckpointAnalysis& to)
-    : from_(std::move(from)), to_(&to), pairing_(pairing(*from_.front(), to)) {
+    : from_(std::move(from)),
+      to_(&to),
+      after_(heads_of(to)),
+      pairing_(pairing(*from_.front(), to)) {
   for (const CheckpointAnalysis* checkpoint : from_) {
     before_.push_back(heads_of(*checkpoint));
     const Pairing own = pairing(*checkpoint, to);
@@ -107,7 +110,7 @@ std::vector<HeadChange> Comparison::changes(const PlacedReading& reading, double
   const bool signed_axis = reading.statistic->sign == Sign::run && !reading.reading->absolute;
   std::vector<HeadChange> heads;
   std::vector<double> p_values, sizes;
-  for (const auto& [head, after] : heads_of(*to_)) {
+  for (const auto& [head, after] : after_) {
     std::vector<Place> places;
     std::vector<Estimate> before;
     for (size_t i = 0; i < from_.size(); ++i) {

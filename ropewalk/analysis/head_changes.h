@@ -52,6 +52,7 @@ class Comparison {
   std::vector<const CheckpointAnalysis*> from_;
   const CheckpointAnalysis* to_;
   std::vector<Heads> before_;
+  Heads after_;
   Pairing pairing_;
 };
 

@@ -53,6 +53,11 @@ const HeadColumn& CheckpointAnalysis::column(std::string_view key) const {
   return columns.at(statistic_place(key));
 }
 
+void add_flag(std::string& flags, std::string_view name) {
+  if (!flags.empty()) flags += ';';
+  flags += name;
+}
+
 void append_heads(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& part) {
   for (const auto member :
        {&CheckpointAnalysis::layer, &CheckpointAnalysis::q_head, &CheckpointAnalysis::pc,

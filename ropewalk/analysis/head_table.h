@@ -81,6 +81,9 @@ struct HeadTable {
   std::vector<CheckpointAnalysis> checkpoints;
 };
 
+// Adds a name to flags that are joined by ';'.
+void add_flag(std::string& flags, std::string_view name);
+
 // Adds the heads of another part of the same checkpoint.
 void append_heads(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& part);
 

@@ -1,5 +1,8 @@
 #include "ropewalk/analysis/qk_table.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <string_view>
 
 #include "ropewalk/analysis/table_columns.h"
@@ -38,6 +41,14 @@ std::string csv_name(const std::string& name) {
   std::string field;
   add_field(field, guard_name(name));
   return field;
+}
+
+std::string table_number(double value) {
+  return std::isnan(value) ? "" : fmt::format(kTableNumber, value);
+}
+
+std::string table_count(int64_t value) {
+  return value == CheckpointAnalysis::kUnknown ? "" : fmt::format("{}", value);
 }
 
 std::string unguard_name(const std::string& field) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ std::string unguard_name(const std::string& field);
 
 // The same as a field of a CSV file, quoted where it would break the row.
 std::string csv_name(const std::string& name);
+
+// A number or a count as tables hold it: empty where it is missing.
+std::string table_number(double value);
+std::string table_count(int64_t value);
 
 // The text of qk.csv, one row per checkpoint, head and component; columns in docs/formats.md.
 // Missing numbers are empty.

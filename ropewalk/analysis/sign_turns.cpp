@@ -1,6 +1,5 @@
 #include "ropewalk/analysis/sign_turns.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "ropewalk/analysis/carried_signs.h"
@@ -12,11 +11,6 @@ namespace {
 
 Estimate number(const HeadGroup& group, size_t statistic, size_t i) {
   return head_estimate(*group.checkpoint, statistic, group.rows[i], group.numbers[i]);
-}
-
-bool complete(const Estimate& number) {
-  return std::none_of(number.replicates.begin(), number.replicates.end(),
-                      [](double replicate) { return std::isnan(replicate); });
 }
 
 }  // namespace
@@ -42,7 +36,7 @@ double turning_error(const HeadGroup& group, size_t statistic) {
   for (const size_t i : uncertain_signs(group)) {
     Head head{number(group, statistic_place("r_q"), i), number(group, statistic_place("r_k"), i),
               number(group, statistic, i)};
-    if (complete(head.r_q) && complete(head.r_k)) heads.push_back(std::move(head));
+    if (head.r_q.complete() && head.r_k.complete()) heads.push_back(std::move(head));
   }
   if (heads.empty()) return 0;
   std::vector<double> turned;  // by how much of the mean, in each draw

@@ -19,27 +19,23 @@ TableColumn name(const char* column, const char* meaning, std::string Checkpoint
 
 TableColumn count(const char* column, const char* meaning,
                   std::vector<int64_t> Checkpoint::*member) {
-  return {column, meaning, [member](const Checkpoint& c, size_t row) {
-            const int64_t value = (c.*member)[row];
-            return value == Checkpoint::kUnknown ? std::string() : fmt::format("{}", value);
-          }};
-}
-
-std::string number(double value) {
-  return std::isnan(value) ? "" : fmt::format(kTableNumber, value);
+  return {column, meaning,
+          [member](const Checkpoint& c, size_t row) { return table_count((c.*member)[row]); }};
 }
 
 TableColumn value(size_t place) {
   const Statistic& statistic = *statistics()[place];
-  return {statistic.key, statistic.definition,
-          [place](const Checkpoint& c, size_t row) { return number(c.columns[place].value[row]); }};
+  return {statistic.key, statistic.definition, [place](const Checkpoint& c, size_t row) {
+            return table_number(c.columns[place].value[row]);
+          }};
 }
 
 TableColumn error(size_t place) {
   const Statistic& statistic = *statistics()[place];
-  return {error_column(statistic.key),
-          fmt::format("standard error of `{}` over documents", statistic.key),
-          [place](const Checkpoint& c, size_t row) { return number(c.columns[place].se[row]); }};
+  return {
+      error_column(statistic.key),
+      fmt::format("standard error of `{}` over documents", statistic.key),
+      [place](const Checkpoint& c, size_t row) { return table_number(c.columns[place].se[row]); }};
 }
 
 // Of each component: values, then errors.

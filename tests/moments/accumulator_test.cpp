@@ -8,6 +8,7 @@
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/moments/moments_state.h"
 #include "tests/model/tiny_checkpoint.h"
+#include "tests/moments/small_config.h"
 #include "tests/moments/taken.h"
 #include "tests/temporary_folder.h"
 
@@ -45,16 +46,6 @@ class MadeUp : public Accumulator {
 
 constexpr int64_t kBlocks = 3;
 constexpr int64_t kDim = 6;
-
-ModelConfig small_config() {
-  ModelConfig config;
-  config.n_layers = 2;
-  config.n_q_heads = 4;
-  config.n_kv_heads = 2;
-  config.d_head = kDim;
-  config.layers.resize(2);
-  return config;
-}
 
 // Values of "w" at a point that no model has, beside the usual queries and keys.
 class MadeUpTap : public testing::Test {
@@ -95,7 +86,7 @@ class MadeUpTap : public testing::Test {
 
   const MadeUp made_up_{{"lunch", "w"}};
   const AddedAccumulator added_{made_up_};
-  const ModelConfig config_ = small_config();
+  const ModelConfig config_ = small_config(2, kDim);
   const std::vector<QueryHead> heads_{{0, 0}, {1, 2}, {1, 3}};  // KV heads 0, and 1
   const CollectorOptions options_{.blocks = kBlocks};
   TemporaryFolder folder_;

@@ -9,6 +9,7 @@
 #include "ropewalk/moments/accumulators/second_moments.h"
 #include "ropewalk/moments/moments_collector.h"
 #include "tests/kernels/tensors.h"
+#include "tests/moments/small_config.h"
 #include "tests/moments/taken.h"
 
 namespace ropewalk {
@@ -104,15 +105,7 @@ struct Stream {
   double sink = 0;  // the first token of every document is this many spreads away
 };
 
-ModelConfig config_of(const Stream& stream) {
-  ModelConfig config;
-  config.n_layers = 1;
-  config.n_q_heads = 4;
-  config.n_kv_heads = 2;
-  config.d_head = stream.d;
-  config.layers.resize(1);
-  return config;
-}
+ModelConfig config_of(const Stream& stream) { return small_config(1, stream.d); }
 
 // Two passes in float64 over the tokens of all documents: mean, position and products of each head.
 Moments two_pass(const std::vector<at::Tensor>& documents) {

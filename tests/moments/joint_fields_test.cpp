@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/moments/moments_collector.h"
+#include "tests/moments/small_config.h"
 #include "tests/moments/taken.h"
 #include "tests/thread_job.h"
 
@@ -15,16 +16,7 @@ constexpr int64_t kBlocks = 4;
 constexpr int64_t kDocuments = 11;
 const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {2, 0}};
 
-ModelConfig small_config() {
-  ModelConfig config;
-  config.n_layers = 3;
-  config.n_q_heads = 4;
-  config.n_kv_heads = 2;
-  config.d_head = kDim;
-  config.layers.resize(3);
-  return config;
-}
-const ModelConfig kConfig = small_config();
+const ModelConfig kConfig = small_config(3, kDim);
 
 // Queries and keys of a document: far from zero, as those of an attention sink.
 at::Tensor vectors(int64_t document, int64_t layer, int64_t heads) {

@@ -5,6 +5,7 @@
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/mapped_file.h"
 #include "ropewalk/moments/moments_file.h"
+#include "tests/moments/small_config.h"
 #include "tests/moments/taken.h"
 #include "tests/temporary_folder.h"
 
@@ -15,17 +16,7 @@ constexpr int64_t kDim = 6;
 constexpr int64_t kBlocks = 4;
 constexpr int64_t kDocuments = 10;
 
-ModelConfig config() {
-  ModelConfig config;
-  config.n_layers = 3;
-  config.n_q_heads = 4;
-  config.n_kv_heads = 2;
-  config.d_head = kDim;
-  config.layers.resize(3);
-  return config;
-}
-
-const ModelConfig kConfig = config();
+const ModelConfig kConfig = small_config(3, kDim);
 const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {2, 0}};
 
 // Documents of different lengths, each with tokens of its own.

@@ -6,6 +6,7 @@
 #include "ropewalk/analysis/summary.h"
 #include "ropewalk/model/describe_config.h"
 #include "ropewalk/moments/moments_file.h"
+#include "tests/moments/small_config.h"
 #include "tests/moments/taken.h"
 #include "tests/thread_job.h"
 
@@ -14,16 +15,7 @@ namespace {
 
 constexpr int64_t kDim = 6;
 
-ModelConfig small_config() {
-  ModelConfig config;
-  config.n_layers = 2;
-  config.n_q_heads = 4;
-  config.n_kv_heads = 2;
-  config.d_head = kDim;
-  config.layers.resize(2);
-  return config;
-}
-const ModelConfig kConfig = small_config();
+const ModelConfig kConfig = small_config(2, kDim);
 
 CaptureInfo info() {
   CaptureInfo info;
