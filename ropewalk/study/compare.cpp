@@ -5,31 +5,26 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <limits>
 
 #include "ropewalk/analysis/statistic.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/nearest.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/study/compare_models.h"
+#include "ropewalk/study/compared_value.h"
 
 namespace ropewalk {
 namespace {
 
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kLongestLabel = 40;
-
-struct Value {
-  double value = kMissing;
-  double se = kMissing;
-};
+constexpr const char* kOtherModels = "other_models";
 
 // One line of the comparison.
 struct Line {
   std::string label;
   std::string part;  // class; empty where there is one number a label
-  Value run;
-  Value reference;
+  ComparedValue run;
+  ComparedValue reference;
 
   double difference() const { return run.value - reference.value; }
   // Of the difference; the reference's own counts where it is known.
@@ -38,21 +33,10 @@ struct Line {
   }
 };
 
-std::string cell(double number, const char* format, int width) {
-  std::string text = std::isnan(number) ? "–" : fmt::format(fmt::runtime(format), number);
-  // A difference that rounds to nothing has no sign.
-  if (text.find_first_not_of("+-0.") == std::string::npos && !text.ends_with("–")) {
-    text.erase(0, text.find_first_not_of("+-"));
-  }
-  // Columns are padded by what is seen: a dash has three bytes.
-  const int seen = std::isnan(number) ? 1 : static_cast<int>(text.size());
-  return std::string(static_cast<size_t>(std::max(0, width - seen)), ' ') + text;
-}
-
 class Comparison {
  public:
   Comparison(const RunNumbers& run, const Json& reference, const std::string& source)
-      : reference_(reference), source_(source) {
+      : run_(run), reference_(reference), source_(source) {
     for (const auto* group : {&run.baselines, &run.checkpoints}) {
       for (const CheckpointNumbers& numbers : *group) checkpoints_.push_back(&numbers);
     }
@@ -66,8 +50,10 @@ class Comparison {
     for (size_t i = 0; i < readings_.size(); ++i) means(readings_[i].reading->mean, i);
     taxonomy();
     for (size_t i = 0; i < readings_.size(); ++i) grid(readings_[i].reading->depth, i);
-    if (compared_ == 0) fail();
-    return std::move(text_);
+    const std::string models = other_models();
+    if (compared_ == 0 && models.empty()) fail();
+    if (compared_ == 0) text_ += fmt::format("no label of the run is in {}\n\n", source_);
+    return text_ + models;
   }
 
  private:
@@ -83,6 +69,7 @@ class Comparison {
     }
     keys.push_back("taxonomy");
     keys.insert(keys.end(), depth.begin(), depth.end());
+    keys.emplace_back(kOtherModels);
     return keys;
   }
 
@@ -107,10 +94,19 @@ class Comparison {
     const bool any = std::any_of(keys.begin(), keys.end(),
                                  [&](const std::string& key) { return reference_.contains(key); });
     if (!any) throw InputError("{}: has none of the keys {}", source_, fmt::join(keys, ", "));
+    if (!lacking_.empty()) {
+      throw InputError("{}: has {}, of which {} has no number; is heads.csv beside it?", source_,
+                       lacking_, run_.source);
+    }
     std::vector<std::string> labels;
     for (const CheckpointNumbers* numbers : checkpoints_) labels.push_back(numbers->label);
     throw InputError("{}: has no label of the run; the run's are {}", source_,
                      printable_excerpt(fmt::format("{}", fmt::join(labels, ", ")), 200));
+  }
+
+  std::string other_models() const {
+    const auto found = reference_.find(kOtherModels);
+    return found == reference_.end() ? "" : compare_with_models(run_, *found, source_);
   }
 
   // The reference's object under a key, or nothing.
@@ -124,16 +120,8 @@ class Comparison {
     return &*found;
   }
 
-  // A leaf: a number, {value, se}, or null.
-  Value leaf(const Json& json, const std::string& where) const {
-    if (json.is_number()) return {json.get<double>(), kMissing};
-    if (json.is_null()) return {};
-    if (json.is_object() && json.contains("value")) {
-      const Json se = json.value("se", Json());
-      return {leaf(json["value"], where).value, se.is_number() ? se.get<double>() : kMissing};
-    }
-    throw InputError("{}: {} is a {}; expected a number or {{\"value\": …, \"se\": …}}", source_,
-                     where, json.type_name());
+  ComparedValue leaf(const Json& json, const std::string& where) const {
+    return read_compared(json, source_, where);
   }
 
   void heading(const std::string& title, bool parts) {
@@ -143,55 +131,67 @@ class Comparison {
                          "in SE");
   }
 
-  void add(const Line& line, bool parts) {
-    text_ += fmt::format("  {:<{}}", shown(line.label), label_width_);
-    if (parts) text_ += fmt::format("  {:<18}", line.part);
-    text_ += cell(line.run.value, "{:.3f}", 10) + cell(line.run.se, "{:.3f}", 9) +
-             cell(line.reference.value, "{:.3f}", 11) + cell(line.difference(), "{:+.3f}", 12) +
-             cell(line.difference() / line.error(), "{:+.1f}", 8) + "\n";
-    ++compared_;
+  // A section of lines, with as many decimals as their numbers need.
+  void add(const std::string& title, const std::vector<Line>& lines, bool parts) {
+    std::vector<double> stated;
+    for (const Line& line : lines) stated.push_back(line.reference.value);
+    const int decimals = decimals_for(stated);
+    heading(title, parts);
+    for (const Line& line : lines) {
+      text_ += fmt::format("  {:<{}}", shown(line.label), label_width_);
+      if (parts) text_ += fmt::format("  {:<18}", line.part);
+      text_ += number_cell(line.run.value, decimals, 10) + number_cell(line.run.se, decimals, 9) +
+               number_cell(line.reference.value, decimals, 11) +
+               number_cell(line.difference(), decimals, 12, true) +
+               number_cell(line.difference() / line.error(), 1, 8, true) + "\n";
+    }
+    compared_ += lines.size();
   }
 
   void means(const std::string& key, size_t reading) {
     const Json* values = group(key);
     if (values == nullptr) return;
-    bool begun = false;
+    std::vector<Line> lines;
     for (const CheckpointNumbers* numbers : checkpoints_) {
       const auto found = values->find(numbers->label);
       if (found == values->end()) continue;
-      if (!begun) heading(key, false);
-      begun = true;
       const HeadMean& mean = numbers->readings[reading].over_heads;
-      add({numbers->label,
-           "",
-           {mean.mean, mean.se},
-           leaf(*found, fmt::format("{} of '{}'", key, printable(numbers->label)))},
-          false);
+      lines.push_back({numbers->label,
+                       "",
+                       {mean.mean, mean.se},
+                       leaf(*found, fmt::format("{} of '{}'", key, printable(numbers->label)))});
     }
-    if (begun) missing(*values);
+    if (lines.empty()) return;
+    // A run without heads.csv has nothing to set beside numbers of whole heads.
+    if (std::all_of(lines.begin(), lines.end(),
+                    [](const Line& line) { return std::isnan(line.run.value); })) {
+      lacking_ = key;
+      return;
+    }
+    add(key, lines, false);
+    missing(*values);
   }
 
   void taxonomy() {
     const Json* values = group("taxonomy");
     if (values == nullptr) return;
-    bool begun = false;
+    std::vector<Line> lines;
     for (const CheckpointNumbers* numbers : checkpoints_) {
       const auto found = values->find(numbers->label);
       if (found == values->end()) continue;
       for (size_t i = 0; i < kHeadClasses.size(); ++i) {
         const std::string name(class_name(kHeadClasses[i]));
         if (!found->is_object() || !found->contains(name)) continue;
-        if (!begun) heading("taxonomy (fraction of heads)", true);
-        begun = true;
-        add({numbers->label,
-             name,
-             {numbers->classes[i].share, numbers->classes[i].se},
-             leaf((*found)[name],
-                  fmt::format("taxonomy of '{}', {}", printable(numbers->label), name))},
-            true);
+        lines.push_back({numbers->label,
+                         name,
+                         {numbers->classes[i].share, numbers->classes[i].se},
+                         leaf((*found)[name], fmt::format("taxonomy of '{}', {}",
+                                                          printable(numbers->label), name))});
       }
     }
-    if (begun) missing(*values);
+    if (lines.empty()) return;
+    add("taxonomy (fraction of heads)", lines, true);
+    missing(*values);
   }
 
   void grid(const std::string& key, size_t reading) {
@@ -228,12 +228,12 @@ class Comparison {
         squares += difference.back() * difference.back();
         ++cells;
       }
-      grid_row(shown(numbers->label), "run", run, "{:.2f}");
+      grid_row(shown(numbers->label), "run", run, 2);
       if (std::any_of(errors.begin(), errors.end(), [](double e) { return !std::isnan(e); })) {
-        grid_row("", "SE", errors, "{:.3f}");
+        grid_row("", "SE", errors, 3);
       }
-      grid_row("", "reference", reference, "{:.2f}");
-      grid_row("", "difference", difference, "{:+.2f}");
+      grid_row("", "reference", reference, 2);
+      grid_row("", "difference", difference, 2, true);
       ++compared_;
     }
     if (!begun) return;
@@ -245,9 +245,9 @@ class Comparison {
   }
 
   void grid_row(const std::string& label, const char* what, const std::vector<double>& cells,
-                const char* format) {
+                int decimals, bool sign = false) {
     text_ += fmt::format("  {:<{}}  {:<10}", label, label_width_, what);
-    for (const double number : cells) text_ += cell(number, format, 7);
+    for (const double number : cells) text_ += number_cell(number, decimals, 7, sign);
     text_ += "\n";
   }
 
@@ -270,13 +270,15 @@ class Comparison {
     text_ += "\n";
   }
 
+  const RunNumbers& run_;
   const Json& reference_;
   const std::string& source_;
   const std::vector<PlacedReading> readings_ = all_readings();
   std::vector<const CheckpointNumbers*> checkpoints_;
   size_t label_width_ = std::string_view("checkpoint").size();
   std::string text_;
-  int compared_ = 0;
+  size_t compared_ = 0;
+  std::string lacking_;  // a mean that the reference has and the run has not
 };
 
 }  // namespace

@@ -9,7 +9,8 @@ import numpy as np
 import pandas
 
 CLASSES = ["position-dominated", "q-positional", "k-positional", "content-focused", "mixed"]
-REFERENCE = json.loads((Path(__file__).resolve().parents[2] / "data/reference/smollm3.json").read_text())
+REFERENCE_PATH = Path(__file__).resolve().parents[2] / "data/reference/smollm3.json"
+REFERENCE = json.loads(REFERENCE_PATH.read_text())
 COLUMNS = ["model", "checkpoint", "phase", "order", "layer", "q_head", "kv_head", "rope", "pc", "explained_variance",
            "r_q", "r_k", "r_q_se", "r_k_se", "explained_variance_se", "class", "pc0_stability", "n_q", "n_k",
            "n_blocks", "flag"]  # fmt: skip

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ropewalk/analysis/heads_reader.h"
 #include "ropewalk/analysis/qk_reader.h"
 #include "ropewalk/base/error.h"
 
@@ -21,9 +22,23 @@ std::string compare(const std::string& reference) {
   return compare_with_reference(run(), parse_json(reference, "reference.json"), "reference.json");
 }
 
-std::string failure(const std::string& reference) {
+// The same run with numbers of whole heads: two of a, one of b.
+std::string compare_heads(const std::string& reference) {
+  HeadTable table = parse_qk_table(
+      "checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.8,0.9\na,9,0,0,0.4,-0.1\nb,0,0,0,0.5,0.5\n",
+      "qk.csv");
+  parse_heads_table(table,
+                    "checkpoint,layer,q_head,r_k_a,bias_strength,alpha_k\n"
+                    "a,0,0,-0.9,0.002,-0.0004\na,9,0,0.7,0.003,0.0002\nb,0,0,0.6,0.001,0.0001\n",
+                    "heads.csv");
+  return compare_with_reference(run_numbers(table), parse_json(reference, "reference.json"),
+                                "reference.json");
+}
+
+std::string failure(const std::string& reference,
+                    std::string (*compared)(const std::string&) = compare) {
   try {
-    compare(reference);
+    compared(reference);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -83,6 +98,77 @@ TEST(Compare, RefusesWhatIsNoReference) {
             std::string::npos);
   EXPECT_NE(failure(R"({"depth_r_q": {"a": [1]}})").find("not a list of 10 cells"),
             std::string::npos);
+}
+
+TEST(Compare, ShowsSmallNumbersWithThreeDigits) {
+  const std::string text = compare_heads(
+      R"({"mean_bias_strength": {"a": 0.0021}, "mean_abs_alpha_k": {"a": 0.000268, "b": 0.0001}})");
+  EXPECT_NE(text.find("0.00250        –    0.00210    +0.00040"), std::string::npos) << text;
+  EXPECT_NE(text.find("0.000300        –   0.000268   +0.000032"), std::string::npos) << text;
+}
+
+TEST(Compare, SetsTheRunBesideOtherModels) {
+  const std::string text = compare_heads(
+      R"({"mean_r_q": {"a": 0.5}, "other_models": {"about": "Published.", "context": 131072,
+          "models": {"big": {"mean_abs_r_k_a": 0.743, "mean_bias_strength": 0.0003},
+                     "all": {"mean_abs_r_k_a": 0.87}}}})");
+  EXPECT_NE(text.find("other models, at a context of 131072 tokens\n"
+                      "       mean_abs_r_k_a  mean_bias_strength\n"
+                      "  all           0.870                   –\n"
+                      "  big           0.743            0.000300\n"
+                      "  this run\n"
+                      "  a             0.800            0.002500\n"
+                      "  b             0.600            0.001000\n"
+                      "  Published.\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Compare, OtherModelsNeedNoLabelInCommonButAColumn) {
+  const std::string reference =
+      R"({"mean_bias_strength": {"z": 1}, "other_models": {"context": 8, "models":
+          {"big": {"mean_abs_r_k_a": 0.7}}}})";
+  EXPECT_NE(compare_heads(reference).find("no label of the run is in reference.json\n\nother"),
+            std::string::npos);
+  EXPECT_EQ(failure(reference), "reference.json: has no label of the run; the run's are a, b");
+  EXPECT_EQ(failure(R"({"mean_bias_strength": {"a": 1}})"),
+            "reference.json: has mean_bias_strength, of which qk.csv has no number; is heads.csv "
+            "beside it?");
+}
+
+TEST(Compare, ReadsOtherModelsStrictly) {
+  const auto refused = [](const std::string& section) {
+    return failure(R"({"mean_r_q": {"a": 0.5}, "other_models": )" + section + "}", compare_heads);
+  };
+  const std::string models = R"("models": {"big": {"mean_abs_r_k_a": 0.7}})";
+  EXPECT_EQ(refused("3"),
+            "reference.json: other_models is a number; expected an object with about, context and "
+            "models");
+  EXPECT_EQ(refused(R"({"contexts": 8, )" + models + "}"),
+            "reference.json: other_models: unknown key 'contexts'; did you mean context?");
+  EXPECT_EQ(refused("{" + models + "}"),
+            "reference.json: other_models: context is null; expected tokens per document, 2 to "
+            "2147483647");
+  EXPECT_EQ(refused(R"({"context": -4, )" + models + "}"),
+            "reference.json: other_models: context is -4; expected tokens per document, 2 to "
+            "2147483647");
+  EXPECT_EQ(refused(R"({"about": 1, "context": 8, )" + models + "}"),
+            "reference.json: other_models: about is a number; expected text");
+  EXPECT_EQ(refused(R"({"context": 8})"),
+            "reference.json: other_models: models is a null; expected an object of models by name");
+  EXPECT_EQ(refused(R"({"context": 8, "models": {}})"),
+            "reference.json: other_models: models is empty; expected an object of models by name");
+  EXPECT_EQ(refused(R"({"context": 8, "models": {"big": 0.7}})"),
+            "reference.json: other_models, 'big' is a number; expected an object of means such as "
+            "mean_abs_r_k_a");
+  EXPECT_EQ(refused(R"({"context": 8, "models": {"big": {"mean_plane_var_fracton": 0.7}}})"),
+            "reference.json: other_models, 'big': unknown key 'mean_plane_var_fracton'; did you "
+            "mean mean_plane_var_fraction?");
+  EXPECT_EQ(refused(R"({"context": 8, "models": {"big": {"mean_abs_r_k_a": "x"}}})"),
+            "reference.json: other_models, 'big', mean_abs_r_k_a is a string; expected a number or "
+            "{\"value\": …, \"se\": …}");
+  EXPECT_EQ(failure(R"({"other_model": {}, "mean_r_q": {"a": 1}})"),
+            "reference.json: unknown key 'other_model'; did you mean other_models?");
 }
 
 }  // namespace
