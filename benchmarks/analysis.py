@@ -12,7 +12,7 @@ import machine
 
 ROUNDS = 5
 LAYERS, HEADS, KV_HEADS, DIMENSIONS = 36, 16, 4, 128
-DOCUMENTS, TOKENS, VOCABULARY = 32, 512, 997
+DOCUMENTS, TOKENS, VOCABULARY = 64, 1024, 997
 
 
 def make_model(folder: Path) -> Path:

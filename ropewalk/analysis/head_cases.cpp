@@ -22,7 +22,8 @@ at::Tensor pooled_covariance(const StreamCases& q, const StreamCases& k) {
 
 // Sums of squares along vectors [cases, d, c]: [cases, c].
 at::Tensor squares_along(const StreamCases& stream, const at::Tensor& vectors) {
-  return (at::bmm(stream.products, vectors) * vectors).sum(1);
+  const at::Tensor rows = vectors.transpose(1, 2);
+  return (at::bmm(rows, stream.products) * rows).sum(2);
 }
 
 // Correlation with position along vectors [cases, d, c], given the sums of squares along them and
@@ -135,19 +136,20 @@ HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_
   const int64_t d = covariance.size(1);
   const int64_t kept = std::min(components, d), leading = std::min(std::max(kLeading, kept), d);
   std::tie(head.basis_values, head.basis) = at::linalg_eigh(covariance);  // ascending
-  const at::Tensor values = head.basis_values.flip(1).slice(1, 0, leading).clamp_min(0);
+  const at::Tensor values = head.basis_values.slice(1, d - leading).flip(1).clamp_min(0);
   head.trace = covariance.diagonal(0, 1, 2).sum(1);
   // A component without variance has no direction, and so no correlation.
   const at::Tensor no_rank = values <= (head.trace * kNoVariance).unsqueeze(1);
-  const at::Tensor vectors = head.basis.flip(2).slice(2, 0, leading).contiguous();
+  const at::Tensor vectors = head.basis.slice(2, d - leading).flip(2);
   // Replicates point the way of the whole sample's component.
   const at::Tensor overlap = (vectors * vectors.slice(0, 0, 1)).sum(1);  // [cases, leading]
   const at::Tensor aligned = vectors * at::where(overlap < 0, -1.0, 1.0).unsqueeze(1);
   // The sign rule: r_q >= 0, or where r_q says little, r_k >= 0.
   const at::Tensor sign = rule_sign(queries, keys, aligned.slice(0, 0, 1), no_rank.slice(0, 0, 1));
   head.leading = aligned * sign.unsqueeze(1);
-  head.q_image = at::bmm(queries.products, head.leading);
-  head.k_image = at::bmm(keys.products, head.leading);
+  const at::Tensor rows = head.leading.transpose(1, 2).contiguous();
+  head.q_image = at::bmm(rows, queries.products).transpose(1, 2);
+  head.k_image = at::bmm(rows, keys.products).transpose(1, 2);
   head.vectors = head.leading.slice(2, 0, kept);
   head.eigenvalues = values.slice(1, 0, kept);
   head.no_rank = no_rank.slice(1, 0, kept);

@@ -46,6 +46,7 @@ struct StreamCases {
     at::Tensor values, vectors;  // see whole_values()
     at::Tensor fit;              // see position_fit.h
     at::Tensor rank;             // see statistics/shape.cpp
+    at::Tensor participation;    // likewise
   };
   std::shared_ptr<Shared> shared = std::make_shared<Shared>();
 

@@ -12,41 +12,50 @@ namespace {
 
 constexpr double kHeld = 0.9;  // of the variance
 
-// How many of these variances [cases, kept], largest first, hold kHeld of all, the last one counted
-// in part; NaN where they do not.
-at::Tensor held_by(const at::Tensor& variances, const at::Tensor& all) {
-  const at::Tensor sums = variances.cumsum(1), goal = all.unsqueeze(1) * kHeld;
+// Along components [d, d] of the whole sample, ascending: how many of the largest hold kHeld of the
+// variance in each case, the last one counted in part. Only those from `begin` to `end`, largest
+// first, are looked at one by one; NaN in a case whose last one is another.
+at::Tensor held_by(const StreamCases& stream, const at::Tensor& components, int64_t begin,
+                   int64_t end) {
+  const int64_t d = components.size(0), cases = stream.cases();
+  const at::Tensor rows = components.slice(1, d - end, d - begin).t().flip(0).contiguous();
+  const at::Tensor image = at::matmul(rows, stream.products);  // [cases, end - begin, d]
+  const at::Tensor variances = (image * rows).sum(2).clamp_min(0);
+  const at::Tensor first = components.slice(1, d - begin);
+  const at::Tensor before =
+      at::mv(stream.products.reshape({cases, d * d}), at::mm(first, first.t()).reshape({d * d}));
+  const at::Tensor sums = variances.cumsum(1) + before.unsqueeze(1);
+  const at::Tensor goal = stream.products.diagonal(0, 1, 2).sum(1, true) * kHeld;
   const at::Tensor whole = (sums < goal).to(at::kLong).sum(1, true);
-  const at::Tensor place = whole.clamp_max(variances.size(1) - 1);
-  const at::Tensor last = variances.gather(1, place), before = sums.gather(1, place) - last;
-  const at::Tensor found = (whole == place).logical_and(last > 0);
-  return at::where(found, whole + (goal - before) / last, kUndefined).squeeze(1);
+  const at::Tensor place = whole.clamp_max(end - begin - 1);
+  const at::Tensor last = variances.gather(1, place), lacks = goal - (sums.gather(1, place) - last);
+  const at::Tensor found = (whole == place).logical_and(last > 0).logical_and(lacks > 0);
+  return at::where(found, begin + whole + lacks / last, kUndefined).squeeze(1);
 }
 
 // Replicates keep the components of the whole sample: without each block, the variance along them.
 at::Tensor rank90(const StreamCases& stream) {
   at::Tensor& rank = stream.shared->rank;
   if (rank.defined()) return rank;
-  const at::Tensor all = stream.products.diagonal(0, 1, 2).sum(1) / stream.tokens;
-  const at::Tensor largest = (stream.whole_values().flip(0).clamp_min(0) / stream.tokens[0]);
-  const double needed = held_by(largest.unsqueeze(0), all.slice(0, 0, 1)).item<double>();
-  // A replicate hardly needs more than a few components beyond those of the whole sample.
-  const int64_t d = stream.dimensions();
-  for (int64_t kept = std::isnan(needed) ? d : static_cast<int64_t>(needed) + 2 + d / 16;;) {
-    const at::Tensor axes = stream.whole_vectors().slice(1, std::max<int64_t>(0, d - kept));
-    const at::Tensor image = at::matmul(stream.products, axes);  // [cases, d, kept]
-    const at::Tensor along = (image * axes).sum(1) / stream.tokens.unsqueeze(1);
-    rank = held_by(along.clamp_min(0).flip(1), all);
-    if (kept >= d || !at::isnan(rank).any().item<bool>()) return rank;
-    kept = d;
-  }
+  // A replicate hardly needs some components more or less than the whole sample.
+  const int64_t d = stream.dimensions(), margin = 2 + d / 16;
+  const at::Tensor held = stream.whole_values().flip(0).clamp_min(0).cumsum(0);
+  const auto needed = (held < held[d - 1] * kHeld).sum().item<int64_t>();
+  const at::Tensor& components = stream.whole_vectors();
+  rank = held_by(stream, components, std::max<int64_t>(0, needed - margin),
+                 std::min(d, needed + margin));
+  if (at::isnan(rank).any().item<bool>()) rank = held_by(stream, components, 0, d);
+  return rank;
 }
 
 // (Σ λ)² / Σ λ², which needs no eigenvalue.
 at::Tensor participation(const StreamCases& stream) {
+  at::Tensor& found = stream.shared->participation;
+  if (found.defined()) return found;
   const at::Tensor sum = stream.products.diagonal(0, 1, 2).sum(1);
-  return at::where(sum > 0, sum.square() / matrix_dot(stream.products, stream.products),
-                   kUndefined);
+  found =
+      at::where(sum > 0, sum.square() / matrix_dot(stream.products, stream.products), kUndefined);
+  return found;
 }
 
 at::Tensor massive(const StreamCases& stream) {

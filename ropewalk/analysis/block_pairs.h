@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ropewalk/analysis/head_cases.h"
+
+namespace ropewalk {
+
+// What is left of a stream without blocks i and j, for all pairs of i <= j: one block less where
+// they are equal. Sums are about the mean of all tokens, so that leaving out is subtraction, and
+// the mean of what is left costs one more rank.
+class BlockPairs {
+ public:
+  explicit BlockPairs(const StreamInput& input);
+
+  int64_t size() const { return first.size(0); }
+
+  // Of pairs, as a square of blocks: [b, g, ..].
+  at::Tensor square(const at::Tensor& of_pairs) const { return of_pairs.index({number}); }
+
+  // Each block's own products times the vectors of its pairs: [b, g, d].
+  at::Tensor times_blocks(const at::Tensor& square) const { return at::bmm(square, products); }
+
+  // What leaving out takes from the products of all, times the vectors of pairs: [pairs, d].
+  void times_taken(const at::Tensor& x, at::Tensor& taken);
+
+  // The products of what is left, about its mean.
+  at::Tensor left_products(const at::Tensor& total, int64_t pair) const;
+
+  int64_t count;                                       // of blocks
+  int64_t d;                                           // dimensions
+  double all;                                          // tokens
+  at::Tensor tokens, position_mean, position_scatter;  // [b]
+  at::Tensor mean, position, products, sums;           // [b, ..]
+  at::Tensor first, second;                            // blocks of a pair
+  at::Tensor number;                                   // of a pair among pairs: [b, g]
+  // Of what is left without a pair: [pairs, ..].
+  at::Tensor left, inverse, left_sums, left_times, left_position, left_scatter;
+
+ private:
+  at::Tensor both(const at::Tensor& of_blocks) const;
+
+  at::Tensor once_;                      // [pairs]: a half where both blocks are the same
+  at::Tensor of_blocks_, times_blocks_;  // room for times_taken
+};
+
+// Of rows of numbers, without what an operation on tensors costs to begin.
+double dot(const double* a, const double* b, int64_t d);
+// y = scale · y + weight · x
+void blend(double* y, double scale, double weight, const double* x, int64_t d);
+
+inline const double* row(const at::Tensor& rows, int64_t i) {
+  return rows.const_data_ptr<double>() + i * rows.stride(0);
+}
+inline double* mutable_row(const at::Tensor& rows, int64_t i) {
+  return rows.mutable_data_ptr<double>() + i * rows.stride(0);
+}
+
+}  // namespace ropewalk
