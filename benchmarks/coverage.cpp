@@ -17,17 +17,13 @@ int main(int argc, char** argv) {
                            double correlation) {
     first.correlation = second.correlation = correlation;
     for (const int64_t documents : {8, 16, 40}) {
-      const Coverage c = measure_coverage(first, second, documents, studies, 1);
-      rows.push_back({{"population", name},
-                      {"documents", documents},
-                      {"correlation_between_heads", correlation},
-                      {"head_r_q", c.head_r_q},
-                      {"head_r_k", c.head_r_k},
-                      {"mean_r_q", c.mean_r_q},
-                      {"mean_r_k", c.mean_r_k},
-                      {"class_fraction", c.class_fraction},
-                      {"paired_difference", c.paired_difference},
-                      {"paired_head", c.paired_head}});
+      Json row = {{"population", name},
+                  {"documents", documents},
+                  {"correlation_between_heads", correlation}};
+      for (const auto& [key, value] : measure_coverage(first, second, documents, studies, 1)) {
+        row[key] = value;
+      }
+      rows.push_back(std::move(row));
     }
   };
   const Population first = spread_population(heads, 1.0);

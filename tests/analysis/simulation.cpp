@@ -12,6 +12,7 @@ namespace ropewalk::simulation {
 namespace {
 
 constexpr int64_t kBlocks = 16;
+const LogitUnits kUnits{.scale = 1, .context = 2};  // positions are scaled as they are
 
 // Positions scaled to mean 0 and variance 1.
 std::vector<double> scaled_positions(int64_t tokens) {
@@ -23,19 +24,18 @@ std::vector<double> scaled_positions(int64_t tokens) {
 }
 
 struct Effects {
-  double q_slope, k_slope, q_offset, k_offset;  // standard normal
+  double q_slope, k_slope, q_offset, k_offset, q_mean, k_mean;  // standard normal
 };
 
 std::vector<Effects> draw_effects(size_t heads, double correlation, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   const double shared = std::sqrt(correlation);
   const double own = std::sqrt(1 - correlation);
-  const double common[4] = {normal(random), normal(random), normal(random), normal(random)};
+  double common[6];
+  for (double& one : common) one = normal(random);
+  const auto drawn = [&](int i) { return shared * common[i] + own * normal(random); };
   std::vector<Effects> effects(heads);
-  for (Effects& e : effects) {
-    e = {shared * common[0] + own * normal(random), shared * common[1] + own * normal(random),
-         shared * common[2] + own * normal(random), shared * common[3] + own * normal(random)};
-  }
+  for (Effects& e : effects) e = {drawn(0), drawn(1), drawn(2), drawn(3), drawn(4), drawn(5)};
   return effects;
 }
 
@@ -57,15 +57,15 @@ struct Stream {
                   {0, std::vector<double>(d), std::vector<double>(d), std::vector<double>(d * d)});
   }
 
-  void add_document(int64_t index, double slope, double offset, const std::vector<double>& t,
-                    std::mt19937_64& random) {
+  void add_document(int64_t index, double mean, double slope, double offset,
+                    const std::vector<double>& t, std::mt19937_64& random) {
     std::normal_distribution<double> normal(0, population.noise);
     BlockSums& block = blocks[static_cast<size_t>(index % kBlocks)];
     const size_t d = block.x.size();
     std::vector<double> x(d);
     for (const double time : t) {
       for (size_t j = 0; j < d; ++j)
-        x[j] = normal(random) + (j == 0 ? slope * time : j == 1 ? offset : 0);
+        x[j] = normal(random) + (j == 0 ? mean + slope * time : j == 1 ? offset : 0);
       for (size_t a = 0; a < d; ++a) {
         block.x[a] += x[a];
         block.xt[a] += x[a] * time;
@@ -126,10 +126,11 @@ bool covers(double value, double se, double df, double true_value) {
 
 double fraction_dominated(const Truth& t) {
   double count = 0;
-  for (size_t h = 0; h < t.r_q.size(); ++h) {
-    count += classify(t.r_q[h], t.r_k[h]) == HeadClass::position_dominated ? 1 : 0;
+  const std::vector<double>&r_q = t.at("r_q"), &r_k = t.at("r_k");
+  for (size_t h = 0; h < r_q.size(); ++h) {
+    count += classify(r_q[h], r_k[h]) == HeadClass::position_dominated ? 1 : 0;
   }
-  return count / static_cast<double>(t.r_q.size());
+  return count / static_cast<double>(r_q.size());
 }
 
 double mean(const std::vector<double>& values) {
@@ -150,15 +151,25 @@ Population spread_population(int heads, double strength) {
 }
 
 Truth truth(const Population& p) {
+  const auto square = [](double x) { return x * x; };
+  const double noise = square(p.noise), offset = square(p.offset_sd);
   Truth result;
   for (const HeadLaw& law : p.heads) {
-    const auto square = [](double x) { return x * x; };
-    // Second moments along u; along w and the rest the variances are smaller, so PC0 is u.
-    const auto r = [&](double slope) {
-      return slope / std::sqrt(square(slope) + square(p.slope_sd) + square(p.noise));
+    // Along u; along w and the rest the variances are smaller, so PC0 is u, and the drift axis too.
+    const auto variance = [&](double slope) {
+      return square(slope) + square(p.slope_sd) + offset + noise;
     };
-    result.r_q.push_back(r(law.q_slope));
-    result.r_k.push_back(r(law.k_slope));
+    const double q = variance(law.q_slope), k = variance(law.k_slope);
+    const double apart = square(law.q_mean - law.k_mean) / 4;
+    const double queries = q + square(law.q_mean);  // second moment along u
+    result["r_q"].push_back(law.q_slope / std::sqrt(q));
+    result["r_k"].push_back(law.k_slope / std::sqrt(k));
+    result["r2cv_q"].push_back(square(law.q_slope) / q);
+    result["pc0_offset"].push_back(apart / ((q + k) / 2 + apart));
+    result["bias_context"].push_back(law.q_mean * law.k_slope);
+    result["logit_pos_share"].push_back(square(law.k_slope) * queries /
+                                        (k * queries + square(offset + noise) +
+                                         static_cast<double>(p.dimensions - 2) * square(noise)));
   }
   return result;
 }
@@ -184,10 +195,11 @@ std::pair<CheckpointAnalysis, CheckpointAnalysis> simulate(const Population& fir
       for (size_t h = 0; h < heads; ++h) {
         const Effects& e = effects[h];
         auto& [q, k] = streams[c][h];
-        q.add_document(i, p.heads[h].q_slope + p.slope_sd * e.q_slope, p.offset_sd * e.q_offset, t,
-                       random);
-        k.add_document(i, p.heads[h].k_slope + p.slope_sd * e.k_slope, p.offset_sd * e.k_offset, t,
-                       random);
+        const HeadLaw& law = p.heads[h];
+        q.add_document(i, law.q_mean + p.offset_sd * e.q_mean, law.q_slope + p.slope_sd * e.q_slope,
+                       p.offset_sd * e.q_offset, t, random);
+        k.add_document(i, law.k_mean + p.offset_sd * e.k_mean, law.k_slope + p.slope_sd * e.k_slope,
+                       p.offset_sd * e.k_offset, t, random);
       }
       analyses[c].documents.emplace_back(i, 0);
     }
@@ -202,7 +214,7 @@ std::pair<CheckpointAnalysis, CheckpointAnalysis> simulate(const Population& fir
         sizes.push_back(q.block_tokens[b] + k.block_tokens[b]);
       }
       add_head(analyses[c], {0, static_cast<int64_t>(h), 0, true},
-               make_cases(leave_one_out(q), leave_one_out(k), 1), sizes);
+               make_cases(leave_one_out(q), leave_one_out(k), 1, kUnits), sizes);
     }
   }
   return {std::move(analyses[0]), std::move(analyses[1])};
@@ -221,11 +233,11 @@ Coverage measure_coverage(const Population& first, const Population& second, int
       const auto [one, two] = simulate(first, second, documents, random);
       const HeadGroup before = whole_group(one);
       const HeadGroup after = whole_group(two);
-      const auto reading = [](const char* key) {
+      const auto reading = [](const std::string& key) {
         const size_t place = statistic_place(key);
         return PlacedReading{place, statistics()[place], &statistics()[place]->readings[0]};
       };
-      const PlacedReading r_q = reading("r_q"), r_k = reading("r_k");
+      const PlacedReading r_q = reading("r_q");
       const auto contains = [&](const Estimate& e, double true_value) {
         return covers(e.value, e.se, df, true_value) ? 1.0 : 0.0;
       };
@@ -241,28 +253,22 @@ Coverage measure_coverage(const Population& first, const Population& second, int
         return head_estimate(checkpoint, of.place, chosen, chosen);
       };
       Coverage& c = counts[static_cast<size_t>(s)];
-      c.head_r_q = contains(head(one, r_q), true_first.r_q[chosen]);
-      c.head_r_k = contains(head(one, r_k), true_first.r_k[chosen]);
-      c.mean_r_q = contains(estimate(before, r_q, Over::mean), mean(true_first.r_q));
-      c.mean_r_k = contains(estimate(before, r_k, Over::mean), mean(true_first.r_k));
+      for (const auto& [key, values] : true_first) {
+        c["head_" + key] = contains(head(one, reading(key)), values[chosen]);
+        c["mean_" + key] = contains(estimate(before, reading(key), Over::mean), mean(values));
+      }
       const ClassShares shares = class_shares(before);
-      c.class_fraction = covers(shares.values[0], shares.se(0), df, fraction_dominated(true_first));
-      c.paired_difference =
-          difference(estimate(before, r_q, Over::mean), estimate(after, r_q, Over::mean),
-                     mean(true_second.r_q) - mean(true_first.r_q));
-      c.paired_head = difference(head(one, r_q), head(two, r_q),
-                                 true_second.r_q[chosen] - true_first.r_q[chosen]);
+      c["class_fraction"] =
+          covers(shares.values[0], shares.se(0), df, fraction_dominated(true_first));
+      const std::vector<double>&from = true_first.at("r_q"), &to = true_second.at("r_q");
+      c["paired_difference"] = difference(estimate(before, r_q, Over::mean),
+                                          estimate(after, r_q, Over::mean), mean(to) - mean(from));
+      c["paired_head"] = difference(head(one, r_q), head(two, r_q), to[chosen] - from[chosen]);
     }
   });
   Coverage total;
-  for (const Coverage& c : counts) {
-    total.head_r_q += c.head_r_q / studies;
-    total.head_r_k += c.head_r_k / studies;
-    total.mean_r_q += c.mean_r_q / studies;
-    total.mean_r_k += c.mean_r_k / studies;
-    total.class_fraction += c.class_fraction / studies;
-    total.paired_difference += c.paired_difference / studies;
-    total.paired_head += c.paired_head / studies;
+  for (const Coverage& study : counts) {
+    for (const auto& [name, contained] : study) total[name] += contained / studies;
   }
   return total;
 }

@@ -1,20 +1,24 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "ropewalk/analysis/head_table.h"
 
 namespace ropewalk::simulation {
 
-// A population of documents whose r_q, r_k and explained variance are known exactly. A head's
-// vectors are slope · t · u + offset · w + noise, with t the position scaled to mean 0; slope and
-// offset differ from document to document (slope with mean `slope` and standard deviation
-// `slope_sd`), noise from token to token. u and w are the first two axes.
+// A population of documents whose numbers are known exactly. A head's vectors are
+// (mean + slope · t) · u + offset · w + noise, with t the position scaled to mean 0 and variance 1;
+// mean, slope and offset differ from document to document (with standard deviations `offset_sd`,
+// `slope_sd` and `offset_sd`), noise from token to token. u and w are the first two axes.
 struct HeadLaw {
   double q_slope = 1;
   double k_slope = 1;
+  double q_mean = 1;
+  double k_mean = -0.5;
 };
 
 struct Population {
@@ -30,11 +34,8 @@ struct Population {
 // Heads with slopes spread from weak to strong, so that all classes and thresholds occur.
 Population spread_population(int heads, double strength);
 
-// What an infinite sample would give.
-struct Truth {
-  std::vector<double> r_q;  // by head
-  std::vector<double> r_k;
-};
+// What an infinite sample would give, by statistic and head.
+using Truth = std::map<std::string, std::vector<double>>;
 Truth truth(const Population& population);
 
 // A study of both populations on the same documents: their effects are shared, their tokens' noise
@@ -44,16 +45,10 @@ std::pair<CheckpointAnalysis, CheckpointAnalysis> simulate(const Population& fir
                                                            int64_t documents,
                                                            std::mt19937_64& random);
 
-// How often 95 % intervals contained the truth.
-struct Coverage {
-  double head_r_q = 0;
-  double head_r_k = 0;
-  double mean_r_q = 0;
-  double mean_r_k = 0;
-  double class_fraction = 0;     // position-dominated
-  double paired_difference = 0;  // of mean r_q
-  double paired_head = 0;        // of one head's r_q
-};
+// How often 95 % intervals contained the truth: `head_X` and `mean_X` of statistic X, the share of
+// position-dominated heads (`class_fraction`), and the change of mean r_q and of one head's r_q
+// (`paired_difference`, `paired_head`).
+using Coverage = std::map<std::string, double>;
 Coverage measure_coverage(const Population& first, const Population& second, int64_t documents,
                           int studies, uint64_t seed);
 
