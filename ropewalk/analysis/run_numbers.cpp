@@ -38,20 +38,26 @@ std::vector<double> component_means(const HeadGroup& group, const PlacedReading&
   return means;
 }
 
-std::vector<HeadPoint> head_points(const HeadGroup& group) {
+// Of a group, by layer, then head.
+std::vector<size_t> sorted_rows(const HeadGroup& group) {
   const CheckpointAnalysis& checkpoint = *group.checkpoint;
-  const HeadColumn& r_q = checkpoint.column("r_q");
-  const HeadColumn& r_k = checkpoint.column("r_k");
+  std::vector<size_t> rows = group.rows;
+  std::sort(rows.begin(), rows.end(), [&](size_t a, size_t b) {
+    return std::pair(checkpoint.layer[a], checkpoint.q_head[a]) <
+           std::pair(checkpoint.layer[b], checkpoint.q_head[b]);
+  });
+  return rows;
+}
+
+std::vector<HeadPoint> head_points(const CheckpointAnalysis& checkpoint,
+                                   const std::vector<size_t>& rows) {
   std::vector<HeadPoint> heads;
-  for (const size_t row : group.rows) {
+  for (const size_t row : rows) {
     const int64_t rope = checkpoint.rope[row];
-    heads.push_back({checkpoint.layer[row], checkpoint.q_head[row], r_q.value[row], r_k.value[row],
+    heads.push_back({checkpoint.layer[row], checkpoint.q_head[row],
                      rope == CheckpointAnalysis::kUnknown ? std::nullopt : std::optional(rope == 1),
                      *class_of(checkpoint, row)});
   }
-  std::sort(heads.begin(), heads.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.layer, a.q_head) < std::pair(b.layer, b.q_head);
-  });
   return heads;
 }
 
@@ -62,7 +68,8 @@ CheckpointNumbers checkpoint_numbers(const CheckpointAnalysis& checkpoint, int64
   numbers.last_layer = last_layer;
   const HeadGroup all = whole_group(checkpoint);
   numbers.undefined = all.undefined;
-  numbers.heads = head_points(all);
+  const std::vector<size_t> rows = sorted_rows(all);
+  numbers.heads = head_points(checkpoint, rows);
   std::vector<HeadGroup> depth;
   for (int bin = 0; bin < kDepthBins; ++bin) {
     depth.push_back(depth_group(checkpoint, bin, last_layer));
@@ -76,6 +83,11 @@ CheckpointNumbers checkpoint_numbers(const CheckpointAnalysis& checkpoint, int64
       of.depth[bin] = {over_heads(Over::mean, values_of(depth[bin], reading)), kMissing};
     }
     if (reading.statistic->shares) of.components = component_means(all, reading);
+    const HeadColumn& column = checkpoint.columns[reading.place];
+    for (const size_t row : rows) {
+      of.heads.push_back(reading.reading->absolute ? std::abs(column.value[row])
+                                                   : column.value[row]);
+    }
   }
   const std::vector<int64_t> counts = class_counts(all);
   for (size_t i = 0; i < counts.size(); ++i) {

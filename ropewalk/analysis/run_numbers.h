@@ -39,13 +39,12 @@ struct ReadingNumbers {
   HeadMean over_heads;
   std::array<DepthCell, kDepthBins> depth;  // means in each tenth of the depth
   std::vector<double> components;           // mean of each; of shares alone; empty: unknown
+  std::vector<double> heads;                // in the order of CheckpointNumbers::heads
 };
 
 struct HeadPoint {
   int64_t layer = 0;
   int64_t q_head = 0;
-  double r_q = 0;
-  double r_k = 0;
   std::optional<bool> rope;  // unknown where the table does not say
   HeadClass head_class = HeadClass::mixed;
 };

@@ -29,13 +29,36 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
+constexpr size_t kLongestTypo = 200;  // comparing takes the product of both lengths
+
+// The most differences that a typing mistake makes.
+size_t most_differences(std::string_view word) { return std::max<size_t>(2, word.size() / 3); }
+
 }  // namespace
 
+std::vector<std::string> nearest_few(std::string_view word,
+                                     const std::vector<std::string_view>& candidates) {
+  constexpr size_t kFew = 4;
+  if (word.empty() || word.size() > kLongestTypo) return {};
+  const std::string wanted = lower_case(word);
+  std::vector<std::pair<size_t, std::string>> found;
+  for (const std::string_view candidate : candidates) {
+    const std::string lower = lower_case(candidate);
+    const size_t distance = edit_distance(wanted, lower);
+    const bool inside = wanted.size() > 2 && lower.find(wanted) != std::string::npos;
+    if (inside || distance <= most_differences(word)) found.emplace_back(distance, candidate);
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(kFew, found.size()); ++i) names.push_back(found[i].second);
+  return names;
+}
+
 std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
-  constexpr size_t kLongestTypo = 200;  // comparing takes the product of both lengths
   if (word.size() > kLongestTypo) return "";
   std::string best;
-  size_t least = std::max<size_t>(2, word.size() / 3) + 1;
+  size_t least = most_differences(word) + 1;
   for (const std::string_view candidate : candidates) {
     const size_t distance = edit_distance(lower_case(word), lower_case(candidate));
     if (distance < least) {

@@ -6,23 +6,10 @@
 #include <string>
 
 #include "ropewalk/analysis/table_columns.h"
-#include "ropewalk/base/error.h"
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
 
 namespace ropewalk::cli {
-
-namespace {
-
-std::pair<std::string, std::string> two_labels(const std::string& text) {
-  const size_t comma = text.find(',');
-  if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos) {
-    throw UsageError("--between {}: expected two labels with a comma between them", text);
-  }
-  return {text.substr(0, comma), text.substr(comma + 1)};
-}
-
-}  // namespace
 
 void add_analyze(CLI::App& app) {
   auto options = std::make_shared<AnalyzeOptions>();
@@ -57,7 +44,7 @@ void add_analyze(CLI::App& app) {
       ->capture_default_str();
   verb->callback([options, between] {
     for (const std::string& pair : *between) {
-      options->changes.between.push_back(two_labels(pair));
+      options->changes.between.push_back(two_names("--between", pair, "labels"));
     }
     analyze(*options);
   });

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "ropewalk/base/error.h"
+#include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
+#include "ropewalk/figures/reading_look.h"
 #include "ropewalk/study/compare.h"
 
 namespace ropewalk::cli {
@@ -28,11 +31,28 @@ void add_figures(CLI::App& app) {
   verb->add_option("--portraits", options->figures.portraits,
                    "Checkpoints of the phase portraits, with commas [default: six over the run]")
       ->delimiter(',');
+  verb->add_option("--statistic", options->figures.asked.statistics,
+                   "Draw this statistic over training and by depth too: a column of qk.csv or "
+                   "heads.csv; several with commas, or again")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  auto pairs = std::make_shared<std::vector<std::string>>();
+  verb->add_option("--portrait", *pairs,
+                   "Draw portraits with two statistics on their axes too: ACROSS,UP; may be given "
+                   "again")
+      ->allow_extra_args(false);
   verb->add_option("--title", options->figures.title,
                    "Name of the run in titles [default: the model's]");
-  verb->callback([options, experiment] {
+  verb->callback([options, experiment, pairs] {
     DrawOptions settled = *options;
+    for (const std::string& pair : *pairs) {
+      settled.figures.asked.portraits.push_back(two_names("--portrait", pair, "statistics"));
+    }
     if (!experiment->empty()) settled.experiment = read_experiment(*experiment);
+    for (const std::string& key : asked_keys(settled.figures.asked)) {
+      const std::string problem = unknown_statistic(key);
+      if (!problem.empty()) throw UsageError("--statistic, --portrait: {}", problem);
+    }
     std::erase(settled.formats, "json");  // specifications are always written
     draw_figures(settled);
   });

@@ -50,6 +50,15 @@ CLI::Validator above_zero() {
   });
 }
 
+std::pair<std::string, std::string> two_names(const char* option, const std::string& text,
+                                              const char* what) {
+  const size_t comma = text.find(',');
+  if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos) {
+    throw UsageError("{} {}: expected two {} with a comma between them", option, text, what);
+  }
+  return {text.substr(0, comma), text.substr(comma + 1)};
+}
+
 void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
   ModelOptions& options = arguments.options;
   verb.add_option("model", options.model,

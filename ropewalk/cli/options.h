@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "ropewalk/study/open_model.h"
 
@@ -34,6 +35,10 @@ void set_threads(int threads, const Communicator& processes);
 // Checks of numbers that say in a few words what was found and expected, and let no NaN through.
 CLI::Validator whole_number(int64_t least);
 CLI::Validator above_zero();
+
+// "A,B". Throws UsageError naming the option and what it takes.
+std::pair<std::string, std::string> two_names(const char* option, const std::string& text,
+                                              const char* what);
 
 void add_model_arguments(CLI::App& verb, ModelArguments& arguments);
 

@@ -7,14 +7,18 @@
 
 #include "ropewalk/base/printable.h"
 #include "ropewalk/figures/checkpoint_axis.h"
+#include "ropewalk/figures/depth_columns.h"
+#include "ropewalk/figures/depth_scale.h"
 #include "ropewalk/figures/figure.h"
+#include "ropewalk/figures/reading_look.h"
 #include "ropewalk/figures/text_width.h"
 #include "ropewalk/figures/theme.h"
 
 namespace ropewalk {
 namespace {
 
-constexpr double kCellWidth = 58;
+constexpr double kWidth = 580;  // of ten columns
+constexpr double kWidestCell = 116;
 constexpr double kCellText = 14.5;
 constexpr double kMostHeight = 620;  // where many rows have to share it
 constexpr double kRowHeight = 34;
@@ -24,109 +28,87 @@ constexpr double kPhaseLimit = 110;
 // A reading as a heat map.
 struct Heatmap {
   size_t place = 0;  // in all_readings()
-  const Statistic& statistic;
-  const Reading& reading;
-  const theme::ColorRamp& ramp;
+  PlacedReading placed;
+  std::vector<DepthColumn> columns;
 
-  const DepthCell& cell(const Slot& slot, int bin) const {
-    return slot.numbers->readings[place].depth[static_cast<size_t>(bin)];
+  const DepthCell& cell(const Slot& slot, const DepthColumn& column) const {
+    return slot.numbers->readings[place].depth[static_cast<size_t>(column.bin)];
   }
-  // Published maps start at 0 also where values may be negative: those have the palest colour.
-  double low() const { return std::max(reading.low, 0.0); }
-  double at(double part) const { return low() + part * (reading.high - low()); }
-  std::string color(double value) const {
-    return theme::ramp_color(ramp, (value - low()) / (reading.high - low()));
-  }
-  // What its numbers are the mean of.
-  std::string name() const {
-    return reading.absolute ? fmt::format("|{}|", statistic.title) : statistic.title;
+  // Numbers that are there: of cells, or of their standard errors.
+  std::vector<double> numbers(const CheckpointAxis& axis, double DepthCell::*which) const {
+    std::vector<double> found;
+    for (const Slot& slot : axis.slots()) {
+      for (const DepthColumn& column : columns) {
+        const double number = cell(slot, column).*which;
+        if (!std::isnan(number)) found.push_back(number);
+      }
+    }
+    return found;
   }
 };
 
-Json cell_rows(const CheckpointAxis& axis, const Heatmap& map) {
+Json cell_rows(const CheckpointAxis& axis, const Heatmap& map, const DepthScale& scale) {
   Json rows = Json::array();
   for (const Slot& slot : axis.slots()) {
-    for (int bin = 0; bin < kDepthBins; ++bin) {
-      const auto [value, se] = map.cell(slot, bin);
+    for (size_t i = 0; i < map.columns.size(); ++i) {
+      const DepthColumn& column = map.columns[i];
+      const auto [value, se] = map.cell(slot, column);
       rows.push_back(
           {{"checkpoint", slot.numbers->label},
            {"phase", slot.numbers->phase},
-           {"bin", bin},
-           {"x", bin},
-           {"x_end", bin + 1},
+           {"bin", column.bin},
+           {"x", i},
+           {"x_end", i + 1},
            {"y", slot.position - 0.5},
            {"y_end", slot.position + 0.5},
            {"value", theme::number(value)},
            {"se", theme::number(se)},
-           {"heads", slot.numbers->depth_heads[static_cast<size_t>(bin)]},
-           {"text", std::isnan(value) ? "–" : theme::decimals(value, 2)},
-           {"ink", std::isnan(value) ? theme::kMutedInk : theme::ink_on(map.color(value))},
-           {"x_middle", bin + 0.5},
+           {"heads", slot.numbers->depth_heads[static_cast<size_t>(column.bin)]},
+           {"text", std::isnan(value) ? "–" : scale.text(value)},
+           {"ink", std::isnan(value) ? theme::kMutedInk : theme::ink_on(scale.color(value))},
+           {"x_middle", static_cast<double>(i) + 0.5},
            {"y_middle", slot.position}});
+      if (column.layer) rows.back()["layer"] = *column.layer;
     }
   }
   return rows;
 }
 
-// Layers of each tenth of the depth, as 36 layers have 0–3, 4–7, …
-std::string layers_of_bin(int bin, int64_t last_layer) {
-  int64_t first = -1, last = -1;
-  for (int64_t layer = 0; layer <= last_layer; ++layer) {
-    if (depth_bin(layer, last_layer) != bin) continue;
-    if (first < 0) first = layer;
-    last = layer;
-  }
-  if (first < 0) return "–";
-  return first == last ? fmt::format("{}", first) : fmt::format("{}–{}", first, last);
+std::string title_of(const PlacedReading& placed) {
+  const std::string& own = placed.reading->depth_title;
+  return own.empty() ? capital_title(placed) + ", by depth over training" : own;
 }
 
-// Two lines under each column: the depth, and its layers or heads where all checkpoints agree.
-Json column_labels(const RunNumbers& run) {
-  const CheckpointNumbers& first = run.checkpoints.front();
-  bool same_heads = true, same_layers = true;
-  for (const CheckpointNumbers& numbers : run.checkpoints) {
-    same_layers = same_layers && numbers.last_layer == first.last_layer;
-    for (size_t bin = 0; bin < kDepthBins; ++bin) {
-      same_heads = same_heads && numbers.depth_heads[bin] == first.depth_heads[bin];
-    }
+std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, const Heatmap& map,
+                        const DepthScale& scale) {
+  const bool layers = map.columns.front().layer.has_value();
+  std::string text =
+      fmt::format("Mean {} over the heads {}, {} in all.", reading_name(map.placed),
+                  layers ? "of each layer" : "in each tenth of the depth", heads_text(run));
+  if (scale.exponent() != 0)
+    text += fmt::format(" Cells: in units of {:g}.", std::pow(10, scale.exponent()));
+  std::vector<double> errors = map.numbers(axis, &DepthCell::se);
+  if (!errors.empty()) {
+    std::sort(errors.begin(), errors.end());
+    const char* style = has_limits(map.placed)
+                            ? " Standard error over documents: median {:.3f}, at most {:.3f}."
+                            : " Standard error over documents: median {:.2g}, at most {:.2g}.";
+    text += fmt::format(fmt::runtime(style), errors[errors.size() / 2], errors.back());
   }
-  Json labels = Json::array();
-  for (int bin = 0; bin < kDepthBins; ++bin) {
-    Json lines{fmt::format("{:.1f}–{:.1f}", bin / 10.0, (bin + 1) / 10.0)};
-    if (same_layers) lines.push_back("L " + layers_of_bin(bin, first.last_layer));
-    if (same_heads) {
-      lines.push_back(fmt::format("n = {}", first.depth_heads[static_cast<size_t>(bin)]));
-    }
-    labels.push_back(lines);
-  }
-  return labels;
-}
-
-std::string error_text(const CheckpointAxis& axis, const Heatmap& map) {
-  std::vector<double> errors;
-  for (const Slot& slot : axis.slots()) {
-    for (int bin = 0; bin < kDepthBins; ++bin) {
-      const double se = map.cell(slot, bin).se;
-      if (!std::isnan(se)) errors.push_back(se);
-    }
-  }
-  if (errors.empty()) return "";
-  std::sort(errors.begin(), errors.end());
-  return fmt::format(" Standard error over documents: median {:.3f}, at most {:.3f}.",
-                     errors[errors.size() / 2], errors.back());
+  if (map.placed.reading->depth_title.empty()) text += " " + reading_sentence(map.placed);
+  return text;
 }
 
 }  // namespace
 
 Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t reading) {
-  const PlacedReading placed = all_readings().at(reading);
-  const Heatmap map{reading, *placed.statistic, *placed.reading,
-                    theme::hue_ramp(placed.reading->hue)};
   const CheckpointAxis axis(run);
-  const double width = kCellWidth * kDepthBins;
+  const Heatmap map{reading, all_readings().at(reading), depth_columns(run)};
+  const DepthScale scale(map.placed, map.numbers(axis, &DepthCell::value));
+  const auto columns = static_cast<double>(map.columns.size());
+  const double width = std::min(kWidestCell, kWidth / columns) * columns;
   const double row = std::min(kRowHeight, kMostHeight / axis.length());
   const double height = row * axis.length();
-  const Json cells = cell_rows(axis, map);
 
   double phase_width = 0;
   Json rows = Json::array();
@@ -138,52 +120,53 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
     phases.push_back({{"phase", span.name}, {"text", text}, {"y", (span.from + span.to) / 2}});
   }
 
-  std::string subtitle = fmt::format(
-      "Mean {} over the heads in each tenth of the depth, {} in all.", map.name(), heads_text(run));
-  subtitle += error_text(axis, map);
-  Json spec = theme::begin_figure(options.title, map.reading.depth_title, subtitle,
-                                  width + phase_width + 10);
+  Json spec =
+      theme::begin_figure(options.title, title_of(map.placed), subtitle_of(run, axis, map, scale),
+                          std::max(width, kWidth) + phase_width + 10);
   spec["title"]["offset"] = 18;
   Json params = axis.params();
-  params.push_back({{"name", "columns"}, {"value", column_labels(run)}});
+  params.push_back({{"name", "columns"}, {"value", column_labels(run, map.columns)}});
   spec["params"] = params;
   spec["width"] = width;
   spec["height"] = height;
 
   const Json y_scale{
       {"domain", {axis.from(), axis.to()}}, {"nice", false}, {"zero", false}, {"reverse", true}};
-  const Json x_scale{{"domain", {0, kDepthBins}}, {"nice", false}};
+  const Json x_scale{{"domain", {0, columns}}, {"nice", false}};
   Json column_places = Json::array();
-  for (int bin = 0; bin < kDepthBins; ++bin) column_places.push_back(bin + 0.5);
-  const Json x_axis{{"title", "relative depth (layer / last layer), layers, heads"},
-                    {"values", column_places},
-                    {"grid", false},
-                    {"domain", false},
-                    {"ticks", false},
-                    {"labelAngle", 0},
-                    {"labelOverlap", false},
-                    {"labelFlush", false},
-                    {"labelFontSize", 13},
-                    {"labelLineHeight", 17},
-                    {"labelExpr", "columns[floor(datum.value)]"}};
+  for (size_t i = 0; i < map.columns.size(); ++i) {
+    column_places.push_back(static_cast<double>(i) + 0.5);
+  }
+  const Json x_axis{
+      {"title", map.columns.front().layer ? "layers, heads"
+                                          : "relative depth (layer / last layer), layers, heads"},
+      {"values", column_places},
+      {"grid", false},
+      {"domain", false},
+      {"ticks", false},
+      {"labelAngle", 0},
+      {"labelOverlap", false},
+      {"labelFlush", false},
+      {"labelFontSize", 13},
+      {"labelLineHeight", 17},
+      {"labelExpr", "columns[floor(datum.value)]"}};
   const Json y_axis{{"title", nullptr}, {"values", rows},
                     {"grid", false},    {"domain", false},
                     {"ticks", false},   {"labelOverlap", row < kLeastTextRow},
                     {"labelLimit", 0},  {"labelExpr", "labels[indexof(places, datum.value)]"}};
-  const auto place = [](const char* field, const Json& scale, const Json& with_axis) {
-    return Json{{"field", field}, {"type", "quantitative"}, {"scale", scale}, {"axis", with_axis}};
+  const auto place = [](const char* field, const Json& on, const Json& with_axis) {
+    return Json{{"field", field}, {"type", "quantitative"}, {"scale", on}, {"axis", with_axis}};
   };
-  Json stops = Json::array();
-  for (size_t i = 0; i < map.ramp.size(); ++i) {
-    stops.push_back(map.at(static_cast<double>(i) / static_cast<double>(map.ramp.size() - 1)));
-  }
+  const std::string legend =
+      "mean " + reading_title(map.placed) +
+      (scale.has_negatives() ? fmt::format(" ({}: below 0)", scale.negative_hue()) : "");
   Json tooltip = Json::array();
   for (const char* field : {"checkpoint", "phase", "bin", "value", "se", "heads"}) {
     tooltip.push_back({{"field", field}});
   }
 
   Json& datasets = spec["datasets"];
-  datasets["cells"] = cells;
+  datasets["cells"] = cell_rows(axis, map, scale);
   Json layers = Json::array();
   layers.push_back({{"name", "ground"},
                     {"data", {{"name", "cells"}}},
@@ -212,17 +195,20 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
           {{"field", "value"},
            {"type", "quantitative"},
            {"scale",
-            {{"domain", stops}, {"range", map.ramp}, {"clamp", true}, {"interpolate", "rgb"}}},
+            {{"domain", scale.domain()},
+             {"range", scale.range()},
+             {"clamp", true},
+             {"interpolate", "rgb"}}},
            {"legend",
             {{"orient", "bottom"},
-             {"title", fmt::format("mean {}{}", map.name(),
-                                   placed.statistic->per == Per::component ? " on PC0" : "")},
+             {"title", legend},
+             {"titleLimit", 0},
              {"titleOrient", "left"},
              {"titlePadding", 12},
-             {"gradientLength", 260},
+             {"gradientLength", scale.has_negatives() ? 300 : 260},
              {"gradientThickness", 13},
-             {"values", {map.at(0), map.at(0.25), map.at(0.5), map.at(0.75), map.at(1)}},
-             {"format", ".2f"},
+             {"values", scale.ticks()},
+             {"format", scale.tick_format()},
              {"offset", 12}}}}},
          {"tooltip", tooltip}}}});
   if (row >= kLeastTextRow) {

@@ -1,19 +1,49 @@
 #include "ropewalk/figures/figure.h"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 
 #include "ropewalk/figures/by_depth.h"
 #include "ropewalk/figures/over_training.h"
+#include "ropewalk/figures/reading_look.h"
 
 namespace ropewalk {
 
-std::vector<std::string> figure_names() {
+namespace {
+
+void add_once(std::vector<Figure>& figures, const std::string& name,
+              const std::function<Json()>& make) {
+  const bool there = std::any_of(figures.begin(), figures.end(),
+                                 [&](const Figure& figure) { return figure.name == name; });
+  if (!there) figures.push_back({name, make()});
+}
+
+// Figures that the options ask for, each once.
+void add_asked(std::vector<Figure>& figures, const RunNumbers& run, const FigureOptions& options) {
+  for (const std::string& key : options.asked.statistics) {
+    const size_t reading = find_reading(key);
+    if (!has_numbers(run, reading)) continue;
+    add_once(figures, over_training_name(key),
+             [&] { return over_training(run, options, reading); });
+    add_once(figures, by_depth_name(key), [&] { return by_depth(run, options, reading); });
+  }
+  for (const auto& [x, y] : options.asked.portraits) {
+    const size_t across = find_reading(x), up = find_reading(y);
+    if (!has_numbers(run, across) || !has_numbers(run, up)) continue;
+    add_once(figures, portrait_name({x, y}), [&] { return portraits(run, options, across, up); });
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> figure_names(const AskedFigures& asked) {
   std::vector<std::string> names = training_figures();
   names.insert(names.end(), {"phase_portraits", "taxonomy"});
   for (const PlacedReading& placed : all_readings()) {
     if (!placed.reading->depth_title.empty()) names.push_back(placed.reading->depth);
   }
+  const std::vector<std::string> more = asked_names(asked);
+  names.insert(names.end(), more.begin(), more.end());
   return names;
 }
 
@@ -29,19 +59,18 @@ std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& opt
         });
     (headline ? figures : last).push_back({name, over_training(run, settled, name)});
   }
-  figures.push_back({"phase_portraits", phase_portraits(run, settled)});
+  figures.push_back(
+      {"phase_portraits", portraits(run, settled, find_reading("r_q"), find_reading("r_k"))});
   figures.push_back({"taxonomy", taxonomy(run, settled)});
   const std::vector<PlacedReading> readings = all_readings();
   for (size_t i = 0; i < readings.size(); ++i) {
     const Reading& reading = *readings[i].reading;
-    const bool there = std::any_of(
-        run.checkpoints.begin(), run.checkpoints.end(),
-        [&](const auto& numbers) { return !std::isnan(numbers.readings[i].over_heads.mean); });
-    if (there && !reading.depth_title.empty()) {
+    if (!reading.depth_title.empty() && has_numbers(run, i)) {
       figures.push_back({reading.depth, by_depth(run, settled, i)});
     }
   }
   std::move(last.begin(), last.end(), std::back_inserter(figures));
+  add_asked(figures, run, settled);
   return figures;
 }
 

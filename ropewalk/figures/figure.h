@@ -5,6 +5,7 @@
 
 #include "ropewalk/analysis/run_numbers.h"
 #include "ropewalk/base/json.h"
+#include "ropewalk/figures/asked_figures.h"
 
 namespace ropewalk {
 
@@ -17,25 +18,29 @@ struct Figure {
 struct FigureOptions {
   std::string title;                   // of the run; empty: the model's name, where there is one
   std::vector<std::string> portraits;  // labels for phase portraits; empty: six spread over the run
+  AskedFigures asked;                  // besides those of every run
 };
 
 // All figures of a run, in the order of docs/figures.md: those over training that headline
-// statistics name, portraits, classes, readings by depth, then the other figures over training,
-// where the table has their numbers. Throws UsageError on an unknown portrait.
+// statistics name, portraits, classes, readings by depth, then the other figures over training and
+// those asked for, where the table has their numbers. Throws UsageError on an unknown portrait or
+// statistic.
 std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& options);
 
 // Of the files of all figures that there can be.
-std::vector<std::string> figure_names();
+std::vector<std::string> figure_names(const AskedFigures& asked);
 
 // Names of figures that a statistic of qk.csv asks for and the table has no numbers for.
 std::vector<std::string> missing_figures(const RunNumbers& run);
 
-// Two that no statistic asks for; docs/figures.md says how to read them. See over_training.h and
+// The classes of heads, stacked; docs/figures.md says how to read it. See over_training.h and
 // by_depth.h for the others.
-Json phase_portraits(const RunNumbers& run, const FigureOptions& options);
 Json taxonomy(const RunNumbers& run, const FigureOptions& options);
 
-// The checkpoints that phase_portraits shows.
+// Two readings (places in all_readings()) of every head against each other, at a few checkpoints.
+Json portraits(const RunNumbers& run, const FigureOptions& options, size_t x, size_t y);
+
+// The checkpoints that portraits show.
 std::vector<const CheckpointNumbers*> portrait_checkpoints(const RunNumbers& run,
                                                            const FigureOptions& options);
 

@@ -149,7 +149,7 @@ class LayerBuilder {
               {"thickness", one.line_width},
               {"opacity", 1}};
     }
-    add("line " + one.name, "!datum.baseline && datum.series === '" + one.name + "'", mark,
+    add("line " + one.name, "!datum.baseline && datum.series === " + Json(one.name).dump(), mark,
         {{"y", y("mean")}, {"color", color()}, {"tooltip", tooltip()}});
   }
 

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <tuple>
 
 #include "ropewalk/figures/checkpoint_axis.h"
 #include "ropewalk/figures/mean_layers.h"
+#include "ropewalk/figures/reading_look.h"
 #include "ropewalk/figures/stacked_shares.h"
+#include "ropewalk/figures/text_width.h"
 #include "ropewalk/figures/theme.h"
 
 namespace ropewalk {
@@ -19,14 +20,36 @@ constexpr double kHeight = 330;
 constexpr double kHeightAbove = 250;  // where another plot stands below
 constexpr double kHeightOfComponents = 190;
 constexpr double kLine = 2.6, kThinLine = 1.3;
+constexpr double kMargin = 0.04;  // of an axis that fits its numbers
 
 // The readings of a plot's lines, by their place in all_readings().
 struct Lines {
-  const TrainingFigure* figure = nullptr;
-  const Statistic* first = nullptr;
+  TrainingFigure figure;
+  PlacedReading first;
   std::vector<size_t> places;
   std::vector<MeanSeries> series;
 };
+
+MeanSeries series_of(size_t place, const TrainingLine& line) {
+  const bool full = line.shape != "stroke";
+  return {line.name,  theme::hue_color(all_readings()[place].reading->hue),
+          line.shape, full ? kLine : kThinLine,
+          full,       [place](const CheckpointNumbers& c) { return c.readings[place].over_heads; }};
+}
+
+// One reading alone, with what its statistic says about itself.
+Lines lines_of_reading(size_t place) {
+  const PlacedReading placed = all_readings().at(place);
+  const Hue hue = placed.reading->hue;
+  TrainingFigure figure;
+  figure.title = capital_title(placed) + ", over training";
+  figure.y_title = reading_title(placed);
+  figure.what = "Mean";
+  figure.whole_axis = false;
+  figure.note = reading_sentence(placed);
+  const char* shape = hue == Hue::queries ? "circle" : hue == Hue::keys ? "square" : "diamond";
+  return {figure, placed, {place}, {series_of(place, {reading_name(placed), shape})}};
+}
 
 // The plots of a figure, one below the other.
 std::vector<Lines> plots_of_figure(const std::string& figure) {
@@ -37,30 +60,27 @@ std::vector<Lines> plots_of_figure(const std::string& figure) {
     const TrainingLine& line = readings[i].reading->line;
     if (statistic.figure.name != figure || line.name.empty()) continue;
     const std::string& y_title = statistic.figure.y_title;
-    if (plots.empty() || (!y_title.empty() && y_title != plots.back().figure->y_title)) {
-      plots.push_back({&statistic.figure, &statistic, {}, {}});
+    if (plots.empty() || (!y_title.empty() && y_title != plots.back().figure.y_title)) {
+      plots.push_back({statistic.figure, readings[i], {}, {}});
     }
-    Lines& lines = plots.back();
-    const bool full = line.shape != "stroke";
-    lines.places.push_back(i);
-    lines.series.push_back({line.name, theme::hue_color(readings[i].reading->hue), line.shape,
-                            full ? kLine : kThinLine, full,
-                            [i](const CheckpointNumbers& c) { return c.readings[i].over_heads; }});
+    plots.back().places.push_back(i);
+    plots.back().series.push_back(series_of(i, line));
   }
   // The one that describes the figure comes first.
   std::stable_partition(plots.begin(), plots.end(),
-                        [](const Lines& lines) { return !lines.figure->title.empty(); });
+                        [](const Lines& lines) { return !lines.figure.title.empty(); });
   return plots;
 }
 
-// The lowest and the highest that lines with a band reach, at least `low` and `high`.
+// The lowest and the highest that lines reach with their bands and bars, at least `low` and `high`.
 std::pair<double, double> reach(const CheckpointAxis& axis, const Lines& lines, double low,
                                 double high) {
   for (const Slot& slot : axis.slots()) {
     for (const MeanSeries& series : lines.series) {
       const HeadMean number = series.number(*slot.numbers);
       if (!series.full || std::isnan(number.mean)) continue;
-      const double spread = slot.baseline || std::isnan(number.sd) ? 0 : number.sd;
+      const double band = slot.baseline || std::isnan(number.sd) ? 0 : number.sd;
+      const double spread = std::max(band, std::isnan(number.se) ? 0 : number.se);
       low = std::min(low, number.mean - spread);
       high = std::max(high, number.mean + spread);
     }
@@ -71,44 +91,59 @@ std::pair<double, double> reach(const CheckpointAxis& axis, const Lines& lines, 
 // Limits and ticks of the y axis.
 MeanPlot plot_of(const CheckpointAxis& axis, const Lines& lines) {
   MeanPlot plot;
-  plot.y_title = lines.figure->y_title;
+  plot.y_title = fit_text(lines.figure.y_title, theme::kLabelSize, kHeight);
   plot.width = theme::kPlotWidth;
   plot.legend = lines.series.size() > 1;
-  const bool bounded = lines.first->high <= 1;
-  if (!bounded) {
-    std::tie(plot.low, plot.high) = reach(axis, lines, 0, 0);
+  const bool bounded = lines.first.statistic->high <= 1;
+  const auto [least, most] = reach(axis, lines, 0, 0);
+  if (!bounded || least < -1) {
+    // A little more room, so that nothing lies on the frame.
+    const double margin = kMargin * (most - least);
+    plot.low = least < 0 ? least - margin : 0;
+    plot.high = most > 0 ? most + margin : 0;
+    if (plot.low == plot.high) plot.high = 1;
     plot.tick = 0;  // as the renderer sees fit
-  } else if (lines.figure->whole_axis) {
-    // 0 to 1 where all bands lie within, else as far as needed.
-    const auto outward = [](double value) {
-      return std::copysign(std::ceil(std::abs(value) * 20) / 20, value);
-    };
-    const auto [low, high] = reach(axis, lines, 0, 1);
-    plot.low = outward(low);
-    plot.high = outward(high);
-    plot.tick = 0.2;
-  } else {
-    // To where the band ends, rounded outwards to a tick.
-    plot.low = 0;
-    plot.high = std::ceil(reach(axis, lines, 0, 0.1).second * 10 - 1e-9) / 10;
-    plot.tick = plot.high <= 0.6 ? 0.1 : 0.2;
+    return plot;
   }
+  const auto outward = [](double value, double steps) {
+    return std::copysign(std::ceil(std::abs(value) * steps - 1e-9) / steps, value);
+  };
+  if (lines.figure.whole_axis) {
+    // 0 to 1 where all bands lie within, else as far as needed.
+    plot.low = outward(least, 20);
+    plot.high = outward(std::max(most, 1.0), 20);
+    plot.tick = 0.2;
+    return plot;
+  }
+  // To where the bands end, rounded outwards to a tick.
+  plot.low = outward(least, 50);
+  plot.high = outward(std::max(most, 0.1), 10);
+  const double length = plot.high - plot.low;
+  plot.tick = length <= 0.15 ? 0.02 : length <= 0.6 ? 0.1 : 0.2;
   return plot;
+}
+
+bool has_errors(const RunNumbers& run, const Lines& lines) {
+  return std::any_of(run.checkpoints.begin(), run.checkpoints.end(), [&](const auto& numbers) {
+    return std::any_of(lines.series.begin(), lines.series.end(), [&](const MeanSeries& series) {
+      return series.full && !std::isnan(series.number(numbers).se);
+    });
+  });
 }
 
 std::string subtitle_of(const RunNumbers& run, const Lines& lines) {
   const auto bands = std::count_if(lines.series.begin(), lines.series.end(),
                                    [](const MeanSeries& series) { return series.full; });
-  std::string text = lines.figure->what + " over " + heads_text(run);
-  if (!lines.figure->stacked) {
+  std::string text = lines.figure.what + " over " + heads_text(run);
+  if (!lines.figure.stacked) {
     text += std::string(bands == 1 ? "; band" : "; bands") + ": ±1 SD across heads";
-    if (run.standard_errors) text += "; bars: ±1 standard error over documents";
+    if (has_errors(run, lines)) text += "; bars: ±1 standard error over documents";
   }
   text += ".";
-  if (!run.baselines.empty() && !lines.figure->stacked) {
+  if (!run.baselines.empty() && !lines.figure.stacked) {
     text += " Dotted: freshly initialised weights.";
   }
-  if (!lines.figure->note.empty()) text += " " + lines.figure->note;
+  if (!lines.figure.note.empty()) text += " " + lines.figure.note;
   return text;
 }
 
@@ -136,6 +171,47 @@ void add_views(Json& spec, const Json& views) {
   spec["resolve"] = {{"scale", {{"color", "independent"}, {"shape", "independent"}}}};
 }
 
+Json draw(const RunNumbers& run, const FigureOptions& options, const std::vector<Lines>& plots) {
+  const Lines& lines = plots.front();
+  const CheckpointAxis axis(run);
+  const double width = theme::kPlotWidth;
+  Json spec =
+      theme::begin_figure(options.title, lines.figure.title, subtitle_of(run, lines), width);
+  spec["params"] = axis.params();
+  Json& datasets = spec["datasets"];
+  if (lines.figure.stacked) {
+    spec.update(stacked_shares(axis, parts_of(lines), {"parts", "", kHeight, true}, datasets));
+    return spec;
+  }
+  const auto plot = [&](Json& view, const Lines& of, double height, size_t number) {
+    view["width"] = width;
+    view["height"] = height;
+    MeanPlot look = plot_of(axis, of);
+    look.below = number > 0;
+    if (number > 0) look.dataset += fmt::format(" {}", number + 1);
+    add_mean_layers(view, datasets, axis, of.series, look);
+  };
+  if (plots.size() == 1 && !lines.first.statistic->shares) {
+    plot(spec, lines, kHeight, 0);
+    return spec;
+  }
+  Json views = Json::array();
+  for (size_t i = 0; i < plots.size(); ++i) {
+    Json view = Json::object();
+    plot(view, plots[i], kHeightAbove, i);
+    views.push_back(view);
+  }
+  const std::vector<SharePart> components = component_parts(axis, lines.places.front());
+  if (lines.first.statistic->shares && components.size() > 1) {
+    const ShareLook look{"spectrum",
+                         fmt::format("Components PC0 to PC{}, stacked", components.size() - 1),
+                         kHeightOfComponents, false};
+    views.push_back(stacked_shares(axis, components, look, datasets));
+  }
+  add_views(spec, views);
+  return spec;
+}
+
 }  // namespace
 
 std::vector<std::string> training_figures() {
@@ -150,59 +226,26 @@ std::vector<std::string> training_figures() {
   return names;
 }
 
+bool has_numbers(const RunNumbers& run, size_t reading) {
+  return std::any_of(run.checkpoints.begin(), run.checkpoints.end(), [&](const auto& numbers) {
+    return !std::isnan(numbers.readings[reading].over_heads.mean);
+  });
+}
+
 bool can_draw(const RunNumbers& run, const std::string& figure) {
   const std::vector<Lines> plots = plots_of_figure(figure);
-  const auto has = [](const Lines& lines, const CheckpointNumbers& numbers) {
-    return std::any_of(lines.series.begin(), lines.series.end(), [&](const MeanSeries& series) {
-      return !std::isnan(series.number(numbers).mean);
-    });
-  };
-  return std::any_of(run.checkpoints.begin(), run.checkpoints.end(), [&](const auto& numbers) {
-    return std::any_of(plots.begin(), plots.end(),
-                       [&](const Lines& lines) { return has(lines, numbers); });
+  return std::any_of(plots.begin(), plots.end(), [&](const Lines& lines) {
+    return std::any_of(lines.places.begin(), lines.places.end(),
+                       [&](size_t place) { return has_numbers(run, place); });
   });
 }
 
 Json over_training(const RunNumbers& run, const FigureOptions& options, const std::string& figure) {
-  const std::vector<Lines> plots = plots_of_figure(figure);
-  const Lines& lines = plots.front();
-  const CheckpointAxis axis(run);
-  const double width = theme::kPlotWidth;
-  Json spec =
-      theme::begin_figure(options.title, lines.figure->title, subtitle_of(run, lines), width);
-  spec["params"] = axis.params();
-  Json& datasets = spec["datasets"];
-  if (lines.figure->stacked) {
-    spec.update(stacked_shares(axis, parts_of(lines), {"parts", "", kHeight, true}, datasets));
-    return spec;
-  }
-  const auto plot = [&](Json& view, const Lines& of, double height, size_t number) {
-    view["width"] = width;
-    view["height"] = height;
-    MeanPlot look = plot_of(axis, of);
-    look.below = number > 0;
-    if (number > 0) look.dataset += fmt::format(" {}", number + 1);
-    add_mean_layers(view, datasets, axis, of.series, look);
-  };
-  if (plots.size() == 1 && !lines.first->shares) {
-    plot(spec, lines, kHeight, 0);
-    return spec;
-  }
-  Json views = Json::array();
-  for (size_t i = 0; i < plots.size(); ++i) {
-    Json view = Json::object();
-    plot(view, plots[i], kHeightAbove, i);
-    views.push_back(view);
-  }
-  const std::vector<SharePart> components = component_parts(axis, lines.places.front());
-  if (lines.first->shares && components.size() > 1) {
-    const ShareLook look{"spectrum",
-                         fmt::format("Components PC0 to PC{}, stacked", components.size() - 1),
-                         kHeightOfComponents, false};
-    views.push_back(stacked_shares(axis, components, look, datasets));
-  }
-  add_views(spec, views);
-  return spec;
+  return draw(run, options, plots_of_figure(figure));
+}
+
+Json over_training(const RunNumbers& run, const FigureOptions& options, size_t reading) {
+  return draw(run, options, {lines_of_reading(reading)});
 }
 
 }  // namespace ropewalk

@@ -1,4 +1,4 @@
-// r_q against r_k of every head on PC0, at a few checkpoints.
+// Two numbers of every head against each other, at a few checkpoints.
 
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 #include "ropewalk/base/printable.h"
 #include "ropewalk/figures/checkpoint_axis.h"
 #include "ropewalk/figures/figure.h"
+#include "ropewalk/figures/portrait_axis.h"
 #include "ropewalk/figures/text_width.h"
 #include "ropewalk/figures/theme.h"
 
@@ -19,7 +20,6 @@ constexpr size_t kPortraits = 6;
 constexpr size_t kColumns = 3;
 constexpr double kPanel = 206;  // pixels, both ways
 constexpr double kGap = 22;
-constexpr double kLowR_q = -0.05, kHighR_q = 1.05, kLimitR_k = 1.05;
 constexpr double kPointSize = 30;
 
 std::string known_labels(const RunNumbers& run) {
@@ -42,88 +42,85 @@ const CheckpointNumbers& find_checkpoint(const RunNumbers& run, const std::strin
                    run.source, known_labels(run));
 }
 
-bool outside(const HeadPoint& head) { return head.r_q < kLowR_q; }
-
-Json point_rows(const CheckpointNumbers& numbers) {
+// What a panel shows: its heads that have both numbers, and how many lie outside or lack one.
+struct PanelHeads {
   Json rows = Json::array();
-  for (const HeadPoint& head : numbers.heads) {
+  int64_t outside = 0;
+  int64_t missing = 0;
+};
+
+PanelHeads panel_heads(const CheckpointNumbers& numbers, const PortraitAxis& x,
+                       const PortraitAxis& y) {
+  PanelHeads heads;
+  for (size_t i = 0; i < numbers.heads.size(); ++i) {
+    const HeadPoint& head = numbers.heads[i];
+    const double across = x.value(numbers, i), up = y.value(numbers, i);
+    if (std::isnan(across) || std::isnan(up)) {
+      ++heads.missing;
+      continue;
+    }
     Json row{{"layer", head.layer},
              {"q_head", head.q_head},
-             {"r_q", head.r_q},
-             {"r_k", head.r_k},
+             {x.key(), across},
+             {y.key(), up},
              {"class", class_name(head.head_class)}};
     if (head.rope) row["position"] = *head.rope ? "RoPE" : "NoPE";
-    rows.push_back(std::move(row));
+    if (!x.holds(across) || !y.holds(up)) {
+      ++heads.outside;
+      row["outside"] = true;
+    }
+    heads.rows.push_back(std::move(row));
   }
-  return rows;
-}
-
-Json threshold_rows() {
-  Json rows = Json::array();
-  for (const double at : {kLowCorrelation, kHighCorrelation}) {
-    rows.push_back({{"r_q", at}});
-    rows.push_back({{"r_k", at}});
-    rows.push_back({{"r_k", -at}});
-  }
-  return rows;
-}
-
-Json axis(const char* title, bool shown, const Json& values) {
-  return {{"title", shown ? Json(title) : Json()},
-          {"values", values},
-          {"format", ".1f"},
-          {"labels", shown},
-          {"grid", false},
-          {"domain", true},
-          {"ticks", shown}};
+  return heads;
 }
 
 class PortraitPanels {
  public:
-  PortraitPanels(std::vector<const CheckpointNumbers*> chosen, bool nope)
-      : chosen_(std::move(chosen)), nope_(nope) {}
+  PortraitPanels(std::vector<const CheckpointNumbers*> chosen, const PortraitAxis& across,
+                 const PortraitAxis& up, bool nope)
+      : chosen_(std::move(chosen)), across_(across), up_(up), nope_(nope) {}
 
-  Json panel(size_t index) const {
+  // Its data go to `datasets`.
+  Json panel(size_t index, Json& datasets) const {
     const CheckpointNumbers& numbers = *chosen_[index];
+    PanelHeads heads = panel_heads(numbers, across_, up_);
     const size_t columns = std::min(kColumns, chosen_.size());
     const bool left = index % columns == 0, bottom = index + columns >= chosen_.size();
-    const Json x{
-        {"type", "quantitative"},
-        {"scale", {{"domain", {kLowR_q, kHighR_q}}, {"nice", false}, {"zero", false}}},
-        {"axis", axis("r_q (queries)", bottom, {0, kLowCorrelation, kHighCorrelation, 1})}};
-    const Json y{{"type", "quantitative"},
-                 {"scale", {{"domain", {-kLimitR_k, kLimitR_k}}, {"nice", false}, {"zero", false}}},
-                 {"axis", axis("r_k (keys)", left,
-                               {-kHighCorrelation, -kLowCorrelation, 0, kLowCorrelation,
-                                kHighCorrelation})}};
-    return {{"name", fmt::format("panel_{}", index)},
-            {"title",
-             {{"text", fit_text(printable(numbers.label), 15 * 1.08, kPanel)},
-              {"subtitle", fit_text(description(numbers), 13, kPanel)},
-              {"fontSize", 15},
-              {"subtitleFontSize", 13},
-              {"subtitlePadding", 3},
-              {"offset", 6}}},
-            {"width", kPanel},
-            {"height", kPanel},
-            {"view", {{"stroke", theme::kSeparator}}},
-            {"layer", Json::array({thresholds("r_q", "x", x), thresholds("r_k", "y", y),
-                                   points(index, x, y)})}};
+    const Json x = across_.channel(bottom, kPanel), y = up_.channel(left, kPanel);
+    Json layers = Json::array();
+    if (!across_.thresholds().empty()) layers.push_back(thresholds(across_, "x", x));
+    if (!up_.thresholds().empty()) layers.push_back(thresholds(up_, "y", y));
+    layers.push_back(points(index, x, y));
+    Json view{{"name", fmt::format("panel_{}", index)},
+              {"title",
+               {{"text", fit_text(printable(numbers.label), 15 * 1.08, kPanel)},
+                {"subtitle", fit_text(description(numbers, heads), 13, kPanel)},
+                {"fontSize", 15},
+                {"subtitleFontSize", 13},
+                {"subtitlePadding", 3},
+                {"offset", 6}}},
+              {"width", kPanel},
+              {"height", kPanel},
+              {"view", {{"stroke", theme::kSeparator}}},
+              {"layer", layers}};
+    datasets[fmt::format("heads {}", index)] = std::move(heads.rows);
+    return view;
   }
 
  private:
-  static std::string description(const CheckpointNumbers& numbers) {
+  static std::string description(const CheckpointNumbers& numbers, const PanelHeads& heads) {
     std::string text = numbers.phase.empty() ? "" : printable(numbers.phase) + ", ";
-    text += fmt::format("n = {}", numbers.heads.size());
-    const auto unseen = std::count_if(numbers.heads.begin(), numbers.heads.end(), outside);
-    if (unseen > 0) text += fmt::format(", {} outside", unseen);
+    text += fmt::format("n = {}", heads.rows.size());
+    if (heads.outside > 0) text += fmt::format(", {} outside", heads.outside);
+    if (heads.missing > 0) text += fmt::format(", {} without", heads.missing);
     return text;
   }
 
-  static Json thresholds(const char* field, const char* channel, Json position) {
-    position["field"] = field;
-    return {{"data", {{"name", "thresholds"}}},
-            {"transform", Json::array({Json{{"filter", fmt::format("isValid(datum.{})", field)}}})},
+  static Json thresholds(const PortraitAxis& axis, const char* channel, Json position) {
+    Json rows = Json::array();
+    for (const double at : axis.thresholds()) rows.push_back({{axis.key(), at}});
+    position["field"] = axis.key();
+    return {{"data", {{"values", rows}}},
             {"mark",
              {{"type", "rule"},
               {"strokeDash", {4, 3}},
@@ -133,15 +130,16 @@ class PortraitPanels {
   }
 
   Json points(size_t index, Json x, Json y) const {
-    x["field"] = "r_q";
-    y["field"] = "r_k";
+    x["field"] = across_.key();
+    y["field"] = up_.key();
     Json names = Json::array(), colors = Json::array(), tooltip = Json::array();
     for (const HeadClass head_class : kHeadClasses) {
       names.push_back(class_name(head_class));
       colors.push_back(head_class == HeadClass::mixed ? kMixedPoint
                                                       : theme::class_color(head_class));
     }
-    for (const char* field : {"layer", "q_head", "r_q", "r_k", "class", "position"}) {
+    for (const std::string& field : std::vector<std::string>{"layer", "q_head", across_.key(),
+                                                             up_.key(), "class", "position"}) {
       tooltip.push_back({{"field", field}});
     }
     const Json color_scale{{"domain", names}, {"range", colors}};
@@ -180,14 +178,14 @@ class PortraitPanels {
     encoding["fill"] = encoding["color"];
     return {{"name", fmt::format("heads_{}", index)},
             {"data", {{"name", fmt::format("heads {}", index)}}},
+            {"transform", Json::array({Json{{"filter", "!datum.outside"}}})},
             {"mark",
              {{"type", "point"},
               {"size", kPointSize},
               {"fillOpacity", 0.6},
               {"strokeWidth", 0.5},
               {"opacity", 1},
-              {"strokeOpacity", 0.9},
-              {"clip", true}}},
+              {"strokeOpacity", 0.9}}},
             {"encoding", encoding}};
   }
 
@@ -195,6 +193,8 @@ class PortraitPanels {
   static constexpr std::string_view kMixedPoint = "#9aa3ad";
 
   std::vector<const CheckpointNumbers*> chosen_;
+  const PortraitAxis& across_;
+  const PortraitAxis& up_;
   bool nope_;
 };
 
@@ -218,26 +218,31 @@ std::vector<const CheckpointNumbers*> portrait_checkpoints(const RunNumbers& run
   return chosen;
 }
 
-Json phase_portraits(const RunNumbers& run, const FigureOptions& options) {
+Json portraits(const RunNumbers& run, const FigureOptions& options, size_t x, size_t y) {
   const auto chosen = portrait_checkpoints(run, options);
+  const PortraitAxis across(chosen, x), up(chosen, y);
   bool nope = false;
   for (const CheckpointNumbers* numbers : chosen) {
     for (const HeadPoint& head : numbers->heads) nope = nope || head.rope == false;
   }
   const double width = kColumns * kPanel + (kColumns - 1) * kGap;
-  std::string subtitle =
-      "Each point is a head: r_q and r_k on PC0. Dashed: thresholds of the classes, 0.3 and 0.7.";
-  if (nope) subtitle += " Hollow diamonds: heads of layers without RoPE.";
-  Json spec =
-      theme::begin_figure(options.title, "Heads by query and key correlation", subtitle, width);
-  Json& datasets = spec["datasets"];
-  datasets["thresholds"] = threshold_rows();
-  const PortraitPanels panels(chosen, nope);
-  Json views = Json::array();
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    datasets[fmt::format("heads {}", i)] = point_rows(*chosen[i]);
-    views.push_back(panels.panel(i));
+  const bool published = across.key() == "r_q" && up.key() == "r_k";
+  std::string title = "Heads by query and key correlation";
+  std::string subtitle = "Each point is a head: r_q and r_k on PC0.";
+  if (!published) {
+    title = fmt::format("Heads by {} and {}", across.key(), up.key());
+    subtitle = fmt::format("Each point is a head, coloured by its class on PC0. Across: {} Up: {}",
+                           across.sentence(), up.sentence());
   }
+  if (!across.thresholds().empty() || !up.thresholds().empty()) {
+    subtitle += " Dashed: thresholds of the classes, 0.3 and 0.7.";
+  }
+  if (nope) subtitle += " Hollow diamonds: heads of layers without RoPE.";
+  Json spec = theme::begin_figure(options.title, title, subtitle, width);
+  const PortraitPanels panels(chosen, across, up, nope);
+  Json views = Json::array();
+  Json& datasets = spec["datasets"];
+  for (size_t i = 0; i < chosen.size(); ++i) views.push_back(panels.panel(i, datasets));
   spec["concat"] = views;
   spec["columns"] = kColumns;
   spec["spacing"] = {{"row", 14}, {"column", kGap}};

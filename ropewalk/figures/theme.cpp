@@ -115,16 +115,30 @@ const ColorRamp& hue_ramp(Hue hue) {
   return hue == Hue::queries ? kBlues : hue == Hue::keys ? kReds : kPurples;
 }
 
+const NegativeRamp& negative_ramp(Hue hue) {
+  static const NegativeRamp kOranges{"orange",
+                                     {"#fde3c8", "#fdd5ae", "#fdc38d", "#fdae6b", "#f68d3c",
+                                      "#e6701b", "#c9550a", "#a03f06", "#6b2a05"}};
+  static const NegativeRamp kTeals{"teal",
+                                   {"#d3eeee", "#bce3e3", "#9fd5d6", "#7cc4c6", "#55acb0",
+                                    "#339297", "#1d777d", "#0e5c62", "#063f45"}};
+  return hue == Hue::keys ? kTeals : kOranges;
+}
+
+std::string mixed_color(std::string_view from, std::string_view to, double part) {
+  const Rgb start = parse_color(from), end = parse_color(to);
+  std::string hex = "#";
+  for (size_t i = 0; i < 3; ++i) {
+    hex +=
+        fmt::format("{:02x}", static_cast<int>(std::lround(start[i] + part * (end[i] - start[i]))));
+  }
+  return hex;
+}
+
 std::string ramp_color(const ColorRamp& ramp, double value) {
   const double place = std::clamp(value, 0.0, 1.0) * static_cast<double>(ramp.size() - 1);
   const size_t below = std::min(static_cast<size_t>(place), ramp.size() - 2);
-  const double part = place - static_cast<double>(below);
-  const Rgb from = parse_color(ramp[below]), to = parse_color(ramp[below + 1]);
-  std::string hex = "#";
-  for (size_t i = 0; i < 3; ++i) {
-    hex += fmt::format("{:02x}", static_cast<int>(std::lround(from[i] + part * (to[i] - from[i]))));
-  }
-  return hex;
+  return mixed_color(ramp[below], ramp[below + 1], place - static_cast<double>(below));
 }
 
 std::string_view ink_on(std::string_view background) {
@@ -139,7 +153,8 @@ Json begin_figure(const std::string& run_title, std::string_view title, const st
   if (!run_title.empty()) {
     // The run's name gives way, what the figure shows does not.
     const double room = width - text_width(" · " + full, kTitleSize * 1.08);
-    full = fit_text(printable(run_title), kTitleSize * 1.08, room) + " · " + full;
+    const double least = text_width("Name…", kTitleSize * 1.08);
+    if (room > least) full = fit_text(printable(run_title), kTitleSize * 1.08, room) + " · " + full;
   }
   const auto lines = wrap_text(subtitle, kSubtitleSize, width, 4);
   return {

@@ -43,6 +43,17 @@ extern const ColorRamp kReds;
 extern const ColorRamp kPurples;
 const ColorRamp& hue_ramp(Hue hue);
 
+// What lies below 0 beside such a ramp: as dark at the same size, but of another hue, also to
+// colour-blind eyes, and never white.
+struct NegativeRamp {
+  std::string_view name;  // of its hue
+  ColorRamp colors;
+};
+const NegativeRamp& negative_ramp(Hue hue);
+
+// Between two colours "#rrggbb", as the renderer has it.
+std::string mixed_color(std::string_view from, std::string_view to, double part);
+
 // The colour at `value` (clamped to 0–1), interpolated as the renderer does; "#rrggbb".
 std::string ramp_color(const ColorRamp& ramp, double value);
 

@@ -5,6 +5,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/figures/reading_look.h"
 #include "ropewalk/study/analyze.h"
 #include "ropewalk/study/yaml_map.h"
 
@@ -157,6 +158,32 @@ void read_portraits(const YamlValue& value, Experiment& experiment,
   }
 }
 
+std::string read_statistic(const YamlValue& value) {
+  std::string key = value.text();
+  if (const std::string problem = unknown_statistic(key); !problem.empty()) value.fail(problem);
+  return key;
+}
+
+void read_figures(const YamlValue& value, Experiment& experiment) {
+  AskedFigures& figures = experiment.figures;
+  value.map({{"statistics",
+              [&](const YamlValue& v) {
+                for (const YamlValue& one : v.list()) {
+                  figures.statistics.push_back(read_statistic(one));
+                }
+              }},
+             {"portraits", [&](const YamlValue& v) {
+                for (const YamlValue& one : v.list()) {
+                  const std::vector<YamlValue> pair = one.list();
+                  if (pair.size() != 2) {
+                    one.fail(fmt::format(
+                        "found a list of {}, expected two statistics: [ACROSS, UP]", pair.size()));
+                  }
+                  figures.portraits.emplace_back(read_statistic(pair[0]), read_statistic(pair[1]));
+                }
+              }}});
+}
+
 void check_portraits(const Experiment& experiment, const std::map<std::string, int>& lines) {
   std::vector<std::string_view> labels;
   for (const Phase& phase : experiment.phases) {
@@ -207,6 +234,7 @@ Experiment read_experiment(const fs::path& file) {
                   true}});
         }},
        {"portraits", [&](const YamlValue& v) { read_portraits(v, experiment, portrait_lines); }},
+       {"figures", [&](const YamlValue& v) { read_figures(v, experiment); }},
        {"dtype",
         [&](const YamlValue& v) {
           experiment.dtype = v.word({"auto", "float32", "bfloat16"});

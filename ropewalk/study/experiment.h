@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ropewalk/base/json.h"
+#include "ropewalk/figures/asked_figures.h"
 
 namespace ropewalk {
 
@@ -51,6 +52,7 @@ struct Experiment {
   int64_t head_seed = 0;
   std::optional<double> target_se;
   std::vector<std::string> portraits;
+  AskedFigures figures;  // besides those of every run
   std::string dtype = "auto";
   std::string device = "auto";
   std::optional<int64_t> memory;

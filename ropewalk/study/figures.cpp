@@ -6,6 +6,8 @@
 
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/figures/over_training.h"
+#include "ropewalk/figures/reading_look.h"
 #include "ropewalk/figures/render.h"
 
 namespace ropewalk {
@@ -23,9 +25,23 @@ void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptio
     const auto phase = phases.find(numbers.label);
     if (numbers.phase.empty() && phase != phases.end()) numbers.phase = phase->second;
   }
+  if (figures.asked.empty()) figures.asked = experiment.figures;
   if (!figures.portraits.empty()) return;
   for (const std::string& label : experiment.portraits) {
     if (present.contains(label)) figures.portraits.push_back(label);
+  }
+}
+
+// Of statistics that are asked for and that the table does not have.
+void warn_of_missing(const RunNumbers& run, const AskedFigures& asked) {
+  std::set<std::string> said;
+  for (const std::string& key : asked_keys(asked)) {
+    const size_t reading = find_reading(key);
+    if (has_numbers(run, reading) || !said.insert(key).second) continue;
+    const bool beside = all_readings()[reading].statistic->table == Table::heads;
+    log::warning(
+        "{}: has no {} of heads that count, so no figure of it{}", run.source, key,
+        beside ? "; it is a column of heads.csv, which analyze writes beside the table" : "");
   }
 }
 
@@ -39,6 +55,7 @@ std::vector<Figure> study_figures(const StudyTables& tables, const FigureOptions
   for (const std::string& name : missing_figures(run)) {
     log::info("{}: no {} of heads that count, so no figure of it", run.source, name);
   }
+  warn_of_missing(run, wanted.asked);
   return make_figures(run, wanted);
 }
 

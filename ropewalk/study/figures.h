@@ -17,7 +17,8 @@ struct DrawOptions {
   std::filesystem::path out;                     // folder
   std::vector<std::string> formats{"png", "svg", "pdf"};
   FigureOptions figures;
-  // Gives title, portraits and, where the table has none, phases.
+  // Gives what is not asked for above: title, portraits, figures; and, where the table has none,
+  // phases.
   std::optional<Experiment> experiment;
 };
 

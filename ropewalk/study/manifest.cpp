@@ -17,6 +17,7 @@ Json or_null(const std::optional<T>& value) {
 Json describe_settings(const Experiment& experiment) {
   return {{"blocks", experiment.blocks},
           {"components", experiment.components},
+          {"figures", experiment.figures.to_json()},
           {"heads", experiment.head_count ? Json(*experiment.head_count) : Json("all")},
           {"heads_seed", experiment.head_seed},
           {"portraits", experiment.portraits},

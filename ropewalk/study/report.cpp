@@ -11,6 +11,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/version.h"
+#include "ropewalk/figures/reading_look.h"
 #include "ropewalk/study/figures.h"
 #include "ropewalk/study/report_inputs.h"
 #include "ropewalk/study/report_table.h"
@@ -52,6 +53,18 @@ FigureOptions figure_options(const Json& manifest, const HeadTable& table) {
         table.checkpoints.begin(), table.checkpoints.end(),
         [&](const CheckpointAnalysis& checkpoint) { return portrait == checkpoint.label; });
     if (there) options.portraits.push_back(portrait.get<std::string>());
+  }
+  // Statistics of another version, which this one may not know, are left out.
+  const auto known = [](const Json& key) {
+    return unknown_statistic(key.get<std::string>()).empty();
+  };
+  const Json figures = manifest.at("settings").value("figures", Json::object());
+  for (const Json& key : figures.value("statistics", Json::array())) {
+    if (known(key)) options.asked.statistics.push_back(key.get<std::string>());
+  }
+  for (const Json& pair : figures.value("portraits", Json::array())) {
+    if (!known(pair[0]) || !known(pair[1])) continue;
+    options.asked.portraits.push_back(pair.get<PortraitPair>());
   }
   return options;
 }

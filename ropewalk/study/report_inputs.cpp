@@ -35,6 +35,7 @@ class Value {
     require(json_->is_number() || json_->is_null(), "a number or null");
   }
   void is(int64_t value) const { require(*json_ == value, fmt::format("{}", value)); }
+  void pair() const { require(json_->is_array() && json_->size() == 2, "a list of two"); }
   // {"value": …, "se": …}
   void leaf() const {
     object();
@@ -165,6 +166,14 @@ void check_manifest(const Json& manifest, const std::string& source) {
   if (settings.has("portraits")) {
     settings.at("portraits").each([](const Value& label) { label.text(); });
   }
+  if (!settings.has("figures")) return;
+  const Value figures = settings.at("figures");
+  figures.object();
+  figures.at("statistics").each([](const Value& key) { key.text(); });
+  figures.at("portraits").each([](const Value& pair) {
+    pair.pair();
+    pair.each([](const Value& key) { key.text(); });
+  });
 }
 
 Json read_summary(const std::filesystem::path& path) {

@@ -142,6 +142,7 @@ Stage figures_stage(const Study& study, const Json& tables, Products& products) 
                     {"tables", tables},
                     {"name", experiment.name},
                     {"portraits", experiment.portraits},
+                    {"figures", experiment.figures.to_json()},
                     {"formats", study.options.formats}};
   const auto make = [&study, &products] {
     std::vector<fs::path> files;

@@ -98,7 +98,7 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
     const fs::path path = study.out / folder;
     if (is_there(path) && !fs::is_directory(path, error)) foreign.push_back(path);
   }
-  for (const std::string& name : figure_names()) {
+  for (const std::string& name : figure_names(study.experiment.figures)) {
     for (const char* ending : {".vl.json", ".png", ".svg", ".pdf"}) {
       look_at(study.out / kFigures / (name + ending));
     }

@@ -1,5 +1,6 @@
 #include "ropewalk/figures/figure.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ropewalk/analysis/qk_reader.h"
@@ -67,24 +68,70 @@ TEST(Figures, TaxonomyStacksToOne) {
   EXPECT_EQ(layer(spec, "segments")["encoding"]["y"]["scale"]["domain"], Json::parse("[0, 1]"));
 }
 
+// One checkpoint: these numbers of PC0's r_q and r_k, one head per layer.
+RunNumbers run_of_layers(const std::vector<std::pair<double, double>>& numbers) {
+  std::string text = "checkpoint,layer,q_head,pc,r_q,r_k\n";
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    text += fmt::format("c,{},0,0,{},{}\n", i, numbers[i].first, numbers[i].second);
+  }
+  return run_numbers(parse_qk_table(text, "qk.csv"));
+}
+
+TEST(Figures, FewLayersHaveAColumnEach) {
+  const RunNumbers nine = run_of_layers(std::vector<std::pair<double, double>>(9, {0.5, 0.5}));
+  const Json spec = by_depth(nine, {}, reading_place("r_q"));
+  const Json& cells = spec["datasets"]["cells"];
+  ASSERT_EQ(cells.size(), 9u);
+  for (size_t i = 0; i < 9; ++i) {
+    EXPECT_EQ(cells[i]["layer"], i);
+    EXPECT_EQ(cells[i]["x"], i);
+    EXPECT_EQ(cells[i]["heads"], 1);
+    EXPECT_EQ(cells[i]["text"], "0.50");
+    EXPECT_EQ(spec["params"].back()["value"][i], (Json{fmt::format("L {}", i), "n = 1"}));
+  }
+  EXPECT_NE(spec["title"]["subtitle"][0].get<std::string>().find("over the heads of each layer"),
+            std::string::npos);
+  const RunNumbers ten = run_of_layers(std::vector<std::pair<double, double>>(10, {0.5, 0.5}));
+  const Json wide = by_depth(ten, {}, reading_place("r_q"));
+  EXPECT_EQ(wide["datasets"]["cells"].size(), 10u);
+  EXPECT_FALSE(wide["datasets"]["cells"][3].contains("layer"));
+}
+
 TEST(Figures, HeatmapsRunFromZeroToOne) {
-  for (const Json& spec : {by_depth(run_of(2), {}, reading_place("r_q")),
-                           by_depth(run_of(2), {}, reading_place("r_k"))}) {
+  const RunNumbers positive = run_of_layers({{0.9, 0.8}, {0.1, 0.3}});
+  for (const Json& spec : {by_depth(positive, {}, reading_place("r_q")),
+                           by_depth(positive, {}, reading_place("r_k"))}) {
     const Json scale = layer(spec, "cells")["encoding"]["color"]["scale"];
     EXPECT_EQ(scale["domain"].front(), 0);
     EXPECT_EQ(scale["domain"].back(), 1);
     EXPECT_EQ(scale["clamp"], true);
-    EXPECT_EQ(spec["datasets"]["cells"].size(), 20u);
+    EXPECT_EQ(scale["domain"].size(), 9u);
   }
-  const Json cells = by_depth(run_of(1), {}, reading_place("r_k"))["datasets"]["cells"];
+  const RunNumbers run =
+      run_numbers(parse_qk_table("checkpoint,layer,q_head,pc,r_q,r_k\n"
+                                 "c,0,0,0,0.9,0.8\nc,20,0,0,0.2,-0.1\n",
+                                 "qk.csv"));
+  const Json cells = by_depth(run, {}, reading_place("r_k"))["datasets"]["cells"];
   EXPECT_EQ(cells[0]["text"], "0.80");
   EXPECT_EQ(cells[9]["text"], "−0.10");
   EXPECT_EQ(cells[5]["text"], "–");
   EXPECT_TRUE(cells[5]["value"].is_null());
 }
 
+TEST(Figures, NegativeCellsAreNotTakenForZero) {
+  const RunNumbers run = run_of_layers({{0.9, 0.0}, {0.9, -0.02}, {0.9, -0.4}, {0.9, -0.004}});
+  const Json spec = by_depth(run, {}, reading_place("r_k"));
+  const Json color = layer(spec, "cells")["encoding"]["color"];
+  // From the lowest cell, outwards to a quarter, through 0 to 1.
+  EXPECT_EQ(color["scale"]["domain"].front(), -0.5);
+  EXPECT_EQ(color["scale"]["domain"].back(), 1);
+  EXPECT_EQ(color["scale"]["domain"].size(), color["scale"]["range"].size());
+  EXPECT_EQ(color["legend"]["values"], Json::parse("[-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0]"));
+  EXPECT_EQ(color["legend"]["title"], "mean r_k on PC0 (teal: below 0)");
+}
+
 TEST(Figures, PortraitsShareTheirLimits) {
-  const Json spec = phase_portraits(run_of(10), {});
+  const Json spec = portraits(run_of(10), {}, reading_place("r_q"), reading_place("r_k"));
   ASSERT_EQ(spec["concat"].size(), 6u);
   EXPECT_EQ(spec["columns"], 3);
   for (const Json& panel : spec["concat"]) {
@@ -95,9 +142,59 @@ TEST(Figures, PortraitsShareTheirLimits) {
   }
 }
 
+TEST(Figures, PortraitsCutNoPoint) {
+  const Json spec = portraits(run_of(1), {}, reading_place("r_q"), reading_place("r_k"));
+  const Json& points = spec["concat"][0]["layer"].back();
+  EXPECT_FALSE(points["mark"].value("clip", false));
+  // What does not belong on the axes is left out by a filter instead.
+  const Json outside = portraits(run_of_layers({{-0.4, 0.5}, {-0.04, 0.5}, {1.0, 1.0}}), {},
+                                 reading_place("r_q"), reading_place("r_k"));
+  EXPECT_EQ(outside["concat"][0]["title"]["subtitle"], "n = 3, 1 outside");
+  const Json& rows = outside["datasets"]["heads 0"];
+  EXPECT_TRUE(rows[0].value("outside", false));
+  EXPECT_FALSE(rows[1].value("outside", false));
+  EXPECT_FALSE(rows[2].value("outside", false));
+  EXPECT_EQ(points["transform"][0]["filter"], "!datum.outside");
+}
+
+TEST(Figures, PortraitsOfAnyTwo) {
+  const Json spec =
+      portraits(run_of(2), {}, reading_place("explained_variance"), reading_place("abs_r_k"));
+  const Json& panel = spec["concat"][0];
+  ASSERT_EQ(panel["layer"].size(), 1u) << "no thresholds of classes";
+  const Json& encoding = panel["layer"][0]["encoding"];
+  EXPECT_EQ(encoding["x"]["field"], "explained_variance");
+  EXPECT_EQ(encoding["y"]["field"], "abs_r_k");
+  EXPECT_EQ(encoding["x"]["scale"]["domain"], Json::parse("[-0.05, 1.05]"));
+  EXPECT_EQ(encoding["y"]["scale"]["domain"], Json::parse("[-0.05, 1.05]"));
+  EXPECT_EQ(encoding["y"]["axis"]["title"], "|r_k| on PC0");
+  EXPECT_EQ(spec["datasets"]["heads 0"][1]["abs_r_k"], 0.1);
+  const Json lines = portraits(run_of(1), {}, reading_place("r_k"), reading_place("r_q"));
+  EXPECT_EQ(lines["concat"][0]["layer"].size(), 3u) << "thresholds go with their axes";
+}
+
+TEST(Figures, AskedForByTheirKeys) {
+  FigureOptions options;
+  options.asked.statistics = {"r_k", "abs_r_k", "r_k", "bias_context"};
+  options.asked.portraits = {{"r_q", "explained_variance"}, {"r_q", "bias_context"}};
+  std::vector<std::string> names;
+  for (const Figure& figure : make_figures(run_of(2), options)) names.push_back(figure.name);
+  // The table has no bias_context.
+  names.erase(names.begin(), names.begin() + 6);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"over_training_r_k", "by_depth_r_k", "over_training_abs_r_k",
+                                      "by_depth_abs_r_k", "portrait_r_q_explained_variance"}));
+  const Json spec = over_training(run_of(2), {}, reading_place("r_k"));
+  EXPECT_EQ(spec["datasets"]["means"].size(), 2u);
+  EXPECT_EQ(spec["title"]["text"], "r_k on PC0, over training");
+  options.asked.statistics = {"r_kk"};
+  EXPECT_THROW(make_figures(run_of(2), options), UsageError);
+}
+
 std::string shown(const RunNumbers& run, const std::vector<std::string>& asked = {}) {
   std::string labels;
-  for (const auto* numbers : portrait_checkpoints(run, {"", asked})) labels += numbers->label + " ";
+  for (const auto* numbers : portrait_checkpoints(run, {"", asked, {}}))
+    labels += numbers->label + " ";
   return labels;
 }
 

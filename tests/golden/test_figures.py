@@ -12,48 +12,11 @@ import pytest
 import drawn
 import engine
 import synthetic_run as synthetic
+from figure_run import FIGURES, Run, check_texts, draw, linear, near
 
-FIGURES = ["position_signal", "phase_portraits", "taxonomy", "depth_r_q", "depth_r_k", "explained_variance"]
 PUBLISHED = synthetic.REFERENCE
 BLUE, RED = "#17498f", "#e0503f"
 RUNS = {"smollm3": synthetic.smollm3_like, "demo": synthetic.demo_like}
-
-
-class Run:
-    """A table, what summary.json says of it, and the figures drawn."""
-
-    def __init__(self, table_path, out):
-        self.out = out
-        self.table = pandas.read_csv(table_path, keep_default_na=False, na_values={"r_q": "", "r_k": "", "phase": []})
-        summary = table_path.parent / "summary.json"
-        self.summary = json.loads(summary.read_text()) if summary.exists() else None
-        self.pc0 = self.table[self.table.pc == 0]
-        self.labels = list(dict.fromkeys(self.table.sort_values("order", kind="stable").checkpoint))
-        flagged = self.table.flag.fillna("").str.contains("random_weights")
-        self.baselines = list(dict.fromkeys(self.table[flagged].checkpoint))
-        self.run_labels = [label for label in self.labels if label not in self.baselines]
-        self.last = int(self.table.layer.max())
-
-    def spec(self, name):
-        return json.loads((self.out / f"{name}.vl.json").read_text())
-
-    def rows(self, name, dataset):
-        return self.spec(name)["datasets"][dataset]
-
-    def svg(self, name):
-        return drawn.Drawing(self.out / f"{name}.svg")
-
-    def heads(self, label):
-        return self.pc0[self.pc0.checkpoint == label]
-
-    def layer(self, name, layer):
-        found = [one for one in self.spec(name)["layer"] if one.get("name") == layer]
-        assert len(found) == 1, f"{name} has no layer {layer}"
-        return found[0]
-
-
-def draw(table, out, *options, **settings):
-    return engine.run("figures", table, "--out", out, *options, **settings)
 
 
 @pytest.fixture(scope="module", params=RUNS)
@@ -63,10 +26,6 @@ def run(request, tmp_path_factory):
     result = draw(table, root / "figures", "--quiet")
     assert result.code == 0 and result.stderr == "", result.stderr
     return Run(table, root / "figures")
-
-
-def near(value):
-    return pytest.approx(value, abs=2e-9)
 
 
 def test_files(run):
@@ -158,13 +117,6 @@ def test_explained_variance_numbers(run):
         assert row["to"] - row["from"] == near(row["share"])
 
 
-def linear(places, values):
-    """Places of marks lie on a straight line over their values: what is drawn is what the data say."""
-    slope, start = np.polyfit(values, places, 1)
-    assert np.abs(np.array(places) - (slope * np.array(values) + start)).max() < 0.01
-    return slope
-
-
 def test_position_signal_drawing(run):
     svg, rows = run.svg("position_signal"), run.rows("position_signal", "means")
     n = len(run.run_labels)
@@ -231,12 +183,13 @@ def test_taxonomy_drawing(run):
 def test_depth_drawing(run, name, first, last):
     svg, rows = run.svg(name), run.rows(name, "cells")
     scale = run.layer(name, "cells")["encoding"]["color"]["scale"]
-    assert (scale["domain"][0], scale["domain"][-1], scale["clamp"]) == (0, 1, True)
-    assert (scale["range"][0], scale["range"][-1]) == (first, last)
+    zero = scale["domain"].index(0)
+    assert (scale["domain"][-1], scale["clamp"], scale["range"][zero], scale["range"][-1]) == (1, True, first, last)
+    assert (scale["domain"][0] < 0) == (min(row["value"] for row in rows) < -0.005)
     cells, numbers = svg.marks("cells"), svg.marks("numbers")
     assert len(cells) == len(numbers) == 10 * len(run.labels)
-    order = np.argsort([row["value"] for row in rows])
-    light = [drawn.lightness(color) for color in drawn.colors(cells)]
+    order = np.argsort([abs(row["value"]) for row in rows if row["value"] >= 0])
+    light = [drawn.lightness(color) for color, row in zip(drawn.colors(cells), rows) if row["value"] >= 0]
     assert all(light[a] >= light[b] - 0.5 for a, b in zip(order, order[1:]))  # darker means more
     assert [drawn.shown(text) for text in numbers] == [row["text"] for row in rows]
     for cell, text in zip(drawn.colors(cells), drawn.colors(numbers)):
@@ -246,7 +199,7 @@ def test_depth_drawing(run, name, first, last):
     tops = [svg.place(text)[1] for text in numbers[::10]]
     assert tops == sorted(tops)  # the run goes down the page
     assert sum(text.startswith("0.3–0.4") for text in labels) == 1
-    assert svg.texts("role-legend-title") == [f"mean {name[6:]} on PC0"]
+    assert svg.texts("role-legend-title") == [f"mean {name[6:]} on PC0" + " (teal: below 0)" * (scale["domain"][0] < 0)]
 
 
 def test_portrait_drawing(run):
@@ -276,14 +229,6 @@ def test_explained_variance_drawing(run):
     assert svg.texts("role-legend-label") == [f"PC{i}" for i in range(10)]
     rows = [row for row in run.rows("explained_variance", "means") if row["checkpoint"] in run.run_labels]
     linear([svg.place(m)[1] for m in svg.marks("markers")], [row["mean"] for row in rows])
-
-
-def check_texts(svg):
-    """Nothing undefined is written, and every text starts within the picture."""
-    for text in svg.all_texts():
-        assert not set(drawn.shown(text).split()) & {"NaN", "null", "undefined", "Infinity"}
-        x, y = svg.place(text)
-        assert 0 <= x <= svg.width and 0 <= y <= svg.height, drawn.shown(text)
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -210,6 +210,49 @@ def test_a_change_invalidates_what_depends_on_it(study, finished, tmp_path, chan
     assert files(out) == files(fresh)
 
 
+def test_figures_of_an_experiment(study, finished, tmp_path):
+    """Drawn beside the others, on the page too; nothing is measured, and no table made, where they change."""
+    out = tmp_path / "out"
+    shutil.copytree(finished, out)
+
+    def run(**changes):
+        return engine.run("run", study.write("asked.yaml", **changes), "--out", out, "--format", "json")
+
+    before, times = files(out), written(out)
+    asked = {"statistics": ["bias_context", "abs_r_k"], "portraits": [["r2cv_q", "logit_pos_share"]]}
+    result = run(figures=asked)
+    assert result.code == 0 and "tables: up to date" in result.stderr, result.stderr
+    assert written(out) == times
+    names = ["over_training_bias_context", "by_depth_bias_context", "over_training_abs_r_k", "by_depth_abs_r_k",
+             "portrait_r2cv_q_logit_pos_share"]  # fmt: skip
+    made = {path.name for path in (out / "figures").iterdir()}
+    assert {f"{name}.vl.json" for name in names} <= made
+    assert json.loads((out / "manifest.json").read_text())["settings"]["figures"] == asked
+    alone = engine.run("figures", out / "qk.csv", "--experiment", study.root / "asked.yaml", "--out", tmp_path / "alone", "--format", "json")
+    assert alone.code == 0 and {path.name for path in (tmp_path / "alone").iterdir()} == made
+    for name in made:
+        assert (tmp_path / "alone" / name).read_bytes() == (out / "figures" / name).read_bytes()
+    # Options take their place, as with portraits.
+    options = engine.run("figures", out / "qk.csv", "--experiment", study.root / "asked.yaml", "--statistic", "r_q", "--out", tmp_path / "one", "--format", "json")
+    assert options.code == 0 and {p.name for p in (tmp_path / "one").glob("over_training_*")} == {"over_training_r_q.vl.json"}
+    # Others instead: redrawn, and the former ones go.
+    result = run(figures={"statistics": ["r_q"]})
+    assert result.code == 0 and "tables: up to date" in result.stderr and "figures: up to date" not in result.stderr
+    now = {path.name for path in (out / "figures").iterdir()}
+    assert "by_depth_r_q.vl.json" in now and not now & {f"{name}.vl.json" for name in names}
+    again = run(figures={"statistics": ["r_q"]})
+    assert again.code == 0 and "figures: up to date" in again.stderr
+    assert run().code == 0
+    assert files(out) == before and written(out) == times
+    for wrong, said in [
+        ({"statistics": ["bias_contexts"]}, "figures.statistics: no statistic is named 'bias_contexts'; did you mean bias_context?"),
+        ({"statistic": ["r_q"]}, "figures: key 'statistic' is unknown; did you mean 'statistics'?"),
+        ({"portraits": [["r_q", "r_k", "r_q"]]}, "figures.portraits: found a list of 3, expected two statistics"),
+    ]:
+        refused = run(figures=wrong)
+        assert refused.code == 3 and said in refused.stderr and refused.stderr.count("\n") == 1, refused.stderr
+
+
 def test_config_override_equals_an_edited_config(study, finished, tmp_path):
     edited = tmp_path / "edited"
     shutil.copytree(study.root / "A", edited)

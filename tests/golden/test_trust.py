@@ -170,6 +170,7 @@ EXPERIMENT_EDITS = {
     "vectors": dict(vectors="uniform"),
     "components": dict(components=2),
     "portraits": dict(portraits=["A"]),
+    "figures": dict(figures={"statistics": ["r2cv_q"], "portraits": [["r_q", "r2cv_q"]]}),
     "chunk": dict(corpus={"path": "corpus.jsonl", "documents": DOCUMENTS, "chunk": True}),
 }
 
@@ -188,7 +189,7 @@ def write_others(study):
 
 
 # What a setting of the experiment changes in words only, or in what is written beside the numbers.
-KEPT = ("name", "path to the same", "id", "min_tokens", "device", "memory", "components", "portraits", "target_se", "tokenizer", "model")
+KEPT = ("name", "path to the same", "id", "min_tokens", "device", "memory", "components", "portraits", "figures", "target_se", "tokenizer", "model")
 
 
 @pytest.mark.parametrize("edit", EXPERIMENT_EDITS)

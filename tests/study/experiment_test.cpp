@@ -15,6 +15,7 @@ corpus: {path: text.jsonl, documents: 48, min_tokens: 100, field: body, id: key}
 heads: {count: 300, seed: 7}
 precision: {target_se: 0.01}
 portraits: [A, B]
+figures: {statistics: [r2cv_q, abs_r_k], portraits: [[r_q, bias_context]]}
 dtype: float32
 device: cpu
 memory: 2GiB
@@ -73,6 +74,8 @@ TEST(Experiment, ReadsEverything) {
   EXPECT_EQ(e.head_count, 300);
   EXPECT_EQ(e.head_seed, 7);
   EXPECT_EQ(e.target_se, 0.01);
+  EXPECT_EQ(e.figures.to_json(), Json::parse(R"({"statistics": ["r2cv_q", "abs_r_k"],
+                                                 "portraits": [["r_q", "bias_context"]]})"));
   EXPECT_EQ(e.memory, int64_t{2} << 30);
   EXPECT_EQ(e.blocks, 8);
   EXPECT_TRUE(e.sliding);
@@ -84,33 +87,46 @@ TEST(Experiment, ReadsEverything) {
   EXPECT_EQ(e.phases[0].checkpoints[0].random, 0);
   EXPECT_EQ(e.phases[0].checkpoints[1].revision, "step-1");
   EXPECT_EQ(e.phases[1].checkpoints[0].path, "models/b");
-  EXPECT_EQ(e.phases[1].checkpoints[0].line, 24);
+  EXPECT_EQ(e.phases[1].checkpoints[0].line, 25);
   EXPECT_FALSE(e.phases[1].context);
 }
 
 TEST(Experiment, SaysWhereAndWhatToWriteInstead) {
   EXPECT_EQ(message(changed("blocks: 8", "bloks: 8")),
-            "e.yaml:11: key 'bloks' is unknown; did you mean 'blocks'?");
+            "e.yaml:12: key 'bloks' is unknown; did you mean 'blocks'?");
   EXPECT_EQ(message(changed("blocks: 8", "name: Other")),
-            "e.yaml:11: key 'name' is here twice; remove one");
+            "e.yaml:12: key 'name' is here twice; remove one");
   EXPECT_EQ(message(changed("blocks: 8", "blocks: many")),
-            "e.yaml:11: blocks: found 'many', expected a whole number from 1 to 4096");
+            "e.yaml:12: blocks: found 'many', expected a whole number from 1 to 4096");
   EXPECT_EQ(message(changed("blocks: 8", "blocks: 8.5")),
-            "e.yaml:11: blocks: found '8.5', expected a whole number from 1 to 4096");
+            "e.yaml:12: blocks: found '8.5', expected a whole number from 1 to 4096");
   EXPECT_EQ(message(changed("sliding: true", "sliding: maybe")),
-            "e.yaml:12: sliding: found 'maybe', expected true or false");
+            "e.yaml:13: sliding: found 'maybe', expected true or false");
   EXPECT_EQ(message(changed("count: 300", "cuont: 300")),
             "e.yaml:5: heads: key 'cuont' is unknown; did you mean 'count'?");
   EXPECT_EQ(message(changed("dtype: float32", "dtype: float23")),
-            "e.yaml:8: dtype: found 'float23', expected auto, float32, bfloat16");
-  EXPECT_EQ(message(changed("memory: 2GiB", "memory: lots")).substr(0, 17), "e.yaml:10: memory");
+            "e.yaml:9: dtype: found 'float23', expected auto, float32, bfloat16");
+  EXPECT_EQ(message(changed("memory: 2GiB", "memory: lots")).substr(0, 17), "e.yaml:11: memory");
   EXPECT_EQ(message(changed("label: B", "label: A")),
-            "e.yaml:24: label 'A' is already in line 21; give this one another");
+            "e.yaml:25: label 'A' is already in line 22; give this one another");
   EXPECT_EQ(message(changed("portraits: [A, B]", "portraits: [A, b]")),
             "e.yaml:7: portraits: no checkpoint is labelled 'b'; did you mean 'B'?");
+  EXPECT_EQ(message(changed("[r2cv_q, abs_r_k]", "[r2cv]")),
+            "e.yaml:8: figures.statistics: no statistic is named 'r2cv'; did you mean r2cv_q, "
+            "r2cv_k, r2_q or r2_k?");
+  EXPECT_EQ(message(changed("[r_q, bias_context]", "[r_q, bias_contxt]")),
+            "e.yaml:8: figures.portraits: no statistic is named 'bias_contxt'; did you mean "
+            "bias_context?");
+  EXPECT_EQ(message(changed("[[r_q, bias_context]]", "[r_q, bias_context]")),
+            "e.yaml:8: figures.portraits: found 'r_q', expected a list");
+  EXPECT_EQ(
+      message(changed("[r_q, bias_context]", "[r_q]")),
+      "e.yaml:8: figures.portraits: found a list of 1, expected two statistics: [ACROSS, UP]");
+  EXPECT_EQ(message(changed("figures: {statistics", "figures: {statistic")),
+            "e.yaml:8: figures: key 'statistic' is unknown; did you mean 'statistics'?");
   EXPECT_EQ(message(changed("name: Demo\n", "")), "e.yaml:1: key 'name' is missing");
   EXPECT_EQ(message(changed("name: Stage 2", "name: Stage 1")),
-            "e.yaml:22: phases: a phase named 'Stage 1' is already in line 16; name this one "
+            "e.yaml:23: phases: a phase named 'Stage 1' is already in line 17; name this one "
             "differently");
   EXPECT_NE(message(changed("label: A", "label: ../A")).find("cannot be a label"),
             std::string::npos);

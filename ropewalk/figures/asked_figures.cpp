@@ -1,0 +1,32 @@
+#include "ropewalk/figures/asked_figures.h"
+
+namespace ropewalk {
+
+Json AskedFigures::to_json() const {
+  Json pairs = Json::array();
+  for (const auto& [x, y] : portraits) pairs.push_back({x, y});
+  return {{"statistics", statistics}, {"portraits", pairs}};
+}
+
+std::string over_training_name(const std::string& key) { return "over_training_" + key; }
+std::string by_depth_name(const std::string& key) { return "by_depth_" + key; }
+std::string portrait_name(const PortraitPair& pair) {
+  return "portrait_" + pair.first + "_" + pair.second;
+}
+
+std::vector<std::string> asked_names(const AskedFigures& asked) {
+  std::vector<std::string> names;
+  for (const std::string& key : asked.statistics) {
+    names.insert(names.end(), {over_training_name(key), by_depth_name(key)});
+  }
+  for (const PortraitPair& pair : asked.portraits) names.push_back(portrait_name(pair));
+  return names;
+}
+
+std::vector<std::string> asked_keys(const AskedFigures& asked) {
+  std::vector<std::string> keys = asked.statistics;
+  for (const auto& [x, y] : asked.portraits) keys.insert(keys.end(), {x, y});
+  return keys;
+}
+
+}  // namespace ropewalk
