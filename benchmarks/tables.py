@@ -1,5 +1,5 @@
 """Writes the numbers of documents from results/*.json: what stands between `<!-- table:NAME -->` and `<!-- end -->` in
-docs/performance.md and README.md. A block whose results are not there yet stays empty. Usage: tables.py"""
+docs/performance.md, docs/method.md and README.md. A block whose results are not there yet stays empty. Usage: tables.py"""
 
 import json
 import re
@@ -9,7 +9,7 @@ import many_gpus as many
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-DOCUMENTS = ("README.md", "docs/performance.md")
+DOCUMENTS = ("README.md", "docs/method.md", "docs/performance.md")
 # In the order of the chart and the table; (key of cpu.json, what it is called)
 WAYS = [("floor", "floor"), ("ropewalk_without_moments", "Ropewalk, nothing kept"), ("ropewalk", "Ropewalk, moments of every token"),
         ("transformers", "transformers, nothing kept"), ("transformers_keeping", "transformers, every q and k kept"),
@@ -190,10 +190,48 @@ Time and memory were measured with SmolLM2-135M on a CPU of {r['machine']['cores
 both take every token: `benchmarks/results/end_to_end.json`; `make bench` repeats it."""
 
 
+def smollm2(r: dict) -> str:
+    def mean(key: str) -> list[str]:
+        leaves = [checkpoint["means"][key] for checkpoint in r["checkpoints"].values()]
+        return [f"{leaf['value']:.3f} ± {leaf['se']:.3f}" for leaf in leaves]
+
+    def number(key: str) -> list[float]:
+        return [checkpoint[key] for checkpoint in r["checkpoints"].values()]
+
+    heads = number("heads")[0]
+    rows = [["cross-validated R² of position, queries (`r2cv_q`)", *mean("r2cv_q")],
+            ["the same of keys (`r2cv_k`)", *mean("r2cv_k")],
+            ["share of position in logits (`logit_pos_share`)", *mean("logit_pos_share")],
+            ["bias over the context, logits (`bias_context`)", *mean("bias_context")],
+            ["share of offset in PC0 (`pc0_offset`)", *mean("pc0_offset")],
+            [f"position-dominated heads on PC0, of {heads}", *number("position_dominated")],
+            ["of these, heads whose PC0 is more than half offset", *number("mostly_offset")],
+            [f"content-focused heads on PC0, of {heads}", *number("content_focused")],
+            ["least `r2cv_k` of any of these", *(f"{value:.2f}" for value in number("least_r2cv_k_of_content_focused"))]]  # fmt: skip
+    return f"""{table(["SmolLM2-135M, " + str(r["documents"]) + " manuals", "fresh weights", "trained"], rows)}
+
+(`benchmarks/smollm2.py`, {r['date']}; `make smollm2` repeats the study.)"""
+
+
+def coverage(r: dict) -> str:
+    names = [("r_q", "r_q"), ("r_k", "r_k"), ("r2cv_q", "`r2cv_q`"), ("pc0_offset", "`pc0_offset`"), ("bias_context", "`bias_context`"), ("logit_pos_share", "`logit_pos_share`")]
+
+    def span(population: str, documents: int, key: str) -> str:
+        found = [row[key] for row in r["coverage"] if row["population"] == population and row["documents"] == documents]
+        low, high = (f"{100 * value:.1f}" for value in (min(found), max(found)))
+        return low if low == high else f"{low} – {high}"
+
+    cases = [("main", 8), ("main", 16), ("main", 40), ("hard", 8), ("hard", 16), ("hard", 40)]
+    rows = [[f"{title}, {what}", *(span(*case, f"{prefix}_{key}") for case in cases)] for key, title in names for prefix, what in (("head", "one head"), ("mean", "mean over heads"))]
+    rows += [[title, *(span(*case, key) for case in cases)] for key, title in
+             (("class_fraction", "share of a class"), ("paired_head", "paired change of r_q, one head"), ("paired_difference", "paired change of mean r_q"))]  # fmt: skip
+    return table(["per cent that contain the truth", *(f"{documents} documents{', hard' if population == 'hard' else ''}" for population, documents in cases)], rows)
+
+
 # Name of the block: (its results, what writes it)
 BLOCKS = {"readme": (["end_to_end"], readme), "weak_scaling": (["processes"], weak_scaling),
           "many_gpus": (["gpu", "gpu_end_to_end", "processes"], many_gpus),
-          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "end_to_end", "moments_cost", "scaling")}}  # fmt: skip
+          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "end_to_end", "moments_cost", "scaling", "smollm2", "coverage")}}  # fmt: skip
 
 
 def written(text: str, results: Path = RESULTS) -> str:

@@ -22,17 +22,22 @@ at::Tensor compute(const HeadCases& head) {
 const std::vector<Statistic>& within_classes() {
   static const std::vector<Statistic> kStatistics = [] {
     std::vector<Statistic> list = computed_by(
-        compute, {head_statistic(
-                      "within_ev", "variance of PC0 within", Hue::both,
-                      "share of the variance of queries and keys about their own means that their "
-                      "first component has",
-                      0, 1),
-                  with_absolute(head_statistic(
-                      "within_r_q", "r_q within", Hue::queries,
-                      "correlation of queries with token position along that component", -1, 1)),
-                  with_absolute(head_statistic(
-                      "within_r_k", "r_k within", Hue::keys,
-                      "correlation of keys with token position along that component", -1, 1))});
+        compute,
+        {head_statistic(
+             "within_ev", "variance of PC0 within", Hue::both,
+             "share of the variance of queries and keys about their own means that their "
+             "first component has",
+             0, 1),
+         with_absolute(head_statistic(
+             "within_r_q", "r_q within", Hue::queries,
+             "correlation of queries with token position along the first component of queries and "
+             "keys about their own means",
+             -1, 1)),
+         with_absolute(head_statistic(
+             "within_r_k", "r_k within", Hue::keys,
+             "correlation of keys with token position along the first component of queries and "
+             "keys about their own means",
+             -1, 1))});
     for (Statistic& one : list) {
       if (one.key != "within_ev") one.sign = Sign::rule;
     }
