@@ -10,7 +10,7 @@
 int main(int argc, char** argv) {
   using namespace ropewalk;
   using namespace ropewalk::simulation;
-  const int studies = argc > 1 ? std::atoi(argv[1]) : 2000;
+  const int studies = argc > 1 ? std::atoi(argv[1]) : 1000;
   const int heads = argc > 2 ? std::atoi(argv[2]) : 24;
   Json rows = Json::array();
   const auto measure = [&](const char* name, Population first, Population second,

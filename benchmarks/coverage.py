@@ -1,4 +1,4 @@
-"""How often 95 % intervals contain the truth: 2,000 simulated studies for each setting."""
+"""How often 95 % intervals contain the truth: 1,000 simulated studies for each setting."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import machine
 
-studies = sys.argv[1] if len(sys.argv) > 1 else "2000"
+studies = sys.argv[1] if len(sys.argv) > 1 else "1000"
 done = subprocess.run([machine.BUILD / "benchmarks" / "coverage", studies], stdout=subprocess.PIPE, text=True, check=True)
 result = json.loads(done.stdout)
 machine.write("coverage", result)

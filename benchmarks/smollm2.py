@@ -1,16 +1,16 @@
-"""What SmolLM2-135M's heads are made of, beside fresh weights of its shape: a summary of the tables that `make smollm2` leaves.
-Usage: smollm2.py [RESULTS FOLDER]"""
+"""What SmolLM2-135M's heads are made of, beside fresh weights of its shape: the study of `make smollm2`, and a summary of its
+tables."""
 
 import csv
 import json
-import sys
-from pathlib import Path
+import subprocess
 
 import machine
 
 
 def main():
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else machine.ROOT / "out" / "smollm2-135m"
+    folder = machine.ROOT / "out" / "smollm2-135m"
+    subprocess.run([machine.BUILD / "ropewalk", "run", machine.ROOT / "experiments" / "smollm2-135m.yaml", "--out", folder], check=True)
     heads = list(csv.DictReader((folder / "heads.csv").open()))
     classes = {(row["checkpoint"], row["layer"], row["q_head"]): row["class"] for row in csv.DictReader((folder / "qk.csv").open()) if row["pc"] == "0"}
     summary = json.loads((folder / "summary.json").read_text())
