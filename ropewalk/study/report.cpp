@@ -58,7 +58,8 @@ FigureOptions figure_options(const Json& manifest, const HeadTable& table) {
   const auto known = [](const Json& key) {
     return unknown_statistic(key.get<std::string>()).empty();
   };
-  const Json figures = manifest.at("settings").value("figures", Json::object());
+  const Json figures = manifest.at("settings").value("figures", Json());
+  if (figures.is_null()) return options;
   for (const Json& key : figures.value("statistics", Json::array())) {
     if (known(key)) options.asked.statistics.push_back(key.get<std::string>());
   }

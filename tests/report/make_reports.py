@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "tests" / "golden"))
 import synthetic_run as synthetic  # noqa: E402
 
 HOSTILE = "</script><script>alert('label')</script><img src=x onerror=alert(1)>"
+ASKED = {"statistics": ["bias_context", "of another version"], "portraits": [["r2cv_q", "logit_pos_share"]]}
 STATISTICS = ("mean_r_q", "mean_r_k", "mean_abs_r_k", "sd_r_q", "sd_r_k", "pc0_explained_variance")
 
 
@@ -81,7 +82,8 @@ def manifest(name: str, table: pandas.DataFrame) -> dict:
         "format": 1, "ropewalk": "0.1.0 (torch 2.13.0, arrow 26.0.1)", "name": name,
         "experiment": {"file": "smollm3.yaml", "sha256": "ab" * 32, "text": text},
         "corpus": {"path": "corpus.jsonl", "documents": 500, "tokens": 2048000, "skipped_short": 12, "tokenizer": "cd" * 32},
-        "settings": {"blocks": 16, "components": 10, "heads": "all", "heads_seed": 0, "sliding": False, "target_se": None},
+        "settings": {"blocks": 16, "components": 10, "heads": "all", "heads_seed": 0, "sliding": False, "target_se": None,
+                     "figures": ASKED if name == "many" else None},
         "checkpoints": captures,
     }  # fmt: skip
 

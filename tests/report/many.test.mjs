@@ -81,3 +81,55 @@ test("tables and tiles stay short until the reader asks for more", async () => {
   assert.ok((await page.locator(".tile").count()) <= 8);
   await close();
 });
+
+test("figures that the experiment asks for are on the page, under their own titles", async () => {
+  const { page, noted, close } = await open(browser, report("many"), "#view=overview");
+  const titles = await page.$$eval(".figure-card h2", (all) => all.map((one) => one.textContent));
+  assert.deepEqual(titles.slice(-3), [
+    "Bias over the context, over training",
+    "Bias over the context, by depth over training",
+    "Heads by r2cv_q and logit_pos_share",
+  ]);
+  const portrait = page.locator('[data-figure="portrait_r2cv_q_logit_pos_share"]');
+  await portrait.scrollIntoViewIfNeeded();
+  await page.waitForSelector('[data-figure="portrait_r2cv_q_logit_pos_share"].drawn');
+  assert.ok((await portrait.locator(".mark-symbol path").count()) > 300);
+  assert.deepEqual(noted.errors, []);
+  await close();
+});
+
+test("on a dark page a legend has the colours of what it names, and numbers in bars are read", async () => {
+  const { page, close } = await open(browser, report("many"), "#view=overview", { colorScheme: "dark" });
+  const light = { pc0_composition: "parts_marks", explained_variance: "spectrum_marks" };
+  for (const [name, marks] of Object.entries(light)) {
+    await page.locator(`[data-figure="${name}"]`).scrollIntoViewIfNeeded();
+    await page.waitForSelector(`[data-figure="${name}"].drawn`);
+    const { legend, bars, numbers } = await page.evaluate(
+      ([name, marks]) => {
+        const figure = document.querySelector(`[data-figure="${name}"]`);
+        const fills = (selector) => [...figure.querySelectorAll(selector)].map((one) => getComputedStyle(one).fill);
+        return { legend: fills(".role-legend-symbol path"), bars: fills(`.${marks} path`), numbers: fills(".numbers_marks text") };
+      },
+      [name, marks],
+    );
+    assert.deepEqual(bars.slice(0, legend.length), legend, name);
+    if (name === "pc0_composition") {
+      const dark = (fill) => fill.match(/\d+/g).every((part) => Number(part) < 60);
+      assert.ok(numbers.length > 10 && numbers.every(dark) && !legend.some(dark));
+    }
+  }
+  await close();
+});
+
+test("every interval of a head is seen without scrolling, on a screen and on a phone", async () => {
+  for (const width of [1280, 400]) {
+    const { page, close } = await open(browser, report("many"), "#view=explore&head=2.3", { viewport: { width, height: 800 } });
+    await settled(page);
+    const cut = await page.$$eval(".number-groups .scroller", (all) =>
+      all.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.getAttribute("aria-label")),
+    );
+    assert.deepEqual(cut, [], `${width}`);
+    assert.ok((await page.locator(".number-groups .scroller").count()) > 5);
+    await close();
+  }
+});

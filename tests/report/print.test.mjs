@@ -58,6 +58,7 @@ test("every view fits the paper, in ink on white, with its checkpoint", async ()
         cells.map((cell) => [getComputedStyle(cell).printColorAdjust, cell.style.getPropertyValue("--c")]),
       );
       assert.ok(colours.every(([adjust]) => adjust === "exact"));
+      assert.equal(await page.locator(".heads-grid").evaluate((grid) => getComputedStyle(grid).breakInside), "avoid");
       // The colours of a light page: the middle of the diverging ones is nearly white there.
       assert.ok(colours.some(([, colour]) => colour.match(/\d+/g)?.every((channel) => channel > 180)));
     }

@@ -11,9 +11,13 @@ const TITLES: Record<string, string> = {
   pc0_composition: "What PC0 is made of",
 };
 
+/** Figures of statistics that somebody asked for have no name but their own title's. */
+const ASKED = /^(over_training|by_depth|portrait)_/;
+
 /** "Position signal" of position_signal. */
-function title(name: string): string {
+function title(name: string, spec: Sized): string {
   const words = name.replaceAll("_", " ");
+  if (ASKED.test(name) && spec.title?.text) return spec.title.text.split(" · ").at(-1) ?? words;
   return TITLES[name] ?? words.charAt(0).toUpperCase() + words.slice(1);
 }
 
@@ -40,27 +44,28 @@ export function figures({ run }: Context): HTMLElement {
   const names = run.blob.figure_names;
   const cards = names.map((name) => {
     const spec = run.blob.figures[name];
+    const named = title(name, spec);
     const canvas = h("div", {
       class: "figure-canvas",
       role: "img",
-      "aria-label": label(spec, title(name)),
+      "aria-label": label(spec, named),
       "data-figure": name,
       style: `--shape:${shape(name, spec).join("/")}`,
       ...("vconcat" in spec ? { "data-panels": "" } : {}),
     });
-    const scroll = scroller(`${title(name)}, drawn`, canvas);
+    const scroll = scroller(`${named}, drawn`, canvas);
     waiting.set(canvas, () => draw(canvas, spec).then(() => canvas.classList.add("drawn")));
     watcher.observe(canvas);
     return h(
       "section",
-      { class: "card figure-card", "aria-label": title(name) },
+      { class: "card figure-card", "aria-label": named },
       h(
         "div",
         { class: "card-heading row" },
-        h("h2", {}, title(name)),
+        h("h2", {}, named),
         downloads(
           () => [name],
-          title(name),
+          named,
           () => spec,
         ),
       ),
@@ -73,7 +78,7 @@ export function figures({ run }: Context): HTMLElement {
 interface Sized {
   width?: number;
   height?: number;
-  title?: { subtitle?: string[] };
+  title?: { text?: string; subtitle?: string[] };
   columns?: number;
   concat?: Sized[];
   vconcat?: Sized[];
@@ -90,7 +95,7 @@ function shape(name: string, spec: Sized): [number, number] {
   const panels = spec.vconcat ?? [spec];
   const width = Math.max(...panels.map((panel) => panel.width ?? 580));
   const height = panels.map((panel) => panel.height ?? 340).reduce((a, b) => a + b, 0);
-  const map = name.startsWith("depth_"); // with a legend below
+  const map = /^(by_)?depth_/.test(name); // with a legend below
   return [width + (map ? 195 : 105), height + (map ? 182 : 65 + 66 * panels.length) + lines];
 }
 
