@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "ropewalk/analysis/head_cases.h"
+#include "ropewalk/kernels/rows.h"
 
 namespace ropewalk {
 
@@ -43,11 +44,6 @@ class BlockPairs {
   at::Tensor once_;                      // [pairs]: a half where both blocks are the same
   at::Tensor of_blocks_, times_blocks_;  // room for times_taken
 };
-
-// Of rows of numbers, without what an operation on tensors costs to begin.
-double dot(const double* a, const double* b, int64_t d);
-// y = scale · y + weight · x
-void blend(double* y, double scale, double weight, const double* x, int64_t d);
 
 inline const double* row(const at::Tensor& rows, int64_t i) {
   return rows.const_data_ptr<double>() + i * rows.stride(0);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "ropewalk/analysis/drift_axis.h"
+
 namespace ropewalk {
 namespace {
 
@@ -91,9 +93,9 @@ const at::Tensor& StreamCases::whole_vectors() const {
   return shared->vectors;
 }
 
-at::Tensor HeadCases::variances() const {
+at::Tensor HeadCases::variance() const {
   const at::Tensor tokens = queries.tokens + keys.tokens;
-  return basis_values * ((tokens - 1) / tokens).unsqueeze(1);
+  return trace * ((tokens - 1) / tokens);
 }
 
 StreamCases leave_one_out(const StreamInput& stream) {
@@ -135,19 +137,22 @@ HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_
   const at::Tensor covariance = pooled_covariance(queries, keys);
   const int64_t d = covariance.size(1);
   const int64_t kept = std::min(components, d), leading = std::min(std::max(kLeading, kept), d);
-  std::tie(head.basis_values, head.basis) = at::linalg_eigh(covariance);  // ascending
-  const at::Tensor values = head.basis_values.slice(1, d - leading).flip(1).clamp_min(0);
+  head.widest =
+      widest_axes({covariance, queries.tokens + keys.tokens, head.offset(),
+                   head.share_q() * head.share_k(), drift_axis(head).nan_to_num(0, 0, 0), leading});
+  const at::Tensor values = head.widest.values.clamp_min(0);
   head.trace = covariance.diagonal(0, 1, 2).sum(1);
   // A component without variance has no direction, and so no correlation.
   const at::Tensor no_rank = values <= (head.trace * kNoVariance).unsqueeze(1);
-  const at::Tensor vectors = head.basis.slice(2, d - leading).flip(2);
+  const at::Tensor& vectors = head.widest.vectors;
   // Replicates point the way of the whole sample's component.
-  const at::Tensor overlap = (vectors * vectors.slice(0, 0, 1)).sum(1);  // [cases, leading]
-  const at::Tensor aligned = vectors * at::where(overlap < 0, -1.0, 1.0).unsqueeze(1);
+  const at::Tensor overlap = (vectors * vectors.slice(0, 0, 1)).sum(2);  // [cases, leading]
+  const at::Tensor way = at::where(overlap < 0, -1.0, 1.0);
   // The sign rule: r_q >= 0, or where r_q says little, r_k >= 0.
-  const at::Tensor sign = rule_sign(queries, keys, aligned.slice(0, 0, 1), no_rank.slice(0, 0, 1));
-  head.leading = aligned * sign.unsqueeze(1);
-  const at::Tensor rows = head.leading.transpose(1, 2).contiguous();
+  const at::Tensor sign =
+      rule_sign(queries, keys, vectors.slice(0, 0, 1).transpose(1, 2), no_rank.slice(0, 0, 1));
+  const at::Tensor rows = vectors * (way * sign).unsqueeze(2);
+  head.leading = rows.transpose(1, 2);
   head.q_image = at::bmm(rows, queries.products).transpose(1, 2);
   head.k_image = at::bmm(rows, keys.products).transpose(1, 2);
   head.vectors = head.leading.slice(2, 0, kept);

@@ -7,6 +7,7 @@
 
 #include "ropewalk/analysis/logit_units.h"
 #include "ropewalk/analysis/sign_rule.h"
+#include "ropewalk/analysis/widest_axes.h"
 #include "ropewalk/kernels/torch.h"
 
 namespace ropewalk {
@@ -78,10 +79,9 @@ struct HeadCases {
   at::Tensor vectors;      // [cases, d, components]: the first of these
   at::Tensor overlap;      // [cases, components]: with the whole sample's vector, before signs
   at::Tensor no_rank;      // [cases, components] bool: nothing varies along the component
-  at::Tensor basis_values;  // [cases, d]: of all components, ascending
-  at::Tensor basis;         // [cases, d, d]: their vectors, in columns; signs as they come
-  at::Tensor q_image;       // products of queries times `leading`, like that
-  at::Tensor k_image;       // of keys
+  at::Tensor q_image;      // products of queries times `leading`, like that
+  at::Tensor k_image;      // of keys
+  WidestAxes widest;       // as they were found
 
   struct Shared {
     std::shared_ptr<const HeadAxes> axes;  // see head_axes.h
@@ -90,11 +90,11 @@ struct HeadCases {
 
   int64_t blocks() const { return trace.size(0) - 1; }
   int64_t components() const { return eigenvalues.size(1); }
-  int64_t dimensions() const { return basis.size(1); }
+  int64_t dimensions() const { return queries.dimensions(); }
   at::Tensor share_q() const { return queries.tokens / (queries.tokens + keys.tokens); }  // [cases]
   at::Tensor share_k() const { return keys.tokens / (queries.tokens + keys.tokens); }
   at::Tensor offset() const { return queries.mean - keys.mean; }  // [cases, d]
-  at::Tensor variances() const;                                   // of all components, over n
+  at::Tensor variance() const;                                    // [cases]: in all, over tokens
 };
 inline constexpr int64_t kLeading = 10;
 HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_t components,

@@ -33,7 +33,7 @@ at::Tensor compute(const HeadCases& head) {
     return head.share_q() * axes.q_variance.select(1, i) +
            head.share_k() * axes.k_variance.select(1, i) + between * row_dot(axis, offset).square();
   };
-  const at::Tensor all = head.variances().sum(1), apart = between * row_dot(offset, offset);
+  const at::Tensor all = head.variance(), apart = between * row_dot(offset, offset);
   const at::Tensor along_a = along(a, 1), along_b = along(b, 2);
   const at::Tensor alpha_q = row_dot(a, q.slope()), alpha_k = row_dot(a, k.slope());
   const at::Tensor mu_q_a = row_dot(a, q.mean), mu_k_a = row_dot(a, k.mean);

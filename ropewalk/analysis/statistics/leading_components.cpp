@@ -35,10 +35,9 @@ std::array<at::Tensor, 2> r2_on_first(const HeadCases& head, const StreamCases& 
 
 // Of the eigenvalues of PC1 and PC0.
 at::Tensor gap(const HeadCases& head) {
-  const int64_t d = head.dimensions();
-  if (d < 2) return at::full_like(head.trace, kUndefined);
-  const at::Tensor first = head.basis_values.select(1, d - 1);
-  const at::Tensor second = head.basis_values.select(1, d - 2).clamp_min(0);
+  if (head.dimensions() < 2) return at::full_like(head.trace, kUndefined);
+  const at::Tensor first = head.widest.values.select(1, 0);
+  const at::Tensor second = head.widest.values.select(1, 1).clamp_min(0);
   return at::where(first > 0, second / first, kUndefined);
 }
 

@@ -9,7 +9,7 @@ namespace {
 at::Tensor compute(const HeadCases& head) {
   const HeadAxes& axes = head_axes(head);
   const at::Tensor weight = head.share_q() * head.share_k();
-  const at::Tensor all = head.variances().sum(1) - weight * row_dot(head.offset(), head.offset());
+  const at::Tensor all = head.variance() - weight * row_dot(head.offset(), head.offset());
   const at::Tensor share = at::where(all > 0, axes.within_values / all, kUndefined);
   return at::stack(
       {share, correlation_along(head.queries, axes.within, axes.q_variance.select(1, 0)),
