@@ -53,6 +53,7 @@ CaptureFacts read_capture_facts(const Json& json, const std::string& source) {
   };
   known(config, "attention_scale", facts.units.scale);
   known(info, "context", facts.units.context);
+  if (facts.units.context > 0) facts.origin.context = static_cast<int64_t>(facts.units.context);
   if (config.has("attention_scale_of_layer")) {
     const ConfigFile scales = config.object("attention_scale_of_layer");
     for (int64_t layer = 0; layer < origin.layers && !scales.json().empty(); ++layer) {

@@ -5,8 +5,10 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
+#include "ropewalk/analysis/run_order.h"
 #include "ropewalk/analysis/sign_rule.h"
 #include "ropewalk/analysis/statistic.h"
 
@@ -16,7 +18,6 @@ namespace {
 constexpr double kNear = 2;  // standard errors
 
 using Head = std::pair<int64_t, int64_t>;
-using Axes = std::map<Head, std::vector<double>>;
 
 // The rows of one head.
 struct Rows {
@@ -63,15 +64,37 @@ struct Carried {
   bool changed = false;
 };
 
-Carried carry(const HeadAxis& axis, const std::vector<double>* before) {
+Carried carry(const HeadAxis& axis, const HeadAxis* before) {
   Carried carried;
-  if (before == nullptr || before->size() != axis.vector.size()) return carried;
-  const double product =
-      std::inner_product(axis.vector.begin(), axis.vector.end(), before->begin(), 0.0);
+  if (before == nullptr || before->vector.size() != axis.vector.size()) return carried;
+  const double product = before->sign * std::inner_product(axis.vector.begin(), axis.vector.end(),
+                                                           before->vector.begin(), 0.0);
   carried.overlap = std::min(std::abs(product), 1.0);
   carried.changed = !(carried.overlap >= kSameAxis);
   carried.sign = (carried.changed ? axis.drift : product) < 0 ? -1 : 1;
   return carried;
+}
+
+// The axes of a checkpoint, by head.
+std::map<Head, const HeadAxis*> axes_of(const CheckpointAnalysis& checkpoint) {
+  std::map<Head, const HeadAxis*> axes;
+  for (const Rows& rows : heads_of(checkpoint)) {
+    axes.emplace(Head{checkpoint.layer[rows.first], checkpoint.q_head[rows.first]},
+                 &checkpoint.axes[rows.number]);
+  }
+  return axes;
+}
+
+// Where a checkpoint's axes are carried on from: the step before it or, of the first at a context,
+// the same checkpoint at a shorter one. Tables that were read, which have no axes, are passed over.
+std::optional<size_t> carried_from(const RunOrder& order, size_t place,
+                                   const std::vector<CheckpointAnalysis>& checkpoints) {
+  if (checkpoints[place].random) return std::nullopt;
+  std::optional<size_t> from = order.step_from(place);
+  while (from && checkpoints[*from].axes.empty()) from = order.step_from(*from);
+  if (!from) from = order.context_from(place);
+  const bool carried = from && *from < place && !checkpoints[*from].axes.empty();
+  return carried ? from : std::nullopt;
 }
 
 }  // namespace
@@ -85,16 +108,17 @@ bool sign_uncertain(double r_q, double r_q_se, double r_k, double r_k_se) {
 }
 
 void carry_signs(std::vector<CheckpointAnalysis>& checkpoints) {
-  Axes before;
-  for (CheckpointAnalysis& checkpoint : checkpoints) {
+  const RunOrder order(checkpoints);
+  for (size_t i = 0; i < checkpoints.size(); ++i) {
+    CheckpointAnalysis& checkpoint = checkpoints[i];
     if (checkpoint.axes.empty()) continue;  // a table that was read
-    Axes now;
+    std::map<Head, const HeadAxis*> before;
+    if (const auto from = carried_from(order, i, checkpoints)) before = axes_of(checkpoints[*from]);
     for (const Rows& rows : heads_of(checkpoint)) {
       const Head head{checkpoint.layer[rows.first], checkpoint.q_head[rows.first]};
       HeadAxis& axis = checkpoint.axes[rows.number];
       const auto found = before.find(head);
-      const bool step = !checkpoint.random && found != before.end();
-      const Carried carried = carry(axis, step ? &found->second : nullptr);
+      const Carried carried = carry(axis, found == before.end() ? nullptr : found->second);
       axis.sign = carried.sign;
       copy_signed(checkpoint, rows, "r_q", "r_q_run", carried.sign);
       copy_signed(checkpoint, rows, "r_k", "r_k_run", carried.sign);
@@ -108,11 +132,7 @@ void carry_signs(std::vector<CheckpointAnalysis>& checkpoints) {
                          r_k.se[rows.first])) {
         add_flag(checkpoint, rows, kSignUncertain);
       }
-      std::vector<double> vector = axis.vector;
-      for (double& one : vector) one *= carried.sign;
-      now.emplace(head, std::move(vector));
     }
-    if (!checkpoint.random) before = std::move(now);
   }
 }
 

@@ -19,7 +19,8 @@ inline constexpr const char* kSignUncertain = "sign_uncertain";
 // follows the rule, and the next ones keep the sign of the axis that they share. A head whose axis
 // changed gets the sign that makes it point along the drift axis, and a flag; another flag says
 // where the rule's sign hangs on a number within two standard errors of turning it. Baselines are
-// no part of the run.
+// no part of the run. Where checkpoints were measured at several contexts, each context is followed
+// on its own, beginning with the signs of the next shorter one (run_order.h).
 void carry_signs(std::vector<CheckpointAnalysis>& checkpoints);
 
 // Whether the published rule could give the other sign to r_q and r_k on PC0.

@@ -4,6 +4,7 @@
 
 #include "ropewalk/analysis/carried_signs.h"
 #include "ropewalk/analysis/qk_table.h"
+#include "ropewalk/analysis/run_order.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/printable.h"
@@ -76,16 +77,16 @@ const Checkpoint& find(const std::vector<Checkpoint>& checkpoints, const std::st
 std::string format_changes_table(const std::vector<Checkpoint>& checkpoints,
                                  const ChangeOptions& options) {
   Writer writer(options);
-  std::vector<const Checkpoint*> baselines;
-  for (const Checkpoint& checkpoint : checkpoints) {
-    if (checkpoint.random) baselines.push_back(&checkpoint);
-  }
-  const Checkpoint* before = nullptr;
-  for (const Checkpoint& checkpoint : checkpoints) {
-    if (checkpoint.random) continue;
-    if (before != nullptr) writer.add("step", {before}, checkpoint);
-    if (!baselines.empty()) writer.add("baseline", baselines, checkpoint);
-    before = &checkpoint;
+  const RunOrder order(checkpoints);
+  for (size_t i = 0; i < checkpoints.size(); ++i) {
+    const Checkpoint& checkpoint = checkpoints[i];
+    if (const auto from = order.step_from(i)) writer.add("step", {&checkpoints[*from]}, checkpoint);
+    if (const auto from = order.context_from(i)) {
+      writer.add("context", {&checkpoints[*from]}, checkpoint);
+    }
+    std::vector<const Checkpoint*> baselines;
+    for (const size_t from : order.baselines(i)) baselines.push_back(&checkpoints[from]);
+    if (!checkpoint.random && !baselines.empty()) writer.add("baseline", baselines, checkpoint);
   }
   for (const auto& [from, to] : options.between) {
     writer.add("between", {&find(checkpoints, from)}, find(checkpoints, to));

@@ -8,6 +8,7 @@
 #include "ropewalk/analysis/depth.h"
 #include "ropewalk/analysis/difference.h"
 #include "ropewalk/analysis/jackknife.h"
+#include "ropewalk/analysis/run_order.h"
 #include "ropewalk/analysis/sign_turns.h"
 #include "ropewalk/analysis/student_t.h"
 #include "ropewalk/analysis/taxonomy.h"
@@ -107,14 +108,17 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_ch
     }
     add_depth(json, checkpoint);
   }
-  const CheckpointAnalysis* before = nullptr;
-  for (const CheckpointAnalysis& checkpoint : checkpoints) {
-    if (checkpoint.random) continue;  // not a step of the run
+  const RunOrder order(checkpoints);
+  for (size_t i = 0; i < checkpoints.size(); ++i) {
     throw_if_interrupted();
-    if (before != nullptr) {
-      json["differences"].push_back(compare_checkpoints(*before, checkpoint, min_change));
+    const auto compare = [&](size_t from) {
+      return compare_checkpoints(checkpoints[from], checkpoints[i], min_change);
+    };
+    if (const auto from = order.step_from(i)) json["differences"].push_back(compare(*from));
+    if (const auto from = order.context_from(i)) {
+      json["differences"].push_back(compare(*from));
+      json["differences"].back()["kind"] = "context";
     }
-    before = &checkpoint;
   }
   return json;
 }

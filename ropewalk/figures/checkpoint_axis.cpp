@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
+#include "ropewalk/analysis/context_label.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/figures/text_width.h"
 #include "ropewalk/figures/theme.h"
@@ -18,6 +21,8 @@ constexpr double kLongestLabel = 140;  // pixels
 constexpr double kSlantedPitch = 22;   // pixels from one slanted label to the next, at least
 constexpr double kLineHeight = theme::kPhaseSize + 3;
 constexpr double kHeaderGap = 8;  // between the plot and the phases' names
+
+int64_t context_of(const CheckpointNumbers& numbers) { return split_label(numbers.label).context; }
 
 }  // namespace
 
@@ -33,8 +38,11 @@ CheckpointAxis::CheckpointAxis(const RunNumbers& run) {
     position += 1;
   }
   position = 0;
+  int segment = 0;
   for (const CheckpointNumbers& numbers : run.checkpoints) {
-    slots_.push_back({&numbers, position, false});
+    const bool first = position == 0;
+    if (!first && context_of(numbers) != context_of(*slots_.back().numbers)) ++segment;
+    slots_.push_back({&numbers, position, false, segment});
     position += 1;
   }
   from_ = slots_.front().position - kEdge;
@@ -47,18 +55,30 @@ CheckpointAxis::CheckpointAxis(const RunNumbers& run) {
   }
   const bool phases = std::any_of(run.checkpoints.begin(), run.checkpoints.end(),
                                   [](const CheckpointNumbers& c) { return !c.phase.empty(); });
-  if (!phases) return;
+  int current = 0;
   for (const Slot& slot : slots_) {
     if (slot.baseline) continue;
     const double left = slot.position - kEdge;
     const bool first = slot.position == 0;
-    if (!first && spans_.back().name == slot.numbers->phase) {
+    const bool same_segment = std::exchange(current, slot.segment) == slot.segment;
+    if (!first && !same_segment && !phases) separators_.push_back(left);
+    if (!phases) continue;
+    if (!first && same_segment && spans_.back().name == slot.numbers->phase) {
       spans_.back().to += 1;
       continue;
     }
     if (!first) separators_.push_back(left);
     spans_.push_back({slot.numbers->phase, left, left + 1});
   }
+}
+
+size_t CheckpointAxis::longest_segment() const {
+  std::map<int, size_t> sizes;
+  size_t longest = 0;
+  for (const Slot& slot : slots_) {
+    if (!slot.baseline) longest = std::max(longest, ++sizes[slot.segment]);
+  }
+  return longest;
 }
 
 Json CheckpointAxis::params() const {

@@ -14,9 +14,10 @@ struct Slot {
   const CheckpointNumbers* numbers = nullptr;
   double position = 0;
   bool baseline = false;
+  int segment = 0;  // of the run: another begins where the context changes (context_label.h)
 };
 
-// Consecutive checkpoints of one phase, by the outer edges of their places.
+// Consecutive checkpoints of one phase and context, by the outer edges of their places.
 struct PhaseSpan {
   std::string name;  // "baseline" for baselines
   double from = 0;
@@ -34,6 +35,9 @@ class CheckpointAxis {
   double from() const { return from_; }
   double to() const { return to_; }
   double length() const { return to_ - from_; }
+  // Lines are drawn within segments.
+  bool segmented() const { return slots_.back().segment > 0; }
+  size_t longest_segment() const;
 
   // Parameters that the axis's labels are looked up in; belongs at the top of a specification.
   Json params() const;

@@ -41,10 +41,9 @@ class LayerBuilder {
     for (const MeanSeries& one : series_) {
       for (const Slot& slot : axis_.slots()) {
         rows_.push_back(mean_row(slot, one, axis_.to()));
-        run_length_ += slot.baseline ? 0 : 1;
+        if (axis_.segmented()) rows_.back()["segment"] = slot.segment;
       }
     }
-    run_length_ /= series_.size();
   }
 
   void build(Json& view, Json& datasets) {
@@ -61,6 +60,7 @@ class LayerBuilder {
  private:
   void add(const std::string& name, const std::string& filter, const Json& mark, Json encoding) {
     encoding["x"] = axis_.x_channel(plot_.width);
+    if (axis_.segmented()) encoding["detail"] = {{"field", "segment"}, {"type", "nominal"}};
     // Names of layers must differ in all of a figure.
     layers_.push_back({{"name", plot_.below ? name + " below" : name},
                        {"data", {{"name", plot_.dataset}}},
@@ -125,7 +125,7 @@ class LayerBuilder {
   void add_bands() {
     Json mark{{"type", "area"}, {"opacity", 0.16}};
     Json low = y("sd_low");
-    if (run_length_ == 1) {
+    if (lone_) {
       mark = {{"type", "bar"}, {"opacity", 0.16}, {"size", kLoneBandWidth}, {"orient", "vertical"}};
       low["stack"] = nullptr;
     }
@@ -142,7 +142,7 @@ class LayerBuilder {
 
   void add_line(const MeanSeries& one) {
     Json mark{{"type", "line"}, {"strokeWidth", one.line_width}, {"strokeJoin", "round"}};
-    if (run_length_ == 1 && !one.full) {
+    if (lone_ && !one.full) {
       mark = {{"type", "tick"},
               {"orient", "horizontal"},
               {"size", kLoneBandWidth},
@@ -193,7 +193,7 @@ class LayerBuilder {
   const MeanPlot& plot_;
   Json rows_;
   Json layers_;
-  size_t run_length_ = 0;
+  const bool lone_ = axis_.longest_segment() == 1;  // nothing to draw a line between
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "ropewalk/analysis/analyze_capture.h"
 #include "ropewalk/analysis/analyze_vectors.h"
 #include "ropewalk/analysis/comparable.h"
+#include "ropewalk/analysis/context_label.h"
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
@@ -87,12 +88,22 @@ CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& 
 bool order_by_training(std::vector<CheckpointAnalysis>& checkpoints) {
   std::vector<std::string> given;
   for (const CheckpointAnalysis& checkpoint : checkpoints) given.push_back(checkpoint.label);
-  const bool steps =
-      std::all_of(checkpoints.begin(), checkpoints.end(),
-                  [](const CheckpointAnalysis& c) { return c.random || names_step(c.label); });
+  const auto all = [&](const auto& holds) {
+    return std::all_of(checkpoints.begin(), checkpoints.end(), holds);
+  };
+  // Where all state one, contexts follow each other, each of them a run.
+  const bool contexts =
+      all([](const CheckpointAnalysis& c) { return split_label(c.label).context > 0; });
+  const bool steps = all([](const CheckpointAnalysis& c) {
+    return c.random || names_step(split_label(c.label).name);
+  });
   std::stable_sort(checkpoints.begin(), checkpoints.end(),
                    [&](const CheckpointAnalysis& a, const CheckpointAnalysis& b) {
+                     const ContextLabel mine = split_label(a.label), other = split_label(b.label);
                      if (a.random != b.random) return a.random;
+                     if (contexts && mine.context != other.context) {
+                       return mine.context < other.context;
+                     }
                      return steps && !a.random && trained_before(a.label, b.label);
                    });
   bool moved = false;

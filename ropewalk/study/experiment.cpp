@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ropewalk/analysis/context_label.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/figures/reading_look.h"
@@ -104,15 +105,34 @@ CheckpointEntry read_checkpoint(const YamlValue& value) {
   return entry;
 }
 
+void read_contexts(const YamlValue& value, Phase& phase) {
+  constexpr int64_t kLeast = 2;
+  constexpr size_t kMost = 64;
+  phase.context_line = value.line();
+  if (!value.is_list()) {
+    phase.contexts = {value.integer(kLeast, kMostTokens)};
+    return;
+  }
+  for (const YamlValue& one : value.list()) {
+    const int64_t context = one.integer(kLeast, kMostTokens);
+    if (std::find(phase.contexts.begin(), phase.contexts.end(), context) != phase.contexts.end()) {
+      one.fail(fmt::format("{} is in the list twice; remove one", context));
+    }
+    phase.contexts.push_back(context);
+  }
+  if (phase.contexts.empty())
+    value.fail("the list is empty; write context: 4096, or a list of them");
+  if (phase.contexts.size() > kMost) {
+    value.fail(fmt::format("{} contexts; at most {}", phase.contexts.size(), kMost));
+  }
+  std::sort(phase.contexts.begin(), phase.contexts.end());
+}
+
 Phase read_phase(const YamlValue& value) {
   Phase phase;
   phase.line = value.line();
   value.map({{"name", [&](const YamlValue& v) { phase.name = v.text(); }, true},
-             {"context",
-              [&](const YamlValue& v) {
-                phase.context = v.integer(2, kMostTokens);
-                phase.context_line = v.line();
-              }},
+             {"context", [&](const YamlValue& v) { read_contexts(v, phase); }},
              {"config", [&](const YamlValue& v) { phase.config = read_config(v); }},
              {"revisions", [&](const YamlValue& v) { phase.revisions = v.text(); }},
              {"checkpoints", [&](const YamlValue& v) {
@@ -185,14 +205,17 @@ void read_figures(const YamlValue& value, Experiment& experiment) {
 }
 
 void check_portraits(const Experiment& experiment, const std::map<std::string, int>& lines) {
-  std::vector<std::string_view> labels;
+  std::vector<std::string> labels;
   for (const Phase& phase : experiment.phases) {
     if (phase.revisions) return;  // labels are known once the revisions are
-    for (const CheckpointEntry& entry : phase.checkpoints) labels.push_back(entry.label);
+    for (const CheckpointEntry& entry : phase.checkpoints) {
+      labels.push_back(entry.label);
+      for (const std::string& label : phase.labels_of(entry)) labels.push_back(label);
+    }
   }
   for (const std::string& label : experiment.portraits) {
     if (std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
-    const std::string near = nearest(label, labels);
+    const std::string near = nearest(label, {labels.begin(), labels.end()});
     throw InputError("{}: portraits: no checkpoint is labelled '{}'{}",
                      experiment.at(lines.at(label)), label,
                      near.empty() ? "; write one of the labels under phases"
@@ -201,6 +224,13 @@ void check_portraits(const Experiment& experiment, const std::map<std::string, i
 }
 
 }  // namespace
+
+std::vector<std::string> Phase::labels_of(const CheckpointEntry& entry) const {
+  if (contexts.size() < 2) return {entry.label};
+  std::vector<std::string> labels;
+  for (const int64_t context : contexts) labels.push_back(label_at(entry.label, context));
+  return labels;
+}
 
 std::string Experiment::at(int line) const { return fmt::format("{}:{}", file.string(), line); }
 

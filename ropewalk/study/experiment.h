@@ -26,12 +26,16 @@ struct CheckpointEntry {
 
 struct Phase {
   std::string name;
-  std::optional<int64_t> context;        // tokens per document; default: the checkpoint's own
+  std::vector<int64_t> contexts;         // tokens per document, ascending; none: the checkpoint's
   Json config = Json::object();          // overrides of config.json
   std::optional<std::string> revisions;  // a pattern of the Hub model's revisions
   std::vector<CheckpointEntry> checkpoints;
   int line = 0;
   int context_line = 0;
+
+  // What a checkpoint is called in results: once or, where there are several contexts, for each of
+  // them (analysis/context_label.h).
+  std::vector<std::string> labels_of(const CheckpointEntry& entry) const;
 };
 
 struct Experiment {

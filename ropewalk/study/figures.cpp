@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ropewalk/analysis/context_label.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/figures/over_training.h"
@@ -17,18 +18,21 @@ void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptio
   if (figures.title.empty()) figures.title = experiment.name;
   std::map<std::string, std::string> phases;
   for (const Phase& phase : experiment.phases) {
-    for (const CheckpointEntry& entry : phase.checkpoints) phases[entry.label] = phase.name;
+    for (const CheckpointEntry& entry : phase.checkpoints) {
+      for (const std::string& label : phase.labels_of(entry)) phases[label] = phase.name;
+    }
   }
-  std::set<std::string> present;
   for (CheckpointNumbers& numbers : run.checkpoints) {
-    present.insert(numbers.label);
     const auto phase = phases.find(numbers.label);
     if (numbers.phase.empty() && phase != phases.end()) numbers.phase = phase->second;
   }
   if (figures.asked.empty()) figures.asked = experiment.figures;
   if (!figures.portraits.empty()) return;
   for (const std::string& label : experiment.portraits) {
-    if (present.contains(label)) figures.portraits.push_back(label);
+    for (const CheckpointNumbers& numbers : run.checkpoints) {
+      const bool meant = numbers.label == label || split_label(numbers.label).name == label;
+      if (meant) figures.portraits.push_back(numbers.label);
+    }
   }
 }
 

@@ -231,7 +231,8 @@ void Measuring::take(Work& work, const PlannedCheckpoint* next) {
   if (work.task != Task::keep) return measure(work, next, std::nullopt);
   if (!processes_.first()) return;
   if (study_.wanted(planned)) {
-    log::info("{} of {}, {}: measured already", planned.order + 1, study_.plan.checkpoints.size(),
+    const auto& all = study_.plan.checkpoints;
+    log::info("{} of {}, {}: measured already", &planned - all.data() + 1, all.size(),
               planned.capture.label);
   }
   store_.adopt(*work.stored, work.info);
@@ -274,6 +275,10 @@ Measured Measuring::run() {
     if (study_.options.prune) store_.prune(study_.labels());
     report_unused();
   }
+  std::stable_sort(result_.checkpoints.begin(), result_.checkpoints.end(),
+                   [](const MeasuredCheckpoint& a, const MeasuredCheckpoint& b) {
+                     return a.planned->order < b.planned->order;
+                   });
   return std::move(result_);
 }
 

@@ -1,6 +1,7 @@
 #include "ropewalk/study/plan.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "ropewalk/base/error.h"
@@ -96,14 +97,15 @@ OpenModel open_planned(const Experiment& experiment, const PlannedCheckpoint& pl
   }
 }
 
-void check_context(const Experiment& experiment, const Phase& phase, const OpenModel& model,
+void check_context(const Experiment& experiment, const Phase& phase,
+                   const std::optional<int64_t>& context, const OpenModel& model,
                    const std::string& label) {
   const int64_t most = model.text.config.max_positions;
-  if (!phase.context || *phase.context <= most) return;
+  if (!context || *context <= most) return;
   throw InputError(
       "{}: context {} is beyond the max_position_embeddings {} of '{}'; write context: {}, or "
       "config: {{max_position_embeddings: {}}}",
-      experiment.at(phase.context_line), *phase.context, most, label, most, *phase.context);
+      experiment.at(phase.context_line), *context, most, label, most, *context);
 }
 
 void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
@@ -123,10 +125,16 @@ void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
   check("vocabulary", config.vocabulary_size, first.vocabulary_size);
 }
 
+// The contexts that a checkpoint of a phase is measured at; nothing: its own.
+std::vector<std::optional<int64_t>> contexts_of(const Phase& phase) {
+  if (phase.contexts.empty()) return {std::nullopt};
+  return {phase.contexts.begin(), phase.contexts.end()};
+}
+
 CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
-                               const CheckpointEntry& entry, const fs::path& out) {
+                               const CheckpointEntry& entry, const std::string& label,
+                               const fs::path& out) {
   CaptureOptions options;
-  options.model.context = phase.context;
   options.model.heads = experiment.head_count;
   options.model.seed = experiment.head_seed;
   options.model.sliding = experiment.sliding;
@@ -136,60 +144,34 @@ CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
   options.model.config = phase.config;
   options.model.random = entry.random;
   options.model.from_file = true;
-  options.label = entry.label;
+  options.label = label;
   options.blocks = experiment.blocks;
   options.vectors = experiment.vectors;
-  options.title = entry.label;
-  options.out = out / "checkpoints" / entry.label;
-  options.state = out / "checkpoints" / ("." + entry.label + ".state");
+  options.title = label;
+  options.out = out / "checkpoints" / label;
+  options.state = out / "checkpoints" / ("." + label + ".state");
   return options;
 }
 
-std::optional<fs::path> find_tokenizer(const Experiment& experiment, const StudyPlan& plan) {
-  if (experiment.tokenizer) {
-    const fs::path path = experiment.resolve(*experiment.tokenizer);
-    std::error_code ignored;
-    if (fs::exists(path, ignored)) return path;
-    if (is_hub_id(*experiment.tokenizer)) {
-      try {
-        return locate_tokenizer(*experiment.tokenizer);
-      } catch (const InputError& error) {
-        throw InputError("{}: tokenizer '{}' is not there (looked for {}), and {}",
-                         experiment.at(experiment.tokenizer_line), *experiment.tokenizer,
-                         path.string(), error.what());
-      }
-    }
-    throw InputError(
-        "{}: tokenizer '{}' is not there (looked for {}); write a folder, the path of a "
-        "tokenizer.json or a Hub model (org/name)",
-        experiment.at(experiment.tokenizer_line), *experiment.tokenizer, path.string());
+// Numbers checkpoints for tables: consecutive phases with the same list of contexts stand there
+// once for each context, so that each of them reads as a run.
+void number_by_context(const Experiment& experiment, std::vector<PlannedCheckpoint>& checkpoints) {
+  std::map<std::string, size_t> parts;  // of the run, by phase
+  for (size_t i = 0; i < experiment.phases.size(); ++i) {
+    const Phase& phase = experiment.phases[i];
+    const bool joins =
+        i > 0 && phase.contexts.size() > 1 && phase.contexts == experiment.phases[i - 1].contexts;
+    parts[phase.name] = joins ? parts[experiment.phases[i - 1].name] : i;
   }
-  bool asked = false;  // one revision speaks for all of the Hub's
-  for (const PlannedCheckpoint& planned : plan.checkpoints) {
-    const ModelOptions& model = planned.capture.model;
-    if (model.hub && !std::exchange(asked, true)) fetch_tokenizer(shared_hub(), *model.hub);
-    std::error_code ignored;
-    if (fs::exists(model.model / "tokenizer.json", ignored)) {
-      return planned.capture.model.model;
-    }
-  }
-  return std::nullopt;
-}
-
-fs::path find_corpus(const Experiment& experiment) {
-  const Experiment::Corpus& corpus = experiment.corpus;
-  if (is_hub_corpus(corpus.path)) {
-    try {
-      return locate_corpus(corpus.path);
-    } catch (const InputError& error) {
-      throw InputError("{}: corpus: {}", experiment.at(corpus.line), error.what());
-    }
-  }
-  const fs::path path = experiment.resolve(corpus.path);
-  std::error_code ignored;
-  if (fs::exists(path, ignored)) return path;
-  throw InputError("{}: corpus: there is no {}; paths are relative to the experiment file",
-                   experiment.at(corpus.line), path.string());
+  std::vector<PlannedCheckpoint*> sorted;
+  for (PlannedCheckpoint& planned : checkpoints) sorted.push_back(&planned);
+  const auto place = [&](const PlannedCheckpoint* planned) {
+    const bool several = planned->capture.label != planned->checkpoint;
+    return std::pair(parts[planned->phase], several ? *planned->capture.model.context : 0);
+  };
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](const auto* a, const auto* b) { return place(a) < place(b); });
+  for (size_t i = 0; i < sorted.size(); ++i) sorted[i]->order = static_cast<int64_t>(i);
 }
 
 }  // namespace
@@ -208,20 +190,26 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
   StudyPlan plan;
   std::string first_label;
   ModelConfig first;
-  const auto add = [&](const Phase& phase, size_t i) {
+  const auto add = [&](const Phase& phase, size_t i, const std::optional<int64_t>& context,
+                       const std::string& label) {
     const CheckpointEntry& entry = phase.checkpoints[i];
+    if (label.size() > kLongestLabel) {
+      throw InputError("{}: '{}' has {} characters; at most {} can name a folder",
+                       experiment.at(entry.line), label, label.size(), kLongestLabel);
+    }
     PlannedCheckpoint planned;
     planned.phase = phase.name;
-    planned.order = static_cast<int64_t>(plan.checkpoints.size());
+    planned.checkpoint = entry.label;
     planned.line = entry.line;
-    planned.capture = capture_options(experiment, phase, entry, out);
+    planned.capture = capture_options(experiment, phase, entry, label, out);
+    planned.capture.model.context = context;
     planned.capture.model.processes = processes;
     const Place place =
         entry.random ? config_place(experiment, phase, i) : checkpoint_place(experiment, entry);
     planned.capture.model.model = place.folder;
     planned.capture.model.hub = place.hub;
     const OpenModel model = open_planned(experiment, planned);
-    check_context(experiment, phase, model, entry.label);
+    check_context(experiment, phase, context, model, entry.label);
     if (plan.checkpoints.empty()) {
       first = model.text.config;
       first_label = entry.label;
@@ -234,12 +222,16 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     plan.checkpoints.push_back(std::move(planned));
   };
   for (const Phase& phase : experiment.phases) {
+    const std::vector<std::optional<int64_t>> contexts = contexts_of(phase);
     for (size_t i = 0; i < phase.checkpoints.size(); ++i) {
-      try {
-        add(phase, i);
-      } catch (const std::runtime_error&) {
-        if (!keep_going) throw;
-        plan.failures.push_back({phase.checkpoints[i].label, std::current_exception()});
+      const std::vector<std::string> labels = phase.labels_of(phase.checkpoints[i]);
+      for (size_t c = 0; c < contexts.size(); ++c) {
+        try {
+          add(phase, i, contexts[c], labels[c]);
+        } catch (const std::runtime_error&) {
+          if (!keep_going) throw;
+          plan.failures.push_back({labels[c], std::current_exception()});
+        }
       }
     }
   }
@@ -247,37 +239,8 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     throw InputError("{}: no checkpoint can be measured; '{}': {}", experiment.file.string(),
                      plan.failures.front().label, plan.failures.front().text());
   }
+  number_by_context(experiment, plan.checkpoints);
   return plan;
-}
-
-DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan) {
-  const fs::path path = find_corpus(experiment);
-  DocumentOptions wanted;
-  wanted.context = plan.longest_context;
-  wanted.min_tokens = experiment.corpus.min_tokens;
-  wanted.documents = experiment.corpus.documents;
-  wanted.vocabulary_size = static_cast<int32_t>(plan.vocabulary);
-  wanted.chunk = experiment.corpus.chunk;
-  wanted.blocks = experiment.blocks;
-  return read_documents(path, {experiment.corpus.field, experiment.corpus.id},
-                        find_tokenizer(experiment, plan), wanted);
-}
-
-DocumentSet cut_documents(const DocumentSet& documents, int64_t context, int64_t count) {
-  DocumentSet cut = documents;
-  if (count >= 0 && count < static_cast<int64_t>(cut.documents.size())) {
-    cut.documents.resize(static_cast<size_t>(count));
-  }
-  cut.total_tokens = 0;
-  for (Document& document : cut.documents) {
-    const auto size = std::min<size_t>(document.tokens.size(), static_cast<size_t>(context));
-    if (size < document.tokens.size()) {
-      document.tokens.resize(size);
-      document.set_digests();
-    }
-    cut.total_tokens += static_cast<int64_t>(size);
-  }
-  return cut;
 }
 
 }  // namespace ropewalk

@@ -9,10 +9,12 @@
 
 namespace ropewalk {
 
-// One checkpoint of an experiment, settled: where it is and how it will be measured.
+// One checkpoint of an experiment at one context, settled: where it is and how it will be measured.
 struct PlannedCheckpoint {
   std::string phase;
-  int64_t order = 0;       // in the run, from 0
+  int64_t order = 0;       // in tables, from 0: the order of the run, at one context after another
+  std::string checkpoint;  // its label in the experiment; capture.label has the context besides
+                           // where it is measured at several
   CaptureOptions capture;  // without documents
   int line = 0;            // in the experiment file
 };
@@ -26,6 +28,7 @@ struct CheckpointFailure {
 };
 
 struct StudyPlan {
+  // In the order of measuring: all contexts of a checkpoint together.
   std::vector<PlannedCheckpoint> checkpoints;
   std::vector<CheckpointFailure> failures;
   int64_t longest_context = 0;
@@ -39,11 +42,5 @@ struct StudyPlan {
 // to `out`/checkpoints/LABEL.
 StudyPlan plan_study(const Experiment& experiment, const std::filesystem::path& out,
                      bool keep_going, const Communicator& processes);
-
-// The experiment's documents, chosen once for its longest context.
-DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan);
-
-// The first `count` documents (all: -1), cut to a context.
-DocumentSet cut_documents(const DocumentSet& documents, int64_t context, int64_t count);
 
 }  // namespace ropewalk

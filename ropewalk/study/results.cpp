@@ -46,6 +46,11 @@ CheckpointAnalysis analyze_checkpoint(const Study& study, const MeasuredCheckpoi
   checkpoint.phase = measured.planned->phase;
   checkpoint.order = measured.planned->order;
   checkpoint.model = study.experiment.name;
+  // All read the same documents, each cut to its own context: pairs are by the whole ones.
+  const auto& documents = study.documents.documents;
+  for (size_t i = 0; i < std::min(checkpoint.documents.size(), documents.size()); ++i) {
+    checkpoint.documents[i] = {documents[i].index, documents[i].prefix_digest};
+  }
   return checkpoint;
 }
 
@@ -77,9 +82,10 @@ void warn_of_same_weights(const Measured& measured) {
   std::map<std::string, std::string> first;
   for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
     if (checkpoint.info.random) continue;
-    const auto [place, added] = first.try_emplace(checkpoint.info.weights, checkpoint.info.label);
-    if (!added) {
-      log::warning("'{}' and '{}' have the same weights", place->second, checkpoint.info.label);
+    const std::string& label = checkpoint.planned->checkpoint;  // of all its contexts
+    const auto [place, added] = first.try_emplace(checkpoint.info.weights, label);
+    if (!added && place->second != label) {
+      log::warning("'{}' and '{}' have the same weights", place->second, label);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/study/revisions.h"
+#include "ropewalk/study/study_documents.h"
 #include "ropewalk/study/yaml_map.h"
 
 namespace ropewalk {
@@ -14,8 +15,10 @@ namespace {
 
 void check_only(const Study& study) {
   std::vector<std::string_view> labels;
-  for (const PlannedCheckpoint& planned : study.plan.checkpoints)
+  for (const PlannedCheckpoint& planned : study.plan.checkpoints) {
     labels.push_back(planned.capture.label);
+    labels.push_back(planned.checkpoint);
+  }
   for (const std::string& label : study.options.only) {
     if (std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
     const std::string near = nearest(label, labels);
@@ -59,8 +62,10 @@ std::vector<std::string> Study::labels() const {
 }
 
 bool Study::wanted(const PlannedCheckpoint& planned) const {
-  return options.only.empty() || std::find(options.only.begin(), options.only.end(),
-                                           planned.capture.label) != options.only.end();
+  return options.only.empty() ||
+         std::any_of(options.only.begin(), options.only.end(), [&](const std::string& label) {
+           return label == planned.capture.label || label == planned.checkpoint;
+         });
 }
 
 const DocumentSet& Study::documents_for(int64_t context, int64_t count) const {

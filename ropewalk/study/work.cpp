@@ -1,7 +1,10 @@
 #include "ropewalk/study/work.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 
+#include "ropewalk/analysis/context_label.h"
 #include "ropewalk/study/capture_state.h"
 #include "ropewalk/study/wanted.h"
 
@@ -21,6 +24,17 @@ StoredCapture* find_capture(CaptureStore& store, const std::string& label, const
     if (more > 0 || (more == 0 && capture.folder == store.place(label))) best = &capture;
   }
   return best;
+}
+
+// A capture of the same checkpoint and context from before its contexts became several, or one.
+const StoredCapture* of_other_label(CaptureStore& store, const PlannedCheckpoint& planned,
+                                    const CaptureInfo& info) {
+  for (const StoredCapture& capture : store.captures()) {
+    const std::string name = split_label(capture.info.label).name;
+    const bool same = name == planned.checkpoint && capture.info.context == info.context;
+    if (same && !capture.in_use) return &capture;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -61,6 +75,12 @@ std::vector<Work> decide_work(const Study& study, CaptureStore& store, int64_t s
       work.why = mine.difference(there->info);
     } else if (store.damaged(label)) {
       work.why = "its capture is damaged";
+    } else if (const StoredCapture* other = of_other_label(store, *work.planned, mine.info())) {
+      work.why = mine.difference(other->info);
+      if (!work.why.empty() && !mine.same_documents(other->info)) {
+        work.why += fmt::format(": documents are chosen for the longest context, {}",
+                                study.plan.longest_context);
+      }
     }
     if (!study.wanted(*work.planned)) {
       work.task = Task::leave_out;  // what is there of it stays in use

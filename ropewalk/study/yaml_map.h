@@ -24,6 +24,7 @@ class YamlValue {
   const std::string& name() const { return name_; }
   std::string where() const;  // "run.yaml:12"
   bool is_map() const { return node_.IsMap(); }
+  bool is_list() const { return node_.IsSequence(); }
   bool is_null() const { return node_.IsNull(); }
 
   std::string text() const;

@@ -47,6 +47,17 @@ TEST(CarriedSigns, AnAxisThatChangedPointsAlongTheDrift) {
   EXPECT_EQ(run[1].head_flag[0], kAxisChanged);
 }
 
+TEST(CarriedSigns, EachContextIsFollowedOnItsOwn) {
+  std::vector<CheckpointAnalysis> run{step("a@32", {1, 0}, 0.5), step("b@32", {-1, 0}, 0.4),
+                                      step("a@64", {-1, 0}, 0.3), step("b@64", {0, 1}, 0.2)};
+  carry_signs(run);
+  EXPECT_EQ(run[1].column("r_k_run").value[0], -0.4);
+  EXPECT_EQ(run[2].column("r_k_run").value[0], -0.3) << "as a@32 has it, not b@32, which is before";
+  EXPECT_EQ(run[2].column("pc0_overlap").value[0], 1);
+  EXPECT_EQ(run[3].column("pc0_overlap").value[0], 0) << "with a@64";
+  EXPECT_EQ(run[3].head_flag[0], kAxisChanged);
+}
+
 TEST(CarriedSigns, ABaselineIsNoStep) {
   std::vector<CheckpointAnalysis> run{step("random", {0, 1}, 0.5), step("a", {1, 0}, 0.5),
                                       step("b", {-1, 0}, 0.4)};

@@ -53,12 +53,11 @@ def test_changes_are_differences_and_their_errors_are_paired(run):
         assert (rows.changed == ((rows.q <= 0.05) & (rows.change.abs() >= scale)).astype(int)).all()
 
 
-def test_the_paired_error_is_the_jackknife_of_the_difference(run):
-    changes = pandas.read_csv(run / "changes.csv")
-    layer = q_head = 1
+def paired_errors(folders, layer, q_head):
+    """Of the differences of a head between two captures with vectors: a jackknife of its own."""
     replicates, full = [], []
-    for name in ("step-1", "step-2"):
-        info, streams = streams_of(run / name)
+    for folder in folders:
+        info, streams = streams_of(folder)
         group, blocks = info["config"]["n_q_heads"] // info["config"]["n_kv_heads"], info["blocks"]
         (q, q_t, q_id), (k, k_t, k_id) = streams[layer, q_head, "q"], streams[layer, q_head // group, "k"]
         units = (info["config"]["attention_scale"], info["context"])
@@ -72,7 +71,13 @@ def test_the_paired_error_is_the_jackknife_of_the_difference(run):
             sizes.append((~i).sum() + (~j).sum())
         replicates.append(parts)
     difference = [{key: after[key] - before[key] for key in STATISTICS} for before, after in zip(*replicates)]
-    errors = heads_reference.jackknife({key: full[1][key] - full[0][key] for key in STATISTICS}, difference, np.array(sizes, float))
+    return heads_reference.jackknife({key: full[1][key] - full[0][key] for key in STATISTICS}, difference, np.array(sizes, float))
+
+
+def test_the_paired_error_is_the_jackknife_of_the_difference(run):
+    changes = pandas.read_csv(run / "changes.csv")
+    layer = q_head = 1
+    errors = paired_errors([run / "step-1", run / "step-2"], layer, q_head)
     rows = changes[(changes.to == "step-2") & (changes.layer == layer) & (changes.q_head == q_head)].set_index("statistic")
     for key in STATISTICS:
         assert rows.change_se[key] == pytest.approx(errors[key], rel=2e-4), key

@@ -81,14 +81,25 @@ TEST(Experiment, ReadsEverything) {
   EXPECT_TRUE(e.sliding);
   EXPECT_EQ(e.components, 5);
   ASSERT_EQ(e.phases.size(), 2);
-  EXPECT_EQ(e.phases[0].context, 512);
+  EXPECT_EQ(e.phases[0].contexts, std::vector<int64_t>{512});
   EXPECT_EQ(e.phases[0].config["rope_theta"], 50000.0);
   EXPECT_EQ(e.phases[0].config["rope_scaling"]["factor"], 2);
   EXPECT_EQ(e.phases[0].checkpoints[0].random, 0);
   EXPECT_EQ(e.phases[0].checkpoints[1].revision, "step-1");
   EXPECT_EQ(e.phases[1].checkpoints[0].path, "models/b");
   EXPECT_EQ(e.phases[1].checkpoints[0].line, 25);
-  EXPECT_FALSE(e.phases[1].context);
+  EXPECT_TRUE(e.phases[1].contexts.empty());
+}
+
+TEST(Experiment, AListOfContextsIsSortedAndNamesLabels) {
+  const Experiment e = read(changed("context: 512", "context: [2048, 512]"));
+  EXPECT_EQ(e.phases[0].contexts, (std::vector<int64_t>{512, 2048}));
+  CheckpointEntry entry;
+  entry.label = "A";
+  EXPECT_EQ(e.phases[0].labels_of(entry), (std::vector<std::string>{"A@512", "A@2048"}));
+  EXPECT_EQ(e.phases[1].labels_of(entry), std::vector<std::string>{"A"});
+  const Experiment one = read(changed("context: 512", "context: [512]"));
+  EXPECT_EQ(one.phases[0].labels_of(entry), std::vector<std::string>{"A"});
 }
 
 TEST(Experiment, SaysWhereAndWhatToWriteInstead) {

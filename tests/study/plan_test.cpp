@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/study/study_documents.h"
 #include "tests/model/tiny_checkpoint.h"
 #include "tests/temporary_folder.h"
 
@@ -14,8 +15,8 @@ class Plan : public testing::Test {
   std::filesystem::path tiny(TinyCheckpoint& checkpoint) {
     return checkpoint.open().checkpoint->folder();
   }
-  StudyPlan plan(const std::string& checkpoints, int64_t context = 16, bool keep_going = false,
-                 const Communicator& processes = {}) {
+  StudyPlan plan(const std::string& checkpoints, const std::string& context = "16",
+                 bool keep_going = false, const Communicator& processes = {}) {
     const std::string text = fmt::format(
         "name: T\ncorpus: {{path: t.jsonl}}\ndevice: cpu\nphases:\n  - name: One\n"
         "    context: {}\n    checkpoints:\n{}",
@@ -24,7 +25,7 @@ class Plan : public testing::Test {
     return plan_study(read_experiment(folder_.path() / "e.yaml"), "out", keep_going, processes);
   }
   // What is wrong, less the folder's name.
-  std::string complaint(const std::string& checkpoints, int64_t context = 16) {
+  std::string complaint(const std::string& checkpoints, const std::string& context = "16") {
     try {
       plan(checkpoints, context);
     } catch (const InputError& error) {
@@ -41,7 +42,7 @@ class Plan : public testing::Test {
 
 TEST_F(Plan, SaysWhereEverythingIsAndGoes) {
   const Communicator processes({.rank = 1, .count = 4}, nullptr);
-  const StudyPlan found = plan("      - {label: init, random: 7}\n" + a_, 16, false, processes);
+  const StudyPlan found = plan("      - {label: init, random: 7}\n" + a_, "16", false, processes);
   ASSERT_EQ(found.checkpoints.size(), 2);
   EXPECT_EQ(found.longest_context, 16);
   EXPECT_EQ(found.vocabulary, 20);
@@ -60,7 +61,7 @@ TEST_F(Plan, SaysWhereEverythingIsAndGoes) {
 TEST_F(Plan, WhatCannotBeOpenedEndsItOrIsLeftOut) {
   const std::string both = "      - {label: gone, path: nowhere}\n" + a_;
   EXPECT_TRUE(complaint(both).starts_with("e.yaml:8: 'gone': path ")) << complaint(both);
-  const StudyPlan found = plan(both, 16, /*keep_going=*/true);
+  const StudyPlan found = plan(both, "16", /*keep_going=*/true);
   ASSERT_EQ(found.checkpoints.size(), 1);
   EXPECT_EQ(found.checkpoints[0].order, 0);
   ASSERT_EQ(found.failures.size(), 1);
@@ -69,10 +70,33 @@ TEST_F(Plan, WhatCannotBeOpenedEndsItOrIsLeftOut) {
 }
 
 TEST_F(Plan, AContextBeyondTheModelsIsRefused) {
-  EXPECT_EQ(complaint(a_, 65),
+  EXPECT_EQ(complaint(a_, "65"),
             "e.yaml:6: context 65 is beyond the max_position_embeddings 64 of 'A'; write context: "
             "64, or config: {max_position_embeddings: 65}");
-  EXPECT_EQ(complaint(a_, 64), "");
+  EXPECT_EQ(complaint(a_, "64"), "");
+  EXPECT_TRUE(complaint(a_, "[8, 65]").starts_with("e.yaml:6: context 65 is beyond the max"));
+}
+
+TEST_F(Plan, SeveralContextsAreMeasuredByCheckpointAndNumberedByContext) {
+  const StudyPlan found = plan("      - {label: init, random: 7}\n" + a_, "[32, 16]");
+  std::vector<std::string> labels;
+  for (const PlannedCheckpoint& planned : found.checkpoints) {
+    labels.push_back(fmt::format("{} {} {}", planned.capture.label, planned.order,
+                                 *planned.capture.model.context));
+    EXPECT_EQ(planned.capture.out, "out/checkpoints/" + planned.capture.label);
+  }
+  EXPECT_EQ(labels,
+            (std::vector<std::string>{"init@16 0 16", "init@32 2 32", "A@16 1 16", "A@32 3 32"}));
+  EXPECT_EQ(found.checkpoints[3].checkpoint, "A");
+  EXPECT_EQ(found.longest_context, 32);
+}
+
+TEST_F(Plan, ALabelAndItsContextCanNameAFolder) {
+  std::string long_label = a_;
+  long_label.replace(long_label.find("A,"), 1, std::string(198, 'A'));
+  EXPECT_EQ(complaint(long_label), "");
+  EXPECT_NE(complaint(long_label, "[8, 16]").find("has 201 characters"), std::string::npos)
+      << complaint(long_label, "[8, 16]");
 }
 
 TEST_F(Plan, AllAreOneModel) {

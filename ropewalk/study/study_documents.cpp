@@ -1,0 +1,92 @@
+#include "ropewalk/study/study_documents.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/study/locate.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+std::optional<fs::path> find_tokenizer(const Experiment& experiment, const StudyPlan& plan) {
+  if (experiment.tokenizer) {
+    const fs::path path = experiment.resolve(*experiment.tokenizer);
+    std::error_code ignored;
+    if (fs::exists(path, ignored)) return path;
+    if (is_hub_id(*experiment.tokenizer)) {
+      try {
+        return locate_tokenizer(*experiment.tokenizer);
+      } catch (const InputError& error) {
+        throw InputError("{}: tokenizer '{}' is not there (looked for {}), and {}",
+                         experiment.at(experiment.tokenizer_line), *experiment.tokenizer,
+                         path.string(), error.what());
+      }
+    }
+    throw InputError(
+        "{}: tokenizer '{}' is not there (looked for {}); write a folder, the path of a "
+        "tokenizer.json or a Hub model (org/name)",
+        experiment.at(experiment.tokenizer_line), *experiment.tokenizer, path.string());
+  }
+  bool asked = false;  // one revision speaks for all of the Hub's
+  for (const PlannedCheckpoint& planned : plan.checkpoints) {
+    const ModelOptions& model = planned.capture.model;
+    if (model.hub && !std::exchange(asked, true)) fetch_tokenizer(shared_hub(), *model.hub);
+    std::error_code ignored;
+    if (fs::exists(model.model / "tokenizer.json", ignored)) {
+      return planned.capture.model.model;
+    }
+  }
+  return std::nullopt;
+}
+
+fs::path find_corpus(const Experiment& experiment) {
+  const Experiment::Corpus& corpus = experiment.corpus;
+  if (is_hub_corpus(corpus.path)) {
+    try {
+      return locate_corpus(corpus.path);
+    } catch (const InputError& error) {
+      throw InputError("{}: corpus: {}", experiment.at(corpus.line), error.what());
+    }
+  }
+  const fs::path path = experiment.resolve(corpus.path);
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return path;
+  throw InputError("{}: corpus: there is no {}; paths are relative to the experiment file",
+                   experiment.at(corpus.line), path.string());
+}
+
+}  // namespace
+
+DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan) {
+  const fs::path path = find_corpus(experiment);
+  DocumentOptions wanted;
+  wanted.context = plan.longest_context;
+  wanted.min_tokens = experiment.corpus.min_tokens;
+  wanted.documents = experiment.corpus.documents;
+  wanted.vocabulary_size = static_cast<int32_t>(plan.vocabulary);
+  wanted.chunk = experiment.corpus.chunk;
+  wanted.blocks = experiment.blocks;
+  return read_documents(path, {experiment.corpus.field, experiment.corpus.id},
+                        find_tokenizer(experiment, plan), wanted);
+}
+
+DocumentSet cut_documents(const DocumentSet& documents, int64_t context, int64_t count) {
+  DocumentSet cut = documents;
+  if (count >= 0 && count < static_cast<int64_t>(cut.documents.size())) {
+    cut.documents.resize(static_cast<size_t>(count));
+  }
+  cut.total_tokens = 0;
+  for (Document& document : cut.documents) {
+    const auto size = std::min<size_t>(document.tokens.size(), static_cast<size_t>(context));
+    if (size < document.tokens.size()) {
+      document.tokens.resize(size);
+      document.set_digests();
+    }
+    cut.total_tokens += static_cast<int64_t>(size);
+  }
+  return cut;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "ropewalk/study/plan.h"
+
+namespace ropewalk {
+
+// The experiment's documents, chosen once for its longest context.
+DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan);
+
+// The first `count` documents (all: -1), cut to a context.
+DocumentSet cut_documents(const DocumentSet& documents, int64_t context, int64_t count);
+
+}  // namespace ropewalk
