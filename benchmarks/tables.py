@@ -2,6 +2,7 @@
 docs/performance.md, docs/method.md and README.md. A block whose results are not there yet stays empty. Usage: tables.py"""
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -179,6 +180,34 @@ In the other directions, `--memory {r['memory_budget']}`; where tokens do not va
 {image('scaling', 'Milliseconds per token against tokens per document, layers, heads measured and threads')}"""
 
 
+def contexts(r: dict) -> str:
+    first, last = "S3-6.608K", "LC2-500"
+    labels = [first, *(label for label in r["checkpoints"] if label.startswith(f"{last}@"))]
+    keys = {"bias_strength": 5, "bias_context": 3, "r2cv_q": 4, "logit_pos_share": 4}  # and decimals
+    rows = []
+    for label in labels:
+        name, _, context = label.partition("@")
+        means = [(r["checkpoints"][label][f"mean_{key}"], places) for key, places in keys.items()]
+        rows.append([name, f"{int(context or 512):,}", *(f"{mean['value']:.{places}f} ± {mean['se']:.{places}f}" for mean, places in means)])
+    value = {key: [r["checkpoints"][label][f"mean_{key}"]["value"] for label in labels] for key in keys}
+    bias, over, fit = value["bias_strength"], value["bias_context"], value["r2cv_q"][1:]
+    percent = lambda share: f"{100 * abs(share):.0f} %"
+    alone = math.log(bias[-1] / bias[1]) / math.log(bias[-1] / bias[0])
+    change = {(one["from"], one["to"]): one["mean_bias_context"] for one in r["differences"]}
+    steps = listed([f"{change[a, b]['value']:+.3f} ± {change[a, b]['se']:.3f}" for a, b in zip(labels[1:], labels[2:])])
+    header = ["checkpoint", "context", *(f"`{key}`" for key in keys)]
+    return f"""{table(header, rows)}
+
+Means over {r['heads']} heads and {r['documents']} documents of the demo; ± is one standard error over documents.
+
+- *Per token*: from {first} to {last}, each at the context it was trained at, `bias_strength` falls by {percent(bias[-1] / bias[0] - 1)}. The same weights at 512 and at
+  2,048 tokens differ by {percent(bias[-1] / bias[1] - 1)}: on a logarithmic scale {percent(alone)} of the fall is there without any training. The rest is the model: at
+  512 tokens both, the later checkpoint has {percent(bias[1] / bias[0] - 1)} less.
+- *Over the context*: `bias_context` is {over[0]:.2f} logits before and {over[-1]:.2f} after. Of the same weights it changes by {steps}
+  from each context to the next (paired): the slope over a long context need not be that over its first part.
+- *Without any axis or unit*: `r2cv_q` of the same weights is {min(fit):.2f} to {max(fit):.2f} at all three."""
+
+
 def readme(r: dict) -> str:
     rows = [["tokens behind a number", "every one", "those one can afford to keep"],
             ["standard errors", "of every number and every change", "none"],
@@ -231,7 +260,7 @@ def coverage(r: dict) -> str:
 # Name of the block: (its results, what writes it)
 BLOCKS = {"readme": (["end_to_end"], readme), "weak_scaling": (["processes"], weak_scaling),
           "many_gpus": (["gpu", "gpu_end_to_end", "processes"], many_gpus),
-          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "end_to_end", "moments_cost", "scaling", "smollm2", "coverage")}}  # fmt: skip
+          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "end_to_end", "moments_cost", "scaling", "smollm2", "coverage", "contexts")}}  # fmt: skip
 
 
 def written(text: str, results: Path = RESULTS) -> str:
