@@ -228,7 +228,6 @@ void VectorsWriter::append(const StreamKey& key, const VectorRows& rows) {
         stream_name(key), n, rows.buckets.size(), rows.vectors.size(), head_dim_);
   }
   stream(key).add(rows);
-  rows_ += static_cast<int64_t>(n);
   waiting_bytes_ += static_cast<int64_t>(n) * row_bytes(head_dim_);
   if (waiting_bytes_ > memory_) make_room();
 }
@@ -250,13 +249,9 @@ void VectorsWriter::make_room() {
   }
 }
 
-void VectorsWriter::flush() {
-  for (const auto& [key, stream] : streams_) write_out(*stream);
-}
-
 void VectorsWriter::finish() {
   if (std::exchange(finished_, true)) return;
-  flush();
+  for (const auto& [key, stream] : streams_) write_out(*stream);
   for (const auto& [key, stream] : streams_) stream->close();
 }
 

@@ -37,12 +37,8 @@ class VectorsWriter {
 
   // Throws UsageError when the spans disagree about n.
   void append(const StreamKey& key, const VectorRows& rows);
-  // Writes out every row that waits. Not needed before `finish`; row groups get small if called
-  // often.
-  void flush();
+  // Writes out every row that waits, and the footers.
   void finish();
-
-  int64_t rows_written() const { return rows_; }
 
  private:
   class Stream;
@@ -57,7 +53,6 @@ class VectorsWriter {
   std::unique_ptr<const Levels> levels_;
   std::map<StreamKey, std::unique_ptr<Stream>> streams_;
   int64_t waiting_bytes_ = 0;
-  int64_t rows_ = 0;
   bool finished_ = false;
 };
 

@@ -22,8 +22,6 @@ const std::array<char32_t, 256> characters = make_characters();
 
 }  // namespace
 
-char32_t byte_level_character(unsigned char byte) { return characters[byte]; }
-
 void append_byte_level(std::string& out, std::string_view bytes) {
   for (const char byte : bytes) append_utf8(out, characters[static_cast<unsigned char>(byte)]);
 }

@@ -22,7 +22,6 @@ class CodePointSet {
   explicit CodePointSet(std::span<const CodePointRange> ranges);  // in any order, overlaps allowed
   static CodePointSet of(char32_t code_point) { return range(code_point, code_point); }
   static CodePointSet range(char32_t first, char32_t last);
-  static CodePointSet everything() { return range(0, kLastCodePoint); }
 
   bool contains(char32_t code_point) const;
   bool empty() const { return ranges_.empty(); }

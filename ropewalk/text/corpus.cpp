@@ -12,25 +12,6 @@
 
 namespace ropewalk {
 namespace fs = std::filesystem;
-namespace {
-
-class MemoryCorpus : public CorpusReader {
- public:
-  explicit MemoryCorpus(std::vector<CorpusEntry> entries) : entries_(std::move(entries)) {}
-
-  std::optional<CorpusEntry> next() override {
-    if (next_ == entries_.size()) return std::nullopt;
-    return std::move(entries_[next_++]);
-  }
-
-  std::string name() const override { return "corpus"; }
-
- private:
-  std::vector<CorpusEntry> entries_;
-  size_t next_ = 0;
-};
-
-}  // namespace
 
 std::unique_ptr<CorpusReader> open_corpus(const fs::path& path, const CorpusOptions& options) {
   std::error_code ignored;
@@ -75,10 +56,6 @@ std::optional<CorpusKind> corpus_kind(const fs::path& path) {
 void refuse_fields(const fs::path& path, const CorpusOptions& options) {
   if (options.field.empty() && options.id.empty()) return;
   throw UsageError("{}: text files have no fields; drop the corpus's field and id", path.string());
-}
-
-std::unique_ptr<CorpusReader> corpus_from(std::vector<CorpusEntry> entries) {
-  return std::make_unique<MemoryCorpus>(std::move(entries));
 }
 
 FieldContent field_content(const CorpusOptions& options, const std::string& field) {

@@ -38,7 +38,4 @@ class CorpusReader {
 std::unique_ptr<CorpusReader> open_corpus(const std::filesystem::path& path,
                                           const CorpusOptions& options = {});
 
-// An in-memory twin for tests.
-std::unique_ptr<CorpusReader> corpus_from(std::vector<CorpusEntry> entries);
-
 }  // namespace ropewalk

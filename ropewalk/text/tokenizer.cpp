@@ -222,14 +222,6 @@ Tokenizer::Encoding Tokenizer::encode(std::string_view text) const {
   return encoding;
 }
 
-std::vector<int32_t> Tokenizer::encode_ids(std::string_view text) const {
-  Encoding encoding = encode(text);
-  std::vector<int32_t> ids = std::move(encoding.prefix);
-  ids.insert(ids.end(), encoding.body.begin(), encoding.body.end());
-  ids.insert(ids.end(), encoding.suffix.begin(), encoding.suffix.end());
-  return ids;
-}
-
 const std::string& Tokenizer::digest() const { return impl_->digest; }
 int32_t Tokenizer::vocabulary_size() const { return impl_->vocabulary_size; }
 

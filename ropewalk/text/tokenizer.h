@@ -36,8 +36,6 @@ class Tokenizer {
 
   // Throws InputError on invalid UTF-8, naming the byte offset.
   Encoding encode(std::string_view text) const;
-  // prefix + body + suffix.
-  std::vector<int32_t> encode_ids(std::string_view text) const;
 
   // SHA-256 of the file's bytes.
   const std::string& digest() const;

@@ -1,13 +1,14 @@
 #include "ropewalk/text/tokenizer.h"
 
 #include "tests/fuzz/target.h"
+#include "tests/text/all_ids.h"
 
 // A tokenizer.json, and behind a zero byte a text for it.
 void ropewalk::fuzz::read(const Input& input) {
   const size_t end = input.bytes.find('\0');
   const Tokenizer tokenizer = Tokenizer::from_json(input.bytes.substr(0, end), "tokenizer.json");
   const auto encode = [&](std::string_view text) {
-    for (const int32_t id : tokenizer.encode_ids(text)) {
+    for (const int32_t id : all_ids(tokenizer, text)) {
       require(id >= 0 && id < tokenizer.vocabulary_size(), "ids lie within the vocabulary");
     }
   };

@@ -67,7 +67,6 @@ TEST_P(Vectors, ReadsWhatWasWritten) {
 
   const VectorsReader reader(folder.path());
   EXPECT_EQ(reader.streams(), keys);
-  int64_t rows = 0;
   for (const StreamKey& key : keys) {
     const VectorBatch batch = reader.read_all(key);
     EXPECT_EQ(batch.head_dim, kHeadDim);
@@ -75,9 +74,7 @@ TEST_P(Vectors, ReadsWhatWasWritten) {
     EXPECT_EQ(batch.buckets, expected[key].buckets);
     EXPECT_EQ(batch.example_ids, expected[key].example_ids);
     EXPECT_EQ(batch.vectors, expected[key].vectors);
-    rows += static_cast<int64_t>(batch.positions.size());
   }
-  EXPECT_EQ(writer.rows_written(), rows);
 }
 
 TEST(VectorsReader, PassesLongStreamsOnInBatches) {
@@ -98,9 +95,8 @@ TEST(VectorsReader, PassesLongStreamsOnInBatches) {
 TEST(VectorsWriter, LeavesNoReadableFileWithoutFinish) {
   const TemporaryFolder folder;
   {
-    VectorsWriter writer(folder.path(), kHeadDim);
+    VectorsWriter writer(folder.path(), kHeadDim, 0);
     writer.append({0, 0, StreamKind::query}, Rows(1, 10).view());
-    writer.flush();
   }
   const fs::path file = folder.path() / "vectors/l00h00q/data.parquet";
   EXPECT_GT(fs::file_size(file), 0U);
@@ -132,12 +128,10 @@ TEST(VectorsWriter, NamesTheFolderItCannotMake) {
 
 TEST(VectorsWriter, NoticesAFileThatVanished) {
   const TemporaryFolder folder;
-  VectorsWriter writer(folder.path(), kHeadDim);
+  VectorsWriter writer(folder.path(), kHeadDim, 0);  // nothing waits in memory
   writer.append({0, 0, StreamKind::query}, Rows(1, 10).view());
-  writer.flush();
   fs::remove(folder.path() / "vectors/l00h00q/data.parquet");
-  writer.append({0, 0, StreamKind::query}, Rows(2, 10).view());
-  EXPECT_THROW(writer.flush(), SystemError);
+  EXPECT_THROW(writer.append({0, 0, StreamKind::query}, Rows(2, 10).view()), SystemError);
 }
 
 TEST(VectorsWriter, RefusesRowsThatDisagree) {

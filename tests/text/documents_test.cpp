@@ -7,6 +7,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/text/tokenizer.h"
+#include "tests/text/all_ids.h"
 
 namespace ropewalk {
 namespace {
@@ -22,6 +23,21 @@ CorpusEntry entry_of(int32_t first, size_t n, decltype(CorpusEntry::id) id = {})
   return {std::move(tokens), std::move(id), "a.jsonl:" + std::to_string(first + 1)};
 }
 
+// A corpus in memory.
+class Entries : public CorpusReader {
+ public:
+  explicit Entries(std::vector<CorpusEntry> entries) : entries_(std::move(entries)) {}
+  std::optional<CorpusEntry> next() override {
+    if (next_ == entries_.size()) return std::nullopt;
+    return std::move(entries_[next_++]);
+  }
+  std::string name() const override { return "corpus"; }
+
+ private:
+  std::vector<CorpusEntry> entries_;
+  size_t next_ = 0;
+};
+
 CorpusEntry text_of(std::string text) { return {std::move(text), {}, "a.txt"}; }
 
 DocumentOptions options_of(int64_t context) {
@@ -33,7 +49,8 @@ DocumentOptions options_of(int64_t context) {
 
 DocumentSet select(std::vector<CorpusEntry> entries, const DocumentOptions& options,
                    const Tokenizer* tokenizer = nullptr) {
-  return select_documents(*corpus_from(std::move(entries)), tokenizer, options);
+  Entries corpus(std::move(entries));
+  return select_documents(corpus, tokenizer, options);
 }
 
 std::string message(std::vector<CorpusEntry> entries, const DocumentOptions& options) {
@@ -245,7 +262,7 @@ TEST(Documents, KeepTheirOrderOnManyCores) {
   ASSERT_EQ(set.documents.size(), entries.size());
   for (size_t i = 0; i < entries.size(); ++i) {
     EXPECT_EQ(set.documents[i].tokens,
-              tokenizer.encode_ids(std::get<std::string>(entries[i].content)));
+              all_ids(tokenizer, std::get<std::string>(entries[i].content)));
     EXPECT_EQ(set.documents[i].index, static_cast<int64_t>(i));
   }
 }
