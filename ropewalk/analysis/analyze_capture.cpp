@@ -19,37 +19,37 @@ StreamInput make_input(const StreamSet& set, int64_t row, const BlockCounts& cou
   input.position = set.total.position.select(0, row);
   input.products = unpack_triangle(set.total.products.select(0, row), d);
   for (const int64_t b : blocks) {
-    const auto place = static_cast<size_t>(b);
-    input.block_tokens.push_back(static_cast<double>(counts.tokens[place]));
-    input.block_position_mean.push_back(counts.position_mean[place]);
-    input.block_position_scatter.push_back(counts.position_scatter[place]);
+    const auto block = static_cast<size_t>(b);
+    input.block_tokens.push_back(static_cast<double>(counts.tokens[block]));
+    input.block_position_mean.push_back(counts.position_mean[block]);
+    input.block_position_scatter.push_back(counts.position_scatter[block]);
   }
-  const at::Tensor places = at::tensor(blocks, at::kLong);
-  input.block_mean = set.blocks.mean.select(0, row).index_select(0, places);
-  input.block_position = set.blocks.position.select(0, row).index_select(0, places).to(at::kDouble);
-  input.block_products = unpack_triangle(
-      set.blocks.products.select(0, row).index_select(0, places).to(at::kDouble), d);
+  const at::Tensor rows = at::tensor(blocks, at::kLong);
+  input.block_mean = set.blocks.mean.select(0, row).index_select(0, rows);
+  input.block_position = set.blocks.position.select(0, row).index_select(0, rows).to(at::kDouble);
+  input.block_products =
+      unpack_triangle(set.blocks.products.select(0, row).index_select(0, rows).to(at::kDouble), d);
   return input;
 }
 
 // Every query head of the file; its keys must be there.
-std::vector<HeadPlace> find_heads(const StreamSet& queries, const StreamSet& keys,
-                                  const CaptureFacts& facts, const std::string& source) {
-  std::vector<HeadPlace> heads;
-  for (const StreamPlace& place : queries.places) {
-    if (place.layer >= facts.origin.layers || place.head >= facts.origin.n_q_heads) {
+std::vector<HeadId> find_heads(const StreamSet& queries, const StreamSet& keys,
+                               const CaptureFacts& facts, const std::string& source) {
+  std::vector<HeadId> heads;
+  for (const StreamId& id : queries.ids) {
+    if (id.layer >= facts.origin.layers || id.head >= facts.origin.n_q_heads) {
       throw InputError(
           "{}: tensors 'query.layer' and 'query.head' name layer {} head {}; the model has {} "
           "layers and {} query heads",
-          source, place.layer, place.head, facts.origin.layers, facts.origin.n_q_heads);
+          source, id.layer, id.head, facts.origin.layers, facts.origin.n_q_heads);
     }
-    const int64_t kv_head = place.head / facts.group();
-    if (keys.find({place.layer, kv_head}) < 0) {
-      throw InputError("{}: layer {} head {} has no keys (head {})", source, place.layer,
-                       place.head, kv_head);
+    const int64_t kv_head = id.head / facts.group();
+    if (keys.find({id.layer, kv_head}) < 0) {
+      throw InputError("{}: layer {} head {} has no keys (head {})", source, id.layer, id.head,
+                       kv_head);
     }
-    const bool rope = !facts.nope_layers.contains(place.layer);
-    heads.push_back({place.layer, place.head, kv_head, rope});
+    const bool rope = !facts.nope_layers.contains(id.layer);
+    heads.push_back({id.layer, id.head, kv_head, rope});
   }
   return heads;
 }
@@ -77,10 +77,8 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   const auto input = [&](const StreamSet& set, int64_t layer, int64_t head) {
     return make_input(set, set.find({layer, head}), moments.counts, blocks);
   };
-  streams.queries = [&](const HeadPlace& place) {
-    return input(queries, place.layer, place.q_head);
-  };
-  streams.keys = [&](const HeadPlace& place) { return input(keys, place.layer, place.kv_head); };
+  streams.queries = [&](const HeadId& id) { return input(queries, id.layer, id.q_head); };
+  streams.keys = [&](const HeadId& id) { return input(keys, id.layer, id.kv_head); };
   analyze_streams(analysis, streams, components);
   return analysis;
 }

@@ -78,7 +78,7 @@ HeadAxis axis_of(const HeadCases& head) {
 
 }  // namespace
 
-void add_head(CheckpointAnalysis& checkpoint, const HeadPlace& place, const HeadCases& head,
+void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases& head,
               const std::vector<double>& sizes) {
   const std::vector<const Statistic*>& list = statistics();
   checkpoint.columns.resize(list.size());
@@ -132,11 +132,11 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadPlace& place, const Head
       lacking = lacking || lacks_se;
     }
     end_flags(flags, no_se);
-    checkpoint.layer.push_back(place.layer);
-    checkpoint.q_head.push_back(place.q_head);
+    checkpoint.layer.push_back(id.layer);
+    checkpoint.q_head.push_back(id.q_head);
     checkpoint.pc.push_back(c);
-    checkpoint.kv_head.push_back(place.kv_head);
-    checkpoint.rope.push_back(place.rope ? 1 : 0);
+    checkpoint.kv_head.push_back(id.kv_head);
+    checkpoint.rope.push_back(id.rope ? 1 : 0);
     checkpoint.n_q.push_back(static_cast<int64_t>(tokens[0]));
     checkpoint.n_k.push_back(static_cast<int64_t>(tokens[1]));
     checkpoint.n_blocks.push_back(static_cast<int64_t>(blocks));

@@ -10,7 +10,7 @@
 namespace ropewalk {
 
 // A query head, the KV head that it reads, and what is known of it.
-struct HeadPlace {
+struct HeadId {
   int64_t layer = 0;
   int64_t q_head = 0;
   int64_t kv_head = 0;
@@ -27,7 +27,7 @@ struct HeadPlace {
 //   random_weights  a baseline's
 // Those of heads.csv are a head's own: the first, third and last three of these, and what
 // statistics say of a head (HeadFlag).
-void add_head(CheckpointAnalysis& checkpoint, const HeadPlace& place, const HeadCases& head,
+void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases& head,
               const std::vector<double>& sizes);
 
 }  // namespace ropewalk

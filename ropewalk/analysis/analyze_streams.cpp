@@ -7,7 +7,7 @@ namespace ropewalk {
 namespace {
 
 // Where each group of heads that share their keys begins, and the end.
-std::vector<size_t> group_bounds(const std::vector<HeadPlace>& heads) {
+std::vector<size_t> group_bounds(const std::vector<HeadId>& heads) {
   std::vector<size_t> bounds;
   for (size_t i = 0; i < heads.size(); ++i) {
     const bool same =
@@ -43,14 +43,14 @@ void analyze_streams(CheckpointAnalysis& checkpoint, const StreamSource& source,
       const StreamCases keys = leave_one_out(k);
       for (size_t i = bounds[g]; i < bounds[g + 1]; ++i) {
         throw_if_interrupted();
-        const HeadPlace& place = source.heads[i];
-        const StreamInput q = source.queries(place);
+        const HeadId& id = source.heads[i];
+        const StreamInput q = source.queries(id);
         if (q.mean.size(0) != k.mean.size(0)) {
           throw InputError("{}: queries of layer {} head {} have {} dimensions, its keys {}",
-                           source.name, place.layer, place.q_head, q.mean.size(0), k.mean.size(0));
+                           source.name, id.layer, id.q_head, q.mean.size(0), k.mean.size(0));
         }
-        add_head(groups[g], place,
-                 make_cases(leave_one_out(q), keys, components, source.units.in_layer(place.layer)),
+        add_head(groups[g], id,
+                 make_cases(leave_one_out(q), keys, components, source.units.in_layer(id.layer)),
                  block_sizes(q, k));
       }
     }

@@ -10,10 +10,10 @@ namespace ropewalk {
 
 // Where the moments of heads come from: a moments file, or vectors.
 struct StreamSource {
-  std::string name;              // for messages
-  std::vector<HeadPlace> heads;  // by layer, then query head
-  std::function<StreamInput(const HeadPlace&)> queries;
-  std::function<StreamInput(const HeadPlace&)> keys;  // of its KV head
+  std::string name;           // for messages
+  std::vector<HeadId> heads;  // by layer, then query head
+  std::function<StreamInput(const HeadId&)> queries;
+  std::function<StreamInput(const HeadId&)> keys;  // of its KV head
   LogitUnits units;
 };
 

@@ -55,13 +55,13 @@ FolderFacts read_published_facts(const fs::path& file) {
 FolderFacts read_facts(const fs::path& folder, std::optional<int64_t> kv_group) {
   FolderFacts facts;
   std::error_code ignored;
-  for (const fs::path& place : {folder, fs::absolute(folder).lexically_normal().parent_path()}) {
-    if (facts.group == 0 && fs::exists(place / "capture.json", ignored)) {
-      const fs::path file = place / "capture.json";
+  for (const fs::path& near : {folder, fs::absolute(folder).lexically_normal().parent_path()}) {
+    if (facts.group == 0 && fs::exists(near / "capture.json", ignored)) {
+      const fs::path file = near / "capture.json";
       facts.capture = read_capture_facts(read_json_file(file), file.string());
       facts.group = facts.capture->group();
-    } else if (facts.group == 0 && fs::exists(place / "README.md", ignored)) {
-      facts = read_published_facts(place / "README.md");
+    } else if (facts.group == 0 && fs::exists(near / "README.md", ignored)) {
+      facts = read_published_facts(near / "README.md");
     }
   }
   if (kv_group) facts.group = *kv_group;
@@ -160,11 +160,11 @@ StreamInput read_stream(const VectorsReader& reader, const StreamKey& key,
     return std::pair(some_t.mean().item<double>(), times.square().sum().item<double>());
   };
   for (int64_t b = 0; b < blocks; ++b) {
-    const at::Tensor places = (labels == b).nonzero().squeeze(1);
-    input.block_tokens.push_back(static_cast<double>(places.numel()));
+    const at::Tensor own = (labels == b).nonzero().squeeze(1);
+    input.block_tokens.push_back(static_cast<double>(own.numel()));
     std::pair<double, double> times{0, 0};
-    if (places.numel() > 0) {
-      times = measure(x.index_select(0, places), t.index_select(0, places), input.block_mean[b],
+    if (own.numel() > 0) {
+      times = measure(x.index_select(0, own), t.index_select(0, own), input.block_mean[b],
                       input.block_position[b], input.block_products[b]);
     }
     input.block_position_mean.push_back(times.first);
@@ -180,10 +180,10 @@ StreamInput read_stream(const VectorsReader& reader, const StreamKey& key,
 }
 
 // Every query head of the folder; its keys must be there.
-std::vector<HeadPlace> find_heads(const VectorsReader& reader, const FolderFacts& facts,
-                                  const std::string& folder) {
+std::vector<HeadId> find_heads(const VectorsReader& reader, const FolderFacts& facts,
+                               const std::string& folder) {
   const std::vector<StreamKey> streams = reader.streams();
-  std::vector<HeadPlace> heads;
+  std::vector<HeadId> heads;
   for (const StreamKey& key : streams) {
     if (key.kind != StreamKind::query) continue;
     const StreamKey kv{key.layer, static_cast<int32_t>(key.head / facts.group), StreamKind::key};
@@ -225,7 +225,7 @@ CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
   streams.name = folder.string();
   streams.heads = find_heads(reader, facts, folder.string());
   if (facts.capture) streams.units = facts.capture->units;
-  for (const HeadPlace& head : streams.heads) {
+  for (const HeadId& head : streams.heads) {
     analysis.last_layer = std::max(analysis.last_layer, head.layer);
   }
   const auto read = [&](int64_t layer, int64_t head, StreamKind kind) {
@@ -237,12 +237,8 @@ CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
     }
     return input;
   };
-  streams.queries = [&](const HeadPlace& place) {
-    return read(place.layer, place.q_head, StreamKind::query);
-  };
-  streams.keys = [&](const HeadPlace& place) {
-    return read(place.layer, place.kv_head, StreamKind::key);
-  };
+  streams.queries = [&](const HeadId& id) { return read(id.layer, id.q_head, StreamKind::query); };
+  streams.keys = [&](const HeadId& id) { return read(id.layer, id.kv_head, StreamKind::key); };
   analyze_streams(analysis, streams, components);
   return analysis;
 }

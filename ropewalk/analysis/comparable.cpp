@@ -42,8 +42,8 @@ std::string incomparable(const CheckpointOrigin& a, const CheckpointOrigin& b) {
 class Warnings {
  public:
   void add(const char* kind, const std::string& text) {
-    const auto [place, fresh] = counts_.emplace(kind, 0);
-    ++place->second;
+    const auto [found, fresh] = counts_.emplace(kind, 0);
+    ++found->second;
     if (fresh) order_.emplace_back(kind, text);
   }
 

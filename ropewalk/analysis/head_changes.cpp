@@ -80,12 +80,12 @@ Comparison::Comparison(std::vector<const CheckpointAnalysis*> from, const Checkp
 Comparison::Heads Comparison::heads_of(const CheckpointAnalysis& checkpoint) {
   Heads heads;
   for (const size_t row : checkpoint.head_rows()) {
-    heads.try_emplace({checkpoint.layer[row], checkpoint.q_head[row]}, Place{row, heads.size()});
+    heads.try_emplace({checkpoint.layer[row], checkpoint.q_head[row]}, HeadRow{row, heads.size()});
   }
   return heads;
 }
 
-double Comparison::common_sign(const std::vector<Place>& before, const Place& after) const {
+double Comparison::common_sign(const std::vector<HeadRow>& before, const HeadRow& after) const {
   double sign = 0;
   for (size_t i = 0; i < from_.size(); ++i) {
     if (from_[i]->axes.empty() || to_->axes.empty()) return 1;  // tables that do not say
@@ -103,24 +103,24 @@ double Comparison::common_sign(const std::vector<Place>& before, const Place& af
 }
 
 std::vector<HeadChange> Comparison::changes(const PlacedReading& reading, double min_change) const {
-  const auto number = [&](const CheckpointAnalysis& checkpoint, const Place& place) {
-    Estimate found = head_estimate(checkpoint, reading.place, place.row, place.number);
+  const auto number = [&](const CheckpointAnalysis& checkpoint, const HeadRow& head) {
+    Estimate found = head_estimate(checkpoint, reading.place, head.row, head.number);
     return reading.reading->absolute ? absolute(std::move(found)) : found;
   };
   const bool signed_axis = reading.statistic->sign == Sign::run && !reading.reading->absolute;
   std::vector<HeadChange> heads;
   std::vector<double> p_values, sizes;
   for (const auto& [head, after] : after_) {
-    std::vector<Place> places;
+    std::vector<HeadRow> rows;
     std::vector<Estimate> before;
     for (size_t i = 0; i < from_.size(); ++i) {
       const auto found = before_[i].find(head);
       if (found == before_[i].end()) break;
-      places.push_back(found->second);
+      rows.push_back(found->second);
       before.push_back(number(*from_[i], found->second));
     }
     if (before.size() < from_.size()) continue;
-    const double sign = signed_axis ? common_sign(places, after) : 1;
+    const double sign = signed_axis ? common_sign(rows, after) : 1;
     const Estimate from = mean_of(before);
     const Estimate to = times(number(*to_, after), sign == 0 ? 1 : sign);
     HeadChange one;

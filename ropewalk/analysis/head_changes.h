@@ -38,16 +38,16 @@ class Comparison {
   std::vector<HeadChange> changes(const PlacedReading& reading, double min_change) const;
 
  private:
-  struct Place {
+  struct HeadRow {
     size_t row = 0;
     size_t number = 0;
   };
-  using Heads = std::map<std::pair<int64_t, int64_t>, Place>;
+  using Heads = std::map<std::pair<int64_t, int64_t>, HeadRow>;
 
   static Heads heads_of(const CheckpointAnalysis& checkpoint);
   // 1 or -1: the sign that makes PC0 of the later one point the way of the earlier ones'; 0 where
   // it is another axis.
-  double common_sign(const std::vector<Place>& before, const Place& after) const;
+  double common_sign(const std::vector<HeadRow>& before, const HeadRow& after) const;
 
   std::vector<const CheckpointAnalysis*> from_;
   const CheckpointAnalysis* to_;

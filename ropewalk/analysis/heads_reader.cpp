@@ -19,8 +19,8 @@ namespace {
 
 constexpr const char* kNeeded = "checkpoint, layer, q_head";
 
-// Where a head stands in the table, and the line of the file that has it; 0: none yet.
-struct Place {
+// The rows of a head in the table, and the line of the file that has it; 0: none yet.
+struct HeadRows {
   size_t checkpoint = 0;
   std::vector<size_t> rows;
   int64_t line = 0;
@@ -43,9 +43,9 @@ class Filler {
       CheckpointAnalysis& checkpoint = table.checkpoints[i];
       checkpoint.head_flag.assign(checkpoint.rows(), "");
       for (size_t row = 0; row < checkpoint.rows(); ++row) {
-        Place& place = places_[{checkpoint.label, checkpoint.layer[row], checkpoint.q_head[row]}];
-        place.checkpoint = i;
-        place.rows.push_back(row);
+        HeadRows& head = heads_[{checkpoint.label, checkpoint.layer[row], checkpoint.q_head[row]}];
+        head.checkpoint = i;
+        head.rows.push_back(row);
       }
     }
   }
@@ -53,39 +53,39 @@ class Filler {
   void add(const CsvRecord& record) {
     const std::string label = record.name(checkpoint_);
     const int64_t layer = record.index(layer_), q_head = record.index(q_head_);
-    const auto found = places_.find({label, layer, q_head});
-    if (found == places_.end()) {
+    const auto found = heads_.find({label, layer, q_head});
+    if (found == heads_.end()) {
       throw InputError(
           "{}, line {}: checkpoint '{}', layer {}, head {} is not in {}; it belongs to another "
           "table",
           header_.source(), record.line(), printable_excerpt(label, 60), layer, q_head,
           table_.source);
     }
-    Place& place = found->second;
-    if (place.line != 0) {
+    HeadRows& head = found->second;
+    if (head.line != 0) {
       throw InputError(
           "{}, line {}: checkpoint '{}', layer {}, head {} stood in line {} already; expected one "
           "row each",
-          header_.source(), record.line(), printable_excerpt(label, 60), layer, q_head, place.line);
+          header_.source(), record.line(), printable_excerpt(label, 60), layer, q_head, head.line);
     }
-    place.line = record.line();
-    CheckpointAnalysis& checkpoint = table_.checkpoints[place.checkpoint];
+    head.line = record.line();
+    CheckpointAnalysis& checkpoint = table_.checkpoints[head.checkpoint];
     constexpr double kMost = std::numeric_limits<double>::max();
     for (size_t i = 0; i < values_.size(); ++i) {
       const Statistic& statistic = *statistics()[i];
       HeadColumn& column = checkpoint.columns[i];
-      if (values_[i]) fill(column.value, place, record, *values_[i], statistic.low, statistic.high);
-      if (errors_[i]) fill(column.se, place, record, *errors_[i], 0, kMost);
+      if (values_[i]) fill(column.value, head, record, *values_[i], statistic.low, statistic.high);
+      if (errors_[i]) fill(column.se, head, record, *errors_[i], 0, kMost);
     }
     if (!flag_) return;
-    for (const size_t row : place.rows) checkpoint.head_flag[row] = record.optional_name(*flag_);
+    for (const size_t row : head.rows) checkpoint.head_flag[row] = record.optional_name(*flag_);
   }
 
  private:
-  static void fill(std::vector<double>& values, const Place& place, const CsvRecord& record,
+  static void fill(std::vector<double>& values, const HeadRows& head, const CsvRecord& record,
                    size_t column, double low, double high) {
     const double number = record.number(column, low, high);
-    for (const size_t row : place.rows) values[row] = number;
+    for (const size_t row : head.rows) values[row] = number;
   }
 
   HeadTable& table_;
@@ -93,7 +93,7 @@ class Filler {
   size_t checkpoint_ = 0, layer_ = 0, q_head_ = 0;
   std::optional<size_t> flag_;
   std::vector<std::optional<size_t>> values_, errors_;  // by statistic
-  std::map<std::tuple<std::string, int64_t, int64_t>, Place> places_;
+  std::map<std::tuple<std::string, int64_t, int64_t>, HeadRows> heads_;
 };
 
 }  // namespace

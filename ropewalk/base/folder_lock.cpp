@@ -72,8 +72,8 @@ FolderLock::FolderLock(const std::filesystem::path& folder) {
     throw SystemError("{}: is not a lock of ropewalk; move it away, or name another folder",
                       path.string());
   }
-  if (const size_t place = former.find(kToken); place != std::string_view::npos) {
-    former_token_ = former.substr(place + kToken.size());
+  if (const size_t at = former.find(kToken); at != std::string_view::npos) {
+    former_token_ = former.substr(at + kToken.size());
   }
 }
 

@@ -96,9 +96,9 @@ void forget_mapping(const std::byte* data) {
 }
 
 const char* mapping_at(const void* address) {
-  const auto place = reinterpret_cast<uintptr_t>(address);
+  const auto number = reinterpret_cast<uintptr_t>(address);
   for (const Mapping& mapping : mappings) {
-    if (mapping.begin > 1 && mapping.begin <= place && place < mapping.end) return mapping.path;
+    if (mapping.begin > 1 && mapping.begin <= number && number < mapping.end) return mapping.path;
   }
   return nullptr;
 }

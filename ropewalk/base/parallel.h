@@ -7,7 +7,8 @@
 namespace ropewalk {
 
 // Calls `work(i, stop)` for every i below `count` on at most `threads` threads and waits for all.
-// The first exception asks the others to stop and is thrown here; so does a `stop` from outside.
+// The first exception asks the others to stop and is thrown here. A `stop` from outside asks them
+// to stop too.
 void run_parallel(size_t count, size_t threads, std::stop_token stop,
                   const std::function<void(size_t, std::stop_token)>& work);
 

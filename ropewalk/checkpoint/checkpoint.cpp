@@ -62,10 +62,10 @@ void Checkpoint::add_shard(const fs::path& file) {
   }
   hashes_.emplace(shards_.back().get(), std::make_unique<TensorHashes>(shards_.back()->file()));
   for (const auto& [name, info] : shards_.back()->tensors()) {
-    const auto [place, added] = tensors_.try_emplace(name, TensorView{shards_.back().get(), &info});
+    const auto [found, added] = tensors_.try_emplace(name, TensorView{shards_.back().get(), &info});
     if (!added) {
       throw InputError("{}: tensor '{}' is also in {}", file.string(), name,
-                       place->second.shard->path().filename().string());
+                       found->second.shard->path().filename().string());
     }
   }
 }

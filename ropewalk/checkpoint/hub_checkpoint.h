@@ -40,8 +40,8 @@ void fetch_weights(Hub& hub, const HubCheckpoint& checkpoint, const FetchOptions
 // Fetches tokenizer.json; false where the repository has none.
 bool fetch_tokenizer(Hub& hub, const HubCheckpoint& checkpoint);
 
-// Removes the weights from the cache; what other revisions share stays, and so does what this
-// program did not download, with a line about it. Returns the bytes freed.
+// Removes the weights from the cache. What other revisions use too stays. What this program did not
+// download also stays, with a line about it. Returns the bytes freed.
 int64_t evict_weights(const Hub& hub, const HubCheckpoint& checkpoint);
 
 }  // namespace ropewalk

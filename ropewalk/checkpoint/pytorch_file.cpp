@@ -77,8 +77,8 @@ std::vector<int64_t> odd_strides(const PickledTensor& tensor) {
   return {};
 }
 
-StoredTensor place(const PickledTensor& tensor, const std::map<std::string, ZipEntry>& storages,
-                   const std::string& what) {
+StoredTensor locate(const PickledTensor& tensor, const std::map<std::string, ZipEntry>& storages,
+                    const std::string& what) {
   const StorageType& type = find_type(tensor, what);
   const auto storage = storages.find(tensor.storage);
   if (storage == storages.end()) {
@@ -138,7 +138,7 @@ PytorchFile::PytorchFile(const std::filesystem::path& path) : WeightsFile(path) 
   }
   for (const PickledTensor& tensor : read_tensor_pickle(content(*pickle), name + ": data.pkl")) {
     const std::string what = fmt::format("{}: tensor '{}'", name, printable(tensor.name));
-    tensors_[tensor.name] = place(tensor, storages, what);
+    tensors_[tensor.name] = locate(tensor, storages, what);
   }
 }
 

@@ -14,7 +14,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int64_t kSettled = 2;  // seconds after which a further write changes a file's times
+constexpr int64_t kUntouched = 2;  // seconds after which a further write changes a file's times
 
 int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
@@ -98,10 +98,10 @@ void TensorHashes::recall() {
 
 void TensorHashes::remember() const {
   const struct stat& status = file_.status();
-  const bool settled =
-      std::max<int64_t>(status.st_mtim.tv_sec, status.st_ctim.tv_sec) + kSettled <= opened_;
+  const bool untouched =
+      std::max<int64_t>(status.st_mtim.tv_sec, status.st_ctim.tv_sec) + kUntouched <= opened_;
   const fs::path memory = memory_of(file_);
-  if (!changed_ || !settled || memory.empty()) return;
+  if (!changed_ || !untouched || memory.empty()) return;
   try {
     file_.require_unchanged();
     Json tensors = Json::object();

@@ -47,8 +47,8 @@ class Reader {
       throw InputError("{}: is not a whole zip archive; was the download cut off?", name());
     }
   }
-  // A position or size that the archive states.
-  int64_t place(uint64_t value) const {
+  // An offset or size that the archive states.
+  int64_t within_file(uint64_t value) const {
     if (value > static_cast<uint64_t>(file_.size())) {
       throw InputError("{}: its list of files speaks of byte {}, but it has {}", name(), value,
                        file_.size());
@@ -82,7 +82,7 @@ CentralList find_list(const Reader& file) {
   uint32_t disks = file.number<uint16_t>(end + 4) + file.number<uint16_t>(end + 6);
   const int64_t locator = end - kLocator64Bytes;
   if (locator >= 0 && file.number<uint32_t>(locator) == kLocator64) {
-    const int64_t end64 = file.place(file.number<uint64_t>(locator + 8));
+    const int64_t end64 = file.within_file(file.number<uint64_t>(locator + 8));
     file.require(end64, kEnd64Bytes);
     if (file.number<uint32_t>(end64) != kEnd64) {
       throw InputError("{}: the 64-bit end of its list of files is not where it should be",
@@ -99,8 +99,8 @@ CentralList find_list(const Reader& file) {
     throw InputError("{}: claims {} files, more than the {} allowed", file.name(), list.entries,
                      kMostEntries);
   }
-  list.offset = file.place(offset);
-  if (file.place(size) != list.end - list.offset) {
+  list.offset = file.within_file(offset);
+  if (file.within_file(size) != list.end - list.offset) {
     throw InputError("{}: its list of files is {} bytes long, expected {}", file.name(), size,
                      list.end - list.offset);
   }
@@ -202,7 +202,8 @@ std::vector<ZipListed> list_zip(const MappedFile& mapped) {
       throw InputError("{}: '{}' has {} bytes and takes {}", file.name(), name, sizes.plain,
                        sizes.stored);
     }
-    entries.push_back({std::string(name), file.place(sizes.local), file.place(sizes.plain), flags});
+    entries.push_back(
+        {std::string(name), file.within_file(sizes.local), file.within_file(sizes.plain), flags});
     at += kCentralBytes + name_bytes + extra_bytes + comment_bytes;
   }
   if (at != list.end) {

@@ -63,19 +63,19 @@ void add_capture(CLI::App& app, Communicator& processes) {
                    "Bucket width in tokens [default: context / 16]")
       ->check(whole_number(1));
   verb->callback([arguments, &processes] {
-    CaptureOptions settled = arguments->capture;
+    CaptureOptions parsed = arguments->capture;
     // A shard is one process's, whatever started it.
     if (arguments->shard.empty()) {
       processes = join_processes();
     } else {
-      settled.shard = parse_shard(arguments->shard);
+      parsed.shard = parse_shard(arguments->shard);
     }
-    settled.model = arguments->model.settle(processes);
-    processes.first_before_others([&] { locate_model(settled.model, arguments->model.revision); });
-    if (settled.label.empty()) {
-      settled.label = default_label(settled.model);
+    parsed.model = arguments->model.parse(processes);
+    processes.first_before_others([&] { locate_model(parsed.model, arguments->model.revision); });
+    if (parsed.label.empty()) {
+      parsed.label = default_label(parsed.model);
     }
-    capture(settled);
+    capture(parsed);
   });
 }
 

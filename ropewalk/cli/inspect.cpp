@@ -20,7 +20,7 @@ void add_inspect(CLI::App& app) {
   verb->add_flag("--json", arguments->json, "Print JSON");
   verb->callback([arguments] {
     const Json inspection =
-        inspect_model(open_for_inspection(arguments->model.settle(), arguments->model.revision));
+        inspect_model(open_for_inspection(arguments->model.parse(), arguments->model.revision));
     fmt::print("{}", arguments->json ? inspection.dump(2) + "\n" : format_inspection(inspection));
   });
 }

@@ -84,12 +84,12 @@ void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
       ->check(CLI::Range(1, kMostThreads));
 }
 
-ModelOptions ModelArguments::settle(const Communicator& processes) const {
-  ModelOptions settled = options;
-  if (memory) settled.memory = parse_bytes(*memory, "--memory");
-  settled.processes = processes;
+ModelOptions ModelArguments::parse(const Communicator& processes) const {
+  ModelOptions parsed = options;
+  if (memory) parsed.memory = parse_bytes(*memory, "--memory");
+  parsed.processes = processes;
   set_threads(threads, processes);
-  return settled;
+  return parsed;
 }
 
 Communicator join_processes() {

@@ -19,7 +19,7 @@ struct ModelArguments {
   int threads = 0;
 
   // The options, with sizes parsed and threads set.
-  ModelOptions settle(const Communicator& processes = {}) const;
+  ModelOptions parse(const Communicator& processes = {}) const;
 };
 
 // More than any machine has; OpenMP ends the program where it cannot start them.

@@ -210,7 +210,7 @@ HubLock::HubLock(const HubCache& cache, const std::string& etag, const std::stop
     }
     waited += kPause;
     try {
-      wait_politely(kPause, stop);
+      wait_or_throw(kPause, stop);
     } catch (...) {
       ::close(file_);
       throw;

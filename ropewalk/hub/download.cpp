@@ -104,7 +104,7 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
     }
     log::info("{}: broke off after {} of {} bytes ({}); going on", what, partial.size(), file.size,
               why);
-    if (failures > 0) wait_politely(backoff(failures), stop);
+    if (failures > 0) wait_or_throw(backoff(failures), stop);
   }
   partial.commit();
 }

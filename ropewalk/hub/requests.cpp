@@ -49,7 +49,7 @@ std::string describe(const HttpResponse& response) {
 
 }  // namespace
 
-void wait_politely(double seconds, const std::stop_token& stop) {
+void wait_or_throw(double seconds, const std::stop_token& stop) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   while (Clock::now() < end) {
@@ -146,7 +146,7 @@ HttpResponse HubRequests::persist(const HttpRequest& request, bool leave_host) {
     }
     log::info("{}: {}; trying again in {}", shown_url(request.url), describe(response),
               format_duration(wait));
-    wait_politely(wait, stop_);
+    wait_or_throw(wait, stop_);
   }
 }
 

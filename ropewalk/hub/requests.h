@@ -47,7 +47,7 @@ class HubRequests {
 [[noreturn]] void fail_request(const HttpResponse& response, const std::string& what);
 
 // Sleeps, but not through a signal or a stop: throws Interrupted or SystemError.
-void wait_politely(double seconds, const std::stop_token& stop);
+void wait_or_throw(double seconds, const std::stop_token& stop);
 
 // How long to wait before attempt `attempt` (from 1) where the server does not say: 1 s, doubled
 // each time, 16 s at most.

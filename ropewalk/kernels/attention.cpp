@@ -15,7 +15,7 @@ constexpr int64_t kWindowBlock = 1024;
 
 // As many KV heads as query heads, without copies: [n_kv_heads, groups, T, d_head], where sdpa
 // takes KV heads for a batch.
-at::Tensor shared_heads(const at::Tensor& x, int64_t groups) {
+at::Tensor repeated_heads(const at::Tensor& x, int64_t groups) {
   return x.unsqueeze(1).expand({x.size(0), groups, x.size(1), x.size(2)});
 }
 
@@ -130,8 +130,8 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
     return biased_attention(q, k, v, {scale, window, {}, false});
   }
   const at::Tensor queries = q.view({k.size(0), groups, tokens, d_head});
-  const at::Tensor keys = shared_heads(k, groups);
-  const at::Tensor values = shared_heads(v, groups);
+  const at::Tensor keys = repeated_heads(k, groups);
+  const at::Tensor values = repeated_heads(v, groups);
   if (whole) {
     const at::Tensor out =
         at::scaled_dot_product_attention(queries, keys, values, {}, 0.0, /*is_causal=*/true, scale);

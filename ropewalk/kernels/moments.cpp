@@ -91,8 +91,8 @@ class ChunkRow {
     }
     double* packed = products_.data();
     for (size_t i = 0; i < d_; ++i) {
-      const double share = rest_[i] / tokens;
-      for (size_t j = i; j < d_; ++j) *packed++ = products[i * d_ + j] - share * rest_[j];
+      const double mean_rest = rest_[i] / tokens;
+      for (size_t j = i; j < d_; ++j) *packed++ = products[i * d_ + j] - mean_rest * rest_[j];
     }
     return {mean_.data(), position_.data(), products_.data()};
   }
@@ -129,8 +129,8 @@ Moments document_moments(const at::Tensor& x, const Positions& positions) {
   const auto options = at::TensorOptions().dtype(at::kFloat);
   Chunks parts{at::empty({heads, chunks, d}, options), at::empty({heads, chunks, d, 2}, options),
                at::empty({heads, chunks, d, d}, options)};
-  const Positions::Chunks& places = positions.chunks(kChunk, at::kCPU);
-  const at::Tensor basis = at::stack({places.offset, at::ones({tokens}, options)}, 1);
+  const Positions::Chunks& chunked = positions.chunks(kChunk, at::kCPU);
+  const at::Tensor basis = at::stack({chunked.offset, at::ones({tokens}, options)}, 1);
   at::parallel_for(0, heads * chunks, 1, [&](int64_t begin, int64_t end) {
     const c10::InferenceMode no_autograd;
     for (int64_t i = begin; i < end; ++i) {
@@ -146,7 +146,7 @@ Moments document_moments(const at::Tensor& x, const Positions& positions) {
   const auto wide = at::TensorOptions().dtype(at::kDouble);
   const Moments result{at::zeros({heads, d}, wide), at::zeros({heads, d}, wide),
                        at::zeros({heads, d * (d + 1) / 2}, wide)};
-  const double* middle = places.middle.const_data_ptr<double>();
+  const double* middle = chunked.middle.const_data_ptr<double>();
   at::parallel_for(0, heads, 1, [&](int64_t begin, int64_t end) {
     ChunkRow row(d);
     std::vector<double> offset(static_cast<size_t>(d));

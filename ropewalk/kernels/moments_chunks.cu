@@ -85,17 +85,17 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
     *reinterpret_cast<P*>(&tile.x[first_token + p * kRowStep][column]) = next[p];
   }
   __syncthreads();
-  constexpr int kShare = kMomentThreads / d;  // threads of a dimension
+  constexpr int kHelpers = kMomentThreads / d;  // threads of a dimension
   const int dimension = threadIdx.x % d;
-  const int share = threadIdx.x / d;
+  const int helper = threadIdx.x / d;
   {
     // Of the first tile's groups of tokens the one that spreads least says where the mean is: an
     // attention sink among the others would hide how far they are from zero.
     constexpr int kGroup = 8;
-    constexpr int kOwn = kTile / kShare;
+    constexpr int kOwn = kTile / kHelpers;
     const int count = static_cast<int>(min(end - begin, static_cast<int64_t>(kTile)));
     float2 best{0, INFINITY};  // mean and variance
-    for (int first = share * kOwn; first < (share + 1) * kOwn; first += kGroup) {
+    for (int first = helper * kOwn; first < (helper + 1) * kOwn; first += kGroup) {
       const int size = min(kGroup, count - first);
       if (size < min(kGroup / 2, count)) break;
       const float reference = to_float(tile.x[first][dimension]);
@@ -112,8 +112,8 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
     }
     shared_sums[threadIdx.x] = best;
     __syncthreads();
-    if (share == 0) {
-      for (int s = 1; s < kShare; ++s) {
+    if (helper == 0) {
+      for (int s = 1; s < kHelpers; ++s) {
         const float2 other = shared_sums[s * d + dimension];
         if (other.y < best.y) best = other;
       }
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
       }
     }
 #pragma unroll 8
-    for (int t = share; t < kTile; t += kShare) {
+    for (int t = helper; t < kTile; t += kHelpers) {
       const float x = to_float(tile.x[t][dimension]) + to_float(rest.x[t][dimension]);
       sums.x += x * time[t];
       sums.y += x;
@@ -222,8 +222,8 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
   }
   shared_sums[threadIdx.x] = sums;
   __syncthreads();
-  if (share == 0) {
-    for (int s = 1; s < kShare; ++s) {
+  if (helper == 0) {
+    for (int s = 1; s < kHelpers; ++s) {
       sums.x += shared_sums[s * d + dimension].x;
       sums.y += shared_sums[s * d + dimension].y;
     }

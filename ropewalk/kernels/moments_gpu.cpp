@@ -35,7 +35,7 @@ bool suits_tensor_cores(const at::Tensor& x) {
 }
 
 // Chunks of equal size, x [streams, chunks, size, d] in float32, about their own means; `time` has
-// the tokens' places about the middles of their chunks.
+// the tokens' positions about the middles of their chunks.
 void plain_chunks(const at::Tensor& x, const at::Tensor& time, const ChunkTensors& out) {
   const at::Tensor mean = x.mean(2);
   const at::Tensor centred = x - mean.unsqueeze(2);
@@ -87,13 +87,13 @@ void join_on_gpu(const at::Tensor& q, const GpuStreams& queries, const at::Tenso
   const ChunkTensors parts{at::empty({streams, chunks, d}, options),
                            at::empty({streams, chunks, d, 2}, options),
                            at::empty({streams, chunks, d, d}, options)};
-  const Positions::Chunks& places = document.positions.chunks(chunk, q.device());
+  const Positions::Chunks& chunked = document.positions.chunks(chunk, q.device());
   cuda::JoinPass pass;
   pass.chunks = {streams,
                  tokens,
                  chunk,
                  d,
-                 places.offset.const_data_ptr<float>(),
+                 chunked.offset.const_data_ptr<float>(),
                  parts.shift.mutable_data_ptr<float>(),
                  parts.sums.mutable_data_ptr<float>(),
                  parts.products.mutable_data_ptr<float>()};
@@ -104,13 +104,13 @@ void join_on_gpu(const at::Tensor& q, const GpuStreams& queries, const at::Tenso
       return ChunkTensors{parts.shift.slice(0, from, to), parts.sums.slice(0, from, to),
                           parts.products.slice(0, from, to)};
     };
-    plain_moments(q, queries, places, part(0, query_streams));
-    plain_moments(k, keys, places, part(query_streams, streams));
+    plain_moments(q, queries, chunked, part(0, query_streams));
+    plain_moments(k, keys, chunked, part(query_streams, streams));
   }
   pass.query_streams = query_streams;
   pass.queries = block_of(queries);
   pass.keys = block_of(keys);
-  pass.middle = places.middle.const_data_ptr<double>();
+  pass.middle = chunked.middle.const_data_ptr<double>();
   pass.mean = document.positions.mean();
   pass.block = document.block;
   pass.document = document.index;

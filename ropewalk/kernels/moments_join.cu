@@ -19,16 +19,16 @@ struct ChunkReader {
   __device__ float2 sums(int64_t chunk, int64_t i) const {
     return reinterpret_cast<const float2*>(chunks.sums)[place(chunk, i)];
   }
-  __device__ double mean(int64_t chunk, int64_t i, double sum, double share) const {
-    return chunks.shift[place(chunk, i)] + sum * share;
+  __device__ double mean(int64_t chunk, int64_t i, double sum, double inverse) const {
+    return chunks.shift[place(chunk, i)] + sum * inverse;
   }
 };
 
 // 1 / n of a chunk, where all but the last are alike: divisions in float64 are slow.
-struct Shares {
+struct Inverses {
   double usual;
   double last;
-  __device__ explicit Shares(const StreamChunks& chunks)
+  __device__ explicit Inverses(const StreamChunks& chunks)
       : usual(1 / static_cast<double>(chunks.chunk)),
         last(1 / static_cast<double>(chunks.tokens - (chunks.chunks() - 1) * chunks.chunk)) {}
   __device__ double of(int64_t chunk, int64_t chunks) const {
@@ -73,12 +73,12 @@ __global__ void join_products(JoinPass pass) {
   const ChunkReader reader{pass.chunks, stream};
   int64_t place = 0;
   const BlockMoments& block = block_of(pass, stream, place);
-  const Shares shares(pass.chunks);
+  const Inverses inverses(pass.chunks);
   const int64_t chunks = pass.chunks.chunks();
   const bool first = pass.block.tokens == 0;  // then the first chunk's means are the reference
-  const double reference_i = first ? reader.mean(0, i, reader.sums(0, i).y, shares.of(0, chunks))
+  const double reference_i = first ? reader.mean(0, i, reader.sums(0, i).y, inverses.of(0, chunks))
                                    : block.mean[place * block.stride_mean + i];
-  const double reference_j = first ? reader.mean(0, j, reader.sums(0, j).y, shares.of(0, chunks))
+  const double reference_j = first ? reader.mean(0, j, reader.sums(0, j).y, inverses.of(0, chunks))
                                    : block.mean[place * block.stride_mean + j];
   double total = 0;
   double away_i = 0;
@@ -86,12 +86,12 @@ __global__ void join_products(JoinPass pass) {
 #pragma unroll 4
   for (int64_t c = 0; c < chunks; ++c) {
     const double n = reader.count(c);
-    const double share = shares.of(c, chunks);
+    const double inverse = inverses.of(c, chunks);
     const double sum_i = reader.sums(c, i).y;
     const double sum_j = reader.sums(c, j).y;
-    const double offset_i = reader.mean(c, i, sum_i, share) - reference_i;
-    const double offset_j = reader.mean(c, j, sum_j, share) - reference_j;
-    total += pass.chunks.products[reader.place(c, i) * d + j] - sum_i * sum_j * share +
+    const double offset_i = reader.mean(c, i, sum_i, inverse) - reference_i;
+    const double offset_j = reader.mean(c, j, sum_j, inverse) - reference_j;
+    total += pass.chunks.products[reader.place(c, i) * d + j] - sum_i * sum_j * inverse +
              offset_i * offset_j * n;
     away_i += offset_i * n;
     away_j += offset_j * n;
@@ -107,20 +107,20 @@ __global__ void join_means(JoinPass pass) {
   const ChunkReader reader{pass.chunks, stream};
   int64_t place = 0;
   const BlockMoments& block = block_of(pass, stream, place);
-  const Shares shares(pass.chunks);
+  const Inverses inverses(pass.chunks);
   const int64_t chunks = pass.chunks.chunks();
   const double tokens = static_cast<double>(pass.chunks.tokens);
   const double all = pass.block.tokens + tokens;
   const int64_t i = threadIdx.x + static_cast<int64_t>(blockIdx.y) * blockDim.x;
   if (i >= pass.chunks.d) return;
-  const double reference = reader.mean(0, i, reader.sums(0, i).y, shares.of(0, chunks));
+  const double reference = reader.mean(0, i, reader.sums(0, i).y, inverses.of(0, chunks));
   double position = 0;
   double away = 0;
 #pragma unroll 4
   for (int64_t c = 0; c < chunks; ++c) {
     const double n = reader.count(c);
     const float2 sums = reader.sums(c, i);
-    const double offset = reader.mean(c, i, sums.y, shares.of(c, chunks)) - reference;
+    const double offset = reader.mean(c, i, sums.y, inverses.of(c, chunks)) - reference;
     // Drifts of all tokens add up to nothing, so any reference serves.
     const double drift = pass.middle[c] - pass.mean;
     position += sums.x + offset * drift * n;

@@ -96,10 +96,10 @@ __device__ void turn_pack(const TurnPass& pass, unsigned i) {
   T* x = static_cast<T*>(pass.x.data) + head * pass.x.outer_stride + position * pass.x.inner_stride;
   const float* cos = pass.cos + position * pass.pairs + j;
   const float* sin = pass.sin + position * pass.pairs + j;
-  T* first_place = pass.interleaved ? x + 2 * j : x + j;
-  T* second_place = pass.interleaved ? x + 2 * j + 1 : x + j + pass.pairs;
-  const P first = *reinterpret_cast<const P*>(first_place);
-  const P second = *reinterpret_cast<const P*>(second_place);
+  T* first_address = pass.interleaved ? x + 2 * j : x + j;
+  T* second_address = pass.interleaved ? x + 2 * j + 1 : x + j + pass.pairs;
+  const P first = *reinterpret_cast<const P*>(first_address);
+  const P second = *reinterpret_cast<const P*>(second_address);
   P turned_first;
   P turned_second;
 #pragma unroll
@@ -109,8 +109,8 @@ __device__ void turn_pack(const TurnPass& pass, unsigned i) {
     round_to(a * cos[l] - b * sin[l], turned_first.at[l]);
     round_to(b * cos[l] + a * sin[l], turned_second.at[l]);
   }
-  *reinterpret_cast<P*>(first_place) = turned_first;
-  *reinterpret_cast<P*>(second_place) = turned_second;
+  *reinterpret_cast<P*>(first_address) = turned_first;
+  *reinterpret_cast<P*>(second_address) = turned_second;
 }
 
 template <typename T, int count>

@@ -26,12 +26,12 @@ class RopeTables {
     if (!layer.rope) return nullptr;
     if (tokens != tokens_) tables_.clear();
     tokens_ = tokens;
-    auto [place, added] = tables_.try_emplace(layer.rope_index);
+    auto [found, added] = tables_.try_emplace(layer.rope_index);
     if (added) {
-      place->second =
+      found->second =
           make_rope_table(config_.ropes[static_cast<size_t>(layer.rope_index)], tokens, device_);
     }
-    return &place->second;
+    return &found->second;
   }
 
  private:
@@ -148,7 +148,7 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
               project(config, *layer_weights, hidden[i],
                       [&](const Projection& raw) { offer(kPreNorm, raw, layer_config.rope); });
           offer(kPreRope, projection, layer_config.rope);
-          position(config, layer_config, tables.find(layer_config, tokens), projection);
+          apply_position(config, layer_config, tables.find(layer_config, tokens), projection);
           offer(kPostRope, projection, false);
           if (layer < last_layer) {
             hidden[i] = finish_layer(config, layer_config, *layer_weights, std::move(hidden[i]),

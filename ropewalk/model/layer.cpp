@@ -77,8 +77,8 @@ Projection project(const ModelConfig& config, const LayerWeights& weights, const
   return projection;
 }
 
-void position(const ModelConfig& config, const LayerConfig& layer, const RopeTable* table,
-              Projection& projection) {
+void apply_position(const ModelConfig& config, const LayerConfig& layer, const RopeTable* table,
+                    Projection& projection) {
   if (layer.rope) {
     const bool interleaved = config.ropes[static_cast<size_t>(layer.rope_index)].interleaved;
     rotate_(projection.q, projection.k, table->cos, table->sin, interleaved);

@@ -23,8 +23,8 @@ Projection project(const ModelConfig& config, const LayerWeights& weights, const
 
 // Applies RoPE (where the layer has it; `table` may be null otherwise) and query scaling: what the
 // dot product sees.
-void position(const ModelConfig& config, const LayerConfig& layer, const RopeTable* table,
-              Projection& projection);
+void apply_position(const ModelConfig& config, const LayerConfig& layer, const RopeTable* table,
+                    Projection& projection);
 
 // The rest of the layer: attention, output projection, MLP, residuals. Returns [T, d_model]. A
 // mixture's experts are left to add_experts().

@@ -15,7 +15,7 @@ class Stream;
 
 namespace ropewalk {
 
-// Hands out layers in order 0 … last, again and again, one round a group of documents. The next
+// Hands out layers in order 0 … last, again and again, one round per group of documents. The next
 // layer is read on another thread while the current one computes; all stay in memory where the plan
 // says so. On a GPU, copies run beside the kernels, on a stream of their own.
 class LayerStream {

@@ -15,7 +15,7 @@ class WeightReader;
 // documents in flight, and on a GPU, where nothing gives way, the workspace of one layer. On a CPU
 // that workspace and the program itself come on top and are stated by `inspect`.
 struct MemoryPlan {
-  bool keep_weights = false;  // all layers stay; else each is read once a group
+  bool keep_weights = false;  // all layers stay; else each is read once per group
   int64_t layers_ahead = 0;   // layers read while another computes: 1, or 0 where two do not fit
   int64_t weights = 0;        // bytes held at once
   int64_t hidden_budget = 0;  // bytes for hidden states of a group

@@ -26,14 +26,14 @@ std::string documents_digest(const std::vector<DocumentRecord>& documents) {
   return hash.hex();
 }
 
-int64_t StreamSet::find(const StreamPlace& place) const {
-  const auto found = std::lower_bound(places.begin(), places.end(), place);
-  return found != places.end() && *found == place ? found - places.begin() : -1;
+int64_t StreamSet::find(const StreamId& id) const {
+  const auto found = std::lower_bound(ids.begin(), ids.end(), id);
+  return found != ids.end() && *found == id ? found - ids.begin() : -1;
 }
 
 StreamSet CaptureMoments::streams(StreamKind kind) const {
   const Accumulated& moments = accumulated.front();
-  return {places(kind), moments_of(moments.total, kind), moments_of(moments.blocks, kind)};
+  return {ids(kind), moments_of(moments.total, kind), moments_of(moments.blocks, kind)};
 }
 
 std::vector<at::Tensor> total_of(const Accumulator& accumulator,

@@ -28,12 +28,12 @@ std::vector<DocumentRecord> make_records(std::span<const Document> documents);
 // One digest of which documents were read.
 std::string documents_digest(const std::vector<DocumentRecord>& documents);
 
-// A stream's place in the model.
-struct StreamPlace {
+// Which stream of a model.
+struct StreamId {
   int64_t layer = 0;
   int64_t head = 0;
 
-  auto operator<=>(const StreamPlace&) const = default;
+  auto operator<=>(const StreamId&) const = default;
 };
 
 // What an accumulator kept: tensors in the order of its fields.
@@ -43,14 +43,14 @@ struct Accumulated {
   std::vector<at::Tensor> blocks;  // [streams, blocks, width]; in a file, float32 unless exact
 };
 
-// Second moments of the streams of one kind: where they are, in all, and in each block.
+// Second moments of the streams of one kind: which these are, in all, and in each block.
 struct StreamSet {
-  std::vector<StreamPlace> places;  // sorted
+  std::vector<StreamId> ids;  // sorted
   Moments total;
   Moments blocks;
 
   // The row of a stream, or -1.
-  int64_t find(const StreamPlace& place) const;
+  int64_t find(const StreamId& id) const;
   int64_t d() const { return total.mean.size(-1); }
 };
 
@@ -59,12 +59,12 @@ struct CaptureMoments {
   CaptureInfo info;
   std::vector<DocumentRecord> documents;  // sorted by index
   BlockCounts counts;
-  std::vector<StreamPlace> queries;  // sorted, as all streams
-  std::vector<StreamPlace> keys;
+  std::vector<StreamId> queries;  // sorted, as all streams
+  std::vector<StreamId> keys;
   std::vector<Accumulated> accumulated;  // second moments first
 
   int64_t blocks() const { return counts.blocks(); }
-  const std::vector<StreamPlace>& places(StreamKind kind) const {
+  const std::vector<StreamId>& ids(StreamKind kind) const {
     return kind == StreamKind::query ? queries : keys;
   }
   StreamSet streams(StreamKind kind) const;

@@ -65,8 +65,8 @@ struct Contents {
   const CaptureInfo& info;
   const std::vector<DocumentRecord>& documents;
   const BlockCounts& counts;
-  std::vector<StreamPlace> queries;
-  std::vector<StreamPlace> keys;
+  std::vector<StreamId> queries;
+  std::vector<StreamId> keys;
   CaptureShape shape;
   std::vector<Piece> pieces;
 };
@@ -102,12 +102,12 @@ void add_fields(Bundle& bundle, const Contents& contents, size_t place, StreamKi
   }
 }
 
-void add_places(Bundle& bundle, const std::string& kind, const std::vector<StreamPlace>& places) {
+void add_ids(Bundle& bundle, const std::string& kind, const std::vector<StreamId>& ids) {
   std::vector<int64_t> layers;
   std::vector<int64_t> heads;
-  for (const StreamPlace& place : places) {
-    layers.push_back(place.layer);
-    heads.push_back(place.head);
+  for (const StreamId& id : ids) {
+    layers.push_back(id.layer);
+    heads.push_back(id.head);
   }
   bundle.add(kind + ".layer", layers);
   bundle.add(kind + ".head", heads);
@@ -131,8 +131,7 @@ void write_contents(const std::filesystem::path& path, const Contents& contents)
   bundle.add("block.position_mean", contents.counts.position_mean);
   bundle.add("block.position_scatter", contents.counts.position_scatter);
   for (const StreamKind kind : {StreamKind::query, StreamKind::key}) {
-    add_places(bundle, kind_name(kind),
-               kind == StreamKind::query ? contents.queries : contents.keys);
+    add_ids(bundle, kind_name(kind), kind == StreamKind::query ? contents.queries : contents.keys);
     for (size_t place = 0; place < contents.pieces.front().kept.size(); ++place) {
       add_fields(bundle, contents, place, kind);
     }
@@ -142,9 +141,8 @@ void write_contents(const std::filesystem::path& path, const Contents& contents)
   write_safetensors(path, bundle.entries(), {{kMomentsInfoKey, info.dump()}});
 }
 
-void append_places(std::vector<StreamPlace>& places, int64_t layer,
-                   const std::vector<int64_t>& heads) {
-  for (const int64_t head : heads) places.push_back({layer, head});
+void append_ids(std::vector<StreamId>& ids, int64_t layer, const std::vector<int64_t>& heads) {
+  for (const int64_t head : heads) ids.push_back({layer, head});
 }
 
 std::vector<Accumulated> kept_in(const MomentsCollector::Layer& layer) {
@@ -163,8 +161,8 @@ CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
   CaptureMoments moments;
   moments.info = std::move(info);
   moments.counts = gathered.counts;
-  append_places(moments.queries, layer, streams.q_heads);
-  append_places(moments.keys, layer, streams.kv_heads);
+  append_ids(moments.queries, layer, streams.q_heads);
+  append_ids(moments.keys, layer, streams.kv_heads);
   moments.accumulated = kept_in(gathered);
   for (Accumulated& one : moments.accumulated) {
     one.total = total_of(*one.accumulator, one.blocks, gathered.counts);
@@ -183,8 +181,8 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
                                          layer.counts.total_documents(), counts.total_documents()));
     }
     const LayerStreams& streams = collector.streams().at(number);
-    append_places(contents.queries, number, streams.q_heads);
-    append_places(contents.keys, number, streams.kv_heads);
+    append_ids(contents.queries, number, streams.q_heads);
+    append_ids(contents.keys, number, streams.kv_heads);
     kept[number] = kept_in(layer);
     contents.pieces.push_back(
         {kept[number], [&collector, &layer = layer] { collector.release(layer); }});

@@ -61,23 +61,23 @@ class Unbundle {
   const SafetensorsFile& file_;
 };
 
-std::vector<StreamPlace> read_places(const Unbundle& file, const std::string& path,
-                                     const std::string& kind) {
+std::vector<StreamId> read_ids(const Unbundle& file, const std::string& path,
+                               const std::string& kind) {
   const std::vector<int64_t> shape = file.shape(kind + ".layer");
   if (shape.size() != 1 || shape[0] < 1) {
     throw InputError("{}: tensor '{}.layer' has shape {}, expected [streams]", path, kind,
                      format_shape(shape));
   }
-  std::vector<StreamPlace> places;
+  std::vector<StreamId> ids;
   const auto layers = file.values<int64_t>(kind + ".layer", shape[0]);
   const auto heads = file.values<int64_t>(kind + ".head", shape[0]);
   for (size_t i = 0; i < layers.size(); ++i) {
-    places.push_back({layers[i], heads[i]});
-    if (layers[i] < 0 || heads[i] < 0 || (i > 0 && !(places[i - 1] < places[i]))) {
+    ids.push_back({layers[i], heads[i]});
+    if (layers[i] < 0 || heads[i] < 0 || (i > 0 && !(ids[i - 1] < ids[i]))) {
       throw InputError("{}: tensors '{}.layer' and '{}.head' are not sorted", path, kind, kind);
     }
   }
-  return places;
+  return ids;
 }
 
 // Every file has the second moments, whose means say how wide vectors are.
@@ -95,7 +95,7 @@ Accumulated read_fields(const Unbundle& file, const CaptureMoments& moments,
                         const Accumulator& accumulator, const CaptureShape& shape) {
   Accumulated kept{&accumulator, {}, {}};
   for (const KeptField& field : accumulator.fields(shape)) {
-    const auto streams = static_cast<int64_t>(moments.places(field.kind).size());
+    const auto streams = static_cast<int64_t>(moments.ids(field.kind).size());
     kept.total.push_back(
         file.tensor(total_name(accumulator, field), at::kDouble, {streams, field.width}));
     kept.blocks.push_back(file.tensor(blocks_name(accumulator, field),
@@ -162,8 +162,8 @@ CaptureMoments read_moments(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   const Unbundle tensors(file);
   CaptureMoments moments = read_head(file, tensors);
-  moments.queries = read_places(tensors, name, "query");
-  moments.keys = read_places(tensors, name, "key");
+  moments.queries = read_ids(tensors, name, "query");
+  moments.keys = read_ids(tensors, name, "key");
   const CaptureShape shape{read_head_dim(tensors, name), moments.info.point};
   for (const Accumulator* accumulator : accumulators()) {
     const KeptField first = accumulator->fields(shape).front();

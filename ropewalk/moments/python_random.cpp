@@ -47,7 +47,7 @@ void PythonRandom::init_by_array(const std::vector<uint32_t>& key) {
     advance();
   }
   state_[0] = 0x80000000;
-  position_ = kStateSize;
+  next_ = kStateSize;
 }
 
 void PythonRandom::refill() {
@@ -57,12 +57,12 @@ void PythonRandom::refill() {
     state_[i] =
         state_[(i + kShift) % kStateSize] ^ (joined >> 1) ^ ((joined & 1) != 0 ? 0x9908b0df : 0);
   }
-  position_ = 0;
+  next_ = 0;
 }
 
 uint32_t PythonRandom::next_word() {
-  if (position_ == kStateSize) refill();
-  uint32_t word = state_[position_++];
+  if (next_ == kStateSize) refill();
+  uint32_t word = state_[next_++];
   word ^= word >> 11;
   word ^= (word << 7) & 0x9d2c5680;
   word ^= (word << 15) & 0xefc60000;

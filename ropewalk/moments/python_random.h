@@ -28,7 +28,7 @@ class PythonRandom {
   uint32_t next_word();
 
   std::array<uint32_t, kStateSize> state_{};
-  int position_ = kStateSize;  // of the next unread word; kStateSize: all are read
+  int next_ = kStateSize;  // index of the next unread word; kStateSize: all are read
 };
 
 }  // namespace ropewalk

@@ -79,8 +79,8 @@ void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, co
   const ExactFloat32 exact;
   Document read;
   read.index = document;
-  const Positions places = positions ? Positions(*positions) : Positions::counted(tokens);
-  collector_.collect({layer, &read, &places, kPostRope, {{"q", plain(q)}, {"k", plain(k)}}, true});
+  const Positions at = positions ? Positions(*positions) : Positions::counted(tokens);
+  collector_.collect({layer, &read, &at, kPostRope, {{"q", plain(q)}, {"k", plain(k)}}, true});
 }
 
 CaptureMoments TensorCapture::layer(int64_t number) {

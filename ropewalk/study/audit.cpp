@@ -221,11 +221,11 @@ void find_gaps(const Experiment& experiment, std::vector<AuditFinding>& findings
         series[{&phase, step->series}].push_back(step->step);
     }
   }
-  for (const auto& [place, steps] : series) {
+  for (const auto& [named, steps] : series) {
     for (const auto& [first, last] : missing_steps(steps)) {
       const std::string which = first == last ? fmt::format("step {}", first)
                                               : fmt::format("steps {} to {}", first, last);
-      findings.push_back({Kind::gap, fmt::format("{}…: {} {} missing from the series", place.second,
+      findings.push_back({Kind::gap, fmt::format("{}…: {} {} missing from the series", named.second,
                                                  which, first == last ? "is" : "are")});
     }
   }

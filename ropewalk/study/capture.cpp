@@ -24,7 +24,7 @@
 #include "ropewalk/study/early_stop.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/locate.h"
-#include "ropewalk/study/shared_documents.h"
+#include "ropewalk/study/process_documents.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -149,7 +149,7 @@ void capture(const CaptureOptions& options) {
     make_sampler(options, model);  // refuses wrong options before the corpus is read
     if (processes.first()) documents = choose_documents(options, model);
   });
-  share_documents(documents, processes);
+  broadcast_documents(documents, processes);
   capture_documents(options, model, documents);
 }
 

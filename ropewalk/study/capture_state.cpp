@@ -25,9 +25,9 @@ namespace {
 // Names of states: .LABEL.state, and .LABEL.state-I-of-N of several processes.
 bool is_state_name(const std::string& name) {
   constexpr std::string_view kEnding = ".state";
-  const size_t place = name.rfind(kEnding);
-  return name.starts_with('.') && place != std::string::npos && place > 0 &&
-         name.find_first_not_of("0123456789-of", place + kEnding.size()) == std::string::npos;
+  const size_t at = name.rfind(kEnding);
+  return name.starts_with('.') && at != std::string::npos && at > 0 &&
+         name.find_first_not_of("0123456789-of", at + kEnding.size()) == std::string::npos;
 }
 
 }  // namespace

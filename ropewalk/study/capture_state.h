@@ -20,18 +20,18 @@ struct SavedState {
   std::filesystem::path file;
   StateInfo info;
 };
-// That at this place, or under another label's name in the same folder, which `fits`. Of this
-// process alone; nothing where there is none.
+// The saved state that `fits`: the one of this name, or of another label in the same folder. Only
+// states of this process count. Nothing where none fits.
 std::optional<SavedState> find_state(const std::filesystem::path& state,
                                      const std::function<bool(const StateInfo&)>& fits);
 
-// Makes room for a state: what is in its place and is none, damaged or somebody else's, is moved to
-// `aside`.
+// Makes room for a state. A file of its name that is no state, is damaged or is somebody else's is
+// moved to `aside`.
 void set_aside_foreign_state(const std::filesystem::path& state,
                              const std::filesystem::path& aside);
 
-// Removes what captures saved at this place, of however many processes. What is none of theirs is
-// moved to `aside`.
+// Removes the states that captures saved under this name, of all processes. Other files of such
+// names are moved to `aside`.
 void remove_states(const std::filesystem::path& state, const std::filesystem::path& aside);
 
 // Everything that interrupted captures saved in a folder.

@@ -166,7 +166,7 @@ void CaptureStore::read(const fs::path& parent) {
   }
 }
 
-fs::path CaptureStore::place(const std::string& label) const {
+fs::path CaptureStore::folder_of(const std::string& label) const {
   return out_ / "checkpoints" / label;
 }
 
@@ -181,7 +181,7 @@ void CaptureStore::forget(const fs::path& folder) {
 }
 
 void CaptureStore::clear(const std::string& label) {
-  const fs::path folder = place(label);
+  const fs::path folder = folder_of(label);
   std::error_code ignored;
   if (!fs::exists(fs::symlink_status(folder, ignored))) return;
   StoredCapture* there = find(folder);
@@ -208,7 +208,7 @@ void CaptureStore::adopt(StoredCapture& capture, const CaptureInfo& info) {
   words.names() = info.names();
   words.config = info.config;
   describe_anew(capture, words);
-  const fs::path target = place(info.label);
+  const fs::path target = folder_of(info.label);
   if (capture.folder == target) return;
   clear(info.label);
   log::info("{} is the capture of '{}'", capture.folder.string(), info.label);
@@ -217,7 +217,7 @@ void CaptureStore::adopt(StoredCapture& capture, const CaptureInfo& info) {
 }
 
 const StoredCapture& CaptureStore::add(const std::string& label) {
-  const fs::path folder = place(label);
+  const fs::path folder = folder_of(label);
   forget(folder);
   const fs::path description = folder / kCaptureName;
   captures_.push_back(
@@ -226,11 +226,11 @@ const StoredCapture& CaptureStore::add(const std::string& label) {
 }
 
 std::vector<fs::path> CaptureStore::unused(const std::vector<std::string>& labels) const {
-  std::set<fs::path> protected_places;
-  for (const std::string& label : labels) protected_places.insert(place(label));
+  std::set<fs::path> protected_folders;
+  for (const std::string& label : labels) protected_folders.insert(folder_of(label));
   std::vector<fs::path> paths;
   for (const StoredCapture& capture : captures_) {
-    if (!capture.in_use && !protected_places.contains(capture.folder))
+    if (!capture.in_use && !protected_folders.contains(capture.folder))
       paths.push_back(capture.folder);
   }
   for (const SavedState& state : saved_states(out_ / "checkpoints")) {

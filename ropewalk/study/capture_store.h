@@ -19,31 +19,31 @@ struct StoredCapture {
   bool on_the_way = false;  // made to be added to: not worth keeping once that is done
 };
 
-// The captures of a results folder: OUT/checkpoints/LABEL, and OUT/replaced/LABEL-N, where those go
-// that others took the place of. A capture belongs to what was measured; its label is only its
-// name. Nothing but captures is ever moved or removed.
+// The captures of a results folder: OUT/checkpoints/LABEL, and OUT/replaced/LABEL-N for those that
+// were replaced by others. A capture belongs to what was measured; its label is only its name.
+// Nothing but captures is ever moved or removed.
 class CaptureStore {
  public:
   explicit CaptureStore(std::filesystem::path out);
 
-  std::filesystem::path place(const std::string& label) const;
-  // Of a label's place, or null.
-  StoredCapture* at(const std::string& label) { return find(place(label)); }
+  std::filesystem::path folder_of(const std::string& label) const;
+  // The capture in a label's folder, or null.
+  StoredCapture* at(const std::string& label) { return find(folder_of(label)); }
   std::list<StoredCapture>& captures() { return captures_; }
-  // Whether a label's place holds a capture that cannot be read.
-  bool damaged(const std::string& label) const { return damaged_.contains(place(label)); }
+  // Whether a label's folder holds a capture that cannot be read.
+  bool damaged(const std::string& label) const { return damaged_.contains(folder_of(label)); }
 
-  // Gives a capture its label's place, and its capture.json the names of `info` and its words for
-  // the same config.
+  // Moves a capture into its label's folder, and gives its capture.json the names of `info` and its
+  // words for the same config.
   void adopt(StoredCapture& capture, const CaptureInfo& info);
   // Notes in its capture.json whether a capture reaches a target.
   static void note_target(StoredCapture& capture, const CaptureInfo::Target& target);
-  // Clears a label's place for another capture: what is there goes to OUT/replaced where measuring
+  // Clears a label's folder for another capture: what is there goes to OUT/replaced where measuring
   // it took longer than a minute, else it is removed.
   void clear(const std::string& label);
-  // Adds what was just written to a label's place.
+  // Adds what was just written to a label's folder.
   const StoredCapture& add(const std::string& label);
-  // Captures, and states of interrupted ones, that stand for no checkpoint and lie in the place of
+  // Captures, and states of interrupted ones, that stand for no checkpoint and are in the folder of
   // none of these labels; and their removal.
   std::vector<std::filesystem::path> unused(const std::vector<std::string>& labels) const;
   void prune(const std::vector<std::string>& labels);

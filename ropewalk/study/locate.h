@@ -14,7 +14,7 @@ namespace ropewalk {
 // The Hub of this process, set up from the environment when first asked for.
 Hub& shared_hub();
 
-// Settles where a model is. `options.model` may be a folder, for which no revision can be named
+// Finds where a model is. `options.model` may be a folder, for which no revision can be named
 // (UsageError), or a Hub id, whose revision (empty: main) is fetched, tokenizer included; then
 // `options.model` becomes its folder in the cache.
 void locate_model(ModelOptions& options, const std::string& revision);

@@ -19,8 +19,8 @@ std::string stored_dtype(const ConfigFile& file, const ModelOptions& options,
   return options.hub || checkpoint == nullptr ? stated_dtype(file) : checkpoint->stored_dtype();
 }
 
-OpenModel settle(const ConfigFile& file, const ModelOptions& options,
-                 const Checkpoint* checkpoint) {
+OpenModel choose_settings(const ConfigFile& file, const ModelOptions& options,
+                          const Checkpoint* checkpoint) {
   OpenModel model;
   model.name = options.hub ? options.hub->name() : options.model.string();
   model.text = read_text_model(override_config(file, options.config));
@@ -73,13 +73,13 @@ OpenModel settle(const ConfigFile& file, const ModelOptions& options,
 
 OpenModel open_model(const ModelOptions& options) {
   auto checkpoint = std::make_unique<Checkpoint>(options.model);
-  OpenModel model = settle(checkpoint->config(), options, checkpoint.get());
+  OpenModel model = choose_settings(checkpoint->config(), options, checkpoint.get());
   model.checkpoint = std::move(checkpoint);
   return model;
 }
 
 OpenModel open_without_weights(const ModelOptions& options) {
-  return settle(ConfigFile(options.model / "config.json"), options, nullptr);
+  return choose_settings(ConfigFile(options.model / "config.json"), options, nullptr);
 }
 
 WeightReader OpenModel::weights() const {

@@ -34,7 +34,7 @@ struct ModelOptions {
   bool from_file = false;         // an experiment's: messages name its keys, not options
 };
 
-// An opened checkpoint with everything settled that does not depend on the text.
+// An opened checkpoint with everything decided that does not depend on the text.
 struct OpenModel {
   std::string name;                        // of the model: "org/name@COMMIT" or its folder
   std::unique_ptr<Checkpoint> checkpoint;  // null: opened without weights

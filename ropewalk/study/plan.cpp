@@ -18,12 +18,12 @@ bool is_folder(const fs::path& path) {
 }
 
 // Where a checkpoint that has weights of its own is. On the Hub, only its config is fetched.
-struct Place {
+struct Location {
   fs::path folder;
   std::optional<HubCheckpoint> hub;
 };
 
-Place checkpoint_place(const Experiment& experiment, const CheckpointEntry& entry) {
+Location locate_checkpoint(const Experiment& experiment, const CheckpointEntry& entry) {
   if (entry.path) {
     const fs::path folder = experiment.resolve(*entry.path);
     if (is_folder(folder)) return {folder, {}};
@@ -57,13 +57,13 @@ Place checkpoint_place(const Experiment& experiment, const CheckpointEntry& entr
 
 // Whose config a random checkpoint takes: the nearest one in its phase that has weights, the next
 // before the previous.
-Place config_place(const Experiment& experiment, const Phase& phase, size_t place) {
+Location locate_config(const Experiment& experiment, const Phase& phase, size_t place) {
   const auto usable = [&](size_t i) { return !phase.checkpoints[i].random; };
   for (size_t i = place + 1; i < phase.checkpoints.size(); ++i) {
-    if (usable(i)) return checkpoint_place(experiment, phase.checkpoints[i]);
+    if (usable(i)) return locate_checkpoint(experiment, phase.checkpoints[i]);
   }
   for (size_t i = place; i-- > 0;) {
-    if (usable(i)) return checkpoint_place(experiment, phase.checkpoints[i]);
+    if (usable(i)) return locate_checkpoint(experiment, phase.checkpoints[i]);
   }
   if (experiment.model && is_folder(experiment.resolve(*experiment.model))) {
     return {experiment.resolve(*experiment.model), {}};
@@ -204,10 +204,10 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     planned.capture = capture_options(experiment, phase, entry, label, out);
     planned.capture.model.context = context;
     planned.capture.model.processes = processes;
-    const Place place =
-        entry.random ? config_place(experiment, phase, i) : checkpoint_place(experiment, entry);
-    planned.capture.model.model = place.folder;
-    planned.capture.model.hub = place.hub;
+    const Location found =
+        entry.random ? locate_config(experiment, phase, i) : locate_checkpoint(experiment, entry);
+    planned.capture.model.model = found.folder;
+    planned.capture.model.hub = found.hub;
     const OpenModel model = open_planned(experiment, planned);
     check_context(experiment, phase, context, model, entry.label);
     if (plan.checkpoints.empty()) {

@@ -9,7 +9,7 @@
 
 namespace ropewalk {
 
-// One checkpoint of an experiment at one context, settled: where it is and how it will be measured.
+// One checkpoint of an experiment at one context: where it is and how it will be measured.
 struct PlannedCheckpoint {
   std::string phase;
   int64_t order = 0;       // in tables, from 0: the order of the run, at one context after another

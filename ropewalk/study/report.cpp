@@ -78,12 +78,12 @@ Json column_names() {
 
 std::string page(const Json& data) {
   const std::string_view frame = report_template();
-  const size_t place = frame.find(kReportPlaceholder);
-  if (place == std::string_view::npos)
+  const size_t at = frame.find(kReportPlaceholder);
+  if (at == std::string_view::npos)
     throw std::logic_error("the report's page has no place for data");
-  std::string text(frame.substr(0, place));
+  std::string text(frame.substr(0, at));
   text += script_text(data.dump());
-  text += frame.substr(place + kReportPlaceholder.size());
+  text += frame.substr(at + kReportPlaceholder.size());
   return text;
 }
 

@@ -24,7 +24,7 @@ constexpr size_t kMostCells = size_t{1} << 24;
 
 struct Decimal {
   int32_t digits = kMissingDigits;
-  int8_t places = 0;
+  int8_t decimals = 0;
 };
 
 Decimal decimal(double value) {
@@ -42,10 +42,10 @@ Decimal decimal(double value) {
   const bool small = at[11] == '-';
   int exponent = 0;
   std::from_chars(at + 12, text.end(), exponent);
-  const int places = 8 - (small ? -exponent : exponent);
-  if (places > std::numeric_limits<int8_t>::max()) return {0, 0};
-  if (places < std::numeric_limits<int8_t>::min()) return {};
-  number.places = static_cast<int8_t>(places);
+  const int decimals = 8 - (small ? -exponent : exponent);
+  if (decimals > std::numeric_limits<int8_t>::max()) return {0, 0};
+  if (decimals < std::numeric_limits<int8_t>::min()) return {};
+  number.decimals = static_cast<int8_t>(decimals);
   if (negative) number.digits = -number.digits;
   return number;
 }
@@ -175,14 +175,14 @@ bool any(const std::vector<double>& values) {
 }  // namespace
 
 Json pack_numbers(const std::vector<double>& values) {
-  std::string digits, places;
+  std::string digits, decimals;
   for (const double value : values) {
     const Decimal number = decimal(value);
     const auto bits = static_cast<uint32_t>(number.digits);
     for (int shift = 0; shift < 32; shift += 8) digits += static_cast<char>(bits >> shift & 255U);
-    places += static_cast<char>(number.places);
+    decimals += static_cast<char>(number.decimals);
   }
-  return {{"digits", base64(digits)}, {"places", base64(places)}};
+  return {{"digits", base64(digits)}, {"places", base64(decimals)}};
 }
 
 Json pack_floats(const std::vector<double>& values, FloatKind kind) {

@@ -19,7 +19,7 @@ enum class FloatKind { float32, bfloat16 };
 Json pack_floats(const std::vector<double>& values, FloatKind kind);
 
 // Nine significant digits of each number and where their decimal point stands, both as base64:
-// value = digits / 10^places, digits little-endian int32, places int8. NaN: kMissingDigits.
+// value = digits / 10^decimals, digits little-endian int32, decimals int8. NaN: kMissingDigits.
 Json pack_numbers(const std::vector<double>& values);
 
 inline constexpr int32_t kMissingDigits = INT32_MIN;    // the table has no number there

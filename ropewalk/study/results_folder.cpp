@@ -104,10 +104,10 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
     }
   }
   for (const PlannedCheckpoint& planned : study.plan.checkpoints) {
-    const fs::path& place = planned.capture.out;
+    const fs::path& folder = planned.capture.out;
     std::error_code ignored;
-    const bool empty = fs::is_directory(place, ignored) && fs::is_empty(place, ignored);
-    if (is_there(place) && !empty && !is_capture(place)) foreign.push_back(place);
+    const bool empty = fs::is_directory(folder, ignored) && fs::is_empty(folder, ignored);
+    if (is_there(folder) && !empty && !is_capture(folder)) foreign.push_back(folder);
   }
   return foreign;
 }

@@ -7,9 +7,9 @@
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/study/process_documents.h"
 #include "ropewalk/study/results.h"
 #include "ropewalk/study/results_folder.h"
-#include "ropewalk/study/shared_documents.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -65,7 +65,7 @@ std::string run_study(const RunOptions& options) {
   if (processes.first()) manifest = hold_folder(study, folder);
   const std::string token = processes.from_first(temporary_token());
   set_temporary_token(processes.first() ? token : fmt::format("{}-{}", token, processes.rank()));
-  share_documents(study.documents, processes);
+  broadcast_documents(study.documents, processes);
   for (;;) {
     const Measured measured = measure_study(study);
     bool written = true;

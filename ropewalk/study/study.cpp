@@ -71,9 +71,9 @@ bool Study::wanted(const PlannedCheckpoint& planned) const {
 const DocumentSet& Study::documents_for(int64_t context, int64_t count) const {
   const auto there = static_cast<int64_t>(documents.documents.size());
   if (context >= plan.longest_context && (count < 0 || count >= there)) return documents;
-  const auto [place, added] = cut_.try_emplace({context, count});
-  if (added) place->second = cut_documents(documents, context, count);
-  return place->second;
+  const auto [found, added] = cut_.try_emplace({context, count});
+  if (added) found->second = cut_documents(documents, context, count);
+  return found->second;
 }
 
 Study open_study(const RunOptions& options) {

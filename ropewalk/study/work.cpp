@@ -13,15 +13,15 @@ namespace {
 
 using Task = Work::Task;
 
-// The capture that is not in use, fits and has the most documents; of as many, that of the label's
-// own place.
+// The capture that is not in use, fits and has the most documents; of as many, that in the label's
+// own folder.
 template <typename Fits>
 StoredCapture* find_capture(CaptureStore& store, const std::string& label, const Fits& fits) {
   StoredCapture* best = nullptr;
   for (StoredCapture& capture : store.captures()) {
     if (capture.in_use || !fits(capture.info)) continue;
     const int64_t more = best == nullptr ? 1 : capture.info.documents - best->info.documents;
-    if (more > 0 || (more == 0 && capture.folder == store.place(label))) best = &capture;
+    if (more > 0 || (more == 0 && capture.folder == store.folder_of(label))) best = &capture;
   }
   return best;
 }

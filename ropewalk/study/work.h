@@ -20,7 +20,7 @@ struct Work {
   Task task = Task::measure;
   StoredCapture* stored = nullptr;  // keep, extend
   CaptureInfo info;                 // as it will describe itself, without the weights' digest
-  std::string why;                  // of what is measured though a capture has its place
+  std::string why;                  // it is measured although its folder holds a capture
   // What an interrupted capture left, where there is one: its file, and documents read.
   std::filesystem::path state;
   int64_t resumed = 0;

@@ -120,8 +120,8 @@ size_t BpeMerges::merge_many(std::span<int32_t> ids, BpeScratch& scratch) const 
   for (int32_t i = 0; i < count; ++i) {
     symbols.push_back({ids[static_cast<size_t>(i)], i - 1, i + 1 < count ? i + 1 : -1});
   }
-  const auto symbol = [&](int32_t position) -> BpeScratch::Symbol& {
-    return symbols[static_cast<size_t>(position)];
+  const auto symbol = [&](int32_t i) -> BpeScratch::Symbol& {
+    return symbols[static_cast<size_t>(i)];
   };
   const auto add_candidate = [&](int32_t left, int32_t right) {
     if (left < 0 || right < 0) return false;

@@ -61,7 +61,7 @@ struct BpeScratch {
   };
   std::vector<int32_t> ids;
   std::vector<Symbol> symbols;
-  std::vector<uint64_t> queue;  // candidates: rank, then position of the left symbol
+  std::vector<uint64_t> queue;  // candidates: rank, then index of the left symbol
 };
 
 // The merges of a byte-pair encoding: which two neighbouring tokens become one, and in which order.

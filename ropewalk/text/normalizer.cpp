@@ -27,8 +27,8 @@ class UnicodeForm final : public Normalizer {
       unicode::normalize(text.text, form_);
       return;
     }
-    // The first character comes from the first. So does what its own form goes on with, unless that
-    // is composed with what follows.
+    // The first character comes from the first. The rest of its own form comes from there too,
+    // unless it is composed with what follows.
     std::string front = text.text.substr(0, text.origin);
     unicode::normalize(text.text, form_);
     unicode::normalize(front, form_);

@@ -18,9 +18,9 @@ class CappedMemoryPool;
 
 namespace ropewalk {
 
-// Chosen columns of a Parquet file, a few rows at a time: memory is a batch and a page a column,
-// however large the row groups are, and at most 1 GiB. Throws SystemError when the file cannot be
-// opened, InputError naming it when it is damaged.
+// Chosen columns of a Parquet file, a few rows at a time. It holds one batch, and one page per
+// column, however large the row groups are; at most 1 GiB. Throws SystemError when the file cannot
+// be opened, InputError naming it when it is damaged.
 class ParquetBatches {
  public:
   ParquetBatches(const std::filesystem::path& path, int64_t batch_rows);

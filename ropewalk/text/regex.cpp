@@ -26,7 +26,7 @@ constexpr uint32_t kStepsAtFirst = 10'000;
 constexpr uint32_t kMostSteps = 100'000'000;
 // Steps do not tell how far each one looks: at every place of a text to its end, and a megabyte
 // takes minutes. So the time is looked at after so many places without a match, or matches.
-constexpr size_t kPlacesAtOnce = 256;
+constexpr size_t kStartsAtOnce = 256;
 constexpr uint32_t kHeapLimitKiB = 1 << 20;
 constexpr size_t kJitStackStart = size_t{32} << 10;
 constexpr size_t kJitStackMax = size_t{16} << 20;
@@ -131,9 +131,9 @@ struct Regex::Program {
 
   // The next match at or after `start`, in characters.
   std::optional<TextSpan> match(size_t start, RegexScratch::Buffers& buffers) const {
-    for (;; start += kPlacesAtOnce) {
+    for (;; start += kStartsAtOnce) {
       const auto found = match_near(start, buffers);
-      if (found || buffers.kinds.size() - start < kPlacesAtOnce) return found;
+      if (found || buffers.kinds.size() - start < kStartsAtOnce) return found;
       require_time(buffers);
     }
   }
@@ -150,7 +150,7 @@ struct Regex::Program {
  private:
   // A match that begins at `start` or at one of the places after it.
   std::optional<TextSpan> match_near(size_t start, RegexScratch::Buffers& buffers) const {
-    pcre2_set_offset_limit(buffers.context.get(), start + kPlacesAtOnce - 1);
+    pcre2_set_offset_limit(buffers.context.get(), start + kStartsAtOnce - 1);
     const auto run = [&](uint32_t limit) {
       const auto with = [&](uint32_t options) {
         return pcre2_match(code.get(), buffers.kinds.data(), buffers.kinds.size(), start, options,
@@ -235,7 +235,7 @@ void Regex::find_all(std::string_view text, RegexScratch& scratch,
     last_end = match->end;
     const size_t begin = byte_of(match->begin);
     matches.push_back({begin, byte_of(match->end)});
-    if (matches.size() % kPlacesAtOnce == 0) program_->require_time(buffers);
+    if (matches.size() % kStartsAtOnce == 0) program_->require_time(buffers);
   }
 }
 

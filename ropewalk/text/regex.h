@@ -33,8 +33,8 @@ class RegexScratch {
 
 // A regular expression as the `tokenizers` library understands it (Oniguruma's syntax and classes),
 // matched by PCRE2. A pattern tells only few kinds of characters apart, so the text is first
-// rewritten with one byte a character naming its kind, and the pattern likewise: PCRE2 then needs
-// no Unicode of its own, and a class of 700 ranges costs one bitmap test.
+// rewritten with one byte per character that names its kind, and the pattern likewise: PCRE2 then
+// needs no Unicode of its own, and a class of 700 ranges costs one bitmap test.
 class Regex {
  public:
   // Throws RegexError.

@@ -10,9 +10,9 @@ void ropewalk::fuzz::read(const Input& input) {
     total_of(*kept.accumulator, kept.blocks, moments.counts);
   }
   for (const StreamKind kind : {StreamKind::query, StreamKind::key}) {
-    require(moments.streams(kind).total.mean.size(0) ==
-                static_cast<int64_t>(moments.places(kind).size()),
-            "every stream has a place");
+    require(
+        moments.streams(kind).total.mean.size(0) == static_cast<int64_t>(moments.ids(kind).size()),
+        "every stream has a place");
   }
   std::string missing;
   const CaptureMoments merged = merge_moments({{"input", input.path}}, missing);

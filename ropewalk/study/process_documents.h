@@ -8,7 +8,7 @@ class Communicator;
 
 // Gives the first process's documents to all `processes`, so that a corpus is read once and all
 // agree on it. Collective.
-void share_documents(DocumentSet& documents, const Communicator& processes);
+void broadcast_documents(DocumentSet& documents, const Communicator& processes);
 
 // Every n-th document, starting with the i-th: what part i of n reads.
 DocumentSet part_of_documents(const DocumentSet& documents, int64_t part, int64_t parts);

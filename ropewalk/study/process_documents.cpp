@@ -1,4 +1,4 @@
-#include "ropewalk/study/shared_documents.h"
+#include "ropewalk/study/process_documents.h"
 
 #include <algorithm>
 #include <array>
@@ -26,14 +26,14 @@ struct Header {
 };
 
 template <typename Value>
-void share_all(std::vector<Value>& values, const Communicator& processes) {
+void broadcast(std::vector<Value>& values, const Communicator& processes) {
   values.resize(static_cast<size_t>(processes.from_first(static_cast<int64_t>(values.size()))));
   processes.copy_from_first(std::as_writable_bytes(std::span(values)));
 }
 
 }  // namespace
 
-void share_documents(DocumentSet& documents, const Communicator& processes) {
+void broadcast_documents(DocumentSet& documents, const Communicator& processes) {
   if (processes.alone()) return;
   for (const auto count : kCounts) documents.*count = processes.from_first(documents.*count);
   documents.tokenizer_digest = processes.from_first(std::move(documents.tokenizer_digest));
@@ -46,8 +46,8 @@ void share_documents(DocumentSet& documents, const Communicator& processes) {
                        document.prefix_digest, document.tokens.size()});
     tokens.insert(tokens.end(), document.tokens.begin(), document.tokens.end());
   }
-  share_all(headers, processes);
-  share_all(tokens, processes);
+  broadcast(headers, processes);
+  broadcast(tokens, processes);
   if (processes.first()) return;
 
   documents.documents.clear();
