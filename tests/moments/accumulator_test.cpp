@@ -8,41 +8,13 @@
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/moments/moments_state.h"
 #include "tests/model/tiny_checkpoint.h"
+#include "tests/moments/made_up_accumulator.h"
 #include "tests/moments/small_config.h"
 #include "tests/moments/taken.h"
 #include "tests/temporary_folder.h"
 
 namespace ropewalk {
 namespace {
-
-// The sum of a tap's vectors, and the largest square of each head.
-class MadeUp : public Accumulator {
- public:
-  explicit MadeUp(Tap tap) : tap_(std::move(tap)) {}
-
-  std::string name() const override { return "made_up"; }
-  std::vector<Tap> taps(const CaptureShape&) const override { return {tap_}; }
-  std::vector<KeptField> fields(const CaptureShape& shape) const override {
-    return {{"sum", StreamKind::key, shape.head_dim, true}, {"largest", StreamKind::key, 1}};
-  }
-  void add(const Taken& taken, const Destination& to) const override {
-    const at::Tensor heads = at::tensor(to.streams.kv_heads, at::kLong);
-    const at::Tensor x = taken[tap_.vectors].index_select(0, heads).to(at::kDouble);
-    to.block.numbers[0].add_(x.sum(1));
-    const at::Tensor square = x.square().amax({1, 2}).unsqueeze(1);
-    to.block.numbers[1].copy_(at::maximum(to.block.numbers[1], square));
-  }
-  void combine(const BlockFields& whole, const BlockFields& part) const override {
-    whole.numbers[0].add_(part.numbers[0]);
-    whole.numbers[1].copy_(at::maximum(whole.numbers[1], part.numbers[1].to(at::kDouble)));
-  }
-  int64_t workspace(const ModelConfig&, int64_t, at::ScalarType, const at::Device&) const override {
-    return 12345;
-  }
-
- private:
-  Tap tap_;
-};
 
 constexpr int64_t kBlocks = 3;
 constexpr int64_t kDim = 6;
