@@ -105,3 +105,34 @@ def jackknife(full, replicates, sizes):
         centre = len(h) * value - ((1 - 1 / h) * values).sum()
         result[key] = np.sqrt(((pseudo - centre) ** 2 / (h - 1)).mean())
     return result
+
+
+def small_documents(kind):
+    """The vectors of tests/analysis/head_columns_test.cpp: [documents, tokens, d] of queries (kind 0) or keys (kind 1)."""
+    i, t, j = np.ogrid[:5, :20, :12]
+    noise = (7 * t + 13 * j + 5 * i + 3 * t * j + 4 * kind + t * t * (j + 1) + i * i * j * t) % 23 - 11
+    slope = np.array([[1.0, -0.5, 0.25], [0.5, 0.75, -1.0]])[kind][j % 3]
+    return noise * (1 if kind == 0 else 0.5) / (1 + j) + t * slope / (2 + j) + (3 if kind == 0 else -2) * (j == 1)
+
+
+def print_columns():
+    """What that test expects: each number of heads.csv and its standard error."""
+    q, k = small_documents(0), small_documents(1)
+    documents, tokens, d = q.shape
+
+    def measure(chosen, like=None):
+        t, group = np.tile(np.arange(float(tokens)), len(chosen)), np.repeat(chosen, tokens)
+        return head(q[chosen].reshape(-1, d), t, group, k[chosen].reshape(-1, d), t, group, 0.5, tokens, like)
+
+    every = np.arange(documents)
+    full, axes = measure(every)
+    replicates = [measure(every[every != left_out], axes) for left_out in every]
+    errors = jackknife(full, [numbers for numbers, _ in replicates], np.full(documents, 2.0 * tokens))
+    full["drift_stability"] = min(own["a"] @ axes["a"] for _, own in replicates)
+    for key, value in full.items():
+        if not key.endswith("_run"):
+            print(f'    {{"{key}", {{{float(value)!r}, {float(errors[key])!r}}}}},' if key in errors else f'    {{"{key}", {{{float(value)!r}, kUndefined}}}},')
+
+
+if __name__ == "__main__":
+    print_columns()
