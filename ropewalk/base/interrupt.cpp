@@ -66,8 +66,9 @@ extern "C" void on_fault(int signal) {
   if (first_to_end()) {
     undo_all();
     log::error(
-        "signal {}: a fault of this program or of a library of its; where memory is limited, give "
-        "it more, and otherwise please report it",
+        "signal {}: a fault of this program or of one of its libraries; if memory is limited, give "
+        "it "
+        "more; otherwise please report it",
         static_cast<int>(fault));
   }
   ::raise(fault);

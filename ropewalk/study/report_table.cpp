@@ -74,7 +74,7 @@ class Cube {
     if (cells > kMostCells / std::max<size_t>(components_.size(), 1)) {
       throw InputError(
           "{}: {} checkpoints, {} heads and {} components are too many for one page; at most {} "
-          "numbers a column",
+          "numbers per column",
           table.source, table.checkpoints.size(), heads_.size(), components_.size(), kMostCells);
     }
   }
