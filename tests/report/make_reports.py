@@ -146,6 +146,15 @@ def hostile() -> pandas.DataFrame:
     return table[~((table.layer == 5) & (table.q_head == 5) & (table.order == 9))]
 
 
+def contexts() -> pandas.DataFrame:
+    """Three checkpoints at each of two contexts."""
+    table = with_errors(synthetic.demo_like(baseline=False))
+    labels = list(dict.fromkeys(table.checkpoint))[:6]
+    table = table[table.checkpoint.isin(labels)]
+    names = [f"{label}@{context}" for context in (512, 1024) for label in labels[:3]]
+    return table.assign(checkpoint=table.checkpoint.map(dict(zip(labels, names))), phase="Stage 1")
+
+
 def main() -> None:
     out = Path(sys.argv[1])
     wanted = sys.argv[2:]
@@ -158,6 +167,7 @@ def main() -> None:
         "large": (smollm3_size, "SmolLM3-3B", True),
         "demo": (demo, "demo", True),
         "hostile": (hostile, HOSTILE, True),
+        "contexts": (contexts, "contexts", True),
         "one_checkpoint": (one_checkpoint, "one checkpoint", True),
         "one_head": (one_head, "one head", False),
         "bare": (bare, None, False),

@@ -1,7 +1,7 @@
 // Runs that are not as one would like: hostile names, missing numbers, one checkpoint, one head, no summary.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { downloaded, launch, open, readCsv, readTable, report, settled, shown } from "./browser.mjs";
+import { downloaded, launch, open, readCsv, readSummary, readTable, report, settled, shown } from "./browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -84,6 +84,23 @@ for (const name of ["one_checkpoint", "one_head", "bare"]) {
     await close();
   });
 }
+
+test("lines and trails keep to one context", async () => {
+  const { page, close } = await walk("contexts");
+  const labels = readSummary("contexts").checkpoints.map(({ label }) => label);
+  await page.evaluate(() => (location.hash = "#view=overview"));
+  await settled(page);
+  const path = await page.getAttribute('[data-statistic="mean r_q"] .series .line', "d");
+  assert.equal(path.match(/[ML]/g).join(""), "MLLMLL");
+  // What the last checkpoint is held against is the first one at its context.
+  assert.ok((await page.innerText('[data-statistic="mean r_q"] .tile-from')).startsWith(`${labels[3]}:`));
+  await page.evaluate((at) => (location.hash = `#${new URLSearchParams({ view: "explore", at, trails: "all" })}`), labels[4]);
+  await settled(page);
+  const heads = new Set(readTable("contexts").map(({ layer, q_head }) => `${layer}.${q_head}`)).size;
+  const trail = await page.getAttribute(".trail.all", "d");
+  assert.equal(trail.match(/[ML]/g).length, 2 * heads, "two checkpoints of five are at this context");
+  await close();
+});
 
 test("every number of the large page is qk.csv's", async () => {
   const { page, close } = await open(browser, report("large"));

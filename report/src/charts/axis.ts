@@ -1,3 +1,4 @@
+import { contextOf } from "../data/label";
 import type { Run } from "../data/run";
 
 export interface Slot {
@@ -12,7 +13,7 @@ export interface TimeAxis {
   slots: Slot[];
   from: number;
   to: number;
-  /** Between phases, and between baselines and the run. */
+  /** Between phases and contexts, and between baselines and the run. */
   separators: number[];
 }
 
@@ -28,7 +29,9 @@ export function timeAxis(run: Run): TimeAxis {
   const separators = count ? [-0.75] : [];
   for (const c of run.steps) {
     slots.push({ checkpoint: c.index, label: c.label, position: c.step, baseline: false });
-    if (c.step > 0 && run.steps[c.step - 1].phase !== c.phase) separators.push(c.step - 0.5);
+    const before = run.steps[c.step - 1];
+    if (before && (before.phase !== c.phase || contextOf(before.label) !== contextOf(c.label)))
+      separators.push(c.step - 0.5);
   }
   return { slots, from: slots[0].position - 0.5, to: slots[slots.length - 1].position + 0.5, separators };
 }

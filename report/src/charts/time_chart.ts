@@ -1,3 +1,4 @@
+import { contextOf } from "../data/label";
 import type { Run } from "../data/run";
 import { tickText } from "../data/scale";
 import { linear, px, s } from "../dom";
@@ -26,7 +27,7 @@ export interface TimeChart {
   labels?: boolean;
 }
 
-/** Lines over the checkpoints of a run; a missing number breaks the line. */
+/** Lines over the checkpoints of a run; a missing number and another context break the line. */
 export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
   const axis = timeAxis(run);
   const labels = chart.labels ?? true;
@@ -88,7 +89,10 @@ function drawSeries(
   const group = s("g", { class: `series ${series.name}` });
   let path = "";
   let pen = "M";
+  let context = 0;
   for (const slot of slots) {
+    if (contextOf(slot.label) !== context) pen = "M";
+    context = contextOf(slot.label);
     const value = series.value(slot.checkpoint);
     if (Number.isNaN(value)) {
       pen = "M";

@@ -2,6 +2,7 @@ import { timeChart } from "../charts/time_chart";
 import type { Context, Part } from "../context";
 import type { Leaf, Reading } from "../data/blob";
 import { CLASSES } from "../data/classes";
+import { contextOf } from "../data/label";
 import type { Checkpoint } from "../data/run";
 import { means } from "../data/summary";
 import { h } from "../dom";
@@ -13,8 +14,8 @@ import { figures } from "./figures";
 /** The study at a glance. */
 export function overview(context: Context): Part {
   const { run, summary } = context;
-  const first = run.steps[0];
   const last = run.steps[run.steps.length - 1];
+  const first = run.steps.find((c) => contextOf(c.label) === contextOf(last.label)) ?? last;
 
   const tile = (name: string, hint: string, look: string, leaf: (c: Checkpoint) => Leaf, share: boolean) => {
     const text = ({ value, se }: Leaf) => {
@@ -47,7 +48,7 @@ export function overview(context: Context): Part {
       h("div", { class: "tile-value" }, value, error),
       h("div", { class: "tile-hint", title: hint }, hint),
       spark,
-      run.steps.length > 1 ? h("div", { class: "tile-from muted" }, `${first.label}: ${text(leaf(first))}`) : null,
+      first !== last ? h("div", { class: "tile-from muted" }, `${first.label}: ${text(leaf(first))}`) : null,
     );
   };
   const look = ({ hue }: Reading) => (hue === "both" ? "variance" : hue);

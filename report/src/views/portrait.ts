@@ -4,6 +4,7 @@ import { trails as drawTrails } from "../charts/trail";
 import type { Context, Part } from "../context";
 import { CLASSES } from "../data/classes";
 import { coloring } from "../data/coloring";
+import { contextOf } from "../data/label";
 import { quantities, quantity } from "../data/quantities";
 import { describeHead } from "../describe";
 import { h, px, s } from "../dom";
@@ -98,9 +99,10 @@ export function portrait(context: Context): Part {
     step(begin);
   }
 
-  /** From the first checkpoint to the one in view. */
+  /** From the first checkpoint to the one in view, at its context. */
   function showTrails(name: "all" | "chosen", heads: number[]): void {
-    const steps = run.steps.slice(0, run.checkpoints[store.state.at].step + 1);
+    const here = run.checkpoints[store.state.at];
+    const steps = run.steps.slice(0, here.step + 1).filter((c) => contextOf(c.label) === contextOf(here.label));
     const ways = heads.map((head) =>
       steps.map((step) => target(head, step.index)).filter(({ x, y }) => !Number.isNaN(x + y)),
     );
