@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
+#include <tuple>
 
 namespace ropewalk {
 namespace {
@@ -41,17 +42,19 @@ std::vector<std::string> nearest_few(std::string_view word,
   constexpr size_t kFew = 4;
   if (word.empty() || word.size() > kLongestTypo) return {};
   const std::string wanted = lower_case(word);
-  std::vector<std::pair<size_t, std::string>> found;
+  std::vector<std::tuple<bool, size_t, std::string>> found;  // not inside, distance, name
   for (const std::string_view candidate : candidates) {
     const std::string lower = lower_case(candidate);
     const size_t distance = edit_distance(wanted, lower);
     const bool inside = wanted.size() > 2 && lower.find(wanted) != std::string::npos;
-    if (inside || distance <= most_differences(word)) found.emplace_back(distance, candidate);
+    if (inside || distance <= most_differences(word))
+      found.emplace_back(!inside, distance, candidate);
   }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::pair(std::get<0>(a), std::get<1>(a)) < std::pair(std::get<0>(b), std::get<1>(b));
+  });
   std::vector<std::string> names;
-  for (size_t i = 0; i < std::min(kFew, found.size()); ++i) names.push_back(found[i].second);
+  for (size_t i = 0; i < std::min(kFew, found.size()); ++i) names.push_back(std::get<2>(found[i]));
   return names;
 }
 
