@@ -83,7 +83,7 @@ void warn_of_same_weights(const Measured& measured) {
   for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
     if (checkpoint.info.random) continue;
     const std::string& label = checkpoint.planned->checkpoint;  // of all its contexts
-    const auto [found, added] = first.try_emfound(checkpoint.info.weights, label);
+    const auto [found, added] = first.try_emplace(checkpoint.info.weights, label);
     if (!added && found->second != label) {
       log::warning("'{}' and '{}' have the same weights", found->second, label);
     }

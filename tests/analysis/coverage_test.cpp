@@ -5,9 +5,9 @@
 namespace ropewalk::simulation {
 namespace {
 
-// A short form of benchmarks/coverage.py, whose 1,000 studies per setting are the real evidence. With
-// 300 studies a coverage of 0.95 is seen between 0.91 and 0.985 almost always; an error that is
-// wrong by a factor of 1.5 either way is not.
+// A short form of benchmarks/coverage.py, whose 1,000 studies per setting are the real evidence.
+// With 300 studies a coverage of 0.95 is seen between 0.91 and 0.985 almost always; an error that
+// is wrong by a factor of 1.5 either way is not.
 TEST(Coverage, IntervalsContainTheTruthAsOftenAsTheyClaim) {
   Population first = spread_population(12, 1.0);
   Population second = spread_population(12, 1.1);

@@ -22,7 +22,7 @@ export interface Mean {
 /** Of heads.csv: what to read first. Means of the others are in the figures and in summary.json. */
 const READ_FIRST = ["r2cv_q", "r2cv_k", "logit_pos_share"];
 
-/** Those of a run that the overview shows, in the order of the table's columns, those whose changes are listed first. */
+/** Those of a run that the overview shows: what to read first, then those of the table whose changes are listed, then the rest. */
 export function means(run: Run): Mean[] {
   const first = run.statistics.filter(({ table, key }) => table !== "heads" || READ_FIRST.includes(key));
   const found = first.flatMap((statistic) =>
@@ -30,7 +30,8 @@ export function means(run: Run): Mean[] {
       .filter(({ mean }) => mean)
       .map((reading) => ({ key: reading.mean, name: reading.mean_name, hint: reading.hint, statistic, reading })),
   );
-  return [...found.filter((m) => m.statistic.changes), ...found.filter((m) => !m.statistic.changes)];
+  const rank = ({ statistic }: Mean) => (statistic.table === "heads" ? 0 : statistic.changes ? 1 : 2);
+  return found.sort((a, b) => rank(a) - rank(b));
 }
 
 const NOTHING: Leaf = { value: null, se: null };
