@@ -67,8 +67,7 @@ extern "C" void on_fault(int signal) {
     undo_all();
     log::error(
         "signal {}: a fault of this program or of one of its libraries; if memory is limited, give "
-        "it "
-        "more; otherwise please report it",
+        "it more; otherwise please report it",
         static_cast<int>(fault));
   }
   ::raise(fault);

@@ -378,5 +378,5 @@ def test_fault_of_a_library(verbs, tmp_path):
     process.send_signal(signal.SIGSEGV)
     _, err = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGSEGV
-    assert re.fullmatch(r"error: signal 11: a fault of this program or of a library .*\n", err), err
+    assert re.fullmatch(r"error: signal 11: a fault of this program or of one of its libraries; .*\n", err), err
     assert list(tmp_path.iterdir()) == []
