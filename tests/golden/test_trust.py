@@ -237,6 +237,7 @@ def test_other_numerics_measure_again(study):
 
 PHASE_EDITS = {
     "context": dict(context=LENGTH - 3),
+    "contexts": dict(context=[LENGTH - 3, LENGTH]),
     "theta": dict(config={"rope_theta": 77.0}),
     "name": dict(name="Q"),
     "seed": dict(checkpoints=[{"label": "init", "random": 1}, {"label": "A", "path": "A"}]),
@@ -278,7 +279,7 @@ def test_every_key_of_an_experiment_is_edited():
     assert known == {
         "read_experiment": keys(edits) | keys(edits, "precision"), "read_corpus": keys(edits, "corpus"),
         "read_heads": keys(edits, "heads"), "read_phase": keys(phases), "read_config": keys(phases, "config"),
-        "read_checkpoint": keys(checkpoints),
+        "read_checkpoint": keys(checkpoints), "read_figures": keys(edits, "figures"),
     }  # fmt: skip
 
 
