@@ -44,17 +44,17 @@ void add_figures(CLI::App& app) {
   verb->add_option("--title", options->figures.title,
                    "Name of the run in titles [default: the model's]");
   verb->callback([options, experiment, pairs] {
-    DrawOptions settled = *options;
+    DrawOptions parsed = *options;
     for (const std::string& pair : *pairs) {
-      settled.figures.asked.portraits.push_back(two_names("--portrait", pair, "statistics"));
+      parsed.figures.asked.portraits.push_back(two_names("--portrait", pair, "statistics"));
     }
-    if (!experiment->empty()) settled.experiment = read_experiment(*experiment);
-    for (const std::string& key : asked_keys(settled.figures.asked)) {
+    if (!experiment->empty()) parsed.experiment = read_experiment(*experiment);
+    for (const std::string& key : asked_keys(parsed.figures.asked)) {
       const std::string problem = unknown_statistic(key);
       if (!problem.empty()) throw UsageError("--statistic, --portrait: {}", problem);
     }
-    std::erase(settled.formats, "json");  // specifications are always written
-    draw_figures(settled);
+    std::erase(parsed.formats, "json");  // specifications are always written
+    draw_figures(parsed);
   });
 }
 

@@ -59,15 +59,15 @@ Json cell_rows(const CheckpointAxis& axis, const Heatmap& map, const DepthScale&
            {"bin", column.bin},
            {"x", i},
            {"x_end", i + 1},
-           {"y", slot.position - 0.5},
-           {"y_end", slot.position + 0.5},
+           {"y", slot.along - 0.5},
+           {"y_end", slot.along + 0.5},
            {"value", theme::number(value)},
            {"se", theme::number(se)},
            {"heads", slot.numbers->depth_heads[static_cast<size_t>(column.bin)]},
            {"text", std::isnan(value) ? "–" : scale.text(value)},
            {"ink", std::isnan(value) ? theme::kMutedInk : theme::ink_on(scale.color(value))},
            {"x_middle", static_cast<double>(i) + 0.5},
-           {"y_middle", slot.position}});
+           {"y_middle", slot.along}});
       if (column.layer) rows.back()["layer"] = *column.layer;
     }
   }
@@ -112,7 +112,7 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
 
   double phase_width = 0;
   Json rows = Json::array();
-  for (const Slot& slot : axis.slots()) rows.push_back(slot.position);
+  for (const Slot& slot : axis.slots()) rows.push_back(slot.along);
   Json phases = Json::array();
   for (const PhaseSpan& span : axis.spans()) {
     const std::string text = fit_text(printable(span.name), theme::kPhaseSize, kPhaseLimit);

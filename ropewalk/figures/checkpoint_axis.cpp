@@ -45,8 +45,8 @@ CheckpointAxis::CheckpointAxis(const RunNumbers& run) {
     slots_.push_back({&numbers, position, false, segment});
     position += 1;
   }
-  from_ = slots_.front().position - kEdge;
-  to_ = slots_.back().position + kEdge;
+  from_ = slots_.front().along - kEdge;
+  to_ = slots_.back().along + kEdge;
 
   if (!run.baselines.empty()) {
     const double end = -kEdge - kBaselineGap;
@@ -58,8 +58,8 @@ CheckpointAxis::CheckpointAxis(const RunNumbers& run) {
   int current = 0;
   for (const Slot& slot : slots_) {
     if (slot.baseline) continue;
-    const double left = slot.position - kEdge;
-    const bool first = slot.position == 0;
+    const double left = slot.along - kEdge;
+    const bool first = slot.along == 0;
     const bool same_segment = std::exchange(current, slot.segment) == slot.segment;
     if (!first && !same_segment && !phases) separators_.push_back(left);
     if (!phases) continue;
@@ -84,7 +84,7 @@ size_t CheckpointAxis::longest_segment() const {
 Json CheckpointAxis::params() const {
   Json positions = Json::array(), labels = Json::array();
   for (const Slot& slot : slots_) {
-    positions.push_back(slot.position);
+    positions.push_back(slot.along);
     labels.push_back(checkpoint_label(*slot.numbers));
   }
   return Json::array({Json{{"name", "places"}, {"value", positions}},
@@ -109,7 +109,7 @@ Json CheckpointAxis::x_channel(double width) const {
   Json ticks = Json::array();
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].baseline || (slots_.size() - 1 - i) % every == 0) {
-      ticks.push_back(slots_[i].position);
+      ticks.push_back(slots_[i].along);
     }
   }
   Json axis{{"title", nullptr},      {"values", ticks},

@@ -8,11 +8,11 @@
 
 namespace ropewalk {
 
-// A checkpoint's place along the run: 0, 1, … for the run itself, and half a step apart from it, on
-// the negative side, for baselines.
+// Where a checkpoint stands along the run: 0, 1, … for the run itself, and half a step apart from
+// it, on the negative side, for baselines.
 struct Slot {
   const CheckpointNumbers* numbers = nullptr;
-  double position = 0;
+  double along = 0;
   bool baseline = false;
   int segment = 0;  // of the run: another begins where the context changes (context_label.h)
 };

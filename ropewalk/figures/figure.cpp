@@ -48,8 +48,8 @@ std::vector<std::string> figure_names(const AskedFigures& asked) {
 }
 
 std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& options) {
-  FigureOptions settled = options;
-  if (settled.title.empty()) settled.title = run.model;
+  FigureOptions named = options;
+  if (named.title.empty()) named.title = run.model;
   std::vector<Figure> figures, last;
   for (const std::string& name : training_figures()) {
     if (!can_draw(run, name)) continue;
@@ -57,20 +57,20 @@ std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& opt
         std::any_of(statistics().begin(), statistics().end(), [&](const Statistic* statistic) {
           return statistic->headline && statistic->figure.name == name;
         });
-    (headline ? figures : last).push_back({name, over_training(run, settled, name)});
+    (headline ? figures : last).push_back({name, over_training(run, named, name)});
   }
   figures.push_back(
-      {"phase_portraits", portraits(run, settled, find_reading("r_q"), find_reading("r_k"))});
-  figures.push_back({"taxonomy", taxonomy(run, settled)});
+      {"phase_portraits", portraits(run, named, find_reading("r_q"), find_reading("r_k"))});
+  figures.push_back({"taxonomy", taxonomy(run, named)});
   const std::vector<PlacedReading> readings = all_readings();
   for (size_t i = 0; i < readings.size(); ++i) {
     const Reading& reading = *readings[i].reading;
     if (!reading.depth_title.empty() && has_numbers(run, i)) {
-      figures.push_back({reading.depth, by_depth(run, settled, i)});
+      figures.push_back({reading.depth, by_depth(run, named, i)});
     }
   }
   std::move(last.begin(), last.end(), std::back_inserter(figures));
-  add_asked(figures, run, settled);
+  add_asked(figures, run, named);
   return figures;
 }
 

@@ -15,7 +15,7 @@ Json mean_row(const Slot& slot, const MeanSeries& series, double end) {
   const HeadMean number = series.number(*slot.numbers);
   Json json{{"checkpoint", slot.numbers->label},
             {"phase", slot.numbers->phase},
-            {"x", slot.position},
+            {"x", slot.along},
             {"series", series.name},
             {"mean", theme::number(number.mean)},
             {"sd", theme::number(number.sd)},

@@ -31,7 +31,7 @@ Json share_rows(const CheckpointAxis& axis, const std::vector<SharePart>& parts)
       const double share = parts[i].share(*slot.numbers);
       if (std::isnan(share)) continue;
       rows.push_back({{"checkpoint", slot.numbers->label},
-                      {"x", slot.position},
+                      {"x", slot.along},
                       {"component", parts[i].name},
                       {"pc", i},
                       {"share", share},
@@ -53,7 +53,7 @@ Json number_rows(const CheckpointAxis& axis, const std::vector<SharePart>& parts
       const double share = parts[i].share(*slot.numbers);
       if (std::isnan(share)) continue;
       if (share >= kLabelledShare && (all || i == 0)) {
-        rows.push_back({{"x", slot.position},
+        rows.push_back({{"x", slot.along},
                         {"y", sum + share / 2},
                         {"text", theme::decimals(100 * share, 0)},
                         {"ink", theme::ink_on(parts[i].color)}});
@@ -61,7 +61,7 @@ Json number_rows(const CheckpointAxis& axis, const std::vector<SharePart>& parts
       sum += share;
     }
     if (all || sum == 0) continue;
-    rows.push_back({{"x", slot.position},
+    rows.push_back({{"x", slot.along},
                     {"y", sum + 0.055},
                     {"text", theme::decimals(100 * sum, 0)},
                     {"ink", theme::kInk}});

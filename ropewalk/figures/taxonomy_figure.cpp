@@ -15,7 +15,7 @@ constexpr double kBarShare = 0.8;         // of the step between checkpoints
 constexpr double kWidestBar = 90;         // pixels
 constexpr double kLabelledShare = 0.045;  // smaller segments have no room for a number
 constexpr double kLabelledStep = 40;      // pixels a number needs between checkpoints
-constexpr double kErrorPlace = 0.25;      // of standard-error bars, right of the middle
+constexpr double kErrorShift = 0.25;      // of standard-error bars, right of the middle
 constexpr size_t kPositionDominated = static_cast<size_t>(HeadClass::position_dominated);
 
 // A row a (checkpoint, class), stacked from the bottom in the order of kHeadClasses.
@@ -27,7 +27,7 @@ Json segment_rows(const CheckpointAxis& axis) {
       const ClassShare& share = slot.numbers->classes[i];
       rows.push_back({{"checkpoint", slot.numbers->label},
                       {"phase", slot.numbers->phase},
-                      {"x", slot.position},
+                      {"x", slot.along},
                       {"class", class_name(kHeadClasses[i])},
                       {"fraction", theme::number(share.share)},
                       {"se", theme::number(share.se)},
@@ -68,7 +68,7 @@ Json error_rows(const CheckpointAxis& axis) {
     const ClassShare& share = slot.numbers->classes[kPositionDominated];
     if (std::isnan(share.se) || share.heads == 0) continue;
     rows.push_back({{"checkpoint", slot.numbers->label},
-                    {"x", slot.position + kErrorPlace},
+                    {"x", slot.along + kErrorShift},
                     {"fraction", share.share},
                     {"se", share.se},
                     {"se_low", std::max(0.0, share.share - share.se)},
