@@ -219,6 +219,13 @@ Time and memory were measured with SmolLM2-135M on a CPU of {r['machine']['cores
 both take every token: `benchmarks/results/end_to_end.json`; `make bench` repeats it."""
 
 
+def analysis(r: dict) -> str:
+    seconds = r["median_seconds"]
+    return f"""`ropewalk analyze` of a capture with {r['heads']} query heads of {r['dimensions']} dimensions and {r['blocks']} blocks, as SmolLM3-3B's has: {seconds['ropewalk']:.1f} s for
+`qk.csv`, `heads.csv`, `changes.csv` and `summary.json`, with all standard errors. The program before `heads.csv` took {seconds['other']:.1f} s for
+`qk.csv` alone: {r['median_ratio']:.2f} times (median of {len(r['ratios'])} rounds in turn; {place(r)})."""
+
+
 def smollm2(r: dict) -> str:
     def mean(key: str) -> list[str]:
         leaves = [checkpoint["means"][key] for checkpoint in r["checkpoints"].values()]
@@ -260,7 +267,7 @@ def coverage(r: dict) -> str:
 # Name of the block: (its results, what writes it)
 BLOCKS = {"readme": (["end_to_end"], readme), "weak_scaling": (["processes"], weak_scaling),
           "many_gpus": (["gpu", "gpu_end_to_end", "processes"], many_gpus),
-          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "end_to_end", "moments_cost", "scaling", "smollm2", "coverage", "contexts")}}  # fmt: skip
+          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "end_to_end", "moments_cost", "scaling", "analysis", "smollm2", "coverage", "contexts")}}  # fmt: skip
 
 
 def written(text: str, results: Path = RESULTS) -> str:
