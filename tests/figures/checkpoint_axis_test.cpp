@@ -20,7 +20,7 @@ TEST(CheckpointAxis, PlacesCheckpointsOneStepApart) {
   const RunNumbers run = run_of({{"a", ""}, {"b", ""}});
   const CheckpointAxis axis(run);
   EXPECT_EQ(axis.slots().size(), 2u);
-  EXPECT_DOUBLE_EQ(axis.slots()[1].position, 1);
+  EXPECT_DOUBLE_EQ(axis.slots()[1].along, 1);
   EXPECT_DOUBLE_EQ(axis.from(), -0.5);
   EXPECT_DOUBLE_EQ(axis.to(), 1.5);
   EXPECT_TRUE(axis.spans().empty());
@@ -41,7 +41,7 @@ TEST(CheckpointAxis, SetsBaselinesApart) {
   run.baselines = run_of({{"init", ""}}).checkpoints;
   const CheckpointAxis axis(run);
   EXPECT_TRUE(axis.slots()[0].baseline);
-  EXPECT_DOUBLE_EQ(axis.slots()[0].position, -1.5);
+  EXPECT_DOUBLE_EQ(axis.slots()[0].along, -1.5);
   EXPECT_EQ(axis.spans()[0].name, "baseline");
   EXPECT_EQ(axis.separator_rows(), Json::parse(R"([{"position": -0.75}])"));
   EXPECT_EQ(axis.params()[0]["value"], Json::parse("[-1.5, 0]"));
