@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "ropewalk/analysis/tensor_rows.h"
+#include "ropewalk/kernels/rows.h"
+
 namespace ropewalk {
 namespace {
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "ropewalk/analysis/head_cases.h"
-#include "ropewalk/kernels/rows.h"
 
 namespace ropewalk {
 
@@ -44,12 +43,5 @@ class BlockPairs {
   at::Tensor once_;                      // [pairs]: a half where both blocks are the same
   at::Tensor of_blocks_, times_blocks_;  // room for times_taken
 };
-
-inline const double* row(const at::Tensor& rows, int64_t i) {
-  return rows.const_data_ptr<double>() + i * rows.stride(0);
-}
-inline double* mutable_row(const at::Tensor& rows, int64_t i) {
-  return rows.mutable_data_ptr<double>() + i * rows.stride(0);
-}
 
 }  // namespace ropewalk

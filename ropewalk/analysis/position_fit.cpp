@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "ropewalk/analysis/block_pairs.h"
+#include "ropewalk/analysis/tensor_rows.h"
+#include "ropewalk/kernels/rows.h"
 
 namespace ropewalk {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ropewalk/analysis/tensor_rows.h"
 #include "ropewalk/analysis/tridiagonal_top.h"
 #include "ropewalk/analysis/updated_axis.h"
 
@@ -41,30 +42,26 @@ WidestAxes solve_whole(const AxesProblem& problem) {
   return axes;
 }
 
-double* row_of(const at::Tensor& rows, int64_t i) {
-  return rows.mutable_data_ptr<double>() + i * rows.stride(0);
-}
-
 // Solves one case; whether that could be done.
 bool solve_reduced(const AxesProblem& problem, int64_t i, double over_tokens, WidestAxes& axes) {
   const int64_t d = problem.covariance.size(1), leading = problem.leading;
-  const double *matrix = row_of(problem.covariance, i), *offset = row_of(problem.offset, i);
-  const double weight = *row_of(problem.weight, i) / over_tokens;
+  const double *matrix = row(problem.covariance, i), *offset = row(problem.offset, i);
+  const double weight = *row(problem.weight, i) / over_tokens;
   const Tridiagonal reduced(matrix, offset, d);
   const auto top = top_of(reduced, leading, weight);
   if (!top) return false;
-  const double* a = row_of(problem.a, i);
+  const double* a = row(problem.a, i);
   const auto b = top_without(reduced, *top, weight, std::vector<double>(a, a + d));
   if (!b) return false;
-  std::copy_n(top->values.begin(), leading, row_of(axes.values, i));
+  std::copy_n(top->values.begin(), leading, mutable_row(axes.values, i));
   const double* vector = top->vectors.data();
   for (int64_t j = 0; j < leading; ++j, vector += reduced.padded()) {
-    std::copy_n(vector, d, row_of(axes.vectors, i) + j * d);
+    std::copy_n(vector, d, mutable_row(axes.vectors, i) + j * d);
   }
-  std::copy_n(vector, d, row_of(axes.within, i));
-  *row_of(axes.within_values, i) = top->values.back() * over_tokens;
-  std::copy_n(b->vector.data(), d, row_of(axes.b, i));
-  *row_of(axes.b_values, i) = b->value * over_tokens;
+  std::copy_n(vector, d, mutable_row(axes.within, i));
+  *mutable_row(axes.within_values, i) = top->values.back() * over_tokens;
+  std::copy_n(b->vector.data(), d, mutable_row(axes.b, i));
+  *mutable_row(axes.b_values, i) = b->value * over_tokens;
   return true;
 }
 
@@ -86,7 +83,7 @@ WidestAxes widest_axes(const AxesProblem& given) {
   const at::Tensor scale = over_tokens(problem).contiguous();
   std::vector<int64_t> left = {0};
   for (int64_t i = 1; i < cases; ++i) {
-    if (!solve_reduced(problem, i, *row_of(scale, i), axes)) left.push_back(i);
+    if (!solve_reduced(problem, i, *row(scale, i), axes)) left.push_back(i);
   }
   const at::Tensor which = at::tensor(left);
   const WidestAxes whole = solve_whole(cases_of(problem, which));

@@ -54,6 +54,14 @@ ROPEWALK_INLINE void sums(const Vector (&x)[kRows], Quad& sum) {
   sum = __builtin_shufflevector(ab, ce, 0, 1, 4, 5) + __builtin_shufflevector(ab, ce, 2, 3, 6, 7);
 }
 
+// Takes v wⱼ + w vⱼ from a piece of a row; a is what is left.
+ROPEWALK_INLINE void update(double* piece, double v, double w, const Vector& vj, const Vector& wj,
+                            Vector& a) {
+  load(a, piece);
+  a = a - v * wj - w * vj;
+  store(a, piece);
+}
+
 void update_and_multiply(double* matrix, int64_t padded, int64_t from, const double* v,
                          const double* w, const double* x, double* product) {
   for (int64_t i = from / kRows * kRows; i < padded; i += kRows) {
@@ -67,9 +75,7 @@ void update_and_multiply(double* matrix, int64_t padded, int64_t from, const dou
 #pragma GCC unroll 4
       for (int64_t r = 0; r < kRows; ++r) {
         Vector a;
-        load(a, rows + r * padded + j);
-        a = a - vi[r] * wj - wi[r] * vj;
-        store(a, rows + r * padded + j);
+        update(rows + r * padded + j, vi[r], wi[r], vj, wj, a);
         along[r] += a * xj;
       }
     }
@@ -79,9 +85,7 @@ void update_and_multiply(double* matrix, int64_t padded, int64_t from, const dou
 #pragma GCC unroll 4
       for (int64_t r = 0; r < kRows; ++r) {
         Vector a;
-        load(a, rows + r * padded + j);
-        a = a - vi[r] * wj - wi[r] * vj;
-        store(a, rows + r * padded + j);
+        update(rows + r * padded + j, vi[r], wi[r], vj, wj, a);
         along[r] += a * xj;
         sum += a * xi[r];
       }
