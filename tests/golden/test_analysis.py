@@ -8,6 +8,7 @@ import pytest
 
 import analysis_reference as expected
 import engine
+import plain_models
 import tiny_models
 
 CONTEXT = 160
@@ -19,7 +20,7 @@ MODELS = ["llama_gqa", "smollm3_interval", "gpt_neox_parallel"]
 def study(request, tmp_path_factory):
     """One capture with moments and every vector, and both tables made of it."""
     root = tmp_path_factory.mktemp(request.param)
-    model = tiny_models.write(tiny_models.MODELS[request.param], root / "model")
+    model = plain_models.write(tiny_models.MODELS[request.param], root / "model")
     rng = np.random.default_rng(5)
     vocabulary = json.loads((model / "config.json").read_text())["vocab_size"]
     texts = [rng.integers(0, vocabulary, rng.integers(60, CONTEXT + 1)).tolist() for _ in range(DOCUMENTS)]

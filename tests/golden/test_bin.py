@@ -77,7 +77,7 @@ def test_state_dicts_and_shared_tensors(setup, tmp_path):
     """As training loops save them: parameters, tied weights, the versions of modules."""
     model = MODELS["llama_llama3_mha"]  # tied
     folder = tiny_models.write(model, tmp_path / "model")
-    network = getattr(tiny_models.transformers, model.architecture).from_pretrained(folder)
+    network = getattr(tiny_models.quiet_transformers(), model.architecture).from_pretrained(folder)
     twin = write_bin(folder, tmp_path / "twin")
     torch.save(network.state_dict(), twin / "pytorch_model.bin")
     expected = table(setup, folder, tmp_path / "expected")

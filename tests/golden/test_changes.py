@@ -10,6 +10,7 @@ from scipy import stats
 
 import engine
 import heads_reference
+import plain_models
 import tiny_models
 from test_heads import capture, streams_of
 
@@ -21,8 +22,8 @@ STATISTICS = ["r2cv_k", "logit_pos_share", "pc0_offset", "rank90_q"]
 def run(tmp_path_factory):
     """Three checkpoints, the last one with other documents."""
     root = tmp_path_factory.mktemp("changes")
-    first = tiny_models.write(MODEL, root / "first")
-    second = tiny_models.write(dataclasses.replace(MODEL, seed=MODEL.seed + 100), root / "second")
+    first = plain_models.write(MODEL, root / "first")
+    second = plain_models.write(dataclasses.replace(MODEL, seed=MODEL.seed + 100), root / "second")
     capture(first, root, "step-1")
     capture(second, root, "step-2")
     capture(first, root, "step-3", "--documents", "20")

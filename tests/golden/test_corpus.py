@@ -15,6 +15,7 @@ import pytest
 from safetensors import numpy as safetensors
 
 import engine
+import plain_models
 import tiny_models
 
 TOOL = pathlib.Path(os.environ["ROPEWALK_BUILD"]) / "tests/golden/corpus_tool"
@@ -347,7 +348,7 @@ def captured(*arguments) -> dict:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> pathlib.Path:
-    return tiny_models.write(tiny_models.MODELS["llama_gqa"], tmp_path_factory.mktemp("model"))
+    return plain_models.write(tiny_models.MODELS["llama_gqa"], tmp_path_factory.mktemp("model"))
 
 
 def test_empty_rows_are_skipped_and_counted(tmp_path, model) -> None:

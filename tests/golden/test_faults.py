@@ -290,10 +290,24 @@ def large(verbs):
     return folder
 
 
+STEP = 8 << 20
+
+
+@pytest.fixture(scope="module")
+def too_little_to_start():
+    """The highest limit, in whole steps, at which the program's libraries cannot be loaded."""
+    low, high = 0, (16 << 30) // STEP
+    while high - low > 1:
+        middle = (low + high) // 2
+        starts = engine.run("--version", before=limited(MEMORY, middle * STEP)).code == 0
+        low, high = (low, middle) if starts else (middle, high)
+    return low * STEP
+
+
 @pytest.mark.parametrize("verb", ["capture", "analyze", "report"])
-def test_too_little_memory(verbs, large, verb, tmp_path):
+def test_too_little_memory(verbs, large, too_little_to_start, verb, tmp_path):
     """At every limit above what starting takes: it manages, or says so in one line; it never dies of it."""
-    said, limit, step = [], 256 << 20, 8 << 20
+    said, limit = [], too_little_to_start
     out = tmp_path / "out"
     command = {
         "capture": ["capture", verbs.model, "--corpus", large / "tokens.jsonl", "--out", out, "--context", CONTEXT, "--blocks",
@@ -302,7 +316,7 @@ def test_too_little_memory(verbs, large, verb, tmp_path):
         "report": ["report", large, "--out", tmp_path / "report.html"],
     }[verb]  # fmt: skip
     while True:
-        limit += step
+        limit += STEP
         result = engine.run(*command, "--quiet", before=limited(MEMORY, limit))
         if not result.stderr.startswith("error: ") and result.code != 0:
             # Not yet the program: its libraries cannot be loaded, or set themselves up.

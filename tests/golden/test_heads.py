@@ -8,6 +8,7 @@ import pytest
 
 import engine
 import heads_reference
+import plain_models
 import tiny_models
 
 CONTEXT = 160
@@ -31,7 +32,7 @@ def capture(model, root, name, *options):
 @pytest.fixture(scope="module", params=MODELS)
 def study(request, tmp_path_factory):
     root = tmp_path_factory.mktemp(request.param)
-    capture(tiny_models.write(tiny_models.MODELS[request.param], root / "model"), root, "run")
+    capture(plain_models.write(tiny_models.MODELS[request.param], root / "model"), root, "run")
     for source in ("moments", "vectors"):
         done = engine.run("analyze", root / "run", "--from", source, "--out", root / source / "qk.csv", "--quiet")
         assert done.code == 0, done.stderr

@@ -42,13 +42,17 @@ def test_a_results_folder_knows_its_experiment(study, tmp_path):
     assert run(tmp_path / "moved").returncode == 0
 
 
-PLACES = [
+IN_THE_WAY = [
     "qk.csv", "summary.json", "report.html", "manifest.json", ".lock", "figures/taxonomy.png", "figures/taxonomy.vl.json",
-    "figures/mine.png", "checkpoints/A/model.safetensors", "checkpoints/A/capture.json.bak", "checkpoints/A",
-    "checkpoints/.A.tmp-123", "checkpoints/.B.tmp-1-0a0b0c0d/data", ".qk.csv.tmp-77", "checkpoints/other/config.json",
-    "checkpoints/.A.state", "checkpoints/A/vectors/notes.txt", "replaced/A-1/weights.bin", "replaced/.A.state-1",
-    "heads.csv", "changes.csv", "checkpoints/H/notes.txt", "checkpoints/.H.state", "checkpoints", "figures", "replaced",
+    "checkpoints/A/model.safetensors", "checkpoints/A/capture.json.bak", "checkpoints/A", "checkpoints/A/vectors/notes.txt",
+    "heads.csv", "changes.csv", "checkpoints/H/notes.txt", "checkpoints", "figures", "replaced",
 ]  # fmt: skip
+BESIDE = [
+    "figures/mine.png", "checkpoints/.A.tmp-123", "checkpoints/.B.tmp-1-0a0b0c0d/data", ".qk.csv.tmp-77",
+    "checkpoints/other/config.json", "checkpoints/.A.state", "replaced/A-1/weights.bin", "replaced/.A.state-1",
+    "checkpoints/.H.state",
+]  # fmt: skip
+OWN = b"my own work\n"
 
 
 @pytest.fixture(scope="module")
@@ -65,35 +69,46 @@ def published(tmp_path_factory):
     hub.close()
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_the_users_own_files_are_never_touched(published, tmp_path, place):
-    environment = published.client.environment
+def write_own(out, *places):
+    for place in places:
+        (out / place).parent.mkdir(parents=True, exist_ok=True)
+        (out / place).write_bytes(OWN)
+
+
+def kill_a_run(study, out):
+    process = subprocess.Popen([engine.program(), "run", study.root / "study.yaml", "--out", out, "--quiet"],
+                               env={**os.environ, **study.client.environment}, stderr=subprocess.DEVNULL)  # fmt: skip
+    time.sleep(0.3)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.parametrize("place", IN_THE_WAY)
+def test_the_users_own_files_in_the_place_of_results(published, tmp_path, place):
+    """Refused before anything is done."""
     out = tmp_path / "out"
-    path = out / place
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"my own work\n")
+    write_own(out, place)
+    kill_a_run(published, out)
+    refused = published.run(out, environment=published.client.environment)
+    last = refused.stderr.strip().splitlines()[-1]
+    assert refused.code in (3, 4) and str(out / place).startswith(last.removeprefix("error: ").split(":")[0]), last
+    assert [p for p in out.rglob("*") if p.is_file()] == [out / place] and (out / place).read_bytes() == OWN
+
+
+def test_the_users_own_files_beside_results(published, tmp_path):
+    """Never touched, or moved aside where their names are those of our own; all at once."""
+    out = tmp_path / "out"
+    write_own(out, *BESIDE)
 
     def kept():
-        return [p for p in out.rglob("*") if p.is_file() and not p.is_symlink() and p.read_bytes() == b"my own work\n"]
+        return len([p for p in out.rglob("*") if p.is_file() and not p.is_symlink() and p.read_bytes() == OWN])
 
-    def kill():
-        process = subprocess.Popen([engine.program(), "run", published.root / "study.yaml", "--out", out, "--quiet"],
-                                   env={**os.environ, **environment}, stderr=subprocess.DEVNULL)  # fmt: skip
-        time.sleep(0.3)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-
-    kill()
-    first = published.run(out, environment=environment)
-    assert kept(), first.stderr
-    if first.code != 0:  # refused before anything was done
-        last = first.stderr.strip().splitlines()[-1]
-        assert first.code in (3, 4) and str(path).startswith(last.removeprefix("error: ").split(":")[0]), last
-        assert [p for p in out.rglob("*") if p.is_file()] == [path]
-        return
-    kill()
-    good(published.run(out, "--prune", "--evict", environment=environment))
-    assert len(kept()) == 1
+    kill_a_run(published, out)
+    good(published.run(out, environment=published.client.environment))
+    assert kept() == len(BESIDE)
+    kill_a_run(published, out)
+    good(published.run(out, "--prune", "--evict", environment=published.client.environment))
+    assert kept() == len(BESIDE)
     assert tables(out) == tables(published.root / "out")
 
 
@@ -107,12 +122,12 @@ def test_the_users_own_files_in_the_cache_are_never_touched(published, tmp_path)
     places = [client.repository() / place.format(published.commit) for place in CACHED]
     for place in places:
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(b"my own work\n")
+        place.write_bytes(OWN)
     weights = client.repository() / "snapshots" / published.commit / "model.safetensors"
     assert weights.exists()
     result = good(published.run(tmp_path / "second", "--evict", environment=client.environment))
     assert "H: " in result.stderr and "removed from the cache" in result.stderr and not weights.exists()
-    assert all(place.read_bytes() == b"my own work\n" for place in places)
+    assert all(place.read_bytes() == OWN for place in places)
     # Weights that are a file of the user's own, not a link to bytes that were downloaded.
     weights.write_bytes((published.root / "B" / "model.safetensors").read_bytes())
     good(published.run(tmp_path / "third", "--evict", environment=client.environment))

@@ -12,6 +12,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import engine
+import plain_models
 import tiny_models
 
 CONTEXT = 96
@@ -20,7 +21,7 @@ CONTEXT = 96
 class Study:
     def __init__(self, root):
         self.root = root
-        self.model = tiny_models.write(tiny_models.MODELS["llama_gqa"], root / "model")
+        self.model = plain_models.write(tiny_models.MODELS["llama_gqa"], root / "model")
         vocabulary = json.loads((self.model / "config.json").read_text())["vocab_size"]
         rng = np.random.default_rng(1)
         texts = [rng.integers(0, vocabulary, rng.integers(40, CONTEXT + 1)).tolist() for _ in range(40)]

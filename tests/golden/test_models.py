@@ -7,6 +7,7 @@ both approximate.
 """
 
 import json
+import math
 import random
 import re
 import shutil
@@ -21,6 +22,7 @@ from safetensors.torch import save_file
 from transformers import AutoConfig
 
 import engine
+import plain_models
 import reference
 import tiny_models
 from tiny_models import CONTEXT, MODELS
@@ -126,7 +128,17 @@ def test_every_family_is_compared_and_documented(bench, tmp_path):
     assert supported - {"mllama_text_model"} | outer <= table_rows("README.md")
 
 
-# The reference itself
+# What the tests stand on
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if plain_models.can_write(MODELS[name])])
+def test_plain_checkpoints_are_those_of_transformers(bench, name, tmp_path):
+    """What other tests write without transformers, byte for byte; config.json beside its version."""
+    theirs, ours = bench.folder(name), plain_models.write(MODELS[name], tmp_path / "plain")
+    assert (ours / "model.safetensors").read_bytes() == (theirs / "model.safetensors").read_bytes()
+    wanted = tiny_models.read_config(theirs)
+    del wanted["transformers_version"]
+    assert tiny_models.read_config(ours) == wanted
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -180,6 +192,19 @@ def test_a_document_does_not_depend_on_the_others(bench, name, tmp_path):
 def test_old_spelling(bench, name, tmp_path):
     twin = tiny_models.write_old_spelling(MODELS[name], bench.folder(name), tmp_path / "twin")
     assert_identical(engine.read_streams(bench.capture(twin, SLIDING)), bench.captured(name, SLIDING))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_least_memory(bench, name, tmp_path):
+    """The smallest budget that works: layer by layer, a mixture expert by expert; the same bytes."""
+    common = ["capture", bench.folder(name), "--corpus", bench.corpus, "--context", CONTEXT, "--min-tokens", 1, "--dtype", "float32",
+              "--vectors", "all", SLIDING]  # fmt: skip
+    refused = engine.run(*common, "--memory", 1, "--out", tmp_path / "none")
+    least = re.search(r"one layer's weights.* need ([\d.]+) KiB$", refused.stderr.rstrip()).group(1)
+    done = engine.run(*common, "--memory", f"{math.ceil(float(least)) + 1}KiB", "--log-level", "debug", "--out", tmp_path / "tight")
+    assert done.code == 0, done.stderr
+    assert int(re.search(r"in (\d+) groups, weights streamed", done.stderr).group(1)) > 1
+    assert_identical(engine.read_streams(tmp_path / "tight"), bench.captured(name, SLIDING))
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -15,12 +15,14 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import engine
+import plain_models
 import tiny_models
 
 CONTEXT = 96
 LAST_TOKEN = tiny_models.VOCAB - 1  # in no ordinary document
-# As root, and more processes than cores.
-ALLOW = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+# As root, and more processes than cores: who waits leaves the core to the others.
+ALLOW = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+         "OMPI_MCA_mpi_yield_when_idle": "1"}  # fmt: skip
 MPIRUN = os.environ.get("ROPEWALK_MPIRUN", "")
 pytestmark = pytest.mark.skipif(not MPIRUN, reason="built without MPI")
 
@@ -49,7 +51,7 @@ def write_tokens(path, documents):
 class Study:
     def __init__(self, root):
         self.root = root
-        self.model = tiny_models.write(tiny_models.MODELS["llama_gqa"], root / "model")
+        self.model = plain_models.write(tiny_models.MODELS["llama_gqa"], root / "model")
         rng = np.random.default_rng(1)
         self.documents = [rng.integers(0, LAST_TOKEN, rng.integers(40, CONTEXT + 1)).tolist() for _ in range(40)]
         self.corpus = write_tokens(root / "tokens.jsonl", self.documents)
@@ -154,7 +156,7 @@ def write_experiment(study, name, documents, **settings):
     for label, seed in {"A": 0, "B": 1}.items():
         model = tiny_models.MODELS["smollm3_interval"]
         if not (study.root / label).exists():
-            tiny_models.write(tiny_models.TinyModel("processes", model.architecture, model.model_type, model.config, seed=seed), study.root / label)
+            plain_models.write(tiny_models.TinyModel("processes", model.architecture, model.model_type, model.config, seed=seed), study.root / label)
     generator = torch.Generator().manual_seed(0)
     rows = [torch.randint(tiny_models.VOCAB, (CONTEXT,), generator=generator).tolist() for _ in range(documents)]
     write_tokens(study.root / f"{name}.jsonl", rows)

@@ -15,10 +15,10 @@ import numpy as np
 import pandas
 import pytest
 import torch
-import transformers
 from safetensors.torch import load_file, save_file
 
 import engine
+import plain_models
 import tiny_models
 
 DOCUMENTS, LONG, SHORT = 18, 100, 60
@@ -30,7 +30,7 @@ def write_checkpoint(folder, seed, **changes):
     """A tiny SmolLM3: NoPE layers, grouped heads."""
     model = tiny_models.MODELS["smollm3_interval"]
     config = {**model.config, **changes}
-    return tiny_models.write(tiny_models.TinyModel("study", model.architecture, model.model_type, config, seed=seed), folder)
+    return plain_models.write(tiny_models.TinyModel("study", model.architecture, model.model_type, config, seed=seed), folder)
 
 
 class Study:
@@ -323,6 +323,7 @@ def test_random_weights_are_initialised_as_transformers_does(study, tmp_path):
     assert study.run(experiment, tmp_path / "out").code == 0
     ours = engine.read_streams(tmp_path / "out" / "checkpoints" / "init")
 
+    transformers = tiny_models.quiet_transformers()
     config = transformers.AutoConfig.from_pretrained(tmp_path / "trained")
     torch.manual_seed(0)
     fresh = transformers.AutoModelForCausalLM.from_config(config)
@@ -515,7 +516,7 @@ def test_mistakes_are_answered_with_the_line(study, tmp_path):
     write_checkpoint(study.root / "other", 0, num_attention_heads=8)
     other = said("path: B", "path: other")
     assert other == "mistake.yaml:9: 'B' is another model than 'A': its number of query heads is 8, not 4\n"
-    llama = tiny_models.write(tiny_models.MODELS["llama_gqa"], study.root / "llama")
+    llama = plain_models.write(tiny_models.MODELS["llama_gqa"], study.root / "llama")
     assert llama.exists()
     assert "its architecture is llama, not smollm3" in said("path: B", "path: llama")
     assert "'A' names a revision, but the file has no model" in said("path: A", "revision: step-1")

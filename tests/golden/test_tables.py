@@ -12,6 +12,7 @@ import pytest
 
 import engine
 import synthetic_run as synthetic
+import plain_models
 import tiny_models
 
 LABELS = ["step-40", "step-120", "step-1600"]
@@ -21,7 +22,7 @@ LABELS = ["step-40", "step-120", "step-1600"]
 def captures(tmp_path_factory):
     """Captures of one model under three labels, and one before RoPE."""
     root = tmp_path_factory.mktemp("captures")
-    model = tiny_models.write(tiny_models.MODELS["llama_gqa"], root / "model")
+    model = plain_models.write(tiny_models.MODELS["llama_gqa"], root / "model")
     rng = np.random.default_rng(5)
     corpus = root / "tokens.jsonl"
     corpus.write_text("".join(json.dumps({"id": i, "tokens": rng.integers(0, 90, 40).tolist()}) + "\n" for i in range(10)))

@@ -86,9 +86,21 @@ def corpus():
     return [texts.document(seed, 20_000, []) for seed in range(10)]
 
 
+# Ideographs and private use, which no part of a tokenizer tells apart, and none changes.
+ALIKE = re.compile("[\u3400-\u9fff\ue000-\uf8ff\U00020000-\U0002f7ff\U00030000-\U0003ffff\U000f0000-\U0010ffff]{9}")
+
+
+@pytest.fixture(scope="session")
+def assigned_shares(assigned):
+    """What is assigned, for eight families: all that differs for each, and a share of what is alike."""
+    alike = [ALIKE.search(re.sub("[x1a ]", "", text)) is not None for text in assigned]
+    return [[text for i, text in enumerate(assigned) if not alike[i] or i % 8 == share] for share in range(8)]
+
+
 @pytest.mark.parametrize("name", FAMILIES)
-def test_family(name, tmp_path, corpus, assigned):
+def test_family(name, tmp_path, corpus, assigned_shares):
     family = FAMILIES[name]
+    assigned = assigned_shares[list(FAMILIES).index(name) % 8]
     path = write(tmp_path, name, assemble(family, *train(family, corpus)))
     reference = Tokenizer.from_file(str(path))
     special = [entry["content"] for entry in family["added_tokens"]]

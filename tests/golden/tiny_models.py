@@ -15,11 +15,6 @@ import shutil
 from pathlib import Path
 
 import torch
-import transformers
-from transformers import AutoConfig
-
-transformers.logging.set_verbosity_error()
-transformers.logging.disable_progress_bar()
 
 VOCAB = 97
 CONTEXT = 120
@@ -279,7 +274,17 @@ def big_mixture(family):
     return TinyModel("big_mixture", architecture, family, config, shard="60MB")
 
 
+def quiet_transformers():
+    """transformers, imported when it is first needed: that takes seconds."""
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    return transformers
+
+
 def make_config(model: TinyModel):
+    AutoConfig = quiet_transformers().AutoConfig
     config = copy.deepcopy(model.config)
     if model.model_type in _VISION:
         extra = dict(mm_tokens_per_image=4) if model.model_type == "gemma3" else {}
@@ -287,22 +292,25 @@ def make_config(model: TinyModel):
     return AutoConfig.for_model(model.model_type, **config)
 
 
+def fresh_values(name, noise, about_zero):
+    """A parameter's values made of noise: activations of order one in every layer, attention neither flat nor one-hot."""
+    if "norm" in name and name.endswith("weight"):
+        return 0.3 * noise if about_zero else 1 + 0.3 * noise
+    if "embed" in name:
+        return noise / math.sqrt(noise.shape[-1]) if about_zero else noise
+    if noise.ndim >= 2:
+        return noise / math.sqrt(noise.shape[-1])
+    return 0.3 * noise  # biases, gates, xIELU's alphas
+
+
 @torch.no_grad()
 def _perturb(network, seed):
-    """Fresh weights: activations of order one in every layer, attention neither flat nor one-hot."""
+    """Fresh weights in the place of those that transformers initialised."""
     generator = torch.Generator().manual_seed(1000 + seed)
     about_zero = "gemma" in network.config.model_type
     for name, parameter in network.named_parameters():
         noise = torch.randn(parameter.shape, generator=generator)
-        if "norm" in name and name.endswith("weight"):
-            value = 0.3 * noise if about_zero else 1 + 0.3 * noise
-        elif "embed" in name:
-            value = noise / math.sqrt(parameter.shape[-1]) if about_zero else noise
-        elif parameter.ndim >= 2:
-            value = noise / math.sqrt(parameter.shape[-1])
-        else:  # biases, gates, xIELU's alphas
-            value = 0.3 * noise
-        parameter.copy_(value)
+        parameter.copy_(fresh_values(name, noise, about_zero))
     for name, buffer in network.named_buffers():
         if name.endswith("act_fn.beta"):
             buffer.copy_(0.4 + 0.3 * torch.rand((), generator=generator))
@@ -345,7 +353,7 @@ def _decide_experts(network, tied, seed):
 def write(model: TinyModel, folder: Path) -> Path:
     """Writes the checkpoint as transformers saves it; returns the folder."""
     config = make_config(model)
-    network = getattr(transformers, model.architecture)(config)
+    network = getattr(quiet_transformers(), model.architecture)(config)
     _perturb(network, model.seed)
     if is_mixture(model):
         _decide_experts(network, model.tied_experts, model.seed)

@@ -10,6 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import engine
+import plain_models
 import tiny_models
 
 LENGTH, DOCUMENTS = 40, 12
@@ -23,7 +24,7 @@ YARN = dict(
 def write_model(folder, seed=0, base="llama_yarn", **changes):
     model = tiny_models.MODELS[base]
     config = {**model.config, "num_hidden_layers": 2, **changes}
-    return tiny_models.write(
+    return plain_models.write(
         tiny_models.TinyModel("trust", model.architecture, model.model_type, config, seed=seed), folder
     )  # fmt: skip
 
