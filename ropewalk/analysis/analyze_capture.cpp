@@ -3,6 +3,7 @@
 #include "ropewalk/analysis/analyze_streams.h"
 #include "ropewalk/analysis/capture_facts.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
 
 namespace ropewalk {
 namespace {
@@ -23,6 +24,11 @@ StreamInput make_input(const StreamSet& set, int64_t row, const BlockCounts& cou
     input.block_tokens.push_back(static_cast<double>(counts.tokens[block]));
     input.block_position_mean.push_back(counts.position_mean[block]);
     input.block_position_scatter.push_back(counts.position_scatter[block]);
+  }
+  if (blocks.empty()) {
+    input.block_mean = input.block_position = at::zeros({0, d}, at::kDouble);
+    input.block_products = at::zeros({0, d, d}, at::kDouble);
+    return input;
   }
   const at::Tensor rows = at::tensor(blocks, at::kLong);
   input.block_mean = set.blocks.mean.select(0, row).index_select(0, rows);
@@ -59,8 +65,17 @@ std::vector<HeadId> find_heads(const StreamSet& queries, const StreamSet& keys,
 CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t components,
                                    const std::string& source) {
   const CaptureFacts facts = read_capture_facts(moments.info.to_json(), source);
+  const StreamSet queries = moments.streams(StreamKind::query);
+  const StreamSet keys = moments.streams(StreamKind::key);
+  const bool known = queries.blocks.mean.defined();
+  if (!known) {
+    log::warning(
+        "{}: has no tensors of blocks, such as 'query.block_mean': its numbers have no standard "
+        "errors; capture it again to have them",
+        source);
+  }
   std::vector<int64_t> blocks;  // that hold documents
-  for (int64_t b = 0; b < moments.blocks(); ++b) {
+  for (int64_t b = 0; known && b < moments.blocks(); ++b) {
     if (moments.counts.tokens[static_cast<size_t>(b)] > 0) blocks.push_back(b);
   }
   CheckpointAnalysis analysis = begin_checkpoint(facts);
@@ -68,8 +83,6 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   for (const DocumentRecord& document : moments.documents) {
     analysis.documents.emplace_back(document.index, document.prefix_digest);
   }
-  const StreamSet queries = moments.streams(StreamKind::query);
-  const StreamSet keys = moments.streams(StreamKind::key);
   StreamSource streams;
   streams.name = source;
   streams.heads = find_heads(queries, keys, facts, source);

@@ -125,8 +125,9 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases&
       if (c == 0)
         column.replicates.insert(column.replicates.end(), replicates.begin(), replicates.end());
       const bool here = list[i]->table == Table::components;
-      add_flag(flags, here && !constant && !rankless && !no_position && std::isnan(value),
-               list[i]->undefined_flag);
+      const bool undefined = here && !constant && !rankless && !no_position && std::isnan(value);
+      add_flag(flags, undefined, list[i]->undefined_flag);
+      add_flag(head_flags, undefined && c == 0, list[i]->undefined_flag);
       const bool lacks_se = list[i]->error && !std::isnan(value) && std::isnan(se);
       bool& lacking = list[i]->table == Table::heads ? head_no_se : no_se;
       lacking = lacking || lacks_se;
@@ -136,7 +137,7 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases&
     checkpoint.q_head.push_back(id.q_head);
     checkpoint.pc.push_back(c);
     checkpoint.kv_head.push_back(id.kv_head);
-    checkpoint.rope.push_back(id.rope ? 1 : 0);
+    checkpoint.rope.push_back(id.rope ? (*id.rope ? 1 : 0) : CheckpointAnalysis::kUnknown);
     checkpoint.n_q.push_back(static_cast<int64_t>(tokens[0]));
     checkpoint.n_k.push_back(static_cast<int64_t>(tokens[1]));
     checkpoint.n_blocks.push_back(static_cast<int64_t>(blocks));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ struct HeadId {
   int64_t layer = 0;
   int64_t q_head = 0;
   int64_t kv_head = 0;
-  bool rope = true;
+  std::optional<bool> rope = true;  // nothing: not known
 };
 
 // Adds the rows of one head to a checkpoint: every statistic with its jackknife standard error.
@@ -25,8 +26,8 @@ struct HeadId {
 //   no_se        a number without its standard error, as with fewer than two blocks
 //   few_blocks   fewer than eight blocks: the standard errors are themselves uncertain
 //   random_weights  a baseline's
-// Those of heads.csv are a head's own: the first, third and last three of these, and what
-// statistics say of a head (HeadFlag).
+// Those of heads.csv are a head's own: these of PC0 but `rank`, and what statistics say of a head
+// (HeadFlag).
 void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases& head,
               const std::vector<double>& sizes);
 

@@ -191,7 +191,8 @@ std::vector<HeadId> find_heads(const VectorsReader& reader, const FolderFacts& f
       throw InputError("{}: {} needs {}, which is not there; is --kv-group {} right?", folder,
                        stream_name(key), stream_name(kv), facts.group);
     }
-    const bool rope = !facts.capture || !facts.capture->nope_layers.contains(key.layer);
+    std::optional<bool> rope;
+    if (facts.capture) rope = !facts.capture->nope_layers.contains(key.layer);
     heads.push_back({key.layer, key.head, kv.head, rope});
   }
   if (heads.empty()) throw InputError("{}: holds no query vectors", folder);

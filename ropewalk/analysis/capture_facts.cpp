@@ -78,6 +78,7 @@ CheckpointAnalysis begin_checkpoint(const CaptureFacts& facts) {
   checkpoint.label = facts.label;
   checkpoint.random = facts.random;
   checkpoint.origin = facts.origin;
+  checkpoint.units = facts.units;
   checkpoint.last_layer = facts.origin.layers - 1;
   return checkpoint;
 }

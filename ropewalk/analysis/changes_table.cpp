@@ -55,7 +55,9 @@ class Writer {
                         reading.reading->key, table_number(head.change.value),
                         table_number(head.change.se), table_number(head.p), table_number(head.q),
                         head.changed ? 1 : 0, comparison.paired() ? 1 : 0,
-                        head.axis_changed ? kAxisChanged : "");
+                        head.axis_changed    ? kAxisChanged
+                        : head.other_context ? kOtherContext
+                                             : "");
   }
 
   const ChangeOptions& options_;

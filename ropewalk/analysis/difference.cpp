@@ -96,6 +96,9 @@ Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysi
     if (key.empty()) return;
     json[key] = leaf(subtract(estimate(before, reading, what), estimate(after, reading, what),
                               after.block_sizes, pair));
+    if (!other_context(*reading.statistic, from, to)) return;
+    json[key]["real"] = Json();
+    json[key]["flag"] = kOtherContext;
   };
   for (const PlacedReading& reading : all_readings()) {
     // Means of r_q and r_k change with the signs that the run carries.

@@ -103,11 +103,15 @@ double Comparison::common_sign(const std::vector<HeadRow>& before, const HeadRow
 }
 
 std::vector<HeadChange> Comparison::changes(const PlacedReading& reading, double min_change) const {
+  const Statistic& statistic = *reading.statistic;
   const auto number = [&](const CheckpointAnalysis& checkpoint, const HeadRow& head) {
     Estimate found = head_estimate(checkpoint, reading.place, head.row, head.number);
     return reading.reading->absolute ? absolute(std::move(found)) : found;
   };
-  const bool signed_axis = reading.statistic->sign == Sign::run && !reading.reading->absolute;
+  const bool signed_axis = statistic.sign == Sign::run && !reading.reading->absolute;
+  const bool contexts = std::any_of(from_.begin(), from_.end(), [&](const auto* from) {
+    return ropewalk::other_context(statistic, *from, *to_);
+  });
   std::vector<HeadChange> heads;
   std::vector<double> p_values, sizes;
   for (const auto& [head, after] : after_) {
@@ -129,11 +133,12 @@ std::vector<HeadChange> Comparison::changes(const PlacedReading& reading, double
     add_seeds(one.change, before);
     if (std::isnan(one.change.value)) continue;
     one.axis_changed = sign == 0;
-    const bool tested = !one.axis_changed && one.change.known();
+    one.other_context = contexts;
+    const bool tested = !one.axis_changed && !one.other_context && one.change.known();
     p_values.push_back(tested ? one.change.p_value() : std::nan(""));
-    sizes.push_back(reading.statistic->high <= 1
-                        ? min_change
-                        : min_change * std::max(std::abs(from.value), std::abs(to.value)));
+    const double unit = unit_size(statistic.unit, to_->units.in_layer(head.first));
+    const double larger = std::max(std::abs(from.value), std::abs(to.value));
+    sizes.push_back(min_change * (unit > larger ? unit : larger));
     heads.push_back(one);
   }
   const std::vector<double> rates = false_discovery_rates(p_values);
@@ -143,6 +148,12 @@ std::vector<HeadChange> Comparison::changes(const PlacedReading& reading, double
     heads[i].changed = rates[i] <= kDiscoveryRate && std::abs(heads[i].change.value) >= sizes[i];
   }
   return heads;
+}
+
+bool other_context(const Statistic& statistic, const CheckpointAnalysis& from,
+                   const CheckpointAnalysis& to) {
+  const int64_t before = from.origin.context, after = to.origin.context;
+  return statistic.unit != Unit::one && before > 0 && after > 0 && before != after;
 }
 
 std::vector<PlacedReading> comparable_readings() {

@@ -10,9 +10,14 @@
 namespace ropewalk {
 
 // A head counts as changed where its false discovery rate is at most this and the change at least
-// that large: in the statistic's unit where it is at most 1, else of the larger of both values.
+// that much of the statistic's unit (Unit) and of the larger of both values.
 inline constexpr double kDiscoveryRate = 0.05;
 inline constexpr double kMinChange = 0.02;
+
+// Whether a number per token is of two contexts: its change is that of the unit, and no finding.
+bool other_context(const Statistic& statistic, const CheckpointAnalysis& from,
+                   const CheckpointAnalysis& to);
+inline constexpr const char* kOtherContext = "other_context";
 
 // One reading of one head in two checkpoints.
 struct HeadChange {
@@ -21,7 +26,10 @@ struct HeadChange {
   double p = 0;
   double q = 0;  // false discovery rate among the heads of the reading
   bool changed = false;
-  bool axis_changed = false;  // PC0 is another axis: a sign along it has no change, p and q are NaN
+  // These have no p and q: PC0 is another axis, so that a sign along it has no change; or
+  // other_context().
+  bool axis_changed = false;
+  bool other_context = false;
 };
 
 // A checkpoint beside an earlier one, or beside baselines of several seeds: then changes are from

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "ropewalk/analysis/logit_units.h"
+
 namespace ropewalk {
 
 // The model behind a checkpoint's numbers and how it was run. Empty and 0: not known, as of
@@ -48,6 +50,7 @@ struct CheckpointAnalysis {
   int64_t order = 0;
   bool random = false;  // fresh weights: a baseline beside the run
   CheckpointOrigin origin;
+  LogitUnits units;
   int64_t last_layer = 0;  // the model's highest layer index; of a table that was read, the highest
                            // seen
   // Which documents were read and in which of how many blocks each lies: two checkpoints are paired

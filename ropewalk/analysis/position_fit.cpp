@@ -156,10 +156,8 @@ PositionFit position_fit(const StreamCases& stream) {
     at::Tensor fit = at::full({3, cases}, kUndefined, at::kDouble);
     const at::Tensor &values = stream.whole_values(), &vectors = stream.whole_vectors();
     const bool varies = values.max().item<double>() > 0 && input.position_scatter > 0;
-    if (varies) {
-      fit[0][0] = whole_r2(input, values, vectors);
-      fit[2][0] = (values <= values.max() * kSmallest).any().to(at::kDouble);
-    }
+    if (varies) fit[0][0] = whole_r2(input, values, vectors);
+    fit[2][0] = (values <= values.max() * kSmallest).any().to(at::kDouble);
     if (varies && cases > 2) {
       BlockPairs pairs(input);
       const at::Tensor x = PairFits(pairs, input.products, values, vectors).solve();

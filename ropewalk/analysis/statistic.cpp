@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "ropewalk/analysis/logit_units.h"
+
 namespace ropewalk {
 
 // The list: one line per file of statistics/, in the order of the table's columns, and what the
@@ -53,6 +55,11 @@ std::vector<const Statistic*>& list() {
 }
 
 }  // namespace
+
+double unit_size(Unit unit, const LogitUnits& units) {
+  if (unit == Unit::one) return 1;
+  return 1 / ((unit == Unit::logits_per_token ? units.scale : 1) * (units.context - 1));
+}
 
 Statistic head_statistic(const std::string& key, const std::string& title, Hue hue,
                          const std::string& definition, double low, double high, bool depth) {

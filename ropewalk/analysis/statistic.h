@@ -12,6 +12,7 @@ class Tensor;
 namespace ropewalk {
 
 struct HeadCases;
+struct LogitUnits;
 
 // Colours: of queries blue, of keys red, of what belongs to both purple.
 enum class Hue { queries, keys, both };
@@ -60,6 +61,12 @@ enum class Per { head, component };
 // one checkpoint alone; or that rule in the first checkpoint and then the axis, carried along.
 enum class Sign { own, rule, run };
 
+// What 1 is of a number. Numbers per token fall as 1/T where the context T grows, though nothing
+// else changes: only those of one context are compared, and their unit is what comes to 1 over the
+// context, in the unit of vectors or in logits.
+enum class Unit { one, per_token, logits_per_token };
+double unit_size(Unit unit, const LogitUnits& units);  // NaN: what it needs is not known
+
 // The file that holds its columns: qk.csv, with one row per component, or heads.csv, with one row
 // per head.
 enum class Table { components, heads };
@@ -76,10 +83,11 @@ struct HeadFlag {
 struct Statistic {
   std::string key{};         // the column's name; key_se is that of its standard error
   std::string title{};       // for people, short
-  std::string definition{};  // one sentence without its full stop
+  std::string definition{};  // one sentence without its full stop, to be read alone
   Table table = Table::components;
   Per per = Per::component;  // heads.csv: per head
   bool error = true;         // whether it has a standard error
+  Unit unit = Unit::one;
   Sign sign = Sign::own;
   std::string
       carried{};  // with Sign::rule, the key of the statistic whose changes stand for its own

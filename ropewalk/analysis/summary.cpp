@@ -7,6 +7,7 @@
 #include "ropewalk/analysis/class_shares.h"
 #include "ropewalk/analysis/depth.h"
 #include "ropewalk/analysis/difference.h"
+#include "ropewalk/analysis/head_changes.h"
 #include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/run_order.h"
 #include "ropewalk/analysis/sign_turns.h"
@@ -92,6 +93,7 @@ Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
 Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_change) {
   Json json{{"format", 1},
             {"thresholds", {{"high", kHighCorrelation}, {"low", kLowCorrelation}}},
+            {"changed", {{"min_change", min_change}, {"max_q", kDiscoveryRate}}},
             {"checkpoints", Json::array()},
             {"differences", Json::array()},
             {"rope", Json::object()},

@@ -112,7 +112,7 @@ std::vector<TableColumn> table_columns(Table table) {
       count("layer", "from 0", &Checkpoint::layer),
       count("q_head", "query head, from 0", &Checkpoint::q_head),
       count("kv_head", "the KV head that the query head reads", &Checkpoint::kv_head),
-      count("rope", "1, or 0 on a NoPE layer", &Checkpoint::rope)};
+      count("rope", "1, or 0 on a NoPE layer; empty: not known", &Checkpoint::rope)};
   const bool components = table == Table::components;
   if (components) {
     columns.push_back(count("pc", "component, from 0", &Checkpoint::pc));

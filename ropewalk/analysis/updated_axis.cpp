@@ -10,6 +10,7 @@ namespace ropewalk {
 namespace {
 
 constexpr int kMostHalvings = 400;
+constexpr int kHalvings = 40;     // where few digits do
 constexpr double kExact = 1e-10;  // of the largest eigenvalue
 
 using Row = std::span<const double>;
@@ -38,6 +39,17 @@ class Problem {
     return root(0, middle - next);
   }
 
+  // The second largest eigenvalue of a matrix that has none below 0.
+  double second(double largest) {
+    pole_ = values_.size() - 1;
+    double low = 0, high = largest;
+    for (int i = 0; i < kHalvings; ++i) {
+      const double middle = low + (high - low) / 2;
+      (count_above(middle - values_[pole_]) > 1 ? low : high) = middle;
+    }
+    return low;
+  }
+
  private:
   struct Sums {
     double zz = 0, za = 0, aa = 0;
@@ -59,16 +71,18 @@ class Problem {
     return s;
   }
 
-  // Whether an eigenvalue lies above the pole plus this: the inertia of the matrix bordered by z
-  // and a, by Haynsworth's sum of those of its blocks.
-  bool any_above(double distance) const {
+  bool any_above(double distance) const { return count_above(distance) > 0; }
+
+  // Eigenvalues above the pole plus this: the inertia of the matrix bordered by z and a, by
+  // Haynsworth's sum of those of its blocks.
+  int64_t count_above(double distance) const {
     const Sums s = sums(distance);
     const double zz = -1 / sign_ - s.zz;
     const int64_t fewer = sign_ < 0 ? 1 : 0;
-    if (a_.empty()) return s.above + (zz > 0 ? 1 : 0) - fewer > 0;
+    if (a_.empty()) return s.above + (zz > 0 ? 1 : 0) - fewer;
     const double mean = (zz - s.aa) / 2, half = std::hypot((zz + s.aa) / 2, s.za);
     const int64_t positive = (mean + half > 0 ? 1 : 0) + (mean - half > 0 ? 1 : 0);
-    return s.above + positive - fewer - 1 > 0;
+    return s.above + positive - fewer - 1;
   }
 
   std::optional<std::pair<double, std::vector<double>>> root(double low, double high) const {
@@ -137,6 +151,10 @@ std::pair<double, at::Tensor> solve_whole(const at::Tensor& values, const at::Te
   return {all[-1].item<double>(), vectors.select(1, -1)};
 }
 
+Row row_of(const at::Tensor& row) {
+  return {row.const_data_ptr<double>(), static_cast<size_t>(row.numel())};
+}
+
 }  // namespace
 
 UpdatedAxis updated_axis(const at::Tensor& diagonal, const at::Tensor& update, double sign,
@@ -162,6 +180,14 @@ UpdatedAxis updated_axis(const at::Tensor& diagonal, const at::Tensor& update, d
     vectors[i].copy_(vector);
   }
   return {vectors, found};
+}
+
+double next_value(const at::Tensor& diagonal, const at::Tensor& update, double sign, double largest,
+                  const at::Tensor& without) {
+  const at::Tensor ascending = diagonal.contiguous(), z = update.contiguous();
+  const at::Tensor a = without.defined() ? without.contiguous() : at::Tensor();
+  return Problem(row_of(ascending), row_of(z), sign, a.defined() ? row_of(a) : Row())
+      .second(largest);
 }
 
 }  // namespace ropewalk

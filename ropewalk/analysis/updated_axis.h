@@ -15,4 +15,8 @@ struct UpdatedAxis {
 UpdatedAxis updated_axis(const at::Tensor& diagonal, const at::Tensor& update, double sign,
                          const at::Tensor& without = at::Tensor());
 
+// The variance along the next widest direction of one such problem: [d] each, and the largest.
+double next_value(const at::Tensor& diagonal, const at::Tensor& update, double sign, double largest,
+                  const at::Tensor& without = at::Tensor());
+
 }  // namespace ropewalk

@@ -39,6 +39,10 @@ WidestAxes solve_whole(const AxesProblem& problem) {
   axes.within_values = within.values;
   axes.b = back.select(2, 1);
   axes.b_values = b.values;
+  const at::Tensor first = variances[0], z = turned[0][0], a = turned[0][1];
+  axes.next_within = next_value(first, z, -1, axes.within_values[0].item<double>());
+  const bool drifts = a.any().item<bool>();
+  axes.next_b = next_value(first, z, 1, axes.b_values[0].item<double>(), drifts ? a : at::Tensor());
   return axes;
 }
 
@@ -93,6 +97,8 @@ WidestAxes widest_axes(const AxesProblem& given) {
   axes.within_values.index_copy_(0, which, whole.within_values);
   axes.b.index_copy_(0, which, whole.b);
   axes.b_values.index_copy_(0, which, whole.b_values);
+  axes.next_within = whole.next_within;
+  axes.next_b = whole.next_b;
   return axes;
 }
 

@@ -6,6 +6,10 @@
 
 namespace ropewalk {
 
+// Two axes are nearly tied, and trade places easily, where the variance along the next one is above
+// this share of the first one's.
+inline constexpr double kNearTie = 0.9;
+
 // The covariance of queries and keys together, and what of it is sought.
 struct AxesProblem {
   at::Tensor covariance;  // [cases, d, d], over tokens - 1
@@ -26,6 +30,9 @@ struct WidestAxes {
   at::Tensor within_values;  // [cases]: the variance along it, over tokens
   at::Tensor b;              // [cases, d]: orthogonal to a, with the offset counted double
   at::Tensor b_values;       // [cases]
+  // Of case 0, along the next widest after `within` and after b.
+  double next_within = 0;
+  double next_b = 0;
 };
 WidestAxes widest_axes(const AxesProblem& problem);
 

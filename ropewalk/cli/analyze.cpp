@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
 #include "ropewalk/analysis/table_columns.h"
+#include "ropewalk/base/error.h"
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
 
@@ -36,15 +38,24 @@ void add_analyze(CLI::App& app) {
   auto between = std::make_shared<std::vector<std::string>>();
   verb->add_option("--between", *between,
                    "Two labels, A,B: changes.csv has the changes from A to B besides; may be given "
-                   "again");
+                   "again")
+      ->allow_extra_args(false);
   verb->add_option("--min-change", options->changes.min_change,
-                   "Smallest change that counts: of numbers up to 1 in their unit, of others as a "
-                   "share of the larger value")
-      ->check(CLI::Range(0.0, 1.0))
+                   "Smallest change that counts, in the number's unit and as a share of the larger "
+                   "value")
+      ->check(up_to_one())
       ->capture_default_str();
   verb->callback([options, between] {
-    for (const std::string& pair : *between) {
-      options->changes.between.push_back(two_names("--between", pair, "labels"));
+    for (const std::string& text : *between) {
+      const auto pair = two_names("--between", text, "labels");
+      auto& pairs = options->changes.between;
+      if (pair.first == pair.second) {
+        throw UsageError("--between '{}': found one label twice, expected two", text);
+      }
+      if (std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) {
+        throw UsageError("--between '{}': given twice; leave one out", text);
+      }
+      pairs.push_back(pair);
     }
     analyze(*options);
   });

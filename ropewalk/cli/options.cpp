@@ -50,11 +50,19 @@ CLI::Validator above_zero() {
   });
 }
 
+CLI::Validator up_to_one() {
+  return number_check("a number from 0 to 1", [](const std::string& text) {
+    double number = 0;
+    return parse(text, number) && number >= 0 && number <= 1;
+  });
+}
+
 std::pair<std::string, std::string> two_names(const char* option, const std::string& text,
                                               const char* what) {
   const size_t comma = text.find(',');
-  if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos) {
-    throw UsageError("{} {}: expected two {} with a comma between them", option, text, what);
+  const bool two = comma != std::string::npos && text.find(',', comma + 1) == std::string::npos;
+  if (!two || comma == 0 || comma + 1 == text.size()) {
+    throw UsageError("{} '{}': expected two {} with a comma between them", option, text, what);
   }
   return {text.substr(0, comma), text.substr(comma + 1)};
 }

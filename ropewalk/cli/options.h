@@ -35,8 +35,9 @@ void set_threads(int threads, const Communicator& processes);
 // Checks of numbers that say in a few words what was found and expected, and let no NaN through.
 CLI::Validator whole_number(int64_t least);
 CLI::Validator above_zero();
+CLI::Validator up_to_one();
 
-// "A,B". Throws UsageError naming the option and what it takes.
+// "A,B", neither of them empty. Throws UsageError naming the option and what it takes.
 std::pair<std::string, std::string> two_names(const char* option, const std::string& text,
                                               const char* what);
 

@@ -33,7 +33,9 @@ int64_t StreamSet::find(const StreamId& id) const {
 
 StreamSet CaptureMoments::streams(StreamKind kind) const {
   const Accumulated& moments = accumulated.front();
-  return {ids(kind), moments_of(moments.total, kind), moments_of(moments.blocks, kind)};
+  StreamSet set{ids(kind), moments_of(moments.total, kind), {}};
+  if (!moments.blocks.empty()) set.blocks = moments_of(moments.blocks, kind);
+  return set;
 }
 
 std::vector<at::Tensor> total_of(const Accumulator& accumulator,

@@ -39,15 +39,16 @@ struct StreamId {
 // What an accumulator kept: tensors in the order of its fields.
 struct Accumulated {
   const Accumulator* accumulator = nullptr;
-  std::vector<at::Tensor> total;   // [streams, width] float64
-  std::vector<at::Tensor> blocks;  // [streams, blocks, width]; in a file, float32 unless exact
+  std::vector<at::Tensor> total;  // [streams, width] float64
+  // [streams, blocks, width]; in a file, float32 unless exact. Empty: not known (moments_file.h).
+  std::vector<at::Tensor> blocks;
 };
 
 // Second moments of the streams of one kind: which these are, in all, and in each block.
 struct StreamSet {
   std::vector<StreamId> ids;  // sorted
   Moments total;
-  Moments blocks;
+  Moments blocks;  // undefined: not known
 
   // The row of a stream, or -1.
   int64_t find(const StreamId& id) const;

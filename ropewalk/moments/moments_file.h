@@ -21,8 +21,10 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
 void write_moments(const std::filesystem::path& path, const CaptureMoments& moments);
 
 // Checks everything it reads; throws InputError naming the file and the tensor or key. What an
-// accumulator did not exist for yet is not there.
-CaptureMoments read_moments(const std::filesystem::path& path);
+// accumulator did not exist for yet is not there. Without its blocks a file still has its numbers,
+// but not how sure they are: for who asks for blocks if they are there, that is no error.
+enum class Blocks { needed, if_there };
+CaptureMoments read_moments(const std::filesystem::path& path, Blocks blocks = Blocks::needed);
 // All of it but what accumulators kept.
 CaptureMoments read_moments_head(const std::filesystem::path& path);
 

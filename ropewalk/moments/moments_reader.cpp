@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -92,12 +93,18 @@ int64_t read_head_dim(const Unbundle& file, const std::string& path) {
 }
 
 Accumulated read_fields(const Unbundle& file, const CaptureMoments& moments,
-                        const Accumulator& accumulator, const CaptureShape& shape) {
+                        const Accumulator& accumulator, const CaptureShape& shape, Blocks blocks) {
   Accumulated kept{&accumulator, {}, {}};
-  for (const KeptField& field : accumulator.fields(shape)) {
+  const std::vector<KeptField> fields = accumulator.fields(shape);
+  const bool has_blocks = blocks == Blocks::needed ||
+                          std::all_of(fields.begin(), fields.end(), [&](const KeptField& field) {
+                            return file.has(blocks_name(accumulator, field));
+                          });
+  for (const KeptField& field : fields) {
     const auto streams = static_cast<int64_t>(moments.ids(field.kind).size());
     kept.total.push_back(
         file.tensor(total_name(accumulator, field), at::kDouble, {streams, field.width}));
+    if (!has_blocks) continue;
     kept.blocks.push_back(file.tensor(blocks_name(accumulator, field),
                                       field.exact ? at::kDouble : at::kFloat,
                                       {streams, moments.blocks(), field.width}));
@@ -157,7 +164,7 @@ CaptureMoments read_moments_head(const std::filesystem::path& path) {
   return read_head(file, Unbundle(file));
 }
 
-CaptureMoments read_moments(const std::filesystem::path& path) {
+CaptureMoments read_moments(const std::filesystem::path& path, Blocks blocks) {
   const std::string name = path.string();
   const SafetensorsFile file(path);
   const Unbundle tensors(file);
@@ -169,7 +176,8 @@ CaptureMoments read_moments(const std::filesystem::path& path) {
     const KeptField first = accumulator->fields(shape).front();
     const bool kept =
         accumulator == accumulators().front() || tensors.has(total_name(*accumulator, first));
-    if (kept) moments.accumulated.push_back(read_fields(tensors, moments, *accumulator, shape));
+    if (!kept) continue;
+    moments.accumulated.push_back(read_fields(tensors, moments, *accumulator, shape, blocks));
   }
   file.file().require_unchanged();
   return moments;

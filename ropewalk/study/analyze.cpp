@@ -80,7 +80,7 @@ CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& 
     return analyze_vectors(folder, options.components, options.kv_group);
   }
   const fs::path path = moments_path(folder);
-  CaptureMoments moments = read_moments(path);
+  CaptureMoments moments = read_moments(path, Blocks::if_there);
   if (const auto names = current_names(folder)) moments.info.names() = *names;
   return analyze_capture(moments, options.components, path.string());
 }
@@ -115,6 +115,7 @@ bool order_by_training(std::vector<CheckpointAnalysis>& checkpoints) {
 }
 
 void analyze(const AnalyzeOptions& options) {
+  check_table_path(options.out);
   std::vector<CheckpointAnalysis> checkpoints;
   std::set<std::string> labels;
   Progress progress("analyze", "captures", static_cast<int64_t>(options.captures.size()));

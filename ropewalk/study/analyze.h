@@ -23,8 +23,9 @@ struct AnalyzeOptions {
   ChangeOptions changes;
 };
 
-// Writes qk.csv and its summary (tables.h) from captures. Throws InputError where captures cannot
-// stand in one table; a warning says where pairs are lost (analysis/comparable.h).
+// Writes qk.csv and its summary (tables.h) from captures. Throws UsageError where `out` cannot be a
+// table, before anything is read, and InputError where captures cannot stand in one; a warning says
+// where pairs are lost (analysis/comparable.h).
 void analyze(const AnalyzeOptions& options);
 
 // The analysis of one capture.

@@ -16,6 +16,10 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kSummary = "summary.json";
+constexpr const char* kHeads = "heads.csv";
+constexpr const char* kChanges = "changes.csv";
+
 void warn_of_undefined(const RunNumbers& run) {
   for (const auto* group : {&run.checkpoints, &run.baselines}) {
     for (const CheckpointNumbers& numbers : *group) {
@@ -47,11 +51,27 @@ void read_heads(HeadTable& heads, const fs::path& table) {
 
 }  // namespace
 
-fs::path summary_path(const fs::path& table) { return beside(table, "summary.json"); }
+fs::path summary_path(const fs::path& table) { return beside(table, kSummary); }
 
-fs::path heads_path(const fs::path& table) { return beside(table, "heads.csv"); }
+fs::path heads_path(const fs::path& table) { return beside(table, kHeads); }
 
-fs::path changes_path(const fs::path& table) { return beside(table, "changes.csv"); }
+fs::path changes_path(const fs::path& table) { return beside(table, kChanges); }
+
+void check_table_path(const fs::path& table) {
+  std::error_code ignored;
+  if (!table.has_filename() || fs::is_directory(table, ignored)) {
+    throw UsageError("--out {}: is a folder; expected the file to write, such as {}",
+                     table.string(), (table / "qk.csv").string());
+  }
+  const std::string name = table.filename().string();
+  for (const std::string taken : {kSummary, kHeads, kChanges}) {
+    if (name != taken && !name.ends_with("." + taken)) continue;
+    throw UsageError(
+        "--out {}: {} is the name of a file beside a table; expected the table's own, "
+        "such as {}",
+        table.string(), name, (table.parent_path() / "qk.csv").string());
+  }
+}
 
 StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::path& table,
                         const ChangeOptions& options) {

@@ -32,6 +32,10 @@ std::filesystem::path heads_path(const std::filesystem::path& table);
 // Where their changes stand: changes.csv, or NAME.changes.csv.
 std::filesystem::path changes_path(const std::filesystem::path& table);
 
+// Throws UsageError naming --out where a table cannot be written there: the path is a folder, or
+// the name is that of a file which goes with another table.
+void check_table_path(const std::filesystem::path& table);
+
 // Makes the tables of checkpoints, in the order of their run, for the file `table`: carries signs
 // along the run (carried_signs.h) first. The second one writes it, the numbers of whole heads,
 // their changes and the summary, all or none.

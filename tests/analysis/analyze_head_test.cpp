@@ -71,6 +71,14 @@ TEST(Statistic, StabilityAsNumpy) {
   for (const double se : column.se) EXPECT_TRUE(std::isnan(se));
 }
 
+TEST(AnalyzeHead, WhetherALayerRotatesMayBeUnknown) {
+  CheckpointAnalysis checkpoint;
+  const HeadCases head = make_cases(leave_one_out(stream_input(documents(0))),
+                                    leave_one_out(stream_input(documents(1))), 1);
+  add_head(checkpoint, {4, 5, 2, std::nullopt}, head, std::vector<double>(kDocuments, 2 * kTokens));
+  EXPECT_EQ(checkpoint.rope, std::vector<int64_t>{CheckpointAnalysis::kUnknown});
+}
+
 TEST(AnalyzeHead, WritesARowPerComponent) {
   const CheckpointAnalysis checkpoint = analyzed();
   EXPECT_EQ(checkpoint.layer, std::vector<int64_t>(kDim, 4));

@@ -57,6 +57,26 @@ TEST(Difference, PairsTheSameDocuments) {
   EXPECT_TRUE(apart["heads_r_q"].empty());
 }
 
+TEST(Difference, NumbersPerTokenOfTwoContextsGetNoVerdict) {
+  CheckpointAnalysis before = make_checkpoint("a", 0, true),
+                     after = make_checkpoint("b", 0.1, true);
+  before.origin.context = 512;
+  const auto flags = [&](int64_t context) {
+    after.origin.context = context;
+    return compare_checkpoints(before, after, kMinChange);
+  };
+  EXPECT_EQ(flags(2048)["mean_bias_strength"]["flag"], "other_context");
+  EXPECT_TRUE(flags(2048)["mean_abs_alpha_k"]["real"].is_null());
+  EXPECT_FALSE(flags(2048)["mean_bias_context"].contains("flag"));
+  EXPECT_FALSE(flags(512)["mean_bias_strength"].contains("flag"));
+  EXPECT_FALSE(flags(0)["mean_bias_strength"].contains("flag")) << "not known";
+}
+
+TEST(Summary, SaysWhatCountsAsChanged) {
+  const Json changed = summarize({make_checkpoint("a", 0, true)}, 0.125)["changed"];
+  EXPECT_EQ(changed, Json({{"min_change", 0.125}, {"max_q", 0.05}}));
+}
+
 TEST(Summary, LeavesOutUndefinedHeads) {
   CheckpointAnalysis checkpoint = make_checkpoint("a", 0, true);
   std::vector<double>& r_q = checkpoint.columns[statistic_place("r_q")].value;

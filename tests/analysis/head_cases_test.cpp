@@ -166,12 +166,30 @@ TEST(HostileStreams, ConstantDimensionsAndLowRank) {
   EXPECT_TRUE(std::isnan(line.column("r_q").value[1]));
 }
 
+// R² rests on directions of little variance, too, which products in float32 blur (docs/method.md).
+TEST(HostileStreams, VariancesOfVeryDifferentSize) {
+  Streams streams = random_streams(4, 0, 1, 11);
+  for (at::Tensor& x : streams.q) x = x * at::pow(10, -at::arange(kDim, at::kFloat) / 2.5);
+  const at::Tensor x = at::cat(streams.q).to(at::kDouble);
+  const at::Tensor t = at::arange(kTokens, at::kDouble).repeat(4);
+  const at::Tensor centred = x - x.mean(0), times = t - t.mean();
+  const at::Tensor products = centred.t().mm(centred), position = centred.t().mv(times);
+  const double r2 =
+      (position.dot(at::linalg_solve(products, position)) / times.square().sum()).item<double>();
+  const at::Tensor values = std::get<0>(at::linalg_eigh(products));
+  const double condition = (values[-1] / values[0]).item<double>();
+  ASSERT_GT(condition, 1e5);
+  const CheckpointAnalysis found = run(streams, 4, "ill-conditioned");
+  EXPECT_NEAR(found.column("r2_q").value[0] / r2, 1, 1e-9 * condition);
+}
+
 TEST(HostileStreams, NothingVaries) {
   Streams streams = random_streams(3, 0, 1, 8);
   for (auto* list : {&streams.q, &streams.k}) {
     for (at::Tensor& x : *list) x.fill_(1.25);
   }
   const CheckpointAnalysis components = run(streams, 4, "still");
+  EXPECT_NE(components.head_flag[0].find("no_variance"), std::string::npos);
   for (size_t c = 0; c < kDim; ++c) {
     EXPECT_TRUE(std::isnan(components.column("r_q").value[c]));
     EXPECT_NE(components.flag[c].find("no_variance"), std::string::npos);
@@ -183,6 +201,18 @@ TEST(HostileStreams, NothingVaries) {
   EXPECT_FALSE(std::isnan(keys.column("r_q").value[0]));
   EXPECT_TRUE(std::isnan(keys.column("r_k").value[0]));
   EXPECT_NE(keys.flag[0].find("constant_k"), std::string::npos);
+  // The row of the head says why numbers of keys are missing, too.
+  EXPECT_TRUE(std::isnan(keys.column("r2_k").value[0]));
+  const auto has = [](const CheckpointAnalysis& of, const char* flag) {
+    return (";" + of.head_flag[0] + ";").find(std::string(";") + flag + ";") != std::string::npos;
+  };
+  EXPECT_TRUE(has(keys, "rank") && has(keys, "constant_k") && !has(keys, "constant_q"));
+  // Both do, apart, at numbers that float32 does not hold exactly.
+  for (at::Tensor& x : streams.q) x.zero_();
+  for (at::Tensor& x : streams.k) x.fill_(0.1);
+  const CheckpointAnalysis both = run(streams, 4, "still apart");
+  EXPECT_TRUE(has(both, "rank") && has(both, "constant_k") && has(both, "constant_q"))
+      << both.head_flag[0];
 }
 
 TEST(HostileStreams, FewAndEqualDocuments) {

@@ -147,6 +147,54 @@ TEST(HeadChanges, OfHeadsThatDidNotChangeFewAreListed) {
   EXPECT_EQ(count_changed(step.changes(reading("r_k_run"), 0.1)), 0);
 }
 
+// One head whose number of this statistic hardly errs.
+CheckpointAnalysis sure(const char* key, double number, int64_t context) {
+  CheckpointAnalysis made;
+  made.label = std::to_string(context);
+  made.blocks = 16;
+  made.origin.context = context;
+  made.units = {0.125, static_cast<double>(context)};
+  Estimate estimate{number, 1e-12, std::vector<double>(16, number)};
+  add_made_head(made, 0, 0, {{key, estimate}}, std::vector<double>(16, 100));
+  return made;
+}
+
+TEST(HeadChanges, NumbersPerTokenOfTwoContextsAreNotCompared) {
+  for (const char* key : {"bias_strength", "bias_off", "alpha_q", "alpha_k", "abs_alpha_k"}) {
+    const char* column = key == std::string("abs_alpha_k") ? "alpha_k" : key;
+    const CheckpointAnalysis before = sure(column, 0.8, 512);
+    const CheckpointAnalysis same = sure(column, 0.2, 512), longer = sure(column, 0.2, 2048);
+    EXPECT_EQ(count_changed(Comparison({&before}, same).changes(reading(key), kMinChange)), 1);
+    const auto heads = Comparison({&before}, longer).changes(reading(key), kMinChange);
+    ASSERT_EQ(heads.size(), 1u);
+    EXPECT_TRUE(heads[0].other_context);
+    EXPECT_FALSE(heads[0].changed);
+    EXPECT_TRUE(std::isnan(heads[0].p) && std::isnan(heads[0].q));
+    EXPECT_NEAR(heads[0].change.value, -0.6, 1e-12);
+    const std::string table = format_changes_table({before, longer}, {});
+    EXPECT_NE(table.find(",,,0,0,other_context\n"), std::string::npos) << table;
+  }
+  const CheckpointAnalysis before = sure("bias_context", 0.8, 512);
+  const CheckpointAnalysis longer = sure("bias_context", 0.2, 2048);
+  EXPECT_EQ(count_changed(Comparison({&before}, longer).changes(reading("bias_context"), 0.02)), 1);
+}
+
+TEST(HeadChanges, AChangeHasASizeInItsUnit) {
+  const auto changes = [](const char* key, double from, double to) {
+    const CheckpointAnalysis before = sure(key, from, 512), after = sure(key, to, 512);
+    return count_changed(Comparison({&before}, after).changes(reading(key), kMinChange)) == 1;
+  };
+  EXPECT_FALSE(changes("bias_context", 0.001, 0.019));
+  EXPECT_TRUE(changes("bias_context", 0.001, 0.025));
+  EXPECT_FALSE(changes("bias_context", 2, 2.03)) << "nor is that much of the larger value";
+  EXPECT_FALSE(changes("logit_const", 0, 0.01));
+  // Over 511 steps, times the scale: 0.019 and 0.021 logits.
+  EXPECT_FALSE(changes("bias_off", 0, 0.019 / (0.125 * 511)));
+  EXPECT_TRUE(changes("bias_off", 0, 0.021 / (0.125 * 511)));
+  EXPECT_FALSE(changes("alpha_k", 0, 0.019 / 511));
+  EXPECT_TRUE(changes("alpha_k", 0, 0.021 / 511));
+}
+
 TEST(HeadChanges, SeedsThatDifferMakeABand) {
   const CheckpointAnalysis one = noisy("0", 50, -0.1, 0.001, 1);
   const CheckpointAnalysis two = noisy("1", 50, 0.1, 0.001, 2);

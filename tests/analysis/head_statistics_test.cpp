@@ -192,6 +192,41 @@ TEST(HeadStatistics, DriftWithinItsNoiseIsFlagged) {
   EXPECT_FALSE(no_drift(head_of(documents(2, 1), documents(2, 1))));
 }
 
+TEST(HeadStatistics, AxesThatMayTradePlacesAreFlagged) {
+  const auto flags = [](double first, double second, double third) {
+    at::manual_seed(10);
+    const at::Tensor scales = at::tensor({first, second, third, 0.1, 0.1, 0.1}, at::kDouble);
+    const auto stream = [&](double offset) {
+      std::vector<at::Tensor> list;
+      for (int i = 0; i < kDocuments; ++i) {
+        const at::Tensor t = at::arange(400, at::kDouble) / 200 - 1;
+        at::Tensor x = at::randn({400, kDim}, at::kDouble) * scales;
+        x.select(1, 3).add_(t);  // drifts
+        x.select(1, 0).add_(offset);
+        list.push_back(x);
+      }
+      return list;
+    };
+    CheckpointAnalysis checkpoint;
+    add_head(checkpoint, {}, head_of(stream(first), stream(-first)),
+             std::vector<double>(kDocuments, 800));
+    return ";" + checkpoint.head_flag[0] + ";";
+  };
+  const auto has = [](const std::string& found, const char* name) {
+    return found.find(std::string(";") + name + ";") != std::string::npos;
+  };
+  // The offset makes the first direction the widest; without it the first two tie.
+  const std::string within = flags(3, 3, 1);
+  EXPECT_TRUE(has(within, "near_tie_within")) << within;
+  EXPECT_FALSE(has(within, "near_tie_b") || has(within, "near_tie")) << within;
+  // With it counted double, the first two tie.
+  const std::string b = flags(1, std::sqrt(3), 0.5);
+  EXPECT_TRUE(has(b, "near_tie_b")) << b;
+  EXPECT_FALSE(has(b, "near_tie_within")) << b;
+  const std::string none = flags(3, 1, 0.5);
+  EXPECT_FALSE(has(none, "near_tie_within") || has(none, "near_tie_b")) << none;
+}
+
 TEST(HeadStatistics, ShapeOfAKnownSpectrum) {
   at::manual_seed(9);
   const HeadCases head = head_of(documents(0, 0, 2), documents(0, 0, 2));

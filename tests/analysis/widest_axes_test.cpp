@@ -60,6 +60,13 @@ void expect_widest(const AxesProblem& problem) {
     EXPECT_NEAR(axes.b_values[i].item<double>(), second, scale);
     EXPECT_NEAR(along(pooled + apart, axes.b[i]), second, scale);
     EXPECT_NEAR(at::dot(axes.b[i], problem.a[i]).item<double>(), 0, 1e-10);
+    if (i > 0) continue;
+    const auto next = [&](const at::Tensor& matrix) {
+      return std::get<0>(at::linalg_eigh(matrix))[-2].clamp_min(0).item<double>();
+    };
+    const double digits = scale + 1e-9 * (size + apart.norm().item<double>());
+    EXPECT_NEAR(axes.next_within, next(pooled - apart), digits);
+    EXPECT_NEAR(axes.next_b, next(at::mm(at::mm(away, pooled + apart), away)), digits);
   }
 }
 

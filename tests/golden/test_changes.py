@@ -115,7 +115,70 @@ def test_what_cannot_be_compared_is_said(run, tmp_path):
     done = engine.run("analyze", *folders, "--out", tmp_path / "qk.csv", "--between", "step-1,step-9")
     assert done.code == 3 and "'step-9'" in done.stderr and "step-1, step-2" in done.stderr
     assert not (tmp_path / "qk.csv").exists()
-    done = engine.run("analyze", *folders, "--out", tmp_path / "qk.csv", "--between", "step-1")
-    assert done.code == 2 and "two labels" in done.stderr
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["changed"] == {"min_change": 0.02, "max_q": 0.05}
     done = engine.run("analyze", *folders, "--out", tmp_path / "qk.csv", "--min-change", "1", "--quiet")
     assert done.code == 0 and pandas.read_csv(tmp_path / "changes.csv").query("statistic == 'abs_r_k'").changed.sum() == 0
+    assert json.loads((tmp_path / "summary.json").read_text())["changed"]["min_change"] == 1
+
+
+WRONG = {
+    "one label": (["--between", "step-1"], "'step-1': expected two labels"),
+    "the same label": (["--between", "step-1,step-1"], "'step-1,step-1': found one label twice"),
+    "a comma": (["--between", ","], "',': expected two labels"),
+    "half a pair": (["--between", "step-1,"], "'step-1,': expected two labels"),
+    "nothing": (["--between", ""], "expected two labels"),
+    "a pair twice": (["--between", "a,b", "--between", "a,b"], "'a,b': given twice"),
+    "not a number": (["--min-change", "nan"], "found 'nan'; expected a number from 0 to 1"),
+    "below zero": (["--min-change=-0.1"], "found '-0.1'; expected a number from 0 to 1"),
+    "infinite": (["--min-change", "inf"], "found 'inf'; expected a number from 0 to 1"),
+    "no size": (["--min-change", ""], "expected a number from 0 to 1"),
+    "the table of heads": (["--out", "heads.csv"], "--out heads.csv: heads.csv is the name of a file beside a table"),
+    "the summary": (["--out", "x/a.summary.json"], "a.summary.json is the name of a file beside a table"),
+    "a folder": (["--out", "."], "is a folder; expected the file to write, such as ./qk.csv"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_options_are_refused_before_anything_is_read(tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options, says = WRONG[name]
+    done = engine.run("analyze", "none", *options)
+    assert done.code == 2 and says in done.stderr, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, "one line"
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_per_token_are_compared_at_one_context_alone(run, tmp_path):
+    shorter = capture(run / "first", tmp_path, "step-0", context=80)
+    done = engine.run("analyze", shorter, run / "step-1", run / "step-2", "--out", tmp_path / "qk.csv", "--quiet")
+    assert done.code == 0, done.stderr
+    changes = pandas.read_csv(tmp_path / "changes.csv", keep_default_na=False)
+    per_token = {"alpha_q", "abs_alpha_q", "alpha_k", "abs_alpha_k", "bias_strength", "bias_off"}
+    flagged = changes[changes.flag == "other_context"]
+    assert set(flagged.statistic) == per_token and set(flagged.to) == {"step-1"}
+    rows = changes[changes.statistic.isin(per_token) & (changes.to == "step-1")]
+    assert len(rows) == len(flagged) and set(rows.p) == set(rows.q) == {""} and set(rows.changed) == {0} and "" not in set(rows.change)
+    first, second = json.loads((tmp_path / "summary.json").read_text())["differences"]
+    for statistic in per_token:
+        assert first[f"mean_{statistic}"]["flag"] == "other_context" and first[f"mean_{statistic}"]["real"] is None
+        assert "flag" not in second[f"mean_{statistic}"] and second[f"mean_{statistic}"]["real"] in (True, False)
+    assert "flag" not in first["mean_bias_context"]
+
+
+def test_a_change_has_a_size_in_its_unit(run, tmp_path):
+    """Of a bias per token, what comes to so many logits over the context."""
+    done = engine.run("analyze", run / "step-1", run / "step-2", "--out", tmp_path / "qk.csv", "--min-change", "0.2", "--quiet")
+    assert done.code == 0, done.stderr
+    heads = pandas.read_csv(run / "heads.csv").set_index(["checkpoint", "layer", "q_head"])
+    info = json.loads((run / "step-1" / "capture.json").read_text())
+    context = info["context"] - 1
+    units = {"bias_off": 1 / (info["config"]["attention_scale"] * context), "alpha_k": 1 / context, "bias_context": 1, "logit_sd": 1, "logit_const": 1}
+    changes = pandas.read_csv(tmp_path / "changes.csv")
+    small = 0
+    for row in changes[changes.statistic.isin(units)].itertuples():
+        values = [abs(heads[row.statistic][label, row.layer, row.q_head]) for label in (row[2], row.to)]
+        least = 0.2 * max(units[row.statistic], *values)
+        assert row.changed == int(row.q <= 0.05 and abs(row.change) >= least), row
+        small += row.q <= 0.05 and 0.2 * max(values) <= abs(row.change) < least
+    assert small > 0, "some are beyond chance, and too small"

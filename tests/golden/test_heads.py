@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pandas
 import pytest
+import safetensors
+import safetensors.numpy
 
 import engine
 import heads_reference
@@ -17,13 +19,13 @@ MODELS = ["smollm3_interval", "gpt_neox_parallel", "qwen3_yarn"]  # NoPE layers,
 FIRST = ["model", "checkpoint", "phase", "order", "layer", "q_head", "kv_head", "rope"]
 
 
-def capture(model, root, name, *options):
+def capture(model, root, name, *options, context=CONTEXT):
     rng = np.random.default_rng(5)
     vocabulary = json.loads((model / "config.json").read_text())["vocab_size"]
     texts = [rng.integers(0, vocabulary, rng.integers(80, CONTEXT + 1)).tolist() for _ in range(DOCUMENTS)]
     corpus = root / "tokens.jsonl"
     corpus.write_text("".join(json.dumps({"id": i, "tokens": t}) + "\n" for i, t in enumerate(texts)))
-    done = engine.run("capture", model, "--corpus", corpus, "--out", root / name, "--context", CONTEXT, "--min-tokens", 1, "--vectors", "all",
+    done = engine.run("capture", model, "--corpus", corpus, "--out", root / name, "--context", context, "--min-tokens", 1, "--vectors", "all",
                       "--dtype", "float32", "--sliding", "--blocks", 8, "--label", name, "--quiet", *options)  # fmt: skip
     assert done.code == 0, done.stderr
     return root / name
@@ -158,3 +160,48 @@ def test_what_a_capture_does_not_say_is_empty_and_flagged(study, tmp_path):
     assert old.flag.str.contains("no_scale").all() and old.flag.str.contains("no_context").all()
     assert not new.flag.fillna("").str.contains("no_scale").any()
     assert (old.r2cv_q == new.r2cv_q).all() and (old.bias_strength == new.bias_strength).all()
+
+
+def test_a_folder_that_does_not_say_whether_layers_rotate(study, tmp_path):
+    folder = tmp_path / "foreign"
+    folder.mkdir()
+    (folder / "vectors").symlink_to(study / "run" / "vectors")
+    config = json.loads((study / "run" / "capture.json").read_text())["config"]
+    group = config["n_q_heads"] // config["n_kv_heads"]
+    done = engine.run("analyze", folder, "--from", "vectors", "--kv-group", group, "--out", tmp_path / "qk.csv", "--quiet")
+    assert done.code == 0, done.stderr
+    for name in ("qk.csv", "heads.csv"):
+        table = pandas.read_csv(tmp_path / name)
+        assert table.rope.isna().all() and len(table) == len(pandas.read_csv(study / "vectors" / name))
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert [summary[kind]["heads"]["foreign"]["measured"] for kind in ("rope", "nope")] == [0, 0]
+    done = engine.run("figures", tmp_path / "qk.csv", "--out", tmp_path / "figures", "--format", "json", "--quiet")
+    assert done.code == 0, done.stderr
+
+
+@pytest.mark.parametrize("kept", [[], ["query.block_mean", "key.block_mean"]])
+def test_moments_without_blocks_have_values_and_no_errors(study, tmp_path, kept):
+    with safetensors.safe_open(study / "run" / "moments.safetensors", "numpy") as file:
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys() if ".block_" not in name or name in kept}
+    (tmp_path / "less").mkdir()
+    safetensors.numpy.save_file(tensors, tmp_path / "less" / "moments.safetensors", metadata)
+    done = engine.run("analyze", tmp_path / "less", "--out", tmp_path / "qk.csv")
+    assert done.code == 0, done.stderr
+    (warning,) = [line for line in done.stderr.splitlines() if "warning" in line]
+    assert "'query.block_mean'" in warning and "no standard errors; capture it again" in warning
+    for name in ("qk.csv", "heads.csv"):
+        less, whole = pandas.read_csv(tmp_path / name), pandas.read_csv(study / "moments" / name)
+        resting = {"n_blocks", "flag", "r2cv_q", "r2cv_k", "pc0_stability", "drift_stability", "checkpoint", "model"}
+        for column in set(whole.columns) - resting:
+            if column.endswith("_se"):
+                assert less[column].isna().all(), column
+            else:
+                assert less[column].equals(whole[column]), column
+        assert less.flag.str.contains("no_se").all()
+        for column in resting & {"r2cv_q", "r2cv_k", "pc0_stability", "drift_stability"} & set(less.columns):
+            assert less[column].isna().all()
+    changes = engine.run("analyze", tmp_path / "less", study / "run", "--keep-order", "--out", tmp_path / "both.csv", "--quiet")
+    assert changes.code == 3 and "also labelled" in changes.stderr
+    merged = engine.run("merge", tmp_path / "less", "--out", tmp_path / "merged")
+    assert merged.code == 3 and "tensor 'query.block_" in merged.stderr and "is missing" in merged.stderr

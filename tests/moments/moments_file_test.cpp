@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/mapped_file.h"
 #include "tests/moments/empty_moments.h"
 #include "tests/moments/taken.h"
 #include "tests/temporary_folder.h"
@@ -31,6 +34,23 @@ TEST(MomentsFile, RefusesCountsThatOverflowTogether) {
   }
   write_moments(path, moments(3, 0));
   EXPECT_EQ(read_moments(path).blocks(), 3);
+}
+
+// Errors rest on blocks, values do not.
+TEST(MomentsFile, MayLackItsBlocks) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "moments.safetensors";
+  CaptureMoments whole = moments(3, 0);
+  write_moments(path, whole);
+  std::string text = read_text_file(path, 1 << 20);
+  for (size_t at = text.find(".block_mean"); at != text.npos; at = text.find(".block_mean")) {
+    text.replace(at, 11, ".other_mean");
+  }
+  std::ofstream(path, std::ios::binary) << text;
+  EXPECT_THROW(read_moments(path), InputError);
+  const CaptureMoments found = read_moments(path, Blocks::if_there);
+  EXPECT_FALSE(found.streams(StreamKind::query).blocks.mean.defined());
+  EXPECT_TRUE(found.streams(StreamKind::key).total.mean.defined());
 }
 
 // Counts are kept once for all layers, so that all must have read the same.

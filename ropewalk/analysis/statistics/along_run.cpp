@@ -14,12 +14,12 @@ const std::vector<Statistic>& along_run() {
     std::vector<Statistic> list{
         overlap,
         head_statistic("r_q_run", "r_q along the run", Hue::queries,
-                       "`r_q` on PC0 with the sign carried from the checkpoint before, where PC0 "
-                       "is still the same axis",
+                       "correlation of queries along PC0 with token position, its sign carried "
+                       "from the checkpoint before where PC0 is still the same axis",
                        -1, 1),
         head_statistic("r_k_run", "r_k along the run", Hue::keys,
-                       "`r_k` on PC0 with the sign carried from the checkpoint before, where PC0 "
-                       "is still the same axis",
+                       "correlation of keys along PC0 with token position, its sign carried "
+                       "from the checkpoint before where PC0 is still the same axis",
                        -1, 1)};
     for (Statistic& one : list) {
       if (one.key != "pc0_overlap") one.sign = Sign::run;

@@ -58,55 +58,74 @@ at::Tensor stability(const HeadCases& head) {
   return row_dot(a.slice(0, 1), a.slice(0, 0, 1)).min().reshape({1, 1});
 }
 
+bool near_tie(const HeadCases& head) {
+  const bool drifts = head_axes(head).a_known[0].item<bool>();
+  return drifts && head.widest.next_b > kNearTie * head.widest.b_values[0].item<double>();
+}
+
 std::vector<Statistic> plane() {
   constexpr double kAny = std::numeric_limits<double>::max();
-  const auto number = [](const char* key, const char* title, Hue hue, const char* definition) {
-    return head_statistic(key, title, hue, definition, -kAny, kAny);
+  const auto number = [](const char* key, const char* title, Hue hue, const std::string& definition,
+                         Unit unit = Unit::one) {
+    Statistic one = head_statistic(key, title, hue, definition, -kAny, kAny);
+    one.unit = unit;
+    return one;
   };
-  const auto r = [](const char* key, const char* title, Hue hue, const char* definition) {
+  const auto r = [](const char* key, const char* title, Hue hue, const std::string& definition) {
     return head_statistic(key, title, hue, definition, -1, 1, true);
   };
-  const auto share = [](const char* key, const char* title, const char* definition) {
+  const auto share = [](const char* key, const char* title, const std::string& definition) {
     return head_statistic(key, title, Hue::both, definition, 0, 1);
   };
+  const std::string a =
+      "the drift axis, the direction in which queries and keys together move with position";
+  const std::string b = "the separation axis, the widest direction orthogonal to the drift axis";
+  const std::string bias =
+      " adds to the product of the mean query and a key, per token, without the softmax scale";
   std::vector<Statistic> list = computed_by(
       compute,
       {head_statistic("position_r", "r of the pool on the drift axis", Hue::both,
-                      "correlation of queries and keys together with token position along the "
-                      "drift axis a, the direction of their common covariance with position",
-                      -1, 1),
+                      "correlation of queries and keys together with token position along " + a, -1,
+                      1),
        with_absolute(r("r_q_a", "r_q on the drift axis", Hue::queries,
-                       "correlation of queries with token position along the drift axis")),
+                       "correlation of queries with token position along " + a)),
        with_absolute(r("r_k_a", "r_k on the drift axis", Hue::keys,
-                       "correlation of keys with token position along the drift axis")),
+                       "correlation of keys with token position along " + a)),
        with_absolute(number("alpha_q", "drift of queries per token", Hue::queries,
-                            "slope of queries along the drift axis, per token")),
+                            "slope of queries per token along " + a, Unit::per_token)),
        with_absolute(number("alpha_k", "drift of keys per token", Hue::keys,
-                            "slope of keys along the drift axis, per token")),
-       number("mu_q_a", "mean query on a", Hue::queries, "mean query along the drift axis"),
-       number("mu_k_a", "mean key on a", Hue::keys, "mean key along the drift axis"),
-       number("mu_q_b", "mean query on b", Hue::queries,
-              "mean query along the separation axis b, the widest direction orthogonal to a"),
-       number("mu_k_b", "mean key on b", Hue::keys, "mean key along the separation axis"),
+                            "slope of keys per token along " + a, Unit::per_token)),
+       number("mu_q_a", "mean query on a", Hue::queries, "mean query along " + a),
+       number("mu_k_a", "mean key on a", Hue::keys, "mean key along " + a),
+       number("mu_q_b", "mean query on b", Hue::queries, "mean query along " + b),
+       number("mu_k_b", "mean key on b", Hue::keys, "mean key along " + b),
        number("bias_strength", "bias per token", Hue::both,
-              "`mu_q_a` times `alpha_k`: what the drift of keys adds to the product of the mean "
-              "query and a key, per token, without the softmax scale"),
+              "what the drift of keys along the drift axis" + bias + ": `mu_q_a` times `alpha_k`",
+              Unit::logits_per_token),
        number("bias_off", "bias per token outside a", Hue::both,
-              "the same for all directions but the drift axis"),
+              "what the drift of keys in all directions but the drift axis" + bias,
+              Unit::logits_per_token),
        head_statistic("bias_context", "bias over the context", Hue::both,
-                      "`bias_strength` times the softmax scale and the context less one token: "
-                      "the bias in logits from one end of the context to the other",
+                      "what the drift of keys along the drift axis adds to logits of the mean "
+                      "query from one end of the context to the other: `bias_strength` times the "
+                      "softmax scale and the context less one token",
                       -kAny, kAny, true),
        share("separation_strength", "separation",
-             "share of the variance along the separation axis, with the offset counted double"),
+             "share of the variance of queries and keys, with the offset between their means "
+             "counted double, along " +
+                 b),
        share("var_frac_a", "variance on a",
-             "share of the variance of queries and keys together along the drift axis"),
+             "share of the variance of queries and keys together along " + a),
        share("var_frac_b", "variance on b",
-             "share of the variance of queries and keys together along the separation axis"),
-       share("plane_var_fraction", "variance in the plane", "the sum of both"),
+             "share of the variance of queries and keys together along " + b),
+       share(
+           "plane_var_fraction", "variance in the plane",
+           "share of the variance of queries and keys together in the plane of the drift axis and "
+           "the separation axis: `var_frac_a` plus `var_frac_b`"),
        head_statistic("drift_cos", "cosine of both drifts", Hue::both,
-                      "cosine of the covariances of queries and of keys with position", -1, 1)});
-  list.front().flags = {{"no_drift", no_drift}};
+                      "cosine of the covariance of queries with position and that of keys", -1,
+                      1)});
+  list.front().flags = {{"no_drift", no_drift}, {"near_tie_b", near_tie}};
   for (Statistic& one : list) {
     if (one.key == "bias_strength") {
       one.figure = {.name = "drift_bias", .y_title = "bias per token"};
@@ -132,9 +151,9 @@ std::vector<Statistic> plane() {
 const std::vector<Statistic>& drift_plane() {
   static const std::vector<Statistic> kStatistics = [] {
     std::vector<Statistic> list = plane();
-    Statistic last =
-        head_statistic("drift_stability", "stability of the drift axis", Hue::both,
-                       "smallest overlap of the drift axis with that of a replicate", -1, 1);
+    Statistic last = head_statistic(
+        "drift_stability", "stability of the drift axis", Hue::both,
+        "smallest overlap of the drift axis with that without one block of documents", -1, 1);
     last.error = false;
     last.compute = stability;
     list.push_back(last);

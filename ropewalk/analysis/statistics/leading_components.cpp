@@ -8,7 +8,6 @@
 namespace ropewalk::statistic {
 namespace {
 
-constexpr double kNearTie = 0.9;
 constexpr double kSmallest = 1e-12;  // of the variance of all
 
 // Squared multiple correlation of position with a stream's vectors on components.

@@ -39,8 +39,8 @@ const std::vector<Statistic>& pc0_composition() {
                         "share of PC0's variance that is linear in the position of keys", 0, 1),
          head_statistic(
              "pc0_content", "PC0: content", Hue::both,
-             "share of PC0's variance that is neither offset nor linear in position; the "
-             "four parts add to 1",
+             "share of PC0's variance that neither comes of queries and keys lying apart nor is "
+             "linear in position",
              0, 1)});
     list.front().figure = {.name = "pc0_composition",
                            .title = "What PC0 is made of, over training",

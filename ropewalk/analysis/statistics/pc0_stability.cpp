@@ -18,7 +18,8 @@ const std::vector<Statistic>& pc0_stability() {
       {.key = "pc0_stability",
        .title = "stability",
        .definition =
-           "smallest overlap of PC0 with PC0 of a replicate; low where PC0 and PC1 trade places",
+           "smallest overlap of PC0 with PC0 without one block of documents; low where PC0 and PC1 "
+           "trade places",
        .per = Per::head,
        .error = false,
        .low = 0,

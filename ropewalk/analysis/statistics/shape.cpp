@@ -98,17 +98,21 @@ const std::vector<Statistic>& shape() {
                       "last one in part",
                       0, kAny),
        head_statistic("pr_q", "participation of queries", Hue::queries,
-                      "participation ratio of queries: the squared sum of the eigenvalues over the "
-                      "sum of their squares",
+                      "participation ratio of queries: the squared sum of the eigenvalues of their "
+                      "covariance over the sum of the squares",
                       0, kAny),
-       head_statistic("pr_k", "participation of keys", Hue::keys, "participation ratio of keys", 0,
-                      kAny),
+       head_statistic("pr_k", "participation of keys", Hue::keys,
+                      "participation ratio of keys: the squared sum of the eigenvalues of their "
+                      "covariance over the sum of the squares",
+                      0, kAny),
        head_statistic("massive_q", "massive values of queries", Hue::queries,
-                      "root mean square of the largest dimension of queries over the mean of all",
+                      "root mean square of the largest dimension of queries over the mean of all "
+                      "dimensions",
                       0, kAny),
        head_statistic("massive_k", "massive values of keys", Hue::keys,
-                      "root mean square of the largest dimension of keys over the mean of all", 0,
-                      kAny),
+                      "root mean square of the largest dimension of keys over the mean of all "
+                      "dimensions",
+                      0, kAny),
        head_statistic("qfilter_ev", "share of the query filter", Hue::queries,
                       "share of queries' second moments, means included, along their first "
                       "direction",

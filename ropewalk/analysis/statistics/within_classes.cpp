@@ -17,6 +17,10 @@ at::Tensor compute(const HeadCases& head) {
       1);
 }
 
+bool near_tie(const HeadCases& head) {
+  return head.widest.next_within > kNearTie * head.widest.within_values[0].item<double>();
+}
+
 }  // namespace
 
 const std::vector<Statistic>& within_classes() {
@@ -38,6 +42,7 @@ const std::vector<Statistic>& within_classes() {
              "correlation of keys with token position along the first component of queries and "
              "keys about their own means",
              -1, 1))});
+    list.front().flags = {{"near_tie_within", near_tie}};
     for (Statistic& one : list) {
       if (one.key != "within_ev") one.sign = Sign::rule;
     }
