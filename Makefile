@@ -1,5 +1,5 @@
 # Every target sets up and builds what it needs; run any of them on a fresh clone.
-.PHONY: setup build demo smollm2 test test-real sanitize fuzz bench bench-gpu format clean
+.PHONY: setup build all demo smollm2 test test-real sanitize fuzz bench bench-gpu format clean
 .DEFAULT_GOAL := build
 
 JOBS := $(shell nproc)
@@ -12,7 +12,11 @@ setup:
 build/build.ninja: | setup
 	@cmake --preset release
 
+# The program alone; what tests need, `test` builds.
 build: setup build/build.ninja
+	@cmake --build build --target ropewalk_cli
+
+all: setup build/build.ninja
 	@cmake --build build
 
 demo: build
@@ -23,10 +27,10 @@ smollm2: build
 	@.venv/bin/python tools/make_smollm2.py
 	@build/ropewalk run experiments/smollm2-135m.yaml --out out/smollm2-135m
 
-test: build
+test: all
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS) -L '^(unit|golden|hygiene|sanitize-smoke)$$'
 
-test-real: build
+test-real: all
 	@tools/setup.sh real
 	@ctest --test-dir build --output-on-failure --no-tests=error -L '^real$$'
 
@@ -49,7 +53,7 @@ bench: build
 	@.venv/bin/python tools/make_smollm2.py
 	@for script in cpu scaling end_to_end moments_cost sampling_noise scaling_processes coverage contexts smollm2 report plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
 
-bench-gpu: build
+bench-gpu: all
 	@cmake --preset release -DROPEWALK_BENCHMARKS=ON
 	@cmake --build build --target forward
 	@ctest --test-dir build --output-on-failure --no-tests=error -R '^golden\.gpu$$'
