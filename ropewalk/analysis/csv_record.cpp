@@ -23,7 +23,10 @@ constexpr double kUnlimited = std::numeric_limits<double>::max();
 constexpr size_t kExcerpt = 60;
 
 std::string limits_text(double low, double high) {
-  if (high < kUnlimited) return fmt::format("a number from {} to {}, or nothing", low, high);
+  if (high < kUnlimited && low > -kUnlimited) {
+    return fmt::format("a number from {} to {}, or nothing", low, high);
+  }
+  if (high < kUnlimited) return fmt::format("a number of at most {}, or nothing", high);
   if (low > -kUnlimited) return fmt::format("a number of at least {}, or nothing", low);
   return "a number, or nothing";
 }

@@ -13,6 +13,35 @@
 
 namespace ropewalk::cli {
 
+namespace {
+
+void require_statistic(const char* option, const std::string& key) {
+  const std::string problem = unknown_statistic(key);
+  if (!problem.empty()) throw UsageError("{}: {}", option, problem);
+}
+
+// What --statistic and --portrait were given, each as often as it was.
+AskedFigures asked_figures(const std::vector<std::string>& keys,
+                           const std::vector<std::string>& pairs) {
+  AskedFigures asked;
+  for (const std::string& given : keys) {
+    const std::vector<std::string> names = names_of(given);
+    if (names.empty()) throw UsageError("--statistic: names none; expected one such as r2cv_q");
+    for (const std::string& name : names) {
+      require_statistic("--statistic", name);
+      asked.statistics.push_back(name);
+    }
+  }
+  for (const std::string& given : pairs) {
+    const PortraitPair pair = two_names("--portrait", given, "statistics");
+    for (const std::string& name : {pair.first, pair.second}) require_statistic("--portrait", name);
+    asked.portraits.push_back(pair);
+  }
+  return asked;
+}
+
+}  // namespace
+
 void add_figures(CLI::App& app) {
   auto options = std::make_shared<DrawOptions>();
   auto experiment = std::make_shared<std::string>();
@@ -31,10 +60,10 @@ void add_figures(CLI::App& app) {
   verb->add_option("--portraits", options->figures.portraits,
                    "Checkpoints of the phase portraits, with commas [default: six over the run]")
       ->delimiter(',');
-  verb->add_option("--statistic", options->figures.asked.statistics,
-                   "Draw this statistic over training and by depth too: a column of qk.csv or "
-                   "heads.csv; several with commas, or again")
-      ->delimiter(',')
+  auto keys = std::make_shared<std::vector<std::string>>();
+  verb->add_option("--statistic", *keys,
+                   "Draw this statistic over training and by depth too: r2cv_q, abs_r_k, … "
+                   "(docs/figures.md); several with commas, or again")
       ->allow_extra_args(false);
   auto pairs = std::make_shared<std::vector<std::string>>();
   verb->add_option("--portrait", *pairs,
@@ -43,16 +72,12 @@ void add_figures(CLI::App& app) {
       ->allow_extra_args(false);
   verb->add_option("--title", options->figures.title,
                    "Name of the run in titles [default: the model's]");
-  verb->callback([options, experiment, pairs] {
+  verb->callback([options, experiment, keys, pairs] {
     DrawOptions parsed = *options;
-    for (const std::string& pair : *pairs) {
-      parsed.figures.asked.portraits.push_back(two_names("--portrait", pair, "statistics"));
-    }
+    parsed.figures.asked = asked_figures(*keys, *pairs);
     if (!experiment->empty()) parsed.experiment = read_experiment(*experiment);
-    for (const std::string& key : asked_keys(parsed.figures.asked)) {
-      const std::string problem = unknown_statistic(key);
-      if (!problem.empty()) throw UsageError("--statistic, --portrait: {}", problem);
-    }
+    for (std::string& label : parsed.figures.portraits) CLI::detail::trim(label);
+    std::erase(parsed.figures.portraits, "");
     std::erase(parsed.formats, "json");  // specifications are always written
     draw_figures(parsed);
   });

@@ -57,14 +57,21 @@ CLI::Validator up_to_one() {
   });
 }
 
+std::vector<std::string> names_of(const std::string& text) {
+  std::vector<std::string> names;
+  for (std::string& name : CLI::detail::split(text, ',')) {
+    if (!CLI::detail::trim(name).empty()) names.push_back(name);
+  }
+  return names;
+}
+
 std::pair<std::string, std::string> two_names(const char* option, const std::string& text,
                                               const char* what) {
-  const size_t comma = text.find(',');
-  const bool two = comma != std::string::npos && text.find(',', comma + 1) == std::string::npos;
-  if (!two || comma == 0 || comma + 1 == text.size()) {
+  const std::vector<std::string> names = names_of(text);
+  if (names.size() != 2) {
     throw UsageError("{} '{}': expected two {} with a comma between them", option, text, what);
   }
-  return {text.substr(0, comma), text.substr(comma + 1)};
+  return {names[0], names[1]};
 }
 
 void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ropewalk/study/open_model.h"
 
@@ -36,6 +37,9 @@ void set_threads(int threads, const Communicator& processes);
 CLI::Validator whole_number(int64_t least);
 CLI::Validator above_zero();
 CLI::Validator up_to_one();
+
+// "A, B,": names with commas between them, without the spaces around them and empty ones.
+std::vector<std::string> names_of(const std::string& text);
 
 // "A,B", neither of them empty. Throws UsageError naming the option and what it takes.
 std::pair<std::string, std::string> two_names(const char* option, const std::string& text,

@@ -25,7 +25,24 @@ bool open_above(const PlacedReading& placed) { return placed.statistic->high >= 
 double rounded_out(double value) {
   if (value == 0) return 0;
   const double step = round_step(value);
-  return std::copysign(std::ceil(std::abs(value) / step - 1e-9) * step, value);
+  const double rounded = std::copysign(std::ceil(std::abs(value) / step - 1e-9) * step, value);
+  return std::isfinite(rounded) ? rounded : value;
+}
+
+// The key of the reading that a name of summary.json (mean_r_q, depth_r_q), a column of errors
+// (r_q_se), or the absolute value of what has none below 0 (abs_r2cv_q) is of; else the name
+// without these.
+std::string bare_name(std::string_view name, const std::vector<PlacedReading>& readings) {
+  if (name.empty()) return "";
+  for (const PlacedReading& placed : readings) {
+    const Reading& reading = *placed.reading;
+    if (name == reading.mean || name == reading.spread || name == reading.depth) return reading.key;
+  }
+  for (const std::string_view prefix : {"mean_", "sd_", "depth_", "abs_"}) {
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  }
+  if (name.ends_with("_se")) name.remove_suffix(3);
+  return std::string(name);
 }
 
 }  // namespace
@@ -43,11 +60,18 @@ std::string unknown_statistic(std::string_view key) {
   for (const PlacedReading& placed : readings) keys.push_back(placed.reading->key);
   if (std::find(keys.begin(), keys.end(), key) != keys.end()) return "";
   const std::string name = printable_excerpt(std::string(key), 60);
-  const std::vector<std::string> near = nearest_few(key, keys);
+  const std::string bare = bare_name(key, readings);
+  std::vector<std::string> near;
+  if (std::find(keys.begin(), keys.end(), bare) != keys.end()) {
+    near = {bare};
+  } else {
+    near = nearest_few(key, keys);
+    if (near.empty()) near = nearest_few(bare, keys);
+  }
   if (near.empty()) {
     return fmt::format(
-        "no statistic is named '{}'; the columns of qk.csv and heads.csv in docs/formats.md are "
-        "their names, such as r2cv_q",
+        "no statistic is named '{}'; their names are the columns of numbers in docs/formats.md, "
+        "such as r2cv_q",
         name);
   }
   std::string names = near.back();

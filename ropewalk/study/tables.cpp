@@ -38,10 +38,32 @@ fs::path beside(const fs::path& table, const std::string& name) {
          (table.filename() == "qk.csv" ? name : table.stem().string() + "." + name);
 }
 
+// Before a folder, or nothing, is read as if it were a table.
+void require_table(const fs::path& table) {
+  constexpr const char* kMakers = "ropewalk run and ropewalk analyze write one";
+  std::error_code error;
+  const fs::path inside = table / "qk.csv";
+  if (fs::is_directory(table, error)) {
+    if (fs::exists(inside, error)) {
+      throw SystemError("{}: is a folder; give the table in it, {}", table.string(),
+                        inside.string());
+    }
+    throw SystemError("{}: is a folder and holds no qk.csv; {}", table.string(), kMakers);
+  }
+  if (!fs::exists(table, error) && !error) {
+    throw SystemError("{}: there is no such table; {}", table.string(), kMakers);
+  }
+}
+
 void read_heads(HeadTable& heads, const fs::path& table) {
   const fs::path path = heads_path(table);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return;
+  if (!fs::is_regular_file(path, ignored)) {
+    log::warning("{}: is {}, not a table of heads; going on without it", path.string(),
+                 fs::is_directory(path, ignored) ? "a folder" : "no file");
+    return;
+  }
   try {
     read_heads_table(heads, path);
   } catch (const InputError& error) {
@@ -91,6 +113,7 @@ StudyTables write_tables(const fs::path& table, std::vector<CheckpointAnalysis> 
 }
 
 StudyTables read_tables(const fs::path& table, const std::optional<fs::path>& summary) {
+  require_table(table);
   StudyTables tables;
   tables.heads = read_qk_table(table);
   read_heads(tables.heads, table);

@@ -54,10 +54,11 @@ bool parse_whole(const std::string& text, T& value) {
 
 }  // namespace
 
-YamlValue::YamlValue(YAML::Node node, std::string file, std::string name)
-    : node_(std::move(node)), file_(std::move(file)), name_(std::move(name)) {}
-
-int YamlValue::line() const { return node_.Mark().line + 1; }
+YamlValue::YamlValue(YAML::Node node, std::string file, std::string name, int key_line)
+    : node_(std::move(node)),
+      file_(std::move(file)),
+      name_(std::move(name)),
+      line_(node_.IsNull() && key_line > 0 ? key_line : node_.Mark().line + 1) {}
 
 std::string YamlValue::where() const { return fmt::format("{}:{}", file_, line()); }
 
@@ -77,6 +78,15 @@ void YamlValue::expected(const std::string& what) const {
   fail(fmt::format("found {}, expected {}", found(), what));
 }
 
+void YamlValue::expected_number(const std::string& what) const {
+  double number = 0;
+  if (node_.IsScalar() && !is_plain(node_) && parse_whole(node_.Scalar(), number)) {
+    fail(
+        fmt::format("found {} in quotes, expected {}; write it without the quotes", found(), what));
+  }
+  expected(what);
+}
+
 std::string YamlValue::text() const {
   if (!node_.IsScalar() || node_.Scalar().empty()) expected("a text");
   return node_.Scalar();
@@ -85,8 +95,8 @@ std::string YamlValue::text() const {
 int64_t YamlValue::integer(int64_t least, int64_t most) const {
   int64_t value = 0;
   if (!is_plain(node_) || !parse_whole(node_.Scalar(), value) || value < least || value > most) {
-    expected(most == INT64_MAX ? fmt::format("a whole number of at least {}", least)
-                               : fmt::format("a whole number from {} to {}", least, most));
+    expected_number(most == INT64_MAX ? fmt::format("a whole number of at least {}", least)
+                                      : fmt::format("a whole number from {} to {}", least, most));
   }
   return value;
 }
@@ -95,7 +105,7 @@ double YamlValue::positive() const {
   double value = 0;
   if (!is_plain(node_) || !parse_whole(node_.Scalar(), value) || !(value > 0) ||
       !std::isfinite(value)) {
-    expected("a number above 0");
+    expected_number("a number above 0");
   }
   return value;
 }
@@ -169,7 +179,8 @@ void YamlValue::map(const std::vector<Key>& keys) const {
     }
     if (!seen.insert(name).second)
       at_key.fail(fmt::format("key '{}' is here twice; remove one", name));
-    key->read(YamlValue(pair.second, file_, name_.empty() ? name : name_ + "." + name));
+    key->read(
+        YamlValue(pair.second, file_, name_.empty() ? name : name_ + "." + name, at_key.line()));
   }
   for (const Key& key : keys) {
     if (key.required && !seen.contains(std::string(key.name))) {

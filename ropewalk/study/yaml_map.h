@@ -18,9 +18,10 @@ namespace ropewalk {
 // was found and what to write instead.
 class YamlValue {
  public:
-  YamlValue(YAML::Node node, std::string file, std::string name);
+  // A value that is left out has the line of its key.
+  YamlValue(YAML::Node node, std::string file, std::string name, int key_line = 0);
 
-  int line() const;  // from 1
+  int line() const { return line_; }  // from 1
   const std::string& name() const { return name_; }
   std::string where() const;  // "run.yaml:12"
   bool is_map() const { return node_.IsMap(); }
@@ -52,11 +53,14 @@ class YamlValue {
  private:
   Json json(const YamlValue& top, int& values_left) const;
   [[noreturn]] void expected(const std::string& what) const;
+  // The same, with a hint where a number is there, but in quotes.
+  [[noreturn]] void expected_number(const std::string& what) const;
   std::string found() const;
 
   YAML::Node node_;
   std::string file_;
   std::string name_;
+  int line_;
 };
 
 // The top of a file. Throws InputError on a file that is not YAML, SystemError where it cannot be

@@ -30,6 +30,7 @@ TEST(ReadingLook, LimitsAreDeclaredOrFitTheNumbers) {
   expect_limits("bias_strength", 0, 0.0183, 0, 0.02);
   expect_limits("abs_alpha_k", 0, 0.004, 0, 0.004);
   expect_limits("rank90_q", 2, 25.4, 0, 30);
+  expect_limits("bias_context", -1.7e308, 1.7e308, -1.7e308, 1.7e308);
   expect_limits("bias_context", 0, 0, 0, 1);
   expect_limits("bias_context", std::nan(""), std::nan(""), 0, 1);
 }
@@ -50,6 +51,21 @@ TEST(ReadingLook, UnknownKeysGetTheNearestNames) {
             "no statistic is named 'R2CV_Q'; did you mean r2cv_q, r2cv_k or r2_q?");
   EXPECT_EQ(unknown_statistic("rank"),
             "no statistic is named 'rank'; did you mean rank90_q, rank90_k, r_k or r2_k?");
+  // Names of summary.json and of errors, and absolute values of what has no other.
+  const auto meant = [](const std::string& name, const std::string& key) {
+    EXPECT_EQ(unknown_statistic(name),
+              "no statistic is named '" + name + "'; did you mean " + key + "?");
+  };
+  meant("mean_r_q", "r_q");
+  meant("sd_r_k", "r_k");
+  meant("depth_r2cv_q", "r2cv_q");
+  meant("mean_abs_r_k", "abs_r_k");
+  meant("pc0_explained_variance", "explained_variance");
+  meant("abs_r_q", "r_q");
+  meant("abs_r2cv_q", "r2cv_q");
+  meant("mean_abs_bias_context", "bias_context");
+  meant("r2cv_q_se", "r2cv_q");
+  meant("abs_biascontext", "bias_context");
   EXPECT_NE(unknown_statistic("elephants").find("docs/formats.md"), std::string::npos);
   EXPECT_NE(unknown_statistic(std::string(100000, 'x')).find("docs/formats.md"), std::string::npos);
   EXPECT_NE(unknown_statistic("").find("docs/formats.md"), std::string::npos);

@@ -111,6 +111,9 @@ TEST(Experiment, SaysWhereAndWhatToWriteInstead) {
             "e.yaml:12: blocks: found 'many', expected a whole number from 1 to 4096");
   EXPECT_EQ(message(changed("blocks: 8", "blocks: 8.5")),
             "e.yaml:12: blocks: found '8.5', expected a whole number from 1 to 4096");
+  EXPECT_EQ(message(changed("blocks: 8", "blocks: '8'")),
+            "e.yaml:12: blocks: found '8' in quotes, expected a whole number from 1 to 4096; write "
+            "it without the quotes");
   EXPECT_EQ(message(changed("sliding: true", "sliding: maybe")),
             "e.yaml:13: sliding: found 'maybe', expected true or false");
   EXPECT_EQ(message(changed("count: 300", "cuont: 300")),
@@ -135,6 +138,10 @@ TEST(Experiment, SaysWhereAndWhatToWriteInstead) {
       "e.yaml:8: figures.portraits: found a list of 1, expected two statistics: [ACROSS, UP]");
   EXPECT_EQ(message(changed("figures: {statistics", "figures: {statistic")),
             "e.yaml:8: figures: key 'statistic' is unknown; did you mean 'statistics'?");
+  EXPECT_EQ(message(changed("figures: {statistics: [r2cv_q, abs_r_k], portraits: [[r_q, "
+                            "bias_context]]}",
+                            "figures:")),
+            "e.yaml:8: figures: found nothing, expected a map of statistics, portraits");
   EXPECT_EQ(message(changed("name: Demo\n", "")), "e.yaml:1: key 'name' is missing");
   EXPECT_EQ(message(changed("name: Stage 2", "name: Stage 1")),
             "e.yaml:23: phases: a phase named 'Stage 1' is already in line 17; name this one "
