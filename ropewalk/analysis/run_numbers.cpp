@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ropewalk/analysis/class_shares.h"
+#include "ropewalk/analysis/context_label.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
 
@@ -132,16 +133,17 @@ class SummaryReader {
     return error_of(under(key), value, key);
   }
 
-  std::optional<int64_t> last_layer() const {
+  // What the list of checkpoints states of this one, 0 to `most`.
+  std::optional<int64_t> stated(const char* key, int64_t most) const {
     const auto list = summary_.find("checkpoints");
     if (list == summary_.end() || !list->is_array()) return std::nullopt;
     for (const Json& entry : *list) {
       if (!entry.is_object() || entry.value("label", Json()) != Json(label_)) continue;
-      const auto found = entry.find("last_layer");
+      const auto found = entry.find(key);
       if (found == entry.end() || !found->is_number_integer()) continue;
-      if (*found < 0 || *found > kLargestLayer) {
-        throw InputError("{}: last_layer of '{}' is {}; expected 0 to {}", source_,
-                         printable(label_), found->dump(), kLargestLayer);
+      if (*found < 0 || *found > most) {
+        throw InputError("{}: {} of '{}' is {}; expected 0 to {}", source_, key, printable(label_),
+                         found->dump(), most);
       }
       return found->get<int64_t>();
     }
@@ -236,9 +238,13 @@ RunNumbers run_numbers(const HeadTable& table, const Json& summary,
 
   for (const CheckpointAnalysis& checkpoint : table.checkpoints) {
     const SummaryReader reader(summary, summary_source, checkpoint.label);
-    const int64_t stated = summary.is_object() ? reader.last_layer().value_or(0) : 0;
-    CheckpointNumbers numbers =
-        checkpoint_numbers(checkpoint, std::max(checkpoint.last_layer, stated));
+    const auto stated = [&](const char* key, int64_t most) {
+      return summary.is_object() ? reader.stated(key, most).value_or(0) : 0;
+    };
+    CheckpointNumbers numbers = checkpoint_numbers(
+        checkpoint, std::max(checkpoint.last_layer, stated("last_layer", kLargestLayer)));
+    numbers.context = stated("context", INT32_MAX);
+    if (numbers.context == 0) numbers.context = split_label(checkpoint.label).context;
     if (summary.is_object()) {
       add_errors(numbers, reader);
       run.standard_errors = run.standard_errors || any_errors(numbers);

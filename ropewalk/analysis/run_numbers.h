@@ -52,6 +52,7 @@ struct HeadPoint {
 struct CheckpointNumbers {
   std::string label;
   std::string phase;
+  int64_t context = 0;                                  // tokens per document; 0: unknown
   int64_t undefined = 0;                                // heads left out because a value is missing
   std::vector<HeadPoint> heads;                         // by layer, then head
   int64_t last_layer = 0;                               // the model's highest layer index

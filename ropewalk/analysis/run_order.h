@@ -16,6 +16,8 @@ class RunOrder {
  public:
   explicit RunOrder(const std::vector<CheckpointAnalysis>& checkpoints);
 
+  // Whether a checkpoint has several contexts.
+  bool several() const { return several_; }
   // Where the step to this checkpoint begins; none: a baseline, or the first at its context.
   std::optional<size_t> step_from(size_t index) const;
   // The same checkpoint at the next shorter context.

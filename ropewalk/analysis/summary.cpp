@@ -82,6 +82,8 @@ Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
             {"few_blocks", blocks < kFewBlocks},
             {"random", checkpoint.random}};
   json["last_layer"] = checkpoint.last_layer;
+  const int64_t context = checkpoint.origin.context;
+  json["context"] = context > 0 ? Json(context) : Json();
   json["dtype"] = text_or_null(checkpoint.origin.dtype);
   json["device"] = text_or_null(checkpoint.origin.device);
   json["t95"] = blocks >= 2 ? Json(student_t_95(blocks - 1)) : Json();

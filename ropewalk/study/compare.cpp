@@ -8,16 +8,14 @@
 
 #include "ropewalk/analysis/statistic.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/nearest.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/study/compare_contexts.h"
+#include "ropewalk/study/compare_keys.h"
 #include "ropewalk/study/compare_models.h"
 #include "ropewalk/study/compared_value.h"
 
 namespace ropewalk {
 namespace {
-
-constexpr size_t kLongestLabel = 40;
-constexpr const char* kOtherModels = "other_models";
 
 // One line of the comparison.
 struct Line {
@@ -46,48 +44,29 @@ class Comparison {
   }
 
   std::string text() {
-    check_keys();
+    check_reference_keys(reference_, source_);
+    text_ = compare_contexts(run_, reference_, source_);
     for (size_t i = 0; i < readings_.size(); ++i) means(readings_[i].reading->mean, i);
     taxonomy();
     for (size_t i = 0; i < readings_.size(); ++i) grid(readings_[i].reading->depth, i);
     const std::string models = other_models();
     if (compared_ == 0 && models.empty()) fail();
     if (compared_ == 0) text_ += fmt::format("no label of the run is in {}\n\n", source_);
+    if (!lacking_.empty()) {
+      text_ += fmt::format("not compared: {}: {}\n\n", lacking(), why_without_numbers(run_));
+    }
     return text_ + models;
   }
 
  private:
   static std::string shown(const std::string& label) {
-    return printable_excerpt(label, kLongestLabel);
+    return printable_excerpt(label, kLongestComparedLabel);
   }
 
-  std::vector<std::string> compared_keys() const {
-    std::vector<std::string> keys, depth;
-    for (const PlacedReading& placed : readings_) {
-      if (!placed.reading->mean.empty()) keys.push_back(placed.reading->mean);
-      if (!placed.reading->depth.empty()) depth.push_back(placed.reading->depth);
-    }
-    keys.push_back("taxonomy");
-    keys.insert(keys.end(), depth.begin(), depth.end());
-    keys.emplace_back(kOtherModels);
-    return keys;
+  static std::string listed(const std::vector<std::string>& names) {
+    return printable_excerpt(fmt::format("{}", fmt::join(names, ", ")), 200);
   }
-
-  // A key that is nearly one of those compared is one mistyped: it would be left out silently.
-  void check_keys() const {
-    const std::vector<std::string> compared = compared_keys();
-    const std::vector<std::string_view> known(compared.begin(), compared.end());
-    for (const auto& [key, value] : reference_.items()) {
-      const bool spread = std::any_of(readings_.begin(), readings_.end(), [&](const auto& placed) {
-        return placed.reading->spread == key;
-      });
-      if (spread) continue;
-      const std::string near = nearest(key, known);
-      if (near.empty() || near == key) continue;
-      throw InputError("{}: unknown key '{}'; did you mean {}?", source_,
-                       printable_excerpt(key, 60), near);
-    }
-  }
+  std::string lacking() const { return listed(lacking_); }
 
   [[noreturn]] void fail() const {
     const std::vector<std::string> keys = compared_keys();
@@ -95,13 +74,17 @@ class Comparison {
                                  [&](const std::string& key) { return reference_.contains(key); });
     if (!any) throw InputError("{}: has none of the keys {}", source_, fmt::join(keys, ", "));
     if (!lacking_.empty()) {
-      throw InputError("{}: has {}, of which {} has no number; is heads.csv beside it?", source_,
-                       lacking_, run_.source);
+      throw InputError("{}: nothing to compare; the run has no {}: {}", source_, lacking(),
+                       why_without_numbers(run_));
     }
     std::vector<std::string> labels;
     for (const CheckpointNumbers* numbers : checkpoints_) labels.push_back(numbers->label);
-    throw InputError("{}: has no label of the run; the run's are {}", source_,
-                     printable_excerpt(fmt::format("{}", fmt::join(labels, ", ")), 200));
+    const std::string others = reference_.contains(kOtherModels)
+                                   ? fmt::format("; the run has no number of its {}: {}",
+                                                 kOtherModels, why_without_numbers(run_))
+                                   : "";
+    throw InputError("{}: has no label of the run; the run's are {}{}", source_, listed(labels),
+                     others);
   }
 
   std::string other_models() const {
@@ -114,8 +97,7 @@ class Comparison {
     const auto found = reference_.find(key);
     if (found == reference_.end()) return nullptr;
     if (!found->is_object()) {
-      throw InputError("{}: {} is a {}; expected an object by label", source_, key,
-                       found->type_name());
+      throw InputError("{}: {} is {}; expected an object by label", source_, key, kind_of(*found));
     }
     return &*found;
   }
@@ -165,7 +147,7 @@ class Comparison {
     // A run without heads.csv has nothing to set beside numbers of whole heads.
     if (std::all_of(lines.begin(), lines.end(),
                     [](const Line& line) { return std::isnan(line.run.value); })) {
-      lacking_ = key;
+      lacking_.push_back(key);
       return;
     }
     add(key, lines, false);
@@ -197,7 +179,7 @@ class Comparison {
   void grid(const std::string& key, size_t reading) {
     const Json* values = group(key);
     if (values == nullptr) return;
-    bool begun = false;
+    bool begun = false, lacks = false;
     double largest = 0, squares = 0;
     int cells = 0;
     for (const CheckpointNumbers* numbers : checkpoints_) {
@@ -206,6 +188,12 @@ class Comparison {
       if (!found->is_array() || found->size() != kDepthBins) {
         throw InputError("{}: {} of '{}' is not a list of {} cells", source_, key,
                          printable(numbers->label), kDepthBins);
+      }
+      const auto& depth = numbers->readings[reading].depth;
+      if (std::all_of(depth.begin(), depth.end(),
+                      [](const DepthCell& cell) { return std::isnan(cell.value); })) {
+        lacks = true;
+        continue;
       }
       if (!begun) {
         text_ += fmt::format("{}\n  {:<{}}  {:<10}", key, "checkpoint", label_width_, "depth to");
@@ -217,7 +205,7 @@ class Comparison {
       begun = true;
       std::vector<double> run, errors, reference, difference;
       for (size_t bin = 0; bin < kDepthBins; ++bin) {
-        const DepthCell& cell = numbers->readings[reading].depth[bin];
+        const DepthCell& cell = depth[bin];
         run.push_back(cell.value);
         errors.push_back(cell.se);
         reference.push_back(
@@ -236,6 +224,7 @@ class Comparison {
       grid_row("", "difference", difference, 2, true);
       ++compared_;
     }
+    if (!begun && lacks) lacking_.push_back(key);
     if (!begun) return;
     if (cells > 0) {
       text_ += fmt::format("  over {} cells: root mean square difference {:.3f}, largest {:.3f}\n",
@@ -278,7 +267,7 @@ class Comparison {
   size_t label_width_ = std::string_view("checkpoint").size();
   std::string text_;
   size_t compared_ = 0;
-  std::string lacking_;  // a mean that the reference has and the run has not
+  std::vector<std::string> lacking_;  // what the reference has of a label and the run has not
 };
 
 }  // namespace

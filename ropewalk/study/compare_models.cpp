@@ -10,13 +10,11 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/nearest.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/study/compare_contexts.h"
 #include "ropewalk/study/compared_value.h"
 
 namespace ropewalk {
 namespace {
-
-constexpr size_t kLongestLabel = 40;
-constexpr int64_t kMostTokens = INT32_MAX;
 
 // A mean over heads that some model states.
 struct Column {
@@ -45,8 +43,8 @@ void read_model(const std::string& name, const Json& means, const std::string& s
                 std::vector<Column>& columns) {
   const std::string where = "other_models, " + quoted(name);
   if (!means.is_object()) {
-    throw InputError("{}: {} is a {}; expected an object of means such as mean_abs_r_k_a", source,
-                     where, means.type_name());
+    throw InputError("{}: {} is {}; expected an object of means such as mean_abs_r_k_a", source,
+                     where, kind_of(means));
   }
   for (const auto& [key, leaf] : means.items()) {
     const auto column = std::find_if(columns.begin(), columns.end(),
@@ -63,7 +61,7 @@ void read_model(const std::string& name, const Json& means, const std::string& s
 OtherModels read_models(const Json& section, const std::string& source) {
   const std::string expected = "expected an object with about, context and models";
   if (!section.is_object()) {
-    throw InputError("{}: other_models is a {}; {}", source, section.type_name(), expected);
+    throw InputError("{}: other_models is {}; {}", source, kind_of(section), expected);
   }
   for (const auto& [key, value] : section.items()) {
     const std::vector<std::string> known{"about", "context", "models"};
@@ -73,7 +71,7 @@ OtherModels read_models(const Json& section, const std::string& source) {
   const Json about = section.value("about", Json("")), context = section.value("context", Json()),
              models = section.value("models", Json());
   if (!about.is_string()) {
-    throw InputError("{}: other_models: about is a {}; expected text", source, about.type_name());
+    throw InputError("{}: other_models: about is {}; expected text", source, kind_of(about));
   }
   if (!context.is_number_integer() || context < 2 || context > kMostTokens) {
     throw InputError("{}: other_models: context is {}; expected tokens per document, 2 to {}",
@@ -81,7 +79,7 @@ OtherModels read_models(const Json& section, const std::string& source) {
   }
   if (!models.is_object() || models.empty()) {
     throw InputError("{}: other_models: models is {}; expected an object of models by name", source,
-                     models.is_object() ? "empty" : fmt::format("a {}", models.type_name()));
+                     models.is_object() ? "empty" : kind_of(models));
   }
   OtherModels others{about.get<std::string>(), context.get<int64_t>(), {}, {}};
   const std::vector<PlacedReading> readings = all_readings();
@@ -90,6 +88,9 @@ OtherModels read_models(const Json& section, const std::string& source) {
       others.columns.push_back({readings[i].reading->mean, i, {}});
   }
   for (const auto& [name, means] : models.items()) {
+    if (name.find_first_not_of(" \t") == std::string::npos) {
+      throw InputError("{}: other_models: models: a model has an empty name; give it one", source);
+    }
     others.names.push_back(name);
     read_model(name, means, source, others.columns);
   }
@@ -99,6 +100,7 @@ OtherModels read_models(const Json& section, const std::string& source) {
 
 struct Row {
   std::string name;
+  int64_t context = 0;          // 0: unknown
   std::vector<double> numbers;  // of each column
 };
 
@@ -109,7 +111,8 @@ std::string compare_with_models(const RunNumbers& run, const Json& section,
   const OtherModels others = read_models(section, source);
   std::vector<Row> rows;
   for (const std::string& name : others.names) {
-    Row& row = rows.emplace_back(Row{printable_excerpt(name, kLongestLabel), {}});
+    Row& row =
+        rows.emplace_back(Row{printable_excerpt(name, kLongestComparedLabel), others.context, {}});
     for (const Column& column : others.columns) {
       const auto found = column.models.find(name);
       row.numbers.push_back(found == column.models.end() ? std::nan("") : found->second);
@@ -119,7 +122,8 @@ std::string compare_with_models(const RunNumbers& run, const Json& section,
   bool common = false;
   for (const auto* group : {&run.baselines, &run.checkpoints}) {
     for (const CheckpointNumbers& numbers : *group) {
-      Row& row = rows.emplace_back(Row{printable_excerpt(numbers.label, kLongestLabel), {}});
+      Row& row = rows.emplace_back(
+          Row{printable_excerpt(numbers.label, kLongestComparedLabel), numbers.context, {}});
       for (const Column& column : others.columns) {
         row.numbers.push_back(numbers.readings[column.reading].over_heads.mean);
         common = common || !std::isnan(row.numbers.back());
@@ -129,8 +133,9 @@ std::string compare_with_models(const RunNumbers& run, const Json& section,
   if (!common) return "";
   size_t width = 0;
   for (const Row& row : rows) width = std::max(width, row.name.size());
-  std::string text =
-      fmt::format("other models, at a context of {} tokens\n  {:<{}}", others.context, "", width);
+  constexpr int kContextWidth = 12;
+  std::string text = fmt::format("other models, at a context of {} tokens\n  {:<{}}{:>{}}",
+                                 others.context, "", width, "context", kContextWidth);
   std::vector<int> decimals;
   for (size_t i = 0; i < others.columns.size(); ++i) {
     text += fmt::format("  {:>10}", others.columns[i].key);
@@ -142,6 +147,7 @@ std::string compare_with_models(const RunNumbers& run, const Json& section,
   for (size_t row = 0; row < rows.size(); ++row) {
     if (row == models) text += "  this run\n";
     text += fmt::format("  {:<{}}", rows[row].name, width);
+    text += context_cell(rows[row].context, kContextWidth);
     for (size_t i = 0; i < others.columns.size(); ++i) {
       const int size = static_cast<int>(std::max<size_t>(10, others.columns[i].key.size()));
       text += number_cell(rows[row].numbers[i], decimals[i], size + 2);

@@ -17,8 +17,14 @@ ComparedValue read_compared(const Json& json, const std::string& source, const s
     if (const Json se = json.value("se", Json()); se.is_number()) found.se = se.get<double>();
     return found;
   }
-  throw InputError("{}: {} is a {}; expected a number or {{\"value\": …, \"se\": …}}", source,
-                   where, json.type_name());
+  throw InputError("{}: {} is {}; expected a number or {{\"value\": …, \"se\": …}}", source, where,
+                   kind_of(json));
+}
+
+std::string kind_of(const Json& json) {
+  const std::string name = json.type_name();
+  if (json.is_null()) return name;
+  return (json.is_array() || json.is_object() ? "an " : "a ") + name;
 }
 
 int decimals_for(const std::vector<double>& numbers) {

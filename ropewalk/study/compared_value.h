@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
@@ -7,6 +8,9 @@
 #include "ropewalk/base/json.h"
 
 namespace ropewalk {
+
+constexpr size_t kLongestComparedLabel = 40;
+constexpr int64_t kMostTokens = INT32_MAX;
 
 // A number of a run or of a reference; NaN: missing or unknown.
 struct ComparedValue {
@@ -17,6 +21,9 @@ struct ComparedValue {
 // A leaf of a reference: a number, {value, se}, or null. Throws InputError naming `source` and
 // `where`.
 ComparedValue read_compared(const Json& json, const std::string& source, const std::string& where);
+
+// What a value of JSON is, for people: "an array", "a number", "null".
+std::string kind_of(const Json& json);
 
 // Decimals that show three digits of the largest of these numbers: 3 to 6.
 int decimals_for(const std::vector<double>& numbers);

@@ -119,7 +119,7 @@ void check_summary(const Json& summary, const std::string& source) {
   top.at("checkpoints").each([](const Value& checkpoint) {
     checkpoint.object();
     checkpoint.at("label").text();
-    for (const char* key : {"documents", "blocks", "last_layer", "t95"}) {
+    for (const char* key : {"documents", "blocks", "context", "last_layer", "t95"}) {
       if (checkpoint.has(key)) checkpoint.at(key).number();
     }
   });

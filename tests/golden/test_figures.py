@@ -443,13 +443,15 @@ def test_compare_with_the_published_drift_plane(tmp_path):
         assert float(value) == pytest.approx(mean, abs=5.1e-6) and float(stated) == pytest.approx(published[label], abs=5.1e-6)
         assert float(difference) == pytest.approx(mean - published[label], abs=5.1e-6)
     table = text.split("other models, at a context of 131072 tokens\n")[1].splitlines()
-    assert sorted(table[0].split()) == sorted(PUBLISHED["other_models"]["models"]["qwen3-8b"])
+    assert sorted(table[0].split()) == sorted(["context", *PUBLISHED["other_models"]["models"]["qwen3-8b"]])
     shown = dict(zip(table[0].split(), next(line for line in table if line.startswith("  qwen3-8b")).split()[1:]))
-    assert {key: float(value) for key, value in shown.items()} == PUBLISHED["other_models"]["models"]["qwen3-8b"]
+    assert {key: float(value) for key, value in shown.items()} == {"context": 131072, **PUBLISHED["other_models"]["models"]["qwen3-8b"]}
     own = dict(zip(table[0].split(), next(line for line in table if line.startswith("  LC2-20K")).split()[1:]))
     assert float(own["mean_abs_r_k_a"]) == pytest.approx(heads[heads.checkpoint == "LC2-20K"].r_k_a.abs().mean(), abs=5.1e-4)
     assert own["mean_plane_var_fraction"] == "–", "the table has no such column"
     # Without heads.csv nothing is in common with these.
     (tmp_path / "heads.csv").unlink()
     text = engine.run("compare", path, "--reference", reference).stdout
-    assert "mean_r_q\n" in text and "alpha" not in text and "other models" not in text
+    assert "mean_r_q\n" in text and "mean_abs_alpha_k\n" not in text and "other models" not in text
+    said = next(line for line in text.splitlines() if line.startswith("not compared: "))
+    assert "mean_abs_alpha_k" in said and f"{tmp_path / 'heads.csv'} is not there" in said

@@ -31,8 +31,11 @@ std::string compare_heads(const std::string& reference) {
                     "checkpoint,layer,q_head,r_k_a,bias_strength,alpha_k\n"
                     "a,0,0,-0.9,0.002,-0.0004\na,9,0,0.7,0.003,0.0002\nb,0,0,0.6,0.001,0.0001\n",
                     "heads.csv");
-  return compare_with_reference(run_numbers(table), parse_json(reference, "reference.json"),
-                                "reference.json");
+  const Json summary = parse_json(
+      R"({"checkpoints": [{"label": "a", "context": 512}, {"label": "b", "context": null}]})",
+      "summary.json");
+  return compare_with_reference(run_numbers(table, summary, "summary.json"),
+                                parse_json(reference, "reference.json"), "reference.json");
 }
 
 std::string failure(const std::string& reference,
@@ -94,6 +97,8 @@ TEST(Compare, RefusesWhatIsNoReference) {
   EXPECT_NE(failure("[]").find("expected a JSON object"), std::string::npos);
   EXPECT_EQ(failure(R"({"mean_r_q": 3})"),
             "reference.json: mean_r_q is a number; expected an object by label");
+  EXPECT_EQ(failure(R"({"mean_r_q": [3]})"),
+            "reference.json: mean_r_q is an array; expected an object by label");
   EXPECT_NE(failure(R"({"mean_r_q": {"a": "x"}})").find("mean_r_q of 'a' is a string"),
             std::string::npos);
   EXPECT_NE(failure(R"({"depth_r_q": {"a": [1]}})").find("not a list of 10 cells"),
@@ -113,12 +118,12 @@ TEST(Compare, SetsTheRunBesideOtherModels) {
           "models": {"big": {"mean_abs_r_k_a": 0.743, "mean_bias_strength": 0.0003},
                      "all": {"mean_abs_r_k_a": 0.87}}}})");
   EXPECT_NE(text.find("other models, at a context of 131072 tokens\n"
-                      "       mean_abs_r_k_a  mean_bias_strength\n"
-                      "  all           0.870                   –\n"
-                      "  big           0.743            0.000300\n"
+                      "          context  mean_abs_r_k_a  mean_bias_strength\n"
+                      "  all      131072           0.870                   –\n"
+                      "  big      131072           0.743            0.000300\n"
                       "  this run\n"
-                      "  a             0.800            0.002500\n"
-                      "  b             0.600            0.001000\n"
+                      "  a           512           0.800            0.002500\n"
+                      "  b             –           0.600            0.001000\n"
                       "  Published.\n"),
             std::string::npos)
       << text;
@@ -130,10 +135,46 @@ TEST(Compare, OtherModelsNeedNoLabelInCommonButAColumn) {
           {"big": {"mean_abs_r_k_a": 0.7}}}})";
   EXPECT_NE(compare_heads(reference).find("no label of the run is in reference.json\n\nother"),
             std::string::npos);
-  EXPECT_EQ(failure(reference), "reference.json: has no label of the run; the run's are a, b");
+  const std::string missing =
+      "heads.csv is not there or was left out; ropewalk run and ropewalk analyze write it beside "
+      "the table";
+  EXPECT_EQ(failure(reference),
+            "reference.json: has no label of the run; the run's are a, b; the run has no number of "
+            "its other_models: " +
+                missing);
   EXPECT_EQ(failure(R"({"mean_bias_strength": {"a": 1}})"),
-            "reference.json: has mean_bias_strength, of which qk.csv has no number; is heads.csv "
-            "beside it?");
+            "reference.json: nothing to compare; the run has no mean_bias_strength: " + missing);
+  // Beside others that are compared, it is said too; and no grid of dashes is printed.
+  const std::string text = compare(
+      R"({"mean_r_q": {"a": 0.5}, "mean_bias_strength": {"a": 1},
+          "depth_r2cv_q": {"a": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}})");
+  EXPECT_NE(text.find("not compared: mean_bias_strength, depth_r2cv_q: " + missing + "\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("depth to"), std::string::npos) << text;
+  EXPECT_NE(
+      failure(R"({"mean_r2cv_q": {"a": 1}})", compare_heads).find("heads.csv has no such column"),
+      std::string::npos);
+}
+
+TEST(Compare, SetsTheContextsBesideEachOther) {
+  const std::string text = compare_heads(
+      R"({"mean_r_q": {"a": 0.5}, "checkpoints": [{"label": "a", "context": 4096},
+          {"label": "b", "context": 512}, {"label": "z", "context": 8}]})");
+  EXPECT_EQ(text.find("context (tokens per document)\n"
+                      "  checkpoint       run  reference\n"
+                      "  a                512       4096\n"
+                      "  b                  –        512\n"
+                      "  where the contexts differ, numbers per token (alpha_k, bias_strength) "
+                      "cannot be compared\n\n"),
+            0)
+      << text;
+  const std::string same = R"({"mean_r_q": {"a": 0.5}, "checkpoints": [{"label": "a", )";
+  EXPECT_EQ(compare_heads(same + R"("context": 512}]})").find("differ,"), std::string::npos);
+  EXPECT_EQ(compare(same + R"("phase": "p"}]})").find("context"), std::string::npos);
+  EXPECT_EQ(failure(same + R"("context": "512"}]})"),
+            "reference.json: checkpoints: context of 'a' is \"512\"; expected tokens per document, "
+            "2 to 2147483647");
 }
 
 TEST(Compare, ReadsOtherModelsStrictly) {
@@ -144,6 +185,9 @@ TEST(Compare, ReadsOtherModelsStrictly) {
   EXPECT_EQ(refused("3"),
             "reference.json: other_models is a number; expected an object with about, context and "
             "models");
+  EXPECT_EQ(refused("[]").substr(0, 41), "reference.json: other_models is an array;");
+  EXPECT_EQ(refused(R"({"context": 8, "models": {" ": {"mean_abs_r_k_a": 0.7}}})"),
+            "reference.json: other_models: models: a model has an empty name; give it one");
   EXPECT_EQ(refused(R"({"contexts": 8, )" + models + "}"),
             "reference.json: other_models: unknown key 'contexts'; did you mean context?");
   EXPECT_EQ(refused("{" + models + "}"),
@@ -155,7 +199,7 @@ TEST(Compare, ReadsOtherModelsStrictly) {
   EXPECT_EQ(refused(R"({"about": 1, "context": 8, )" + models + "}"),
             "reference.json: other_models: about is a number; expected text");
   EXPECT_EQ(refused(R"({"context": 8})"),
-            "reference.json: other_models: models is a null; expected an object of models by name");
+            "reference.json: other_models: models is null; expected an object of models by name");
   EXPECT_EQ(refused(R"({"context": 8, "models": {}})"),
             "reference.json: other_models: models is empty; expected an object of models by name");
   EXPECT_EQ(refused(R"({"context": 8, "models": {"big": 0.7}})"),
