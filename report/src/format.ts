@@ -1,3 +1,5 @@
+import type { Leaf } from "./data/blob";
+
 /** How numbers are written: a true minus sign, and a dash for what is missing. */
 export const DASH = "–";
 
@@ -28,8 +30,11 @@ export function signed(value: number | null | undefined, digits = 3): string {
   return text === DASH || text.startsWith("−") || Number(text) === 0 ? text : `+${text}`;
 }
 
-export function percent(value: number | null | undefined, digits = 1): string {
-  return value === null || value === undefined || Number.isNaN(value) ? DASH : `${decimals(100 * value, digits)} %`;
+/** A share in per cent: "16.7 ± 2.1", or "0.0 (0 to 39)" with an interval. */
+export function shareText({ value, se, low, high }: Leaf): string {
+  if (value === null) return DASH;
+  if (low === undefined || high === undefined) return withError(100 * value, se === null ? null : 100 * se, 1);
+  return `${decimals(100 * value, 1)} (${decimals(100 * low, 0)} to ${decimals(100 * high, 0)})`;
 }
 
 export function count(value: number, one: string, many = `${one}s`): string {

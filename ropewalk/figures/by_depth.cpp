@@ -40,7 +40,7 @@ struct Heatmap {
     for (const Slot& slot : axis.slots()) {
       for (const DepthColumn& column : columns) {
         const double number = cell(slot, column).*which;
-        if (!std::isnan(number)) found.push_back(number);
+        if (std::isfinite(number)) found.push_back(number);
       }
     }
     return found;
@@ -64,8 +64,8 @@ Json cell_rows(const CheckpointAxis& axis, const Heatmap& map, const DepthScale&
            {"value", theme::number(value)},
            {"se", theme::number(se)},
            {"heads", slot.numbers->depth_heads[static_cast<size_t>(column.bin)]},
-           {"text", std::isnan(value) ? "–" : scale.text(value)},
-           {"ink", std::isnan(value) ? theme::kMutedInk : theme::ink_on(scale.color(value))},
+           {"text", std::isfinite(value) ? scale.text(value) : "–"},
+           {"ink", std::isfinite(value) ? theme::ink_on(scale.color(value)) : theme::kMutedInk},
            {"x_middle", static_cast<double>(i) + 0.5},
            {"y_middle", slot.along}});
       if (column.layer) rows.back()["layer"] = *column.layer;
@@ -85,15 +85,20 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, const
   std::string text =
       fmt::format("Mean {} over the heads {}, {} in all.", reading_name(map.placed),
                   layers ? "of each layer" : "in each tenth of the depth", heads_text(run));
-  if (scale.exponent() != 0)
-    text += fmt::format(" Cells: in units of {:g}.", std::pow(10, scale.exponent()));
   std::vector<double> errors = map.numbers(axis, &DepthCell::se);
+  if (scale.unit() != 1) {
+    text += fmt::format(" Numbers{}: in units of {:g}.", errors.empty() ? "" : " and errors",
+                        scale.unit());
+  }
   if (!errors.empty()) {
     std::sort(errors.begin(), errors.end());
     const char* style = has_limits(map.placed)
                             ? " Standard error over documents: median {:.3f}, at most {:.3f}."
                             : " Standard error over documents: median {:.2g}, at most {:.2g}.";
-    text += fmt::format(fmt::runtime(style), errors[errors.size() / 2], errors.back());
+    text += fmt::format(fmt::runtime(style), errors[errors.size() / 2] / scale.unit(),
+                        errors.back() / scale.unit());
+  } else if (run.standard_errors) {
+    text += " No standard errors: summary.json holds none by depth for this statistic.";
   }
   if (map.placed.reading->depth_title.empty()) text += " " + reading_sentence(map.placed);
   return text;
@@ -115,9 +120,11 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
   for (const Slot& slot : axis.slots()) rows.push_back(slot.along);
   Json phases = Json::array();
   for (const PhaseSpan& span : axis.spans()) {
-    const std::string text = fit_text(printable(span.name), theme::kPhaseSize, kPhaseLimit);
+    const PhaseSpan shown{fit_text(printable(span.name), theme::kPhaseSize, kPhaseLimit),
+                          span.context};
+    const std::string text = shown.text();
     phase_width = std::max(phase_width, text_width(text, theme::kPhaseSize));
-    phases.push_back({{"phase", span.name}, {"text", text}, {"y", (span.from + span.to) / 2}});
+    phases.push_back({{"phase", span.text()}, {"text", text}, {"y", (span.from + span.to) / 2}});
   }
 
   Json spec =
@@ -159,6 +166,7 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
   };
   const std::string legend =
       "mean " + reading_title(map.placed) +
+      (scale.unit() == 1 ? "" : fmt::format(", in units of {:g}", scale.unit())) +
       (scale.has_negatives() ? fmt::format(" ({}: below 0)", scale.negative_hue()) : "");
   Json tooltip = Json::array();
   for (const char* field : {"checkpoint", "phase", "bin", "value", "se", "heads"}) {
@@ -208,9 +216,9 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
              {"gradientLength", scale.has_negatives() ? 300 : 260},
              {"gradientThickness", 13},
              {"values", scale.ticks()},
-             {"format", scale.tick_format()},
              {"offset", 12}}}}},
          {"tooltip", tooltip}}}});
+  layers.back()["encoding"]["color"]["legend"].update(scale.tick_texts());
   if (row >= kLeastTextRow) {
     layers.push_back(
         {{"name", "numbers"},

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <utility>
+#include <optional>
 
-#include "ropewalk/analysis/context_label.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/figures/text_width.h"
 #include "ropewalk/figures/theme.h"
@@ -22,7 +20,16 @@ constexpr double kSlantedPitch = 22;   // pixels from one slanted label to the n
 constexpr double kLineHeight = theme::kPhaseSize + 3;
 constexpr double kHeaderGap = 8;  // between the plot and the phases' names
 
-int64_t context_of(const CheckpointNumbers& numbers) { return split_label(numbers.label).context; }
+// What the order of a run rests on.
+std::vector<CheckpointAnalysis> entries(const std::vector<Slot>& slots) {
+  std::vector<CheckpointAnalysis> list(slots.size());
+  for (size_t i = 0; i < slots.size(); ++i) {
+    list[i].label = slots[i].numbers->label;
+    list[i].origin.context = slots[i].numbers->context;
+    list[i].random = slots[i].baseline;
+  }
+  return list;
+}
 
 }  // namespace
 
@@ -38,47 +45,71 @@ CheckpointAxis::CheckpointAxis(const RunNumbers& run) {
     position += 1;
   }
   position = 0;
-  int segment = 0;
   for (const CheckpointNumbers& numbers : run.checkpoints) {
-    const bool first = position == 0;
-    if (!first && context_of(numbers) != context_of(*slots_.back().numbers)) ++segment;
-    slots_.push_back({&numbers, position, false, segment});
+    slots_.push_back({&numbers, position, false});
     position += 1;
   }
   from_ = slots_.front().along - kEdge;
   to_ = slots_.back().along + kEdge;
+  const RunOrder order(entries(slots_));
+  several_ = order.several();
+  add_spans(run);
+  add_lines(order);
+  add_reaches(order);
+}
 
+void CheckpointAxis::add_spans(const RunNumbers& run) {
   if (!run.baselines.empty()) {
     const double end = -kEdge - kBaselineGap;
-    spans_.push_back({"baseline", from_, end});
+    spans_.push_back({"baseline", "", from_, end});
     separators_.push_back(end + kBaselineGap / 2);
   }
   const bool phases = std::any_of(run.checkpoints.begin(), run.checkpoints.end(),
                                   [](const CheckpointNumbers& c) { return !c.phase.empty(); });
-  int current = 0;
+  if (!phases && !several_) return;
   for (const Slot& slot : slots_) {
     if (slot.baseline) continue;
     const double left = slot.along - kEdge;
+    const int64_t tokens = several_ ? slot.numbers->context : 0;
+    const PhaseSpan span{slot.numbers->phase, tokens > 0 ? fmt::format("@{}", tokens) : "", left,
+                         left + 1};
     const bool first = slot.along == 0;
-    const bool same_segment = std::exchange(current, slot.segment) == slot.segment;
-    if (!first && !same_segment && !phases) separators_.push_back(left);
-    if (!phases) continue;
-    if (!first && same_segment && spans_.back().name == slot.numbers->phase) {
+    if (!first && spans_.back().name == span.name && spans_.back().context == span.context) {
       spans_.back().to += 1;
       continue;
     }
     if (!first) separators_.push_back(left);
-    spans_.push_back({slot.numbers->phase, left, left + 1});
+    spans_.push_back(span);
   }
 }
 
-size_t CheckpointAxis::longest_segment() const {
-  std::map<int, size_t> sizes;
-  size_t longest = 0;
-  for (const Slot& slot : slots_) {
-    if (!slot.baseline) longest = std::max(longest, ++sizes[slot.segment]);
+void CheckpointAxis::add_lines(const RunOrder& order) {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].baseline) continue;
+    const std::optional<size_t> from = order.step_from(i);
+    const bool goes_on = from && lines_[slots_[*from].line].back() == *from;
+    if (!goes_on) lines_.push_back(from ? std::vector<size_t>{*from} : std::vector<size_t>{});
+    slots_[i].line = goes_on ? slots_[*from].line : lines_.size() - 1;
+    lines_[slots_[i].line].push_back(i);
   }
-  return longest;
+}
+
+void CheckpointAxis::add_reaches(const RunOrder& order) {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (!several_ && slots_[i].baseline) reaches_.push_back({i, slots_[i].along, to_});
+    if (!several_ || slots_[i].baseline) continue;
+    const double left = slots_[i].along - kEdge;
+    for (const size_t baseline : order.baselines(i)) {
+      const auto before = std::find_if(
+          reaches_.begin(), reaches_.end(),
+          [&](const BaselineReach& reach) { return reach.slot == baseline && reach.to == left; });
+      if (before != reaches_.end()) {
+        before->to = left + 1;
+      } else {
+        reaches_.push_back({baseline, left, left + 1});
+      }
+    }
+  }
 }
 
 Json CheckpointAxis::params() const {
@@ -135,10 +166,10 @@ Json CheckpointAxis::phase_rows(double width) const {
   Json rows = Json::array();
   for (const PhaseSpan& span : spans_) {
     const double room = (span.to - span.from) * width / length() - 6;
-    const auto lines = wrap_text(printable(span.name), theme::kPhaseSize, room, 2);
+    const auto lines = wrap_text(printable(span.text()), theme::kPhaseSize, room, 2);
     for (size_t i = 0; i < lines.size(); ++i) {
       const auto above = static_cast<double>(lines.size() - 1 - i);
-      rows.push_back({{"phase", span.name},
+      rows.push_back({{"phase", span.text()},
                       {"text", lines[i]},
                       {"x", (span.from + span.to) / 2},
                       {"y", -kHeaderGap - above * kLineHeight}});

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ropewalk/analysis/run_numbers.h"
+#include "ropewalk/analysis/run_order.h"
 #include "ropewalk/base/json.h"
 
 namespace ropewalk {
@@ -14,12 +15,23 @@ struct Slot {
   const CheckpointNumbers* numbers = nullptr;
   double along = 0;
   bool baseline = false;
-  int segment = 0;  // of the run: another begins where the context changes (context_label.h)
+  size_t line = 0;  // of the run: its place in CheckpointAxis::lines()
 };
 
-// Consecutive checkpoints of one phase and context, by the outer edges of their places.
+// Consecutive checkpoints of one phase, and of one context where the run has several, by the outer
+// edges of their places.
 struct PhaseSpan {
-  std::string name;  // "baseline" for baselines
+  std::string name;     // "baseline" for baselines
+  std::string context;  // "@512"; empty: the run has one, or none is known
+  double from = 0;
+  double to = 0;
+
+  std::string text() const { return name + (name.empty() || context.empty() ? "" : " ") + context; }
+};
+
+// Where a baseline is drawn as a dotted line: beside the checkpoints that it is held against.
+struct BaselineReach {
+  size_t slot = 0;
   double from = 0;
   double to = 0;
 };
@@ -35,9 +47,14 @@ class CheckpointAxis {
   double from() const { return from_; }
   double to() const { return to_; }
   double length() const { return to_ - from_; }
-  // Lines are drawn within segments.
-  bool segmented() const { return slots_.back().segment > 0; }
-  size_t longest_segment() const;
+  // Slots that a line joins: the steps of changes.csv (analysis/run_order.h). A run has one line,
+  // or one for each context. Where two steps lead from one checkpoint, a line begins with a slot
+  // of another.
+  const std::vector<std::vector<size_t>>& lines() const { return lines_; }
+  // Whether a checkpoint has several contexts.
+  bool several_contexts() const { return several_; }
+  // Across the run; with several contexts, beside the checkpoints of its own.
+  const std::vector<BaselineReach>& baseline_reaches() const { return reaches_; }
 
   // Parameters that the axis's labels are looked up in; belongs at the top of a specification.
   Json params() const;
@@ -54,8 +71,14 @@ class CheckpointAxis {
 
  private:
   Json phase_rows(double width) const;
+  void add_spans(const RunNumbers& run);
+  void add_lines(const RunOrder& order);
+  void add_reaches(const RunOrder& order);
 
   std::vector<Slot> slots_;
+  std::vector<std::vector<size_t>> lines_;
+  std::vector<BaselineReach> reaches_;
+  bool several_ = false;
   std::vector<PhaseSpan> spans_;
   std::vector<double> separators_;
   double from_ = 0;

@@ -1,5 +1,7 @@
 #include "ropewalk/figures/depth_scale.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -25,11 +27,13 @@ DepthScale::DepthScale(const PlacedReading& placed, const std::vector<double>& n
   high_ = reading_limits(placed, lowest, numbers.empty() ? std::nan("") : largest).high;
   if (!has_limits(placed) && largest > 0) {
     const int power = static_cast<int>(std::floor(std::log10(largest)));
-    exponent_ = power < -1 ? power : 0;
-    digits_ = std::clamp(2 - power, 0, 2);
+    // Cells have room for four digits.
+    const bool fits = power >= -1 && power <= 3;
+    if (!fits) unit_ = std::pow(10, power);
+    digits_ = std::clamp(2 - (fits ? power : 0), 0, 2);
   }
   // Less than half of the last digit is printed as 0, and looks so.
-  const double step = std::pow(10, exponent_ - digits_) / 2;
+  const double step = unit_ * std::pow(10, -digits_) / 2;
   if (lowest < -step) {
     const theme::ColorRamp& below = theme::negative_ramp(hue_).colors;
     const int quarters = std::min(4, static_cast<int>(std::ceil(-4 * lowest / high_)));
@@ -52,9 +56,7 @@ std::string DepthScale::color(double value) const {
   return theme::mixed_color(from.color, to.color, (inside - from.value) / (to.value - from.value));
 }
 
-std::string DepthScale::text(double value) const {
-  return theme::decimals(value / std::pow(10, exponent_), digits_);
-}
+std::string DepthScale::text(double value) const { return theme::decimals(value / unit_, digits_); }
 
 std::string DepthScale::negative_hue() const {
   return std::string(theme::negative_ramp(hue_).name);
@@ -82,6 +84,10 @@ Json DepthScale::ticks() const {
   return values;
 }
 
-std::string DepthScale::tick_format() const { return high_ == 1 ? ".2f" : ".3~g"; }
+Json DepthScale::tick_texts() const {
+  const char* format = high_ == 1 ? ".2f" : ".3~g";
+  if (unit_ == 1) return {{"format", format}};
+  return {{"labelExpr", fmt::format("format(datum.value / {:g}, '.3~g')", unit_)}};
+}
 
 }  // namespace ropewalk

@@ -19,14 +19,15 @@ class DepthScale {
   std::string text(double value) const;   // in a cell
   bool has_negatives() const { return stops_.front().value < 0; }
   std::string negative_hue() const;
-  // 10 to this power is the unit of the texts.
-  int exponent() const { return exponent_; }
+  // Of the texts in cells and beside the legend; values and domain are as they are.
+  double unit() const { return unit_; }
 
   Json domain() const;
   Json range() const;
   // Of the legend.
   Json ticks() const;
-  std::string tick_format() const;
+  // How their texts are made: members of the legend.
+  Json tick_texts() const;
 
  private:
   struct Stop {
@@ -37,7 +38,7 @@ class DepthScale {
   Hue hue_;
   double high_ = 1;
   int digits_ = 2;
-  int exponent_ = 0;
+  double unit_ = 1;
   std::vector<Stop> stops_;
 };
 

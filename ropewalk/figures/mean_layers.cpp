@@ -1,5 +1,6 @@
 #include "ropewalk/figures/mean_layers.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ropewalk/figures/theme.h"
@@ -11,7 +12,7 @@ constexpr double kMarkerSize = 62;     // square pixels
 constexpr double kCapWidth = 13;       // of standard-error bars
 constexpr double kLoneBandWidth = 26;  // a run of one checkpoint has no line to put a band around
 
-Json mean_row(const Slot& slot, const MeanSeries& series, double end) {
+Json mean_row(const Slot& slot, const MeanSeries& series) {
   const HeadMean number = series.number(*slot.numbers);
   Json json{{"checkpoint", slot.numbers->label},
             {"phase", slot.numbers->phase},
@@ -29,7 +30,6 @@ Json mean_row(const Slot& slot, const MeanSeries& series, double end) {
     json["se_low"] = theme::number(number.mean - number.se);
     json["se_high"] = theme::number(number.mean + number.se);
   }
-  if (slot.baseline) json["x_end"] = end;
   return json;
 }
 
@@ -40,15 +40,22 @@ class LayerBuilder {
       : axis_(axis), series_(series), plot_(plot), rows_(Json::array()), layers_(Json::array()) {
     for (const MeanSeries& one : series_) {
       for (const Slot& slot : axis_.slots()) {
-        rows_.push_back(mean_row(slot, one, axis_.to()));
-        if (axis_.segmented()) rows_.back()["segment"] = slot.segment;
+        rows_.push_back(mean_row(slot, one));
+        if (!slot.baseline) place_on_line(rows_.back(), slot.line);
+      }
+      for (size_t line = 0; line < axis_.lines().size(); ++line) {
+        const Slot& first = axis_.slots()[axis_.lines()[line].front()];
+        if (first.line == line) continue;
+        rows_.push_back(mean_row(first, one));
+        rows_.back()["joint"] = true;
+        place_on_line(rows_.back(), line);
       }
     }
   }
 
   void build(Json& view, Json& datasets) {
     add_bands();
-    if (axis_.slots().front().baseline) add_baseline_lines();
+    if (!axis_.baseline_reaches().empty()) add_baseline_lines(datasets);
     for (const MeanSeries& one : series_) add_line(one);
     add_bars();
     add_markers();
@@ -58,9 +65,15 @@ class LayerBuilder {
   }
 
  private:
+  // Rows say which line they belong to where there are several, and whether it has no other.
+  void place_on_line(Json& row, size_t line) const {
+    if (several_lines_) row["segment"] = line;
+    if (some_alone_ && axis_.lines()[line].size() == 1) row["alone"] = true;
+  }
+
   void add(const std::string& name, const std::string& filter, const Json& mark, Json encoding) {
     encoding["x"] = axis_.x_channel(plot_.width);
-    if (axis_.segmented()) encoding["detail"] = {{"field", "segment"}, {"type", "nominal"}};
+    if (several_lines_) encoding["detail"] = {{"field", "segment"}, {"type", "nominal"}};
     // Names of layers must differ in all of a figure.
     layers_.push_back({{"name", plot_.below ? name + " below" : name},
                        {"data", {{"name", plot_.dataset}}},
@@ -122,40 +135,64 @@ class LayerBuilder {
     return fields;
   }
 
+  // A line of one checkpoint has a bar for its band.
   void add_bands() {
-    Json mark{{"type", "area"}, {"opacity", 0.16}};
-    Json low = y("sd_low");
-    if (lone_) {
-      mark = {{"type", "bar"}, {"opacity", 0.16}, {"size", kLoneBandWidth}, {"orient", "vertical"}};
-      low["stack"] = nullptr;
-    }
-    add("bands", "datum.full && !datum.baseline", mark,
-        {{"y", low}, {"y2", {{"field", "sd_high"}}}, {"color", color()}});
+    const std::string filter = "datum.full && !datum.baseline";
+    const auto add_band = [&](const std::string& name, const std::string& which, bool bar) {
+      Json mark{{"type", "area"}, {"opacity", 0.16}};
+      Json low = y("sd_low");
+      if (bar) {
+        mark = {
+            {"type", "bar"}, {"opacity", 0.16}, {"size", kLoneBandWidth}, {"orient", "vertical"}};
+        low["stack"] = nullptr;
+      }
+      add(name, filter + which, mark,
+          {{"y", low}, {"y2", {{"field", "sd_high"}}}, {"color", color()}});
+    };
+    add_band("bands", some_alone_ ? " && !datum.alone" : "", all_alone_);
+    if (some_alone_) add_band("bands alone", " && datum.alone", true);
   }
 
-  // A dotted line from the baseline's place across the run.
-  void add_baseline_lines() {
-    add("baseline lines", "datum.full && datum.baseline",
+  // Dotted lines: across the run, or beside the checkpoints of the same context.
+  void add_baseline_lines(Json& datasets) {
+    Json rows = Json::array();
+    for (const MeanSeries& one : series_) {
+      for (const BaselineReach& reach : axis_.baseline_reaches()) {
+        rows.push_back(mean_row(axis_.slots()[reach.slot], one));
+        rows.back()["x"] = reach.from;
+        rows.back()["x_end"] = reach.to;
+      }
+    }
+    const std::string dataset =
+        "baselines" + plot_.dataset.substr(std::string_view("means").size());
+    datasets[dataset] = std::move(rows);
+    add("baseline lines", "datum.full && datum.mean !== null",
         {{"type", "rule"}, {"strokeDash", {1.5, 4}}, {"strokeCap", "round"}, {"strokeWidth", 2}},
         {{"x2", {{"field", "x_end"}}}, {"y", y("mean")}, {"color", color()}});
+    layers_.back()["data"]["name"] = dataset;
   }
 
   void add_line(const MeanSeries& one) {
-    Json mark{{"type", "line"}, {"strokeWidth", one.line_width}, {"strokeJoin", "round"}};
-    if (lone_ && !one.full) {
-      mark = {{"type", "tick"},
-              {"orient", "horizontal"},
-              {"size", kLoneBandWidth},
-              {"thickness", one.line_width},
-              {"opacity", 1}};
-    }
-    add("line " + one.name, "!datum.baseline && datum.series === " + Json(one.name).dump(), mark,
-        {{"y", y("mean")}, {"color", color()}, {"tooltip", tooltip()}});
+    const std::string filter = "!datum.baseline && datum.series === " + Json(one.name).dump();
+    const auto add_marks = [&](const std::string& name, const std::string& which, bool tick) {
+      Json mark{{"type", "line"}, {"strokeWidth", one.line_width}, {"strokeJoin", "round"}};
+      if (tick) {
+        mark = {{"type", "tick"},
+                {"orient", "horizontal"},
+                {"size", kLoneBandWidth},
+                {"thickness", one.line_width},
+                {"opacity", 1}};
+      }
+      add(name, filter + which, mark,
+          {{"y", y("mean")}, {"color", color()}, {"tooltip", tooltip()}});
+    };
+    add_marks("line " + one.name, "", all_alone_ && !one.full);
+    if (some_alone_ && !one.full) add_marks("line " + one.name + " alone", " && datum.alone", true);
   }
 
   // Caps are wider than the markers, which would hide short bars.
   void add_bars() {
-    const std::string there = "datum.full && datum.se !== null";
+    const std::string there = "datum.full && datum.se !== null" + points_;
     add("bars", there, {{"type", "rule"}, {"strokeWidth", 1.6}},
         {{"y", y("se_low")}, {"y2", {{"field", "se_high"}}}, {"color", color()}});
     for (const char* end : {"se_low", "se_high"}) {
@@ -184,16 +221,26 @@ class LayerBuilder {
            {"strokeWidth", 2}},
           encoding);
     }
-    add("markers", "datum.full && !datum.baseline",
+    add("markers", "datum.full && !datum.baseline" + points_,
         {{"type", "point"}, {"size", kMarkerSize}, {"opacity", 1}, {"filled", true}}, encoding);
   }
 
+  size_t lines_alone() const {
+    const auto& lines = axis_.lines();
+    return static_cast<size_t>(std::count_if(lines.begin(), lines.end(),
+                                             [](const auto& line) { return line.size() == 1; }));
+  }
+
   const CheckpointAxis& axis_;
+  const bool several_lines_ = axis_.lines().size() > 1;
+  const bool all_alone_ = lines_alone() == axis_.lines().size();  // nothing to draw a line between
+  const bool some_alone_ = !all_alone_ && lines_alone() > 0;
+  // Without the rows that only begin a line.
+  const std::string points_ = several_lines_ ? " && !datum.joint" : "";
   const std::vector<MeanSeries>& series_;
   const MeanPlot& plot_;
   Json rows_;
   Json layers_;
-  const bool lone_ = axis_.longest_segment() == 1;  // nothing to draw a line between
 };
 
 }  // namespace

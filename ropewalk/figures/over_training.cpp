@@ -78,9 +78,9 @@ std::pair<double, double> reach(const CheckpointAxis& axis, const Lines& lines, 
   for (const Slot& slot : axis.slots()) {
     for (const MeanSeries& series : lines.series) {
       const HeadMean number = series.number(*slot.numbers);
-      if (!series.full || std::isnan(number.mean)) continue;
-      const double band = slot.baseline || std::isnan(number.sd) ? 0 : number.sd;
-      const double spread = std::max(band, std::isnan(number.se) ? 0 : number.se);
+      if (!series.full || !std::isfinite(number.mean)) continue;
+      const double band = slot.baseline || !std::isfinite(number.sd) ? 0 : number.sd;
+      const double spread = std::max(band, std::isfinite(number.se) ? number.se : 0);
       low = std::min(low, number.mean - spread);
       high = std::max(high, number.mean + spread);
     }
@@ -131,7 +131,20 @@ bool has_errors(const RunNumbers& run, const Lines& lines) {
   });
 }
 
-std::string subtitle_of(const RunNumbers& run, const Lines& lines) {
+// Baselines may lack a number, as one that is known along a run alone.
+bool has_baseline(const RunNumbers& run, const std::vector<Lines>& plots) {
+  return std::any_of(run.baselines.begin(), run.baselines.end(), [&](const auto& numbers) {
+    return std::any_of(plots.begin(), plots.end(), [&](const Lines& lines) {
+      return std::any_of(lines.series.begin(), lines.series.end(), [&](const MeanSeries& series) {
+        return series.full && !std::isnan(series.number(numbers).mean);
+      });
+    });
+  });
+}
+
+std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis,
+                        const std::vector<Lines>& plots) {
+  const Lines& lines = plots.front();
   const auto bands = std::count_if(lines.series.begin(), lines.series.end(),
                                    [](const MeanSeries& series) { return series.full; });
   std::string text = lines.figure.what + " over " + heads_text(run);
@@ -140,8 +153,9 @@ std::string subtitle_of(const RunNumbers& run, const Lines& lines) {
     if (has_errors(run, lines)) text += "; bars: ±1 standard error over documents";
   }
   text += ".";
-  if (!run.baselines.empty() && !lines.figure.stacked) {
-    text += " Dotted: freshly initialised weights.";
+  if (has_baseline(run, plots) && !lines.figure.stacked) {
+    text += std::string(" Dotted: freshly initialised weights") +
+            (axis.several_contexts() ? " at the same context." : ".");
   }
   if (!lines.figure.note.empty()) text += " " + lines.figure.note;
   return text;
@@ -176,7 +190,7 @@ Json draw(const RunNumbers& run, const FigureOptions& options, const std::vector
   const CheckpointAxis axis(run);
   const double width = theme::kPlotWidth;
   Json spec =
-      theme::begin_figure(options.title, lines.figure.title, subtitle_of(run, lines), width);
+      theme::begin_figure(options.title, lines.figure.title, subtitle_of(run, axis, plots), width);
   spec["params"] = axis.params();
   Json& datasets = spec["datasets"];
   if (lines.figure.stacked) {

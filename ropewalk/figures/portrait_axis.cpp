@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ropewalk/analysis/taxonomy.h"
 #include "ropewalk/figures/text_width.h"
@@ -26,8 +27,9 @@ PortraitAxis::PortraitAxis(const std::vector<const CheckpointNumbers*>& panels, 
   }
   const Limits limits = reading_limits(placed_, least, most);
   const double margin = kMargin * std::max(std::abs(limits.low), std::abs(limits.high));
-  low_ = limits.low - margin;
-  high_ = limits.high + margin;
+  constexpr double kMost = std::numeric_limits<double>::max();
+  low_ = std::max(limits.low - margin, -kMost);
+  high_ = std::min(limits.high + margin, kMost);
   if (key() == "r_q") thresholds_ = {kLowCorrelation, kHighCorrelation};
   if (key() == "r_k") {
     thresholds_ = {-kHighCorrelation, -kLowCorrelation, kLowCorrelation, kHighCorrelation};

@@ -161,7 +161,7 @@ Json begin_figure(const std::string& run_title, std::string_view title, const st
       {"$schema", kSchema}, {"config", config()}, {"title", {{"text", full}, {"subtitle", lines}}}};
 }
 
-Json number(double value) { return std::isnan(value) ? Json() : Json(value); }
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 std::string decimals(double value, int digits) {
   std::string text = fmt::format("{:.{}f}", value, digits);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "ropewalk/analysis/class_shares.h"
 #include "ropewalk/study/report.h"
 #include "ropewalk/study/results.h"
 #include "ropewalk/study/results_folder.h"
@@ -10,11 +11,19 @@ namespace {
 std::string number(const Json& leaf) {
   if (!leaf.is_object() || leaf["value"].is_null()) return "–";
   const std::string value = fmt::format("{:.3f}", leaf["value"].get<double>());
-  if (leaf.contains("low")) {
-    return fmt::format("{} ({:.2f} to {:.2f})", value, leaf["low"].get<double>(),
-                       leaf["high"].get<double>());
-  }
   return leaf["se"].is_null() ? value : fmt::format("{} ± {:.3f}", value, leaf["se"].get<double>());
+}
+
+// A share of so many heads. It has an interval where documents give it no spread, and where ± would
+// pass 0 or 1: of six heads, none of which is in a class, a few resamples may have one there.
+std::string share(const Json& leaf, size_t heads) {
+  if (!leaf.is_object() || leaf["value"].is_null() || heads == 0) return number(leaf);
+  const double value = leaf["value"].get<double>();
+  const double reach = leaf["se"].is_null() ? 0 : 2 * leaf["se"].get<double>();
+  const bool passes = value - reach < 0 || value + reach > 1;
+  if (!leaf.contains("low") && !passes) return number(leaf);
+  const ShareInterval interval = share_interval(value, heads);
+  return fmt::format("{:.3f} ({:.2f} to {:.2f})", value, interval.low, interval.high);
 }
 
 // A number of the text's table: its key in the summary, and what people call it.
@@ -60,7 +69,9 @@ std::string result_text(const Study& study) {
     for (const Shown& shown : kShown) {
       text += padded(number(summary.value(shown.key, Json::object()).value(label, Json())), kWidth);
     }
-    text += number(summary["taxonomy"][label]["position-dominated"]) + "\n";
+    text += share(summary["taxonomy"][label]["position-dominated"],
+                  summary["heads"][label]["measured"].get<size_t>()) +
+            "\n";
   }
   text +=
       "\nMeans over heads; ± is one standard error over documents. R²cv: share of position that a "

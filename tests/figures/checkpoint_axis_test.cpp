@@ -48,6 +48,47 @@ TEST(CheckpointAxis, SetsBaselinesApart) {
   EXPECT_EQ(axis.params()[1]["value"], Json::parse(R"(["init", "a"])"));
 }
 
+TEST(CheckpointAxis, LinesJoinStepsAtOneContext) {
+  using Lines = std::vector<std::vector<size_t>>;
+  // One context each, the published way: a single line, whatever the contexts are.
+  RunNumbers published = run_of({{"a", "P"}, {"b", "P"}, {"c", "Q"}});
+  published.checkpoints[2].context = 1024;
+  EXPECT_EQ(CheckpointAxis(published).lines(), (Lines{{0, 1, 2}}));
+  EXPECT_EQ(CheckpointAxis(published).spans()[1].text(), "Q");
+  // A checkpoint that does not say it in its label goes on at the same context.
+  RunNumbers run = run_of({{"a", "P"}, {"b@512", "Q"}, {"b@1024", "Q"}, {"c", "R"}});
+  const int64_t contexts[] = {512, 512, 1024, 1024};
+  for (size_t i = 0; i < 4; ++i) run.checkpoints[i].context = contexts[i];
+  run.baselines = run_of({{"init@512", ""}, {"init@1024", ""}, {"init@2048", ""}}).checkpoints;
+  for (CheckpointNumbers& baseline : run.baselines) {
+    baseline.context = std::stoll(baseline.label.substr(5));
+  }
+  const CheckpointAxis axis(run);
+  EXPECT_TRUE(axis.several_contexts());
+  EXPECT_EQ(axis.lines(), (Lines{{3, 4}, {5, 6}}));  // after three baselines
+  std::vector<std::string> names;
+  for (const PhaseSpan& span : axis.spans()) names.push_back(span.text());
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"baseline", "P @512", "Q @512", "Q @1024", "R @1024"}));
+  // Each baseline beside the checkpoints of its context; nothing at 2048.
+  ASSERT_EQ(axis.baseline_reaches().size(), 2u);
+  EXPECT_EQ(axis.baseline_reaches()[0].slot, 0u);
+  EXPECT_DOUBLE_EQ(axis.baseline_reaches()[0].from, -0.5);
+  EXPECT_DOUBLE_EQ(axis.baseline_reaches()[0].to, 1.5);
+  EXPECT_EQ(axis.baseline_reaches()[1].slot, 1u);
+  EXPECT_DOUBLE_EQ(axis.baseline_reaches()[1].to, 3.5);
+}
+
+TEST(CheckpointAxis, TwoStepsFromOneCheckpointAreTwoLines) {
+  RunNumbers run = run_of({{"a", ""}, {"b", ""}, {"c@512", ""}, {"c@1024", ""}});
+  run.checkpoints[0].context = 512;
+  for (size_t i = 1; i < 4; ++i) run.checkpoints[i].context = i == 2 ? 512 : 1024;
+  const CheckpointAxis axis(run);
+  EXPECT_EQ(axis.lines(), (std::vector<std::vector<size_t>>{{0, 1, 3}, {0, 2}}));
+  EXPECT_EQ(axis.slots()[0].line, 0u);
+  EXPECT_EQ(axis.spans()[1].text(), "@1024");
+}
+
 TEST(CheckpointAxis, SlantsAndThinsLabelsThatDoNotFit) {
   std::vector<std::pair<std::string, std::string>> many;
   for (int i = 0; i < 100; ++i) many.emplace_back("checkpoint-" + std::to_string(i), "");

@@ -50,10 +50,20 @@ TEST(DepthScale, FitsNumbersWithoutLimits) {
   EXPECT_EQ(rank.domain().back(), 30);
   EXPECT_EQ(rank.text(3.61), "3.6");
   const DepthScale small = scale_of("bias_strength", {0.0183, -0.0009});
-  EXPECT_EQ(small.exponent(), -2);
+  EXPECT_EQ(small.unit(), 0.01);
+  // The legend is in the unit of the cells.
+  EXPECT_EQ(small.ticks().back(), 0.02);
+  EXPECT_EQ(small.tick_texts(),
+            Json::parse(R"j({"labelExpr": "format(datum.value / 0.01, '.3~g')"})j"));
+  EXPECT_EQ(bias.tick_texts(), Json::parse(R"({"format": ".3~g"})"));
   EXPECT_EQ(small.text(0.0183), "1.83");
   EXPECT_EQ(small.text(-0.0009), "−0.09");
   EXPECT_NE(small.color(-0.0009), small.color(0));
+  const DepthScale large = scale_of("logit_const", {12340, 5e307});
+  EXPECT_EQ(large.unit(), 1e307);
+  EXPECT_EQ(large.text(5e307), "5.00");
+  EXPECT_EQ(scale_of("logit_const", {1234}).text(1234), "1234");
+  EXPECT_EQ(scale_of("logit_const", {12340}).text(12340), "1.23");
   EXPECT_EQ(scale_of("bias_strength", {}).domain().back(), 1);
   EXPECT_EQ(scale_of("bias_strength", {0, 0}).domain().back(), 1);
 }

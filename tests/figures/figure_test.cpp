@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ropewalk/analysis/heads_reader.h"
 #include "ropewalk/analysis/qk_reader.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/figures/by_depth.h"
@@ -55,8 +56,41 @@ TEST(Figures, PositionSignalHasTheSpecifiedMarks) {
   EXPECT_EQ(spec["datasets"]["means"].size(), 9u);
 }
 
+TEST(Figures, ALineOfOneCheckpointHasABarAmongOthers) {
+  const RunNumbers run = run_numbers(
+      parse_qk_table("checkpoint,layer,q_head,pc,r_q,r_k\n"
+                     "a,0,0,0,0.9,0.8\na,1,0,0,0.5,0.8\nb@512,0,0,0,0.2,-0.1\nb@512,1,0,0,0.3,0\n"
+                     "b@1024,0,0,0,0.2,-0.1\nb@1024,1,0,0,0.4,0.1\n",
+                     "qk.csv"),
+      parse_json(R"({"checkpoints": [{"label": "a", "context": 512}]})", "summary.json"),
+      "summary.json");
+  const Json spec = over_training(run, {}, "position_signal");
+  const Json& rows = spec["datasets"]["means"];
+  EXPECT_EQ(rows[0]["segment"], rows[1]["segment"]);
+  EXPECT_NE(rows[0]["segment"], rows[2]["segment"]);
+  EXPECT_FALSE(rows[1].contains("alone"));
+  EXPECT_EQ(rows[2]["alone"], true);
+  EXPECT_EQ(layer(spec, "bands")["mark"]["type"], "area");
+  EXPECT_EQ(layer(spec, "bands alone")["mark"]["type"], "bar");
+  EXPECT_EQ(layer(spec, "line mean |r_k| alone")["mark"]["type"], "tick");
+}
+
 TEST(Figures, OneCheckpointHasABandToo) {
   EXPECT_EQ(layer(over_training(run_of(1), {}, "position_signal"), "bands")["mark"]["type"], "bar");
+}
+
+TEST(Figures, ABaselineWithoutANumberIsNotSaidToBeDrawn) {
+  HeadTable table = parse_qk_table(
+      "checkpoint,layer,q_head,pc,r_q,r_k,flag\n"
+      "init,0,0,0,0.9,0.8,random_weights\na,0,0,0,0.2,-0.1,\nb,0,0,0,0.2,-0.1,\n",
+      "qk.csv");
+  parse_heads_table(table, "checkpoint,layer,q_head,pc0_overlap\nb,0,0,0.9\n", "heads.csv");
+  const auto said = [&](const std::string& key) {
+    const Json spec = over_training(run_numbers(table), {}, reading_place(key));
+    return spec["title"]["subtitle"].dump().find("Dotted") != std::string::npos;
+  };
+  EXPECT_FALSE(said("pc0_overlap"));
+  EXPECT_TRUE(said("r_q"));
 }
 
 TEST(Figures, TaxonomyStacksToOne) {

@@ -82,6 +82,20 @@ def test_rows_of_their_own(study, finished):
     result = good(study.run(study.root / "study.yaml", finished))
     assert [line.split()[0] for line in result.stdout.splitlines()[1:7]] == labels
     assert "have the same weights" not in result.stderr
+    for line in result.stdout.splitlines()[1:7]:
+        label = line.split()[0]
+        share, heads = summary["taxonomy"][label]["position-dominated"], summary["heads"][label]["measured"]
+        assert line.endswith(share_text(share["value"], share["se"], heads)), line
+
+
+def share_text(value, se, heads):
+    """With ± where that stays within 0 and 1, else with Wilson's interval."""
+    if se is not None and 0 <= value - 2 * se and value + 2 * se <= 1:
+        return f"   {value:.3f} ± {se:.3f}"
+    z = 1.959964
+    middle, half = value + z * z / 2 / heads, z * (value * (1 - value) / heads + z * z / 4 / heads**2) ** 0.5
+    low, high = ((middle + side * half) / (1 + z * z / heads) for side in (-1, 1))
+    return f"   {value:.3f} ({max(low, 0):.2f} to {min(high, 1):.2f})"
 
 
 def test_numbers_are_those_of_an_experiment_of_one_context(study, finished, tmp_path):
@@ -127,12 +141,17 @@ def test_the_error_between_contexts_is_the_jackknife_of_the_difference(finished)
 
 def test_lines_over_training_keep_to_a_context(finished):
     spec = json.loads((finished / "figures" / "position_signal.vl.json").read_text())
-    (rows,) = [data for data in spec["datasets"].values() if "series" in data[0]]
+    rows = spec["datasets"]["means"]
     segments = {(row["segment"], row["checkpoint"].split("@")[1]) for row in rows if not row["baseline"]}
     assert segments == {(0, str(SHORT)), (1, str(LONG))}
     lines = [layer for layer in spec["layer"] if layer["mark"]["type"] in ("line", "area")]
     assert lines and all(layer["encoding"]["detail"]["field"] == "segment" for layer in lines)
     assert {row["position"] for row in spec["datasets"]["separators"]} == {1.5, -0.75}, "between the contexts, and after the baselines"
+    # A baseline is drawn beside the checkpoints of its own context, and phases say which that is.
+    reaches = {(row["checkpoint"], row["x"], row["x_end"]) for row in spec["datasets"]["baselines"]}
+    assert reaches == {(f"init@{SHORT}", -0.5, 1.5), (f"init@{LONG}", 1.5, 3.5)}
+    assert list(dict.fromkeys(row["phase"] for row in spec["datasets"]["phases"])) == ["baseline", f"P @{SHORT}", f"P @{LONG}"]
+    assert "weights at the same context." in " ".join(spec["title"]["subtitle"])
 
 
 def test_adding_a_context_measures_only_that_one(study, tmp_path):
@@ -209,6 +228,12 @@ def test_contexts_of_some_phases(study, tmp_path):
     good(study.run(study.write(0, "some.yaml", phases=phases), tmp_path / "out"))
     rows = table(tmp_path / "out")
     assert list(rows.checkpoint.drop_duplicates()) == ["A", f"B@{SHORT}", f"B@{LONG}", "again"]
+    # Lines of figures are these steps, from and to labels without a context too.
+    spec = json.loads((tmp_path / "out" / "figures" / "position_signal.vl.json").read_text())
+    segments = {row["checkpoint"]: row["segment"] for row in spec["datasets"]["means"]}
+    assert segments == {"A": 0, f"B@{SHORT}": 0, f"B@{LONG}": 1, "again": 1}
+    contexts = {one["label"]: one["context"] for one in json.loads((tmp_path / "out" / "summary.json").read_text())["checkpoints"]}
+    assert contexts == {"A": SHORT, f"B@{SHORT}": SHORT, f"B@{LONG}": LONG, "again": MIDDLE}
     changes = table(tmp_path / "out", "changes.csv")
     assert set(zip(changes["from"], changes.to, changes.kind)) == {
         ("A", f"B@{SHORT}", "step"), (f"B@{SHORT}", f"B@{LONG}", "context"), (f"B@{LONG}", "again", "step")}  # fmt: skip
@@ -222,6 +247,8 @@ def test_contexts_of_some_phases(study, tmp_path):
         ([SHORT, -4], "context: found '-4', expected a whole number from 2 to 2147483647"),
         ([SHORT, 1], "context: found '1', expected a whole number from 2 to 2147483647"),
         ([SHORT, "long"], "context: found 'long', expected a whole number from 2 to 2147483647"),
+        (str(SHORT), f"context: found '{SHORT}' in quotes, expected a whole number from 2 to 2147483647; write it without the quotes"),
+        ([SHORT, str(LONG)], f"context: found '{LONG}' in quotes, expected a whole number"),
         ([SHORT, [LONG]], "context: found a list, expected a whole number from 2 to 2147483647"),
         ([SHORT, 99999999], "context 99999999 is beyond the max_position_embeddings"),
         ({"a": 1}, "context: found a map, expected a whole number from 2 to 2147483647"),

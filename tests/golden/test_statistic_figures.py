@@ -159,21 +159,63 @@ def test_points_on_the_frame_are_not_cut(tmp_path):
     assert spec["concat"][0]["title"]["subtitle"] == "n = 5, 1 outside"
 
 
+def test_numbers_that_hardly_fit_a_double(tmp_path):
+    """Even their mean does not: no figure fails, no limit is beyond what JSON holds, and no cell holds 300 digits."""
+    path, heads = with_heads(tmp_path)
+    heads.loc[heads.layer < 6, "bias_context"] = 1.7e308
+    heads.to_csv(path.parent / "heads.csv", index=False)
+    done = draw(path, tmp_path / "out", "--format", "svg", "--statistic", "bias_context", "--portrait", "r_q,bias_context", "--quiet")
+    assert done.code == 0 and len(done.stderr.splitlines()) <= 1, done.stderr
+    run = Run(path, tmp_path / "out")
+    assert {len(row["text"]) <= 5 for row in run.rows("by_depth_bias_context", "cells")} == {True}
+    assert run.svg("portrait_r_q_bias_context").marks("heads_0")
+    for name in ("by_depth_bias_context", "over_training_bias_context", "drift_bias"):
+        spec = json.dumps(run.spec(name))
+        assert "Infinity" not in spec and '"domain": [null' not in spec and "[0.0, null]" not in spec
+        check_texts(run.svg(name))
+
+
+def test_cells_and_legend_have_one_unit(tmp_path):
+    path, heads = with_heads(tmp_path)
+    synthetic.write(synthetic.demo_like(), tmp_path)  # with a summary
+    heads["bias_strength"] = 0.03 * heads.r2cv_q.abs()
+    heads.to_csv(path.parent / "heads.csv", index=False)
+    assert draw(path, tmp_path / "out", "--format", "svg", "--statistic", "bias_strength", "--quiet").code == 0
+    run = Run(path, tmp_path / "out")
+    svg, cells = run.svg("by_depth_bias_strength"), run.rows("by_depth_bias_strength", "cells")
+    assert "Numbers: in units of 0.01." in " ".join(svg.texts("role-title-subtitle"))
+    assert svg.texts("role-legend-title") == ["mean bias per token, in units of 0.01"]
+    top = float(svg.texts("role-legend-label")[-1])
+    assert max(float(cell["text"]) for cell in cells if cell["value"] is not None) <= top <= 3
+    assert all(float(cell["text"]) == pytest.approx(100 * cell["value"], abs=0.006) for cell in cells if cell["value"] is not None)
+    assert "No standard errors: summary.json holds none by depth for this statistic." in " ".join(svg.texts("role-title-subtitle"))
+
+
 def test_unknown_statistics_are_refused(tmp_path):
     path = synthetic.write(synthetic.demo_like(), tmp_path)
     for option, value, near_ones in [
         ("--statistic", "r2cv", "r2cv_q, r2cv_k, r2_q or r2_k?"),
         ("--statistic", "r_q,biascontext", "bias_context?"),
         ("--portrait", "r_q,R2CV_Q", "r2cv_q"),
+        ("--statistic", "mean_r_q", "did you mean r_q?"),
+        ("--portrait", "r_q,abs_r2cv_q", "did you mean r2cv_q?"),
         ("--statistic", "elephants", "docs/formats.md"),
     ]:
         wrong = draw(path, tmp_path / "out", option, value)
         assert wrong.code == 2 and near_ones in wrong.stderr and wrong.stderr.count("\n") == 1, wrong.stderr
+        assert wrong.stderr.startswith(f"error: {option}: no statistic"), "the option that was given, alone"
         assert f"'{value.split(',')[-1]}'" in wrong.stderr
     for pair in ("r_q", "r_q,r_k,r2cv_q"):
         wrong = draw(path, tmp_path / "out", "--portrait", pair)
         assert wrong.code == 2 and "expected two statistics" in wrong.stderr
+    none = draw(path, tmp_path / "out", "--statistic", " ,")
+    assert none.code == 2 and none.stderr == "error: --statistic: names none; expected one such as r2cv_q\n"
     assert not (tmp_path / "out").exists()
+    # Spaces after commas and a comma at the end are nobody's names.
+    assert draw(path, tmp_path / "spaces", "--format", "json", "--statistic", "r_q, abs_r_k,", "--portrait", "r_q , r_k,",
+                "--portraits", "s1000, s9000,", "--quiet").code == 0  # fmt: skip
+    asked = {"over_training_r_q", "by_depth_r_q", "over_training_abs_r_k", "by_depth_abs_r_k", "portrait_r_q_r_k"}
+    assert {file.name for file in (tmp_path / "spaces").iterdir()} == {f"{name}.vl.json" for name in [*FIGURES, *asked]}
     # Known, but not in this table: the other figures are drawn, and a warning names it once.
     absent = draw(path, tmp_path / "out", "--format", "json", "--statistic", "r2cv_q,r2cv_q", "--portrait", "r2cv_q,r_q")
     assert absent.code == 0 and absent.stderr.count("no r2cv_q") == 1 and "heads.csv" in absent.stderr

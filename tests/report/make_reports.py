@@ -95,6 +95,7 @@ def write(folder: Path, table: pandas.DataFrame, name: str | None, summary=True)
         stated = json.loads((folder / "summary.json").read_text())
         stated["differences"] = differences(stated, read)
         for entry in stated["checkpoints"]:
+            entry["context"] = CONTEXTS.get(entry["label"])
             entry["random"] = bool(read[read.checkpoint == entry["label"]].flag.str.contains("random_weights").any())
         (folder / "summary.json").write_text(json.dumps(stated))
     if name is not None:
@@ -146,13 +147,17 @@ def hostile() -> pandas.DataFrame:
     return table[~((table.layer == 5) & (table.q_head == 5) & (table.order == 9))]
 
 
+# By label, as summary.json states them.
+CONTEXTS = {"before": 512, "A@512": 512, "B@512": 512, "A@1024": 1024, "B@1024": 1024, "after": 1024}
+
+
 def contexts() -> pandas.DataFrame:
-    """Three checkpoints at each of two contexts."""
+    """Two checkpoints at each of two contexts, after one at the shorter and before one at the longer."""
     table = with_errors(synthetic.demo_like(baseline=False))
     labels = list(dict.fromkeys(table.checkpoint))[:6]
     table = table[table.checkpoint.isin(labels)]
-    names = [f"{label}@{context}" for context in (512, 1024) for label in labels[:3]]
-    return table.assign(checkpoint=table.checkpoint.map(dict(zip(labels, names))), phase="Stage 1")
+    phases = ["Stage 1", *["Stage 2"] * 4, "Stage 3"]
+    return table.assign(checkpoint=table.checkpoint.map(dict(zip(labels, CONTEXTS))), phase=table.checkpoint.map(dict(zip(labels, phases))))
 
 
 def main() -> None:

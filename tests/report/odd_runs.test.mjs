@@ -99,6 +99,29 @@ test("lines and trails keep to one context", async () => {
   const heads = new Set(readTable("contexts").map(({ layer, q_head }) => `${layer}.${q_head}`)).size;
   const trail = await page.getAttribute(".trail.all", "d");
   assert.equal(trail.match(/[ML]/g).length, 2 * heads, "two checkpoints of five are at this context");
+  await page.evaluate((at) => (location.hash = `#${new URLSearchParams({ view: "explore", at, trails: "all" })}`), labels[2]);
+  await settled(page);
+  const longer = await page.getAttribute(".trail.all", "d");
+  assert.equal(longer.match(/[ML]/g).length, 3 * heads, "one has no context in its label, but the same");
+  assert.deepEqual(await page.$$eval(".phases span", (all) => all.map((span) => span.textContent)), [
+    "Stage 1 @512",
+    "Stage 2 @512",
+    "Stage 2 @1024",
+    "Stage 3 @1024",
+  ]);
+  await close();
+});
+
+test("heads flow within a context, not from one to another", async () => {
+  const { page, close } = await open(browser, report("contexts"), "#view=flow");
+  const titles = await page.$$eval(".ribbon title", (all) => all.map((title) => title.textContent));
+  assert.deepEqual(
+    [...new Set(titles.map((text) => text.split(":")[0]))].sort(),
+    ["A@1024 → B@1024", "A@512 → B@512", "B@1024 → after", "before → A@512"],
+  );
+  const phases = await page.$$eval(".alluvial .phase", (all) => all.map((text) => text.textContent));
+  assert.deepEqual(phases, ["Stage 1 @512", "Stage 2 @512", "Stage 2 @1024", "Stage 3 @1024"]);
+  assert.ok((await page.innerText(".flow .card")).includes("no band leads from one to another"));
   await close();
 });
 

@@ -13,6 +13,15 @@ const FIGURES = ["position_signal", "phase_portraits", "taxonomy", "depth_r_q", 
 const cells = (page, selector) =>
   page.$$eval(`${selector} tbody tr`, (rows) => rows.map((row) => [...row.children].map((c) => c.innerText.trim())));
 
+// With ± where that stays within 0 and 1, else with Wilson's interval of a share of n.
+function shareText({ value, se }, n) {
+  if (value - 2 * se >= 0 && value + 2 * se <= 1) return withError(100 * value, 100 * se, 1);
+  const z = 1.959964;
+  const [middle, half] = [value + (z * z) / 2 / n, z * Math.sqrt((value * (1 - value)) / n + (z * z) / 4 / n ** 2)];
+  const [low, high] = [-1, 1].map((side) => Math.min(1, Math.max(0, (middle + side * half) / (1 + (z * z) / n))));
+  return `${(100 * value).toFixed(1)} (${(100 * low).toFixed(0)} to ${(100 * high).toFixed(0)})`;
+}
+
 test("numbers of every checkpoint are summary.json's", async () => {
   const { page, close } = await open(browser, report("demo"));
   const summary = readSummary("demo");
@@ -23,7 +32,7 @@ test("numbers of every checkpoint are summary.json's", async () => {
     const shares = CLASSES.map((name) => summary.taxonomy[row[0]][name]);
     assert.deepEqual(row.slice(3), [
       ...leaves.map(({ value, se }) => withError(value, se)),
-      ...shares.map(({ value, se }) => withError(100 * value, 100 * se, 1)),
+      ...shares.map((share) => shareText(share, Number(row[2]))),
     ]);
   }
   assert.deepEqual(rows[0].slice(0, 2), ["init", "baseline"]);

@@ -10,14 +10,19 @@ const BOTTOM = 66;
 const GAP = 7;
 const BAR = 16;
 
-/** Classes as stacked columns, one per checkpoint; ribbons between neighbours are heads. */
+/**
+ * Classes as stacked columns, one per checkpoint; ribbons between neighbours are heads. Lines of a run, one for each context,
+ * stand side by side without ribbons between them.
+ */
 export function alluvial(
   run: Run,
   heads: number[],
   state: State,
   pick: (from: number, to: number, cell: [number, number]) => void,
 ): SVGSVGElement {
-  const steps = run.steps;
+  const steps = run.order.lines.flat();
+  /** Whether a column begins a line. */
+  const begins = run.order.lines.flatMap((line) => line.map((_, i) => i === 0));
   const pitch = Math.max(96, Math.min(180, 1080 / Math.max(steps.length - 1, 1)));
   const width = 60 + pitch * Math.max(steps.length - 1, 1) + 60;
   const most = Math.max(1, ...steps.map((c) => heads.filter((head) => run.classOf(c.index, head) >= 0).length));
@@ -68,9 +73,9 @@ export function alluvial(
             "text",
             {
               class: "flow-count",
-              x: px(x(step) + (step === 0 ? -BAR / 2 - 5 : BAR / 2 + 5)),
+              x: px(x(step) + (begins[step] ? -BAR / 2 - 5 : BAR / 2 + 5)),
               y: px(y + (group.length * unit) / 2 + 4),
-              "text-anchor": step === 0 ? "end" : "start",
+              "text-anchor": begins[step] ? "end" : "start",
             },
             String(group.length),
           ),
@@ -89,10 +94,12 @@ export function alluvial(
         short,
       ),
     );
-    if (step === 0 || steps[step].phase !== steps[step - 1].phase)
-      bars.append(s("text", { class: "tick phase", x: px(x(step) - BAR / 2), y: 14 }, steps[step].phase));
+    const phase = run.order.phase(steps[step]);
+    if (begins[step] || phase !== run.order.phase(steps[step - 1]))
+      bars.append(s("text", { class: "tick phase", x: px(x(step) - BAR / 2), y: 14 }, phase));
   });
   for (let step = 0; step + 1 < steps.length; ++step) {
+    if (begins[step + 1]) continue;
     const left = columns[step].map(({ y }) => y);
     const right = columns[step + 1].map(({ y }) => y);
     const before = steps[step].index;

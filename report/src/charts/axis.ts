@@ -1,4 +1,3 @@
-import { contextOf } from "../data/label";
 import type { Run } from "../data/run";
 
 export interface Slot {
@@ -30,8 +29,7 @@ export function timeAxis(run: Run): TimeAxis {
   for (const c of run.steps) {
     slots.push({ checkpoint: c.index, label: c.label, position: c.step, baseline: false });
     const before = run.steps[c.step - 1];
-    if (before && (before.phase !== c.phase || contextOf(before.label) !== contextOf(c.label)))
-      separators.push(c.step - 0.5);
+    if (before && run.order.phase(before) !== run.order.phase(c)) separators.push(c.step - 0.5);
   }
   return { slots, from: slots[0].position - 0.5, to: slots[slots.length - 1].position + 0.5, separators };
 }

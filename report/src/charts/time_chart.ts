@@ -1,5 +1,4 @@
-import { contextOf } from "../data/label";
-import type { Run } from "../data/run";
+import type { Checkpoint, Run } from "../data/run";
 import { tickText } from "../data/scale";
 import { linear, px, s } from "../dom";
 import { timeAxis } from "./axis";
@@ -27,7 +26,7 @@ export interface TimeChart {
   labels?: boolean;
 }
 
-/** Lines over the checkpoints of a run; a missing number and another context break the line. */
+/** Lines over the checkpoints of a run, one for each context; a missing number breaks a line. */
 export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
   const axis = timeAxis(run);
   const labels = chart.labels ?? true;
@@ -65,7 +64,7 @@ export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
     root.append(
       s("line", { class: "now-line", x1: px(x(now.position)), x2: px(x(now.position)), y1: margin.top, y2: bottom }),
     );
-  for (const series of chart.series) root.append(drawSeries(axis.slots, series, x, y));
+  for (const series of chart.series) root.append(drawSeries(axis.slots, run.order.lines, series, x, y));
   if (labels) {
     const every = Math.ceil((axis.slots.length * 18) / (right - margin.left));
     axis.slots.forEach((slot, i) => {
@@ -82,26 +81,24 @@ export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
 
 function drawSeries(
   slots: ReturnType<typeof timeAxis>["slots"],
+  lines: Checkpoint[][],
   series: Series,
   x: (position: number) => number,
   y: (value: number) => number,
 ): SVGGElement {
   const group = s("g", { class: `series ${series.name}` });
   let path = "";
-  let pen = "M";
-  let context = 0;
+  for (const line of lines) {
+    let pen = "M";
+    for (const { index, step } of line) {
+      const value = series.value(index);
+      if (!Number.isNaN(value)) path += `${pen}${px(x(step))} ${px(y(value))}`;
+      pen = Number.isNaN(value) ? "M" : "L";
+    }
+  }
   for (const slot of slots) {
-    if (contextOf(slot.label) !== context) pen = "M";
-    context = contextOf(slot.label);
     const value = series.value(slot.checkpoint);
-    if (Number.isNaN(value)) {
-      pen = "M";
-      continue;
-    }
-    if (!slot.baseline) {
-      path += `${pen}${px(x(slot.position))} ${px(y(value))}`;
-      pen = "L";
-    }
+    if (Number.isNaN(value)) continue;
     const error = series.error?.(slot.checkpoint) ?? NaN;
     const place = px(x(slot.position));
     if (!Number.isNaN(error)) {

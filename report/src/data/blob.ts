@@ -77,6 +77,9 @@ export interface Statistic {
 export interface Leaf {
   value: number | null;
   se: number | null;
+  /** The 95 % interval of a share that documents give no spread. */
+  low?: number;
+  high?: number;
 }
 
 export interface Change extends Leaf {

@@ -1,6 +1,7 @@
 import type { Blob, CheckpointEntry, Statistic } from "./blob";
 import { classify } from "./classes";
 import { present, unpackAny } from "./numbers";
+import { Order } from "./order";
 
 export interface Head {
   index: number;
@@ -24,6 +25,7 @@ export class Run {
   /** Checkpoints of the run itself, in order of training. */
   readonly steps: Checkpoint[];
   readonly baselines: Checkpoint[];
+  readonly order: Order;
   readonly heads: Head[];
   readonly components: number[];
   /** The statistics that the table has, in the order of its columns. */
@@ -49,6 +51,10 @@ export class Run {
     });
     this.steps = this.checkpoints.filter((c) => !c.baseline);
     this.baselines = this.checkpoints.filter((c) => c.baseline);
+    const contexts = (blob.summary?.checkpoints ?? []).flatMap(({ label, context }) =>
+      typeof context === "number" ? [[String(label), context] as const] : [],
+    );
+    this.order = new Order(this.checkpoints, new Map(contexts));
     this.heads = table.heads.layer.map((layer, index) => {
       const q_head = table.heads.q_head[index];
       const rope = table.heads.rope[index];

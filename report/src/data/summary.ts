@@ -44,6 +44,17 @@ function mean(values: number[]): number | null {
   return values.length === 0 ? null : values.reduce((a, b) => a + b, 0) / values.length;
 }
 
+/** The 95 % interval (Wilson 1927) for a share of `n` whose ± would pass 0 or 1, or that has none. */
+function withInterval(share: Leaf, n: number): Leaf {
+  const { value, se } = share;
+  if (value === null || n === 0 || (se === null && share.low === undefined)) return share;
+  if (se !== null && value - 2 * se >= 0 && value + 2 * se <= 1) return share;
+  const z2 = 1.959963984540054 ** 2 / n;
+  const middle = (value + z2 / 2) / (1 + z2);
+  const half = Math.sqrt(z2 * (value * (1 - value) + z2 / 4)) / (1 + z2);
+  return { value, se: null, low: Math.max(0, middle - half), high: Math.min(1, middle + half) };
+}
+
 /** summary.json; without one, means of the table without standard errors. */
 export class Summary {
   constructor(private readonly run: Run) {}
@@ -61,8 +72,8 @@ export class Summary {
   share(name: string, checkpoint: Checkpoint): Leaf {
     const group = this.run.blob.summary?.taxonomy;
     const found = group && Object.hasOwn(group, checkpoint.label) ? group[checkpoint.label]?.[name] : undefined;
-    if (isLeaf(found)) return found;
     const classes = this.run.heads.map((h) => this.run.classOf(checkpoint.index, h.index)).filter((c) => c >= 0);
+    if (isLeaf(found)) return withInterval(found, classes.length);
     const wanted = CLASSES.indexOf(name as (typeof CLASSES)[number]);
     return { value: classes.length ? classes.filter((c) => c === wanted).length / classes.length : null, se: null };
   }

@@ -25,7 +25,7 @@ export function flow({ run, store }: Context): Part {
       "Flow of classes",
       single
         ? "One checkpoint: nothing flows yet."
-        : "Columns are checkpoints, bands are heads that keep or change their class. Click a band for its heads.",
+        : `Columns are checkpoints, bands are heads that keep or change their class. Click a band for its heads.${run.order.several ? " Each context is a run of its own: no band leads from one to another." : ""}`,
       picture,
     ),
     single

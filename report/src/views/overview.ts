@@ -2,11 +2,10 @@ import { timeChart } from "../charts/time_chart";
 import type { Context, Part } from "../context";
 import type { Leaf, Reading } from "../data/blob";
 import { CLASSES } from "../data/classes";
-import { contextOf } from "../data/label";
 import type { Checkpoint } from "../data/run";
 import { means } from "../data/summary";
 import { h } from "../dom";
-import { count, decimals, errorText, percent, withError } from "../format";
+import { count, DASH, shareText, withError } from "../format";
 import { card, scroller } from "../widgets";
 import { changes } from "./changes";
 import { figures } from "./figures";
@@ -15,18 +14,13 @@ import { figures } from "./figures";
 export function overview(context: Context): Part {
   const { run, summary } = context;
   const last = run.steps[run.steps.length - 1];
-  const first = run.steps.find((c) => contextOf(c.label) === contextOf(last.label)) ?? last;
+  const [first] = run.order.wayTo(last);
 
   const tile = (name: string, hint: string, look: string, leaf: (c: Checkpoint) => Leaf, share: boolean) => {
-    const text = ({ value, se }: Leaf) => {
-      if (!share) return withError(value, se);
-      return value === null
-        ? percent(value)
-        : `${decimals(100 * value, 1)}${se === null ? "" : ` ± ${errorText(100 * se, 1)}`} %`;
-    };
-    const now = leaf(last);
-    const [value, ...rest] = text(now).split(" ± ");
-    const error = rest.length ? h("span", { class: "se" }, ` ± ${rest.join("")}`) : null;
+    const text = (of: Leaf) =>
+      share ? (of.value === null ? DASH : `${shareText(of)} %`) : withError(of.value, of.se);
+    // The number, then what is smaller: its error or interval.
+    const [, value, error] = /^(\S+)(.*)$/.exec(text(leaf(last)))!;
     const values = run.checkpoints.map((c) => leaf(c).value ?? NaN).filter((v) => !Number.isNaN(v));
     const low = Math.min(0, ...values);
     const spark =
@@ -45,7 +39,7 @@ export function overview(context: Context): Part {
       "div",
       { class: "tile", "data-statistic": name },
       h("div", { class: "tile-name" }, name),
-      h("div", { class: "tile-value" }, value, error),
+      h("div", { class: "tile-value" }, value, error ? h("span", { class: "se" }, error) : null),
       h("div", { class: "tile-hint", title: hint }, hint),
       spark,
       first !== last ? h("div", { class: "tile-from muted" }, `${first.label}: ${text(leaf(first))}`) : null,
@@ -117,18 +111,10 @@ function checkpoints({ run, summary }: Context): HTMLElement {
       "tr",
       { class: c.baseline ? "baseline" : "", "data-checkpoint": c.label },
       h("th", { scope: "row" }, c.label),
-      h("td", {}, c.baseline ? "baseline" : c.phase),
+      h("td", {}, c.baseline ? "baseline" : run.order.phase(c)),
       h("td", {}, typeof entry["heads"] === "number" ? String(entry["heads"]) : ""),
       ...means(run).map(({ key }) => summary.leaf(key, c)).map(({ value, se }) => h("td", {}, withError(value, se))),
-      ...shares.map(({ value, se }) =>
-        h(
-          "td",
-          {},
-          value === null
-            ? percent(null)
-            : `${decimals(100 * value, 1)}${se === null ? "" : ` ± ${errorText(100 * se, 1)}`}`,
-        ),
-      ),
+      ...shares.map((share) => h("td", {}, shareText(share))),
     );
   };
   const names = [
@@ -146,7 +132,7 @@ function checkpoints({ run, summary }: Context): HTMLElement {
   );
   return card(
     "Checkpoints",
-    "Means over heads on PC0 ± standard error over documents; share of heads in each class.",
+    "Means over heads on PC0 ± standard error over documents; share of heads in each class, with ± or, where that would pass 0 or 100 %, the 95 % interval of a share of so many heads.",
     scroller("Numbers of every checkpoint", table),
   );
 }

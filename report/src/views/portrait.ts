@@ -4,7 +4,6 @@ import { trails as drawTrails } from "../charts/trail";
 import type { Context, Part } from "../context";
 import { CLASSES } from "../data/classes";
 import { coloring } from "../data/coloring";
-import { contextOf } from "../data/label";
 import { quantities, quantity } from "../data/quantities";
 import { describeHead } from "../describe";
 import { h, px, s } from "../dom";
@@ -102,7 +101,7 @@ export function portrait(context: Context): Part {
   /** From the first checkpoint to the one in view, at its context. */
   function showTrails(name: "all" | "chosen", heads: number[]): void {
     const here = run.checkpoints[store.state.at];
-    const steps = run.steps.slice(0, here.step + 1).filter((c) => contextOf(c.label) === contextOf(here.label));
+    const steps = here.baseline ? [] : run.order.wayTo(here);
     const ways = heads.map((head) =>
       steps.map((step) => target(head, step.index)).filter(({ x, y }) => !Number.isNaN(x + y)),
     );

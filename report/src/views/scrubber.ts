@@ -65,8 +65,9 @@ export function scrubber({ run, store }: Context): Part {
   const spans: { name: string; from: number; to: number }[] = [];
   for (const step of steps) {
     const last = spans[spans.length - 1];
-    if (last && last.name === step.phase) last.to = step.step;
-    else spans.push({ name: step.phase, from: step.step, to: step.step });
+    const name = run.order.phase(step);
+    if (last && last.name === name) last.to = step.step;
+    else spans.push({ name, from: step.step, to: step.step });
   }
   const named = spans.length > 1 || (spans[0]?.name ?? "") !== "";
   const phases = h(
@@ -94,7 +95,7 @@ export function scrubber({ run, store }: Context): Part {
       label.textContent = here.label;
       phase.textContent = here.baseline
         ? "baseline"
-        : `${here.phase ? `${here.phase} · ` : ""}${here.step + 1} of ${steps.length}`;
+        : [run.order.phase(here), `${here.step + 1} of ${steps.length}`].filter((text) => text).join(" · ");
       slider.setAttribute("aria-valuetext", `${here.label}${here.baseline ? ", baseline" : ""}`);
       baselines.forEach((chip, i) =>
         chip.setAttribute("aria-pressed", String(run.baselines[i].index === store.state.at)),

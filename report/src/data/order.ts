@@ -1,0 +1,60 @@
+import { splitLabel } from "./label";
+import type { Checkpoint } from "./run";
+
+/**
+ * How the checkpoints of a run follow each other: the steps of changes.csv (analysis/run_order.h). Without checkpoints at several
+ * contexts, each follows the one before. With them, each context reads as a run of its own.
+ */
+export class Order {
+  /** Whether a checkpoint has several contexts. */
+  readonly several: boolean;
+  /** Checkpoints that a line joins. Where two steps lead from one checkpoint, two lines have it. */
+  readonly lines: Checkpoint[][] = [];
+  private readonly before = new Map<Checkpoint, Checkpoint>();
+
+  /** `contexts`: by label, where summary.json states them. */
+  constructor(
+    checkpoints: Checkpoint[],
+    private readonly contexts: ReadonlyMap<string, number>,
+  ) {
+    this.several = checkpoints.some((c) => this.labelled(c));
+    const steps = checkpoints.filter((c) => !c.baseline);
+    steps.forEach((c, i) => {
+      const from = this.stepFrom(c, steps.slice(0, i).reverse());
+      if (from) this.before.set(c, from);
+      const line = from && this.lines.find((one) => one[one.length - 1] === from);
+      if (line) line.push(c);
+      else this.lines.push(from ? [from, c] : [c]);
+    });
+  }
+
+  /** Tokens per document; 0: not known. */
+  context(c: Checkpoint): number {
+    return this.contexts.get(c.label) ?? splitLabel(c.label).context;
+  }
+
+  /** The phase, with its context where the run has several: "LC 1K→2K @512". */
+  phase(c: Checkpoint): string {
+    const context = this.several && this.context(c) ? `@${this.context(c)}` : "";
+    return [c.phase, context].filter((text) => text).join(" ");
+  }
+
+  /** From the first checkpoint of its line to this one. */
+  wayTo(c: Checkpoint): Checkpoint[] {
+    const way = [c];
+    for (let from = this.before.get(c); from; from = this.before.get(from)) way.unshift(from);
+    return way;
+  }
+
+  private labelled(c: Checkpoint): boolean {
+    const { context } = splitLabel(c.label);
+    return context > 0 && context === this.context(c);
+  }
+
+  private stepFrom(to: Checkpoint, earlier: Checkpoint[]): Checkpoint | undefined {
+    const name = (c: Checkpoint) => (this.labelled(c) ? splitLabel(c.label).name : c.label);
+    if (!this.several) return earlier[0];
+    const same = earlier.find((from) => this.context(from) === this.context(to) && name(from) !== name(to));
+    return same ?? (this.labelled(to) ? undefined : earlier[0]);
+  }
+}
