@@ -121,6 +121,10 @@ test("heads flow within a context, not from one to another", async () => {
   );
   const phases = await page.$$eval(".alluvial .phase", (all) => all.map((text) => text.textContent));
   assert.deepEqual(phases, ["Stage 1 @512", "Stage 2 @512", "Stage 2 @1024", "Stage 3 @1024"]);
+  const beyond = await page.$$eval(".alluvial .phase", (all) =>
+    all.map((text) => text.getBoundingClientRect().right - text.ownerSVGElement.getBoundingClientRect().right),
+  );
+  assert.ok(Math.max(...beyond) <= 0, "no name is cut");
   assert.ok((await page.innerText(".flow .card")).includes("no band leads from one to another"));
   await close();
 });

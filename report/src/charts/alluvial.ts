@@ -95,8 +95,12 @@ export function alluvial(
       ),
     );
     const phase = run.order.phase(steps[step]);
-    if (begins[step] || phase !== run.order.phase(steps[step - 1]))
-      bars.append(s("text", { class: "tick phase", x: px(x(step) - BAR / 2), y: 14 }, phase));
+    if (begins[step] || phase !== run.order.phase(steps[step - 1])) {
+      // The last one ends where the drawing does, so that it is not cut.
+      const last = step > 0 && step === steps.length - 1;
+      const place = last ? { x: px(width - 2), "text-anchor": "end" } : { x: px(x(step) - BAR / 2) };
+      bars.append(s("text", { class: "tick phase", y: 14, ...place }, phase));
+    }
   });
   for (let step = 0; step + 1 < steps.length; ++step) {
     if (begins[step + 1]) continue;
