@@ -33,6 +33,46 @@ PlacedReading carried_reading(const PlacedReading& reading) {
   return {place, statistic, &statistic->readings.front()};
 }
 
+// Heads whose PC0 is the same axis in both checkpoints, and that axis the same way round.
+class SameAxes {
+ public:
+  SameAxes(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
+           const Comparison& comparison)
+      : to_(to) {
+    const auto sign = [&](const CheckpointAnalysis& checkpoint, size_t row) {
+      return comparison.axis_sign(checkpoint.layer[row], checkpoint.q_head[row]);
+    };
+    const std::vector<size_t> heads = to.head_rows();
+    for (size_t number = 0; number < heads.size(); ++number) {
+      if (sign(to, heads[number]) < 0) turn(number);
+    }
+    before_ = make_group(from, [&](size_t row) { return sign(from, row) != 0; });
+    after_ = make_group(to_, [&](size_t row) { return sign(to_, row) != 0; });
+  }
+  SameAxes(const SameAxes&) = delete;
+  SameAxes& operator=(const SameAxes&) = delete;
+
+  const HeadGroup& before() const { return before_; }
+  const HeadGroup& after() const { return after_; }
+
+ private:
+  // Turns what hangs on the sign of a head's axis.
+  void turn(size_t number) {
+    const std::vector<size_t> heads = to_.head_rows();
+    for (size_t place = 0; place < statistics().size(); ++place) {
+      if (statistics()[place]->sign != Sign::run) continue;
+      HeadColumn& column = to_.columns[place];
+      column.value[heads[number]] *= -1;
+      const size_t blocks = column.replicates.size() / heads.size();
+      for (size_t b = 0; b < blocks; ++b) column.replicates[number * blocks + b] *= -1;
+    }
+  }
+
+  CheckpointAnalysis to_;
+  HeadGroup before_;
+  HeadGroup after_;
+};
+
 Json class_changes(const HeadGroup& from, const HeadGroup& to, const Pairing& pair) {
   const ClassShares before = class_shares(from);
   const ClassShares after = class_shares(to);
@@ -92,22 +132,28 @@ Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysi
   const Pairing pair = pairing(from, to);
   Json json{{"from", from.label}, {"to", to.label}, {"paired", pair.paired ? 1 : 0}};
   json["few_blocks"] = pair.df + 1 < kFewBlocks;
+  const Comparison comparison({&from}, to);
+  const SameAxes same(from, to, comparison);
   const auto add = [&](const std::string& key, const PlacedReading& reading, Over what) {
     if (key.empty()) return;
-    json[key] = leaf(subtract(estimate(before, reading, what), estimate(after, reading, what),
-                              after.block_sizes, pair));
+    const bool on_axis = reading.statistic->sign == Sign::run && !reading.reading->absolute;
+    const HeadGroup& first = on_axis ? same.before() : before;
+    const HeadGroup& second = on_axis ? same.after() : after;
+    json[key] = leaf(subtract(estimate(first, reading, what), estimate(second, reading, what),
+                              second.block_sizes, pair));
+    if (on_axis) json[key]["heads"] = second.rows.size();
     if (!other_context(*reading.statistic, from, to)) return;
     json[key]["real"] = Json();
     json[key]["flag"] = kOtherContext;
   };
   for (const PlacedReading& reading : all_readings()) {
-    // Means of r_q and r_k change with the signs that the run carries.
+    // Means of r_q and r_k change with their axes the same way round, and not where an axis
+    // changed.
     const PlacedReading of_run = carried_reading(reading);
     add(reading.reading->mean, of_run, Over::mean);
     add(reading.reading->spread, of_run, Over::spread);
   }
   json["taxonomy"] = class_changes(before, after, pair);
-  const Comparison comparison({&from}, to);
   for (const PlacedReading& reading : all_readings()) {
     if (!reading.statistic->list_changes || reading.reading->absolute) continue;
     const PlacedReading of_run = carried_reading(reading);

@@ -102,6 +102,19 @@ double Comparison::common_sign(const std::vector<HeadRow>& before, const HeadRow
   return sign;
 }
 
+double Comparison::axis_sign(int64_t layer, int64_t q_head) const {
+  const std::pair head{layer, q_head};
+  const auto after = after_.find(head);
+  if (after == after_.end()) return 0;
+  std::vector<HeadRow> rows;
+  for (const Heads& before : before_) {
+    const auto found = before.find(head);
+    if (found == before.end()) return 0;
+    rows.push_back(found->second);
+  }
+  return common_sign(rows, after->second);
+}
+
 std::vector<HeadChange> Comparison::changes(const PlacedReading& reading, double min_change) const {
   const Statistic& statistic = *reading.statistic;
   const auto number = [&](const CheckpointAnalysis& checkpoint, const HeadRow& head) {

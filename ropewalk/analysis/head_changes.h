@@ -42,6 +42,10 @@ class Comparison {
   const std::vector<const CheckpointAnalysis*>& from() const { return from_; }
   bool paired() const { return pairing_.paired; }
 
+  // Of a head of `to`: 1 or -1, which makes its PC0 point the way of the earlier ones'; 0 where it
+  // is another axis, or the earlier ones do not have the head.
+  double axis_sign(int64_t layer, int64_t q_head) const;
+
   // Of all heads that both sides have with a number.
   std::vector<HeadChange> changes(const PlacedReading& reading, double min_change) const;
 

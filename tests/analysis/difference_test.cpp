@@ -57,6 +57,36 @@ TEST(Difference, PairsTheSameDocuments) {
   EXPECT_TRUE(apart["heads_r_q"].empty());
 }
 
+// Axes that lie across each other have no common r, and one that was turned is turned back.
+TEST(Difference, MeansOnPc0AreOfAxesThatStayed) {
+  CheckpointAnalysis before = make_checkpoint("a", 0, true);
+  CheckpointAnalysis after = make_checkpoint("b", 0.1, true);
+  before.axes.assign(20, {{1, 0}, 1, 1});
+  after.axes.assign(20, {{1, 0}, 1, 1});
+  after.axes[5].vector = {-1, 0};
+  after.axes[6].vector = {0, 1};
+  for (const char* key : {"r_q_run", "r_k_run"}) {
+    const size_t place = statistic_place(key);
+    for (CheckpointAnalysis* one : {&before, &after}) {
+      one->columns[place] = one->column(key == std::string("r_q_run") ? "r_q" : "r_k");
+    }
+    HeadColumn& column = after.columns[place];
+    column.value[5] *= -1;
+    for (size_t b = 0; b < kBlocks; ++b) column.replicates[5 * kBlocks + b] *= -1;
+    column.value[6] = -0.9;
+  }
+  const Json found = compare_checkpoints(before, after, kMinChange)["mean_r_q"];
+  EXPECT_EQ(found["heads"], 19);
+  EXPECT_NEAR(found["value"].get<double>(), 0.1 / 19, 1e-12);
+  EXPECT_NEAR(found["se"].get<double>(), 0, 1e-12);
+
+  after.axes.assign(20, {{0, 1}, 1, 1});
+  const Json none = compare_checkpoints(before, after, kMinChange)["mean_r_q"];
+  EXPECT_EQ(none["heads"], 0);
+  EXPECT_TRUE(none["value"].is_null());
+  EXPECT_FALSE(none["real"].get<bool>());
+}
+
 TEST(Difference, NumbersPerTokenOfTwoContextsGetNoVerdict) {
   CheckpointAnalysis before = make_checkpoint("a", 0, true),
                      after = make_checkpoint("b", 0.1, true);

@@ -205,3 +205,18 @@ def test_moments_without_blocks_have_values_and_no_errors(study, tmp_path, kept)
     assert changes.code == 3 and "also labelled" in changes.stderr
     merged = engine.run("merge", tmp_path / "less", "--out", tmp_path / "merged")
     assert merged.code == 3 and "tensor 'query.block_" in merged.stderr and "is missing" in merged.stderr
+
+
+def test_with_hardly_more_tokens_than_dimensions_no_fit_is_better_than_perfect(tmp_path):
+    model = plain_models.write(tiny_models.MODELS["llama_gqa"], tmp_path / "model")
+    perfect = 0
+    for tokens in (3, 5):
+        folder = capture(model, tmp_path, f"few-{tokens}", "--documents", 3, context=tokens)
+        done = engine.run("analyze", folder, "--out", tmp_path / f"{tokens}" / "qk.csv", "--quiet")
+        assert done.code == 0, done.stderr
+        heads = pandas.read_csv(tmp_path / f"{tokens}" / "heads.csv")
+        perfect = max(perfect, int((heads[["r2_q", "r2_k"]] >= 1 - 1e-6).to_numpy().sum()))
+        assert (heads[["r2_q", "r2_k"]].fillna(0) <= 1).all().all()
+        drawn = engine.run("figures", tmp_path / f"{tokens}" / "qk.csv", "--out", tmp_path / f"{tokens}" / "figures", "--format", "json")
+        assert drawn.code == 0 and "expected a number from 0 to 1" not in drawn.stderr
+    assert perfect > 0, "some fit is perfect"

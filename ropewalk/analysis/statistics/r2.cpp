@@ -8,7 +8,9 @@ namespace {
 
 at::Tensor compute(const HeadCases& head) {
   const PositionFit q = position_fit(head.queries), k = position_fit(head.keys);
-  return at::stack({q.r2_cv, k.r2_cv, q.r2, k.r2}, 1);
+  // Where there are hardly more tokens than dimensions, rounding makes a perfect fit more than
+  // that.
+  return at::stack({q.r2_cv, k.r2_cv, q.r2.clamp_max(1), k.r2.clamp_max(1)}, 1);
 }
 
 bool dropped(const HeadCases& head) {
