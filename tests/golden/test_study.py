@@ -596,7 +596,5 @@ def test_demo_shows_what_training_said(tmp_path):
     for label in chosen:
         assert summary["mean_r_q"][label]["value"] == pytest.approx(training[label]["mean_r_q"], abs=0.03)
     change = summary["differences"][0]
-    assert change["mean_abs_r_k"]["value"] > 0.2 and change["mean_abs_r_k"]["real"]
-    # So early in training PC0 is another axis in nearly every head, of which r has no change.
-    assert change["mean_r_q"]["heads"] + len(change["axes"]) == summary["heads"][chosen[0]]["measured"] == 48
+    assert change["mean_abs_r_k"]["value"] > 0.2 and change["mean_abs_r_k"]["real"] and change["mean_r_q"]["heads"] + len(change["axes"]) == 48
     assert change["taxonomy"]["position-dominated"]["value"] > 0.1 and change["taxonomy"]["position-dominated"]["real"]
