@@ -44,7 +44,7 @@ class SameAxes {
     };
     const std::vector<size_t> heads = to.head_rows();
     for (size_t number = 0; number < heads.size(); ++number) {
-      if (sign(to, heads[number]) < 0) turn(number);
+      if (sign(to, heads[number]) < 0) turn(heads[number], number, heads.size());
     }
     before_ = make_group(from, [&](size_t row) { return sign(from, row) != 0; });
     after_ = make_group(to_, [&](size_t row) { return sign(to_, row) != 0; });
@@ -56,14 +56,13 @@ class SameAxes {
   const HeadGroup& after() const { return after_; }
 
  private:
-  // Turns what hangs on the sign of a head's axis.
-  void turn(size_t number) {
-    const std::vector<size_t> heads = to_.head_rows();
+  // Turns what hangs on the sign of a head's axis: of its row of PC0, and its number among `heads`.
+  void turn(size_t row, size_t number, size_t heads) {
     for (size_t place = 0; place < statistics().size(); ++place) {
       if (statistics()[place]->sign != Sign::run) continue;
       HeadColumn& column = to_.columns[place];
-      column.value[heads[number]] *= -1;
-      const size_t blocks = column.replicates.size() / heads.size();
+      column.value[row] *= -1;
+      const size_t blocks = column.replicates.size() / heads;
       for (size_t b = 0; b < blocks; ++b) column.replicates[number * blocks + b] *= -1;
     }
   }

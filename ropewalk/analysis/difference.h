@@ -9,8 +9,8 @@ namespace ropewalk {
 // both read the same documents in the same blocks, errors are those of the paired difference; else
 // they are joined as independent. A change of a mean is real when it exceeds its 95 % interval; one
 // of a number per token has no such verdict where contexts differ (other_context());
-// lists of heads follow head_changes.h. r_q and r_k change with the signs that the run carries, and
-// heads whose PC0 is another axis are listed apart.
+// lists of heads follow head_changes.h. Means of r_q and r_k are of the heads whose PC0 is the same
+// axis in both, taken the same way round; heads whose PC0 is another axis are listed apart.
 Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
                          double min_change);
 

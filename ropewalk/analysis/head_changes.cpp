@@ -102,17 +102,20 @@ double Comparison::common_sign(const std::vector<HeadRow>& before, const HeadRow
   return sign;
 }
 
-double Comparison::axis_sign(int64_t layer, int64_t q_head) const {
-  const std::pair head{layer, q_head};
-  const auto after = after_.find(head);
-  if (after == after_.end()) return 0;
+std::vector<Comparison::HeadRow> Comparison::rows_before(const Heads::key_type& head) const {
   std::vector<HeadRow> rows;
   for (const Heads& before : before_) {
     const auto found = before.find(head);
-    if (found == before.end()) return 0;
+    if (found == before.end()) return {};
     rows.push_back(found->second);
   }
-  return common_sign(rows, after->second);
+  return rows;
+}
+
+double Comparison::axis_sign(int64_t layer, int64_t q_head) const {
+  const auto after = after_.find({layer, q_head});
+  const std::vector<HeadRow> rows = rows_before({layer, q_head});
+  return after == after_.end() || rows.empty() ? 0 : common_sign(rows, after->second);
 }
 
 std::vector<HeadChange> Comparison::changes(const PlacedReading& reading, double min_change) const {
@@ -128,15 +131,10 @@ std::vector<HeadChange> Comparison::changes(const PlacedReading& reading, double
   std::vector<HeadChange> heads;
   std::vector<double> p_values, sizes;
   for (const auto& [head, after] : after_) {
-    std::vector<HeadRow> rows;
+    const std::vector<HeadRow> rows = rows_before(head);
+    if (rows.empty()) continue;
     std::vector<Estimate> before;
-    for (size_t i = 0; i < from_.size(); ++i) {
-      const auto found = before_[i].find(head);
-      if (found == before_[i].end()) break;
-      rows.push_back(found->second);
-      before.push_back(number(*from_[i], found->second));
-    }
-    if (before.size() < from_.size()) continue;
+    for (size_t i = 0; i < from_.size(); ++i) before.push_back(number(*from_[i], rows[i]));
     const double sign = signed_axis ? common_sign(rows, after) : 1;
     const Estimate from = mean_of(before);
     const Estimate to = times(number(*to_, after), sign == 0 ? 1 : sign);

@@ -56,6 +56,8 @@ class Comparison {
   };
   using Heads = std::map<std::pair<int64_t, int64_t>, HeadRow>;
 
+  // A head's rows in the earlier checkpoints; none where one of them lacks it.
+  std::vector<HeadRow> rows_before(const Heads::key_type& head) const;
   static Heads heads_of(const CheckpointAnalysis& checkpoint);
   // 1 or -1: the sign that makes PC0 of the later one point the way of the earlier ones'; 0 where
   // it is another axis.
