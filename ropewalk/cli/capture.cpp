@@ -53,7 +53,12 @@ void add_capture(CLI::App& app, Communicator& processes) {
       ->check(above_zero());
   verb->add_option("--shard", arguments->shard,
                    "Read only part i of n, i from 0: i/n; join with merge");
-  verb->add_flag("--pre-rope", options.pre_rope, "Capture before RoPE");
+  verb->add_flag_callback(
+      "--no-pre-rope", [&options] { options.pre_rope = false; },
+      "Keep nothing of queries and keys before RoPE");
+  verb->add_flag_callback(
+          "--pre-rope", [&options] { options.point = kPreRope; }, "Capture before RoPE alone")
+      ->group("");  // of earlier editions
   verb->add_option("--vectors", options.vectors,
                    "Also write vectors of tokens: uniform, log-uniform or all");
   verb->add_option("--rate", options.rate, "Expected tokens per bucket")

@@ -30,4 +30,26 @@ const Positions::Chunks& Positions::chunks(int64_t size, const at::Device& devic
   return chunks_.back();
 }
 
+const Positions::Parts& Positions::parts(int64_t first) const {
+  for (const Parts& made : parts_) {
+    if (made.first == first) return made;
+  }
+  const at::Tensor below = positions_ < first;
+  const at::Tensor early = below.nonzero().flatten();
+  const at::Tensor late = below.logical_not().nonzero().flatten();
+  const int64_t count = early.size(0);
+  const bool ordered = count == 0 || early[count - 1].item<int64_t>() == count - 1;
+  parts_.push_back({first, early, late, ordered,
+                    std::make_shared<const Positions>(positions_.index_select(0, late))});
+  return parts_.back();
+}
+
+at::Tensor Positions::Parts::early_of(const at::Tensor& x) const {
+  return ordered ? x.slice(1, 0, early.size(0)) : x.index_select(1, early.to(x.device()));
+}
+
+at::Tensor Positions::Parts::late_of(const at::Tensor& x) const {
+  return ordered ? x.slice(1, early.size(0)) : x.index_select(1, late.to(x.device()));
+}
+
 }  // namespace ropewalk

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <list>
+#include <memory>
 
 #include "ropewalk/kernels/torch.h"
 
@@ -29,11 +30,26 @@ class Positions {
   // On `device`; made once.
   const Chunks& chunks(int64_t size, const at::Device& device) const;
 
+  // Its tokens in two parts: those at positions below `first`, and the others.
+  struct Parts {
+    int64_t first = 0;
+    at::Tensor early;  // [..] int64: places of tokens in the document
+    at::Tensor late;
+    bool ordered = true;                     // the early ones come before the others
+    std::shared_ptr<const Positions> after;  // of the late ones
+
+    at::Tensor early_of(const at::Tensor& x) const;  // x: [heads, T, d]
+    at::Tensor late_of(const at::Tensor& x) const;
+  };
+  // Made once.
+  const Parts& parts(int64_t first) const;
+
  private:
   at::Tensor positions_;
   double mean_ = 0;
   double scatter_ = 0;
   mutable std::list<Chunks> chunks_;
+  mutable std::list<Parts> parts_;
 };
 
 }  // namespace ropewalk

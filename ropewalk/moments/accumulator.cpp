@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ropewalk/moments/accumulators/pre_rope.h"
 #include "ropewalk/moments/accumulators/second_moments.h"
 
 namespace ropewalk {
@@ -11,7 +12,7 @@ namespace {
 
 std::vector<const Accumulator*>& list() {
   // One line per file of accumulators/.
-  static std::vector<const Accumulator*> all{&second_moments()};
+  static std::vector<const Accumulator*> all{&second_moments(), &pre_rope()};
   return all;
 }
 
@@ -41,21 +42,82 @@ std::string blocks_name(const Accumulator& accumulator, const KeptField& field) 
   return field_name(accumulator, field, "block_");
 }
 
+std::vector<std::string> kept_names(const CaptureShape& shape) {
+  std::vector<std::string> names;
+  for (const Accumulator* accumulator : list()) {
+    if (accumulator->name().empty() || accumulator->fields(shape).empty()) continue;
+    names.push_back(accumulator->name());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+int64_t field_size(const KeptField& field, int64_t blocks) {
+  return field.width * (field.blocks ? blocks : 1);
+}
+
 BlockFields block_of(const std::vector<at::Tensor>& fields, int64_t block, const TokenSet& tokens) {
   BlockFields one;
-  for (const at::Tensor& field : fields) one.numbers.push_back(field.select(1, block));
+  for (const at::Tensor& field : fields) {
+    one.numbers.push_back(field.select(1, field.size(1) == 1 ? 0 : block));
+  }
   one.tokens = tokens;
   return one;
 }
 
+namespace {
+
+// What has blocks joins block by block, what has none once: it comes with the first block.
+class OncePerPart {
+ public:
+  OncePerPart(const std::vector<at::Tensor>& fields, int64_t blocks) {
+    for (const at::Tensor& field : fields) whole_.push_back(field.size(1) != blocks);
+  }
+  void combine(const Accumulator& accumulator, BlockFields whole, BlockFields part) {
+    for (size_t i = 0; i < whole_.size() && !first_; ++i) {
+      if (!whole_[i]) continue;
+      whole.numbers[i] = whole.numbers[i].narrow(1, 0, 0);
+      part.numbers[i] = part.numbers[i].narrow(1, 0, 0);
+    }
+    accumulator.combine(whole, part);
+    first_ = false;
+  }
+
+ private:
+  std::vector<bool> whole_;  // by field: has no blocks
+  bool first_ = true;
+};
+
+}  // namespace
+
 void combine_blocks(const Accumulator& accumulator, const std::vector<at::Tensor>& whole,
                     const BlockCounts& whole_counts, const std::vector<at::Tensor>& part,
                     const BlockCounts& part_counts) {
+  if (whole.empty()) return;  // such a capture does not have it
+  OncePerPart joined(part, part_counts.blocks());
   for (int64_t b = 0; b < whole_counts.blocks(); ++b) {
     if (part_counts.set(b).tokens == 0) continue;
-    accumulator.combine(block_of(whole, b, whole_counts.set(b)),
-                        block_of(part, b, part_counts.set(b)));
+    joined.combine(accumulator, block_of(whole, b, whole_counts.set(b)),
+                   block_of(part, b, part_counts.set(b)));
   }
+}
+
+std::vector<at::Tensor> total_of(const Accumulator& accumulator,
+                                 const std::vector<at::Tensor>& blocks, const BlockCounts& counts) {
+  BlockFields total;
+  for (const at::Tensor& field : blocks) {
+    total.numbers.push_back(at::zeros({field.size(0), field.size(2)}, at::kDouble));
+  }
+  OncePerPart once(blocks, counts.blocks());
+  BlockCounts joined(1);
+  for (int64_t b = 0; b < counts.blocks(); ++b) {
+    total.tokens = joined.set(0);
+    if (counts.set(b).tokens > 0) {
+      once.combine(accumulator, total, block_of(blocks, b, counts.set(b)));
+    }
+    joined.add_block(0, counts, b);
+  }
+  return total.numbers;
 }
 
 }  // namespace ropewalk

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ropewalk/kernels/token_set.h"
+#include "ropewalk/model/rotary_pairs.h"
 #include "ropewalk/model/tap.h"
 #include "ropewalk/moments/block_counts.h"
 #include "ropewalk/moments/stream_key.h"
@@ -17,6 +18,8 @@ struct ModelConfig;
 struct CaptureShape {
   int64_t head_dim = 0;
   std::string point = kPostRope;
+  bool pre_rope = false;  // sums before RoPE are kept too
+  int64_t context = 0;    // tokens per document at most; 0: unknown
 };
 
 // A layer's streams: the chosen query heads and the KV heads they read, both sorted.
@@ -36,6 +39,9 @@ struct KeptField {
   StreamKind kind = StreamKind::query;
   int64_t width = 0;  // numbers
   bool exact = false;
+  // Else one set of numbers for all documents. It joins by addition: combine() gets it with one
+  // block, and without any number with the others.
+  bool blocks = true;
 };
 
 // One block, or the total, of an accumulator's fields, in their order.
@@ -48,6 +54,7 @@ struct BlockFields {
 struct Destination {
   BlockFields block;
   const LayerStreams& streams;
+  RotaryPairs pairs{};  // of the layer
   // On a GPU alone: the heads, int32, and by stream (of queries, then of keys) the first document
   // that is not finite, int64.
   at::Tensor q_heads{};
@@ -64,6 +71,7 @@ class Accumulator {
   // In files its fields are NAME.query.FIELD and NAME.key.FIELD.
   virtual std::string name() const = 0;
   virtual std::vector<Tap> taps(const CaptureShape& shape) const = 0;
+  // None where such a capture does not have it.
   virtual std::vector<KeptField> fields(const CaptureShape& shape) const = 0;
   // Adds a document's vectors at one of its taps' points. Numbers lie where the vectors do. Throws
   // InputError on what is not finite; on a GPU notes it instead, and waits for nothing.
@@ -75,7 +83,7 @@ class Accumulator {
                             const at::Device& device) const = 0;
 };
 
-// All accumulators: those in accumulators/, then added ones. A capture feeds all of them.
+// All accumulators: those in accumulators/, then added ones. A capture feeds those with fields.
 const std::vector<const Accumulator*>& accumulators();
 
 // Adds an accumulator of somebody's own for as long as this lives. Not during a capture.
@@ -95,12 +103,22 @@ std::string total_name(const Accumulator& accumulator, const KeptField& field);
 std::string blocks_name(const Accumulator& accumulator, const KeptField& field);
 const char* kind_name(StreamKind kind);  // "query", "key"
 
-// Block b of fields [streams, blocks, width].
+// Names of those that such a capture has beside the second moments, sorted.
+std::vector<std::string> kept_names(const CaptureShape& shape);
+
+// Numbers of all a field's blocks, of one stream.
+int64_t field_size(const KeptField& field, int64_t blocks);
+
+// Block b of fields [streams, blocks, width]; of fields without blocks, [streams, 1, width], all.
 BlockFields block_of(const std::vector<at::Tensor>& fields, int64_t block, const TokenSet& tokens);
 
 // Joins each block of a part to the same block of the whole, in place; both float64.
 void combine_blocks(const Accumulator& accumulator, const std::vector<at::Tensor>& whole,
                     const BlockCounts& whole_counts, const std::vector<at::Tensor>& part,
                     const BlockCounts& part_counts);
+
+// The fields of all blocks together.
+std::vector<at::Tensor> total_of(const Accumulator& accumulator,
+                                 const std::vector<at::Tensor>& blocks, const BlockCounts& counts);
 
 }  // namespace ropewalk

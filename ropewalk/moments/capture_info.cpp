@@ -53,6 +53,20 @@ std::vector<QueryHead> heads_at(const ConfigFile& file) {
   return heads;
 }
 
+std::vector<std::string> names_at(const ConfigFile& file, const char* key) {
+  std::vector<std::string> names;
+  if (!file.has(key)) return names;
+  const Json& list = file.json().at(key);
+  for (const Json& name : list.is_array() ? list : Json::array({list})) {
+    if (!list.is_array() || !name.is_string()) {
+      throw InputError("{}: key '{}': found {}, expected a list of names", file.source(), key,
+                       printable_excerpt(list.dump(), kShown));
+    }
+    names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
 Json heads_json(const std::vector<QueryHead>& heads) {
   Json list = Json::array();
   for (const QueryHead& head : heads) list.push_back({head.layer, head.q_head});
@@ -99,6 +113,7 @@ Json CaptureInfo::to_json() const {
   if (texts > 0) json["chunk"] = {{"texts", texts}, {"pieces", pieces}, {"named", named}};
   if (shard) json["shard"] = {shard->index, shard->count};
   if (target_se) json["target_se"] = {{"value", target_se->value}, {"reached", target_se->reached}};
+  if (!kept.empty()) json["kept"] = kept;
   if (vectors) json["vectors"] = vectors_json(*vectors);
   return json;
 }
@@ -123,6 +138,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
     info.random = file.json().at("random").is_number_integer()
                       ? file.json().at("random").get<int64_t>()
                       : count_at(file, "random");
+  info.kept = names_at(file, "kept");
   if (file.has("vectors")) {
     const ConfigFile vectors = file.object("vectors");
     info.vectors = {vectors.text("sampling", ""), vectors.number("rate", 0),
@@ -175,6 +191,7 @@ Json CaptureInfo::identity() const {
     json["texts"] = texts;
     json["pieces"] = pieces;
   }
+  if (!kept.empty()) json["kept"] = kept;
   if (vectors) json["vectors"] = vectors_json(*vectors);
   return json;
 }
@@ -199,6 +216,11 @@ std::string describe_difference(const Json& before, const Json& now) {
       texts.emplace_back("the weights changed");
     } else if (key == "pieces") {
       texts.emplace_back("pieces of texts are in other blocks");
+    } else if (key == "kept") {
+      for (const Json& name : is) {
+        const bool there = std::find(was.begin(), was.end(), name) != was.end();
+        if (!there) texts.push_back(fmt::format("it was measured without {}", shorten(name)));
+      }
     } else if (key == "heads") {
       texts.push_back(fmt::format("heads: {} → {}{}", was.size(), is.size(),
                                   was.size() == is.size() ? ", others" : ""));
@@ -233,7 +255,7 @@ void require_mergeable(const CaptureInfo& first, const std::string& first_name,
                        const CaptureInfo& other, const std::string& other_name) {
   const auto parts = [](const CaptureInfo& info) {
     Json json = info.identity();
-    json.erase("vectors");
+    for (const char* key : {"vectors", "kept"}) json.erase(key);  // the sum may lack them
     json["tokenizer"] = info.tokenizer;
     if (info.weights.empty()) json["model"] = info.model;  // all that an old file says of them
     return json;

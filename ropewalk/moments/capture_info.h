@@ -57,6 +57,7 @@ struct CaptureInfo : CaptureNames {
     int64_t bucket_size = 0;
     std::string ids;  // digest of the documents' ids, which the files hold
   };
+  std::vector<std::string> kept;   // beside second moments: names of accumulators, sorted
   std::optional<Vectors> vectors;  // where they were written
   int64_t texts = 0;               // that documents were cut from, where they were
   std::string pieces;              // digest of the blocks that the pieces were dealt to

@@ -38,19 +38,4 @@ StreamSet CaptureMoments::streams(StreamKind kind) const {
   return set;
 }
 
-std::vector<at::Tensor> total_of(const Accumulator& accumulator,
-                                 const std::vector<at::Tensor>& blocks, const BlockCounts& counts) {
-  BlockFields total;
-  for (const at::Tensor& field : blocks) {
-    total.numbers.push_back(at::zeros({field.size(0), field.size(2)}, at::kDouble));
-  }
-  BlockCounts joined(1);
-  for (int64_t b = 0; b < counts.blocks(); ++b) {
-    total.tokens = joined.set(0);
-    if (counts.set(b).tokens > 0) accumulator.combine(total, block_of(blocks, b, counts.set(b)));
-    joined.add_block(0, counts, b);
-  }
-  return total.numbers;
-}
-
 }  // namespace ropewalk

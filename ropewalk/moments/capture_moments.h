@@ -40,7 +40,8 @@ struct StreamId {
 struct Accumulated {
   const Accumulator* accumulator = nullptr;
   std::vector<at::Tensor> total;  // [streams, width] float64
-  // [streams, blocks, width]; in a file, float32 unless exact. Empty: not known (moments_file.h).
+  // [streams, blocks, width]; in a file, float32 unless exact, and [streams, 1, 0] of a field
+  // without blocks. Empty: not known (moments_file.h).
   std::vector<at::Tensor> blocks;
 };
 
@@ -70,9 +71,5 @@ struct CaptureMoments {
   }
   StreamSet streams(StreamKind kind) const;
 };
-
-// The fields of all blocks together.
-std::vector<at::Tensor> total_of(const Accumulator& accumulator,
-                                 const std::vector<at::Tensor>& blocks, const BlockCounts& counts);
 
 }  // namespace ropewalk

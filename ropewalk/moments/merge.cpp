@@ -134,6 +134,9 @@ void join_capture(CaptureMoments& whole, CaptureMoments part) {
     join_kept(kept, whole.counts, *found, part.counts);
     return false;
   });
+  std::erase_if(whole.info.kept, [&](const std::string& name) {
+    return std::find(part.info.kept.begin(), part.info.kept.end(), name) == part.info.kept.end();
+  });
   whole.counts.add(part.counts);
   whole.documents.insert(whole.documents.end(), part.documents.begin(), part.documents.end());
   std::sort(whole.documents.begin(), whole.documents.end(),

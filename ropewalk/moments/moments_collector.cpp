@@ -31,10 +31,10 @@ int64_t layer_bytes(const LayerStreams& streams, int64_t blocks, const CaptureSh
   int64_t numbers = 0;
   for (const Accumulator* accumulator : accumulators()) {
     for (const KeptField& field : accumulator->fields(shape)) {
-      numbers += static_cast<int64_t>(streams.heads(field.kind).size()) * field.width;
+      numbers += static_cast<int64_t>(streams.heads(field.kind).size()) * field_size(field, blocks);
     }
   }
-  return numbers * blocks * static_cast<int64_t>(sizeof(double));
+  return numbers * static_cast<int64_t>(sizeof(double));
 }
 
 constexpr int64_t kNoDocument = std::numeric_limits<int64_t>::max();
@@ -44,20 +44,22 @@ int64_t query_group(const ModelConfig& config) { return config.n_q_heads / confi
 }  // namespace
 
 MomentsBytes moments_bytes(const ModelConfig& config, const std::vector<QueryHead>& heads,
-                           int64_t blocks) {
+                           const CollectorOptions& options) {
   MomentsBytes bytes;
+  const CaptureShape shape = options.shape(config.d_head);
   for (const auto& [layer, streams] : layer_streams(heads, query_group(config))) {
-    const int64_t one = layer_bytes(streams, blocks, {config.d_head});
+    const int64_t one = layer_bytes(streams, options.blocks, shape);
     bytes.all += one;
     bytes.layer = std::max(bytes.layer, one);
   }
   return bytes;
 }
 
-int64_t moments_workspace(const ModelConfig& config, int64_t tokens, at::ScalarType dtype,
-                          const at::Device& device) {
+int64_t moments_workspace(const ModelConfig& config, const CaptureShape& shape, int64_t tokens,
+                          at::ScalarType dtype, const at::Device& device) {
   int64_t bytes = 0;
   for (const Accumulator* accumulator : accumulators()) {
+    if (accumulator->fields(shape).empty()) continue;
     bytes += accumulator->workspace(config, tokens, dtype, device);
   }
   return bytes;
@@ -66,10 +68,10 @@ int64_t moments_workspace(const ModelConfig& config, int64_t tokens, at::ScalarT
 MomentsCollector::MomentsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads,
                                    const CollectorOptions& options)
     : config_(config),
-      shape_{config.d_head, options.point},
+      shape_(options.shape(config.d_head)),
       blocks_(options.blocks),
       streams_(layer_streams(heads, query_group(config))),
-      scratch_(moments_bytes(config, heads, blocks_).all, options.scratch),
+      scratch_(moments_bytes(config, heads, options).all, options.scratch),
       spooled_(options.scratch.has_value()) {
   int64_t offset = 0;
   for (const auto& [number, streams] : streams_) {
@@ -97,7 +99,7 @@ std::vector<Tap> MomentsCollector::taps(int64_t layer) const {
 
 int64_t MomentsCollector::workspace(int64_t tokens, at::ScalarType dtype,
                                     const at::Device& device) const {
-  return moments_workspace(config_, tokens, dtype, device);
+  return moments_workspace(config_, shape_, tokens, dtype, device);
 }
 
 at::Tensor MomentsCollector::numbers(const Layer& layer) const {
@@ -114,9 +116,9 @@ std::vector<MomentsCollector::Fields> MomentsCollector::split(const at::Tensor& 
     Fields& fields = all.emplace_back();
     for (const KeptField& field : accumulator->fields(shape_)) {
       const auto count = static_cast<int64_t>(streams.heads(field.kind).size());
-      const at::Tensor taken = numbers.narrow(0, place, count * blocks_ * field.width);
+      const at::Tensor taken = numbers.narrow(0, place, count * field_size(field, blocks_));
       place += taken.numel();
-      fields.push_back(taken.view({count, blocks_, field.width}));
+      fields.push_back(taken.view({count, field.blocks ? blocks_ : 1, field.width}));
     }
   }
   return all;
@@ -139,7 +141,8 @@ void MomentsCollector::collect(const Taken& taken) {
       const Accumulator& accumulator = *accumulators()[i];
       if (!any_at(accumulator.taps(shape_), taken.point)) continue;
       const Fields& fields = gpu == nullptr ? layer.fields[i] : gpu->fields[i];
-      Destination to{block_of(fields, block, held), streams_.at(taken.layer)};
+      Destination to{block_of(fields, block, held), streams_.at(taken.layer),
+                     rotary_pairs(config_, taken.layer)};
       if (gpu != nullptr) {
         to.q_heads = gpu->q_heads;
         to.kv_heads = gpu->kv_heads;

@@ -22,6 +22,17 @@ class Communicator;
 
 std::map<int64_t, LayerStreams> layer_streams(const std::vector<QueryHead>& heads, int64_t group);
 
+// What is collected: see MomentsCollector.
+struct CollectorOptions {
+  int64_t blocks = 16;
+  std::string point = kPostRope;
+  std::optional<std::filesystem::path> scratch{};  // a folder
+  bool pre_rope = false;                           // beside a `point` after RoPE: sums before it
+  int64_t context = 0;                             // tokens per document at most; 0: unknown
+
+  CaptureShape shape(int64_t head_dim) const { return {head_dim, point, pre_rope, context}; }
+};
+
 // Bytes of all accumulators' fields: of all layers together, and of the largest layer.
 struct MomentsBytes {
   int64_t all = 0;
@@ -32,18 +43,11 @@ struct MomentsBytes {
   int64_t held(int64_t budget) const { return all <= budget / 4 ? all : layer; }
 };
 MomentsBytes moments_bytes(const ModelConfig& config, const std::vector<QueryHead>& heads,
-                           int64_t blocks);
+                           const CollectorOptions& options);
 
 // Bytes of the device that accumulators may hold at once, beyond their fields.
-int64_t moments_workspace(const ModelConfig& config, int64_t tokens, at::ScalarType dtype,
-                          const at::Device& device);
-
-// What is collected: see MomentsCollector.
-struct CollectorOptions {
-  int64_t blocks = 16;
-  std::string point = kPostRope;
-  std::optional<std::filesystem::path> scratch{};  // a folder
-};
+int64_t moments_workspace(const ModelConfig& config, const CaptureShape& shape, int64_t tokens,
+                          at::ScalarType dtype, const at::Device& device);
 
 // Feeds every token of the chosen heads to all accumulators, in blocks of documents. Memory does
 // not depend on the number of tokens; with a `scratch` folder all but the layer at hand are kept in

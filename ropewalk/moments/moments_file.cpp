@@ -89,7 +89,7 @@ void add_fields(Bundle& bundle, const Contents& contents, size_t place, StreamKi
   for (const bool blocks : {false, true}) {
     for (size_t i = 0; i < fields.size(); ++i) {
       const KeptField& field = fields[i];
-      if (field.kind != kind) continue;
+      if (field.kind != kind || (blocks && !field.blocks)) continue;
       if (blocks) {
         add_pieces(bundle, blocks_name(accumulator, field), field.exact ? at::kDouble : at::kFloat,
                    {streams, contents.counts.blocks(), field.width}, contents.pieces,
@@ -148,7 +148,7 @@ void append_ids(std::vector<StreamId>& ids, int64_t layer, const std::vector<int
 std::vector<Accumulated> kept_in(const MomentsCollector::Layer& layer) {
   std::vector<Accumulated> kept;
   for (size_t i = 0; i < layer.fields.size(); ++i) {
-    kept.push_back({accumulators()[i], {}, layer.fields[i]});
+    if (!layer.fields[i].empty()) kept.push_back({accumulators()[i], {}, layer.fields[i]});
   }
   return kept;
 }
@@ -196,7 +196,8 @@ void write_moments(const std::filesystem::path& path, const CaptureMoments& mome
                         moments.counts,
                         moments.queries,
                         moments.keys,
-                        {moments.streams(StreamKind::query).d(), moments.info.point},
+                        {moments.streams(StreamKind::query).d(), moments.info.point, true,
+                         moments.info.context},
                         {{moments.accumulated, [] {}}}});
 }
 

@@ -105,9 +105,10 @@ Accumulated read_fields(const Unbundle& file, const CaptureMoments& moments,
     kept.total.push_back(
         file.tensor(total_name(accumulator, field), at::kDouble, {streams, field.width}));
     if (!has_blocks) continue;
-    kept.blocks.push_back(file.tensor(blocks_name(accumulator, field),
-                                      field.exact ? at::kDouble : at::kFloat,
-                                      {streams, moments.blocks(), field.width}));
+    kept.blocks.push_back(field.blocks ? file.tensor(blocks_name(accumulator, field),
+                                                     field.exact ? at::kDouble : at::kFloat,
+                                                     {streams, moments.blocks(), field.width})
+                                       : at::zeros({streams, 1, 0}, at::kDouble));
   }
   return kept;
 }
@@ -171,11 +172,12 @@ CaptureMoments read_moments(const std::filesystem::path& path, Blocks blocks) {
   CaptureMoments moments = read_head(file, tensors);
   moments.queries = read_ids(tensors, name, "query");
   moments.keys = read_ids(tensors, name, "key");
-  const CaptureShape shape{read_head_dim(tensors, name), moments.info.point};
+  const CaptureShape shape{read_head_dim(tensors, name), moments.info.point, true,
+                           moments.info.context};
   for (const Accumulator* accumulator : accumulators()) {
-    const KeptField first = accumulator->fields(shape).front();
-    const bool kept =
-        accumulator == accumulators().front() || tensors.has(total_name(*accumulator, first));
+    const std::vector<KeptField> fields = accumulator->fields(shape);
+    const bool kept = accumulator == accumulators().front() ||
+                      (!fields.empty() && tensors.has(total_name(*accumulator, fields.front())));
     if (!kept) continue;
     moments.accumulated.push_back(read_fields(tensors, moments, *accumulator, shape, blocks));
   }

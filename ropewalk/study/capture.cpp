@@ -163,23 +163,22 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   const TokenSampler sampler = make_sampler(options, model);
   CaptureInfo info = describe_capture(options, model, documents);
 
-  const MomentsBytes bytes = moments_bytes(config, model.heads, options.blocks);
+  CollectorOptions collected = collector_options(options, model);
+  const MomentsBytes bytes = moments_bytes(config, model.heads, collected);
   const int64_t held = bytes.held(model.memory);
   const bool spooled = held < bytes.all;
   std::optional<AtomicFolder> folder;
   if (processes.first() || spooled) folder.emplace(options.out);
   require_agreement(info.to_json(), processes);  // and the first process's folder is there
   Collectors collectors;
-  const char* point = options.pre_rope ? kPreRope : kPostRope;
-  MomentsCollector moments(
-      config, model.heads,
-      {options.blocks, point, spooled ? std::optional(folder->path()) : std::nullopt});
+  if (spooled) collected.scratch = folder->path();
+  MomentsCollector moments(config, model.heads, collected);
   collectors.add(moments);
   std::optional<VectorsWriter> writer;
   std::optional<VectorsCollector> vectors;
   if (options.vectors) {
     writer.emplace(folder->path(), config.d_head, kVectorsBuffer);
-    vectors.emplace(config, model.heads, model.context, point, sampler, *writer);
+    vectors.emplace(config, model.heads, model.context, options.point, sampler, *writer);
     collectors.add(*vectors);
   }
 

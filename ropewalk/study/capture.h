@@ -6,12 +6,15 @@
 #include <span>
 #include <string>
 
+#include "ropewalk/model/tap.h"
 #include "ropewalk/moments/capture_info.h"
 #include "ropewalk/moments/token_sampler.h"
 #include "ropewalk/study/open_model.h"
 #include "ropewalk/text/documents.h"
 
 namespace ropewalk {
+
+struct CollectorOptions;
 
 inline constexpr int64_t kDefaultBlocks = 16;
 inline constexpr const char* kCaptureName = "capture.json";
@@ -33,7 +36,8 @@ struct CaptureOptions {
   int64_t blocks = kDefaultBlocks;    // of documents, for standard errors
   std::optional<double> target_se;    // of mean r_q and mean r_k: stop there
   Shard shard;
-  bool pre_rope = false;
+  std::string point = kPostRope;       // where moments and vectors are taken; else kPreRope
+  bool pre_rope = true;                // beside moments after RoPE, keep sums before it
   std::optional<std::string> vectors;  // also write vectors: uniform, log-uniform or all
   double rate = 1;                     // expected tokens per bucket
   int64_t bucket_size = 0;             // tokens; 0: context / 16
@@ -60,6 +64,9 @@ TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model)
 
 // One digest of the documents' ids, which are written beside vectors.
 std::string ids_digest(std::span<const Document> documents);
+
+// What it collects; `scratch` is left to the capture.
+CollectorOptions collector_options(const CaptureOptions& options, const OpenModel& model);
 
 // What such a capture will say of itself; the digest of its weights is not known before they are
 // read.

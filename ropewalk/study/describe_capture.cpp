@@ -37,6 +37,13 @@ TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model)
   return TokenSampler(sampling);
 }
 
+CollectorOptions collector_options(const CaptureOptions& options, const OpenModel& model) {
+  return {.blocks = options.blocks,
+          .point = options.point,
+          .pre_rope = options.pre_rope,
+          .context = model.context};
+}
+
 CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& model,
                              const DocumentSet& documents) {
   CaptureInfo info;
@@ -47,7 +54,8 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
   info.dtype = dtype_name(model.dtype);
   info.device = model.device.is_cuda() ? "cuda" : "cpu";
   info.context = model.context;
-  info.point = options.pre_rope ? "pre-rope" : "post-rope";
+  info.point = options.point;
+  info.kept = kept_names(collector_options(options, model).shape(model.text.config.d_head));
   info.heads = model.heads;
   info.heads_seed = options.model.seed;
   info.skipped_short = documents.skipped_short;

@@ -62,6 +62,7 @@ struct Experiment {
   std::optional<int64_t> memory;
   int64_t blocks = 16;
   bool sliding = false;
+  bool pre_rope = true;
   std::optional<std::string> vectors;
   int64_t components = 10;
   std::vector<Phase> phases;

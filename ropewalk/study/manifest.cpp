@@ -21,6 +21,7 @@ Json describe_settings(const Experiment& experiment) {
           {"heads", experiment.head_count ? Json(*experiment.head_count) : Json("all")},
           {"heads_seed", experiment.head_seed},
           {"portraits", experiment.portraits},
+          {"pre_rope", experiment.pre_rope},
           {"sliding", experiment.sliding},
           {"target_se", or_null(experiment.target_se)},
           {"vectors", or_null(experiment.vectors)}};

@@ -146,6 +146,7 @@ CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
   options.model.from_file = true;
   options.label = label;
   options.blocks = experiment.blocks;
+  options.pre_rope = experiment.pre_rope;
   options.vectors = experiment.vectors;
   options.title = label;
   options.out = out / "checkpoints" / label;

@@ -19,6 +19,16 @@ Json without_weights(Json identity) {
   return identity;
 }
 
+// What a capture keeps beyond what is wanted does no harm.
+Json as_wanted(Json identity, const Json& wanted) {
+  const Json there = identity.value("kept", Json::array());
+  const Json needed = wanted.value("kept", Json::array());
+  if (!std::includes(there.begin(), there.end(), needed.begin(), needed.end())) return identity;
+  identity.erase("kept");
+  if (!needed.empty()) identity["kept"] = needed;
+  return identity;
+}
+
 std::string ids_of(const CaptureInfo& info) { return info.vectors ? info.vectors->ids : ""; }
 
 // Of a Hub checkpoint the config is enough: its weights may be missing.
@@ -42,7 +52,7 @@ Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned, int64_t cou
       identity_(without_weights(info_.identity())) {}
 
 bool Wanted::same_measure(const CaptureInfo& other) {
-  return same_measure(other.identity(), other);
+  return same_measure(as_wanted(other.identity(), identity_), other);
 }
 
 bool Wanted::same_measure(const Json& identity, const CaptureInfo& other) {
@@ -81,7 +91,7 @@ bool Wanted::goes_on_from(const StateInfo& state, int64_t before) {
 }
 
 std::string Wanted::difference(const CaptureInfo& other) {
-  Json before = without_weights(other.identity());
+  Json before = as_wanted(without_weights(other.identity()), identity_);
   Json now = identity_;
   // Of other documents, where they are cut says nothing more.
   if (other.documents != info_.documents && !open_end_) before["pieces"] = now["pieces"] = 0;

@@ -167,6 +167,7 @@ EXPERIMENT_EDITS = {
     "memory": dict(memory="1GiB"),
     "blocks": dict(blocks=5),
     "sliding": dict(sliding=True),
+    "pre_rope": dict(pre_rope=False),
     "vectors": dict(vectors="uniform"),
     "components": dict(components=2),
     "portraits": dict(portraits=["A"]),
@@ -189,7 +190,7 @@ def write_others(study):
 
 
 # What a setting of the experiment changes in words only, or in what is written beside the numbers.
-KEPT = ("name", "path to the same", "id", "min_tokens", "device", "memory", "components", "portraits", "figures", "target_se", "tokenizer", "model")
+KEPT = ("name", "path to the same", "id", "min_tokens", "device", "memory", "components", "portraits", "figures", "target_se", "tokenizer", "model", "pre_rope")
 
 
 @pytest.mark.parametrize("edit", EXPERIMENT_EDITS)
@@ -199,7 +200,9 @@ def test_an_edit_of_the_experiment(study, tmp_path, edit):
     study.write(**EXPERIMENT_EDITS[edit])
     # Vectors have to be written, and cut texts may have other blocks.
     exactly = edit not in ("vectors", "chunk")
-    result = check_against_fresh(study, tmp_path, exactly) if edit not in ("name", "target_se") else None
+    result = check_against_fresh(study, tmp_path, exactly) if edit not in ("name", "target_se", "pre_rope") else None
+    if edit == "pre_rope":  # a capture that keeps more than is wanted will do
+        good(study.run(study.root / "out"))
     if edit == "target_se":  # what is there reaches it, though a fresh run would read less
         assert "reach the target 10" in good(study.run(study.root / "out")).stderr
     if edit == "name":
@@ -221,6 +224,19 @@ def test_a_dry_run_says_why_and_touches_nothing(study):
         study.write(**edit)
         assert good(study.run(out, "--dry-run")).stdout.count(f"measure ({why}") == 2
     assert {path: mark(path) for path in out.rglob("*")} == before
+
+
+def test_sums_before_rope_are_measured_once_they_are_wanted(study, tmp_path):
+    study.write(pre_rope=False)
+    good(study.run(tmp_path / "out"))
+    old, whole = inodes(tmp_path / "out"), tables(tmp_path / "out")
+    assert whole == tables(study.root / "out")
+    study.write()
+    why = 'it was measured without "pre_rope"'
+    assert good(study.run(tmp_path / "out", "--dry-run")).stdout.count(f"measure ({why})") == 2
+    assert f"A: measured again: {why}" in good(study.run(tmp_path / "out")).stderr
+    assert inodes(tmp_path / "out")["A"] != old["A"] and tables(tmp_path / "out") == whole
+    assert numbers(tmp_path / "out") == numbers(study.root / "out")
 
 
 def test_other_numerics_measure_again(study):

@@ -174,6 +174,33 @@ TEST_F(GpuTest, MomentsAgreeWithFloat64) {
   }
 }
 
+// All that is kept beside moments, against the same on the CPU.
+TEST_F(GpuTest, OtherFieldsAgreeWithTheCpu) {
+  const ModelConfig config = small_config(1, 64);
+  const CollectorOptions options{.blocks = 2, .pre_rope = true, .context = 5000};
+  MomentsCollector here(config, {{0, 1}, {0, 3}}, options);
+  MomentsCollector there(config, {{0, 1}, {0, 3}}, options);
+  for (const int64_t tokens : {2, 5, 700, 5000}) {
+    Document document;
+    document.index = tokens;
+    const Positions positions = Positions::counted(tokens);
+    const at::Tensor q = random_tensor({4, tokens, 64}, 1).to(at::kBFloat16) + 3;
+    const at::Tensor k = random_tensor({2, tokens, 64}, 2).to(at::kBFloat16) + 3;
+    for (const char* point : {kPreRope, kPostRope}) {
+      here.collect({0, &document, &positions, point, {{"q", q}, {"k", k}}});
+      there.collect({0, &document, &positions, point, {{"q", q.cuda()}, {"k", k.cuda()}}});
+    }
+  }
+  there.fetch();
+  for (size_t a = 1; a < accumulators().size(); ++a) {
+    const auto& expected = here.layers().at(0).fields[a];
+    for (size_t f = 0; f < expected.size(); ++f) {
+      EXPECT_LT(relative_error(there.layers().at(0).fields[a][f], expected[f]), 1e-5)
+          << accumulators()[a]->name() << ' ' << f;
+    }
+  }
+}
+
 TEST_F(GpuTest, MomentsAreTheSameEveryTime) {
   const Stream stream;
   const at::Tensor x = random_tensor({4, 3000, stream.d}, 9).to(stream.dtype).cuda();

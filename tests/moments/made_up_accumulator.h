@@ -4,7 +4,7 @@
 
 namespace ropewalk {
 
-// The sum of a tap's vectors, and the largest square of each head.
+// The sum of a tap's vectors, the largest square of each head, and the tokens of all documents.
 class MadeUp : public Accumulator {
  public:
   explicit MadeUp(Tap tap) : tap_(std::move(tap)) {}
@@ -12,7 +12,9 @@ class MadeUp : public Accumulator {
   std::string name() const override { return "made_up"; }
   std::vector<Tap> taps(const CaptureShape&) const override { return {tap_}; }
   std::vector<KeptField> fields(const CaptureShape& shape) const override {
-    return {{"sum", StreamKind::key, shape.head_dim, true}, {"largest", StreamKind::key, 1}};
+    return {{"sum", StreamKind::key, shape.head_dim, true},
+            {"largest", StreamKind::key, 1},
+            {"all", StreamKind::key, 2, true, false}};
   }
   void add(const Taken& taken, const Destination& to) const override {
     const at::Tensor heads = at::tensor(to.streams.kv_heads, at::kLong);
@@ -20,10 +22,12 @@ class MadeUp : public Accumulator {
     to.block.numbers[0].add_(x.sum(1));
     const at::Tensor square = x.square().amax({1, 2}).unsqueeze(1);
     to.block.numbers[1].copy_(at::maximum(to.block.numbers[1], square));
+    to.block.numbers[2].add_(x.size(1));
   }
   void combine(const BlockFields& whole, const BlockFields& part) const override {
     whole.numbers[0].add_(part.numbers[0]);
     whole.numbers[1].copy_(at::maximum(whole.numbers[1], part.numbers[1].to(at::kDouble)));
+    whole.numbers[2].add_(part.numbers[2]);
   }
   int64_t workspace(const ModelConfig&, int64_t, at::ScalarType, const at::Device&) const override {
     return 12345;

@@ -1,29 +1,11 @@
 #include "ropewalk/moments/accumulators/second_moments.h"
 
-#include "ropewalk/base/error.h"
 #include "ropewalk/model/config.h"
+#include "ropewalk/moments/accumulators/stream_moments.h"
 #include "ropewalk/text/documents.h"
 
 namespace ropewalk {
 namespace {
-
-// Says what is not finite in a document's moments.
-void require_finite(const Moments& document, const at::Tensor& vectors,
-                    const std::vector<int64_t>& heads, const char* what, const Taken& taken) {
-  const at::Tensor finite = document.products.isfinite().all(-1).logical_and(
-      document.position.isfinite().all(-1));  // [streams]
-  if (finite.all().item<bool>()) return;
-  const int64_t bad = finite.logical_not().nonzero()[0].item<int64_t>();
-  const at::Tensor values = vectors.select(0, bad).to(at::kFloat);
-  const bool overflow = values.isfinite().all().item<bool>();
-  throw InputError(
-      "{} in layer {}, head {}, document {} {}", what, taken.layer, heads[static_cast<size_t>(bad)],
-      taken.document->index,
-      overflow
-          ? fmt::format("reach {:.3g}, whose squares overflow float32",
-                        values.abs().max().item<float>())
-          : std::string("are not all finite: the checkpoint is damaged or overflows this dtype"));
-}
 
 class SecondMoments : public Accumulator {
  public:
@@ -76,10 +58,7 @@ class SecondMoments : public Accumulator {
   static void add_streams(const at::Tensor& vectors, const std::vector<int64_t>& heads,
                           const char* what, const Taken& taken, const Moments& block,
                           const TokenSet& block_tokens) {
-    const bool all = static_cast<int64_t>(heads.size()) == vectors.size(0);
-    const at::Tensor chosen = all ? vectors : vectors.index_select(0, at::tensor(heads, at::kLong));
-    const Moments document = document_moments(chosen, *taken.positions);
-    require_finite(document, chosen, heads, what, taken);
+    const Moments document = stream_moments(vectors, heads, what, taken, *taken.positions);
     join_moments(block, block_tokens, document,
                  {static_cast<double>(taken.positions->tokens()), taken.positions->mean()});
   }

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ropewalk/kernels/moments.h"
+#include "ropewalk/model/tap.h"
+
+namespace ropewalk {
+
+// Moments of some heads of a document's vectors [heads, T, d], on the CPU; `positions` are those of
+// the vectors. Throws InputError on what is not finite, calling the vectors `what`.
+Moments stream_moments(const at::Tensor& vectors, const std::vector<int64_t>& heads,
+                       const char* what, const Taken& taken, const Positions& positions);
+
+}  // namespace ropewalk

@@ -1,0 +1,124 @@
+"""Sums before RoPE, taken in the pass that takes moments after it, against all tokens' vectors."""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import engine
+import reference
+import tiny_models
+from tiny_models import CONTEXT, MODELS
+
+BLOCKS = 3
+FIRST = 4  # tokens that are kept apart
+# Half-split, llama3, YaRN with its factors, NoPE layers, q/k norm per head and over the projection, two thetas, partial
+# and interleaved pairs, long RoPE, no RoPE at all.
+NAMES = [
+    "llama_gqa", "llama_llama3_mha", "llama_yarn", "llama_yarn_mscale", "smollm3_list_sliding", "qwen3_yarn", "gemma3_text",
+    "glm", "glm_three_quarters", "glm4_yarn", "olmo2_gqa", "gpt_neox_parallel", "phi3", "gpt2", "bloom",
+]  # fmt: skip
+
+
+class Captured:
+    """One model's capture after RoPE, its vectors before it, and what transformers says of those."""
+
+    def __init__(self, name, root):
+        self.model = MODELS[name]
+        folder = tiny_models.write(self.model, root / "model")
+        texts = tiny_models.documents()
+        corpus = tiny_models.write_corpus(root / "tokens.jsonl", texts)
+        options = ["--sliding", "--blocks", BLOCKS]
+        self.out = engine.capture(folder, corpus, root / "after", *options, context=CONTEXT)
+        before = engine.capture(folder, corpus, root / "before", *options, "--pre-rope", context=CONTEXT)
+        self.vectors = engine.read_streams(before)
+        self.expected = reference.capture(folder, texts, CONTEXT, pre_rope=True, fresh=False)
+        self.order = list(texts)  # documents as the corpus has them
+        self.tensors = load_file(self.out / "moments.safetensors")
+        network = reference.load(folder)
+        self.factor = next((m.attention_scaling for m in network.modules() if hasattr(m, "attention_scaling")), 1.0)
+
+    def pairs(self, d):
+        rope = self.model.config.get("rope_parameters") or {}
+        turned = int(d * rope.get("partial_rotary_factor", 1.0)) // 2
+        f = np.arange(turned)
+        return (2 * f, 2 * f + 1) if self.model.name.startswith("glm") else (f, f + turned)
+
+    def streams(self):
+        """Place among the streams of its kind, the kind's name, and the stream."""
+        for kind in ("query", "key"):
+            places = zip(self.tensors[f"{kind}.layer"], self.tensors[f"{kind}.head"])
+            for i, (layer, head) in enumerate(places):
+                yield i, kind, (int(layer), int(head), kind[0])
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def captured(request, tmp_path_factory):
+    return Captured(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def check_sums(captured, vectors, tolerance):
+    for i, kind, stream in captured.streams():
+        documents = [vectors[stream][key].astype(np.float64) for key in captured.order]
+        for block in (None, *range(BLOCKS)):
+            chosen = documents if block is None else documents[block::BLOCKS]
+            parts = dict(first_=np.concatenate([x[:FIRST] for x in chosen]), late=np.concatenate([x[FIRST:] for x in chosen]))
+
+            def field(name):
+                stored = captured.tensors[f"pre_rope.{kind}.{name if block is None else 'block_' + name}"][i]
+                return stored if block is None else stored[block]
+
+            assert field("first_tokens") == [len(parts["first_"])]
+            for part, x in parts.items():
+                prefix, squares = part.removeprefix("late"), (x**2).sum(0)
+                a, b = captured.pairs(x.shape[1])
+                assert np.abs(field(prefix + "sum") - x.sum(0)).max() <= tolerance * max(np.abs(x).sum(0).max(), 1e-9)
+                assert np.abs(field(prefix + "squares") - squares).max() <= tolerance * max(squares.max(), 1e-9)
+                found = field(prefix + "pairs")
+                assert len(found) == x.shape[1] // 2 and not found[len(a) :].any(), "dimensions that do not turn have no pair"
+                products, scale = (x[:, a] * x[:, b]).sum(0), np.sqrt(squares[a] * squares[b])
+                assert (np.abs(found[: len(a)] - products) <= tolerance * np.maximum(scale, 1e-9)).all()
+            if block is None:
+                products = parts["late"].T @ parts["late"]
+                scale = np.sqrt(np.outer(np.diag(products), np.diag(products)))
+                upper = np.triu_indices(len(products))
+                assert (np.abs(field("products") - products[upper]) <= tolerance * scale[upper]).all()
+    assert not [name for name in captured.tensors if name.endswith("block_products") and name.startswith("pre_rope")]
+
+
+def test_sums_are_those_of_all_tokens(captured):
+    check_sums(captured, captured.vectors, 1e-6)
+
+
+def test_sums_are_those_of_transformers(captured):
+    check_sums(captured, captured.expected, 3e-4)
+
+
+def test_rope_keeps_the_energy_of_every_pair(captured):
+    tensors, n = captured.tensors, captured.tensors["block.tokens"].sum()
+    nope = json.loads((captured.out / "capture.json").read_text())["config"].get("nope_layers") or []
+    for i, kind, (layer, _, _) in captured.streams():
+        mean = tensors[f"{kind}.mean"][i]
+        upper = np.triu_indices(len(mean))
+        after = tensors[f"{kind}.products"][i][upper[0] == upper[1]] + n * mean**2
+        before = tensors[f"pre_rope.{kind}.squares"][i] + tensors[f"pre_rope.{kind}.first_squares"][i]
+        a, b = captured.pairs(len(mean))
+        factor = 1.0 if layer in nope else captured.factor
+        np.testing.assert_allclose(after[a] + after[b], factor**2 * (before[a] + before[b]), rtol=2e-6)
+        rest = sorted(set(range(len(mean))) - {*a, *b})
+        np.testing.assert_allclose(after[rest], before[rest], rtol=2e-6)
+
+
+def test_it_can_be_left_out(tmp_path):
+    folder = tiny_models.write(MODELS["llama_gqa"], tmp_path / "model")
+    corpus = tiny_models.write_corpus(tmp_path / "tokens.jsonl", tiny_models.documents())
+    kept, moments = {}, {}
+    for name, options in dict(default=[], without=["--no-pre-rope"], before=["--pre-rope"]).items():
+        out = engine.capture(folder, corpus, tmp_path / name, *options, context=CONTEXT)
+        kept[name] = json.loads((out / "capture.json").read_text()).get("kept")
+        moments[name] = load_file(out / "moments.safetensors")
+    assert kept == dict(default=["pre_rope"], without=None, before=None)
+    assert not [tensor for name in ("without", "before") for tensor in moments[name] if tensor.startswith("pre_rope")]
+    for tensor, values in moments["without"].items():
+        assert values.tobytes() == moments["default"][tensor].tobytes(), "the rest is as it was"

@@ -1,0 +1,237 @@
+// Sums before RoPE against sums over all tokens in float64.
+#include "ropewalk/moments/accumulators/pre_rope.h"
+
+#include <gtest/gtest.h>
+
+#include "ropewalk/moments/merge.h"
+#include "ropewalk/moments/moments_file.h"
+#include "ropewalk/moments/moments_state.h"
+#include "tests/moments/small_config.h"
+#include "tests/moments/taken.h"
+#include "tests/temporary_folder.h"
+#include "tests/thread_job.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr int64_t kDim = 6;
+constexpr int64_t kBlocks = 3;
+const std::vector<int64_t> kLengths{20, 2, 700, 4, 5, 33, 9};  // tokens of documents
+const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {1, 0}};   // KV heads 0 and 1, and 0
+
+// A mean of a thousand times the spread.
+at::Tensor vectors(int64_t document, int64_t layer, int64_t heads) {
+  const auto generator = at::make_generator<at::CPUGeneratorImpl>(
+      static_cast<uint64_t>(1000 * document + 10 * layer + heads));
+  return at::randn({heads, kLengths[static_cast<size_t>(document)], kDim}, generator) + 1000;
+}
+
+std::vector<Document> documents() {
+  std::vector<Document> all(kLengths.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].index = static_cast<int64_t>(i);
+    all[i].tokens.assign(static_cast<size_t>(kLengths[i]), static_cast<int32_t>(i));
+    all[i].set_digests();
+  }
+  return all;
+}
+
+ModelConfig config(int64_t rotary_dim, bool interleaved) {
+  ModelConfig made = small_config(2, kDim);
+  RopeSettings rope;
+  rope.rotary_dim = rotary_dim;
+  rope.interleaved = interleaved;
+  made.ropes = {rope};
+  made.layers[1].rope = false;  // its pairs are as if it turned
+  return made;
+}
+
+// Every `step`-th document before `end`, through all layers.
+void read(MomentsCollector& collector, int64_t first = 0, int64_t step = 1, int64_t end = 7) {
+  const std::vector<Document> all = documents();
+  for (const auto& [layer, streams] : collector.streams()) {
+    for (int64_t i = first; i < end; i += step) {
+      const Document& document = all[static_cast<size_t>(i)];
+      const Positions positions = Positions::counted(kLengths[static_cast<size_t>(i)]);
+      const at::Tensor q = vectors(i, layer, 4);
+      const at::Tensor k = vectors(i, layer, 2);
+      collector.collect({layer, &document, &positions, kPreRope, {{"q", q}, {"k", k}}});
+      collector.collect(taken(layer, document, positions, q, k));
+    }
+  }
+}
+
+const CollectorOptions kOptions{.blocks = kBlocks, .pre_rope = true};
+
+CaptureMoments written(const TemporaryFolder& folder, const MomentsCollector& collector,
+                       int64_t first = 0, int64_t step = 1) {
+  std::vector<DocumentRecord> records;
+  for (int64_t i = first; i < 7; i += step) records.push_back({i, static_cast<uint64_t>(i), 1});
+  CaptureInfo info;
+  info.point = kPostRope;
+  info.kept = kept_names(collector.shape());
+  write_moments(folder.path() / "file", collector, info, records);
+  return read_moments(folder.path() / "file");
+}
+
+// The fields of queries, then of keys, in their order.
+std::vector<at::Tensor> totals(const CaptureMoments& moments) {
+  EXPECT_EQ(moments.accumulated.size(), 2);
+  return moments.accumulated.back().total;
+}
+
+struct Pairs {
+  int64_t dim;
+  bool interleaved;
+};
+class PreRopeSums : public testing::TestWithParam<Pairs> {};
+
+TEST_P(PreRopeSums, AreThoseOfAllTokens) {
+  const auto [dim, interleaved] = GetParam();
+  const ModelConfig made = config(dim, interleaved);
+  MomentsCollector collector(made, kHeads, kOptions);
+  read(collector);
+  const TemporaryFolder folder;
+  const CaptureMoments moments = written(folder, collector);
+  const Accumulated& kept = moments.accumulated.back();
+  EXPECT_EQ(moments.info.kept, std::vector<std::string>{"pre_rope"});
+  const at::Tensor half = at::triu_indices(kDim, kDim);
+  const auto near = [](const at::Tensor& found, const at::Tensor& expected) {
+    return at::allclose(found.to(at::kDouble), expected, 1e-7, 1e-9);
+  };
+  for (int64_t block = -1; block < kBlocks; ++block) {  // -1: all
+    std::vector<at::Tensor> early;
+    std::vector<at::Tensor> late;
+    for (int64_t i = std::max<int64_t>(block, 0); i < 7; i += block < 0 ? 1 : kBlocks) {
+      const at::Tensor x = vectors(i, 1, 4)[0].to(at::kDouble);  // of layer 1, query head 0
+      early.push_back(x.slice(0, 0, 4));
+      late.push_back(x.slice(0, 4));
+    }
+    const auto field = [&](size_t f) {
+      return block < 0 ? kept.total[f][2] : kept.blocks[f][2][block];
+    };
+    EXPECT_EQ(field(0).item<double>(), static_cast<double>(at::cat(early).size(0)));
+    for (const bool first : {false, true}) {
+      const at::Tensor x = at::cat(first ? early : late);
+      const size_t f = first ? 4 : 1;
+      EXPECT_TRUE(near(field(f), x.sum(0)));
+      EXPECT_TRUE(near(field(f + 1), x.square().sum(0)));
+      const at::Tensor pairs = at::zeros({kDim / 2}, at::kDouble);
+      for (int64_t p = 0; p < dim / 2; ++p) {
+        const at::Tensor a = x.select(1, interleaved ? 2 * p : p);
+        const at::Tensor b = x.select(1, interleaved ? 2 * p + 1 : p + dim / 2);
+        pairs[p] = (a * b).sum();
+      }
+      EXPECT_TRUE(near(field(f + 2), pairs)) << field(f + 2) << pairs;
+    }
+    const at::Tensor x = at::cat(late);
+    const auto n = static_cast<double>(x.size(0));
+    // What large sums leave of the spread.
+    const at::Tensor variance = field(2) / n - (field(1) / n).square();
+    EXPECT_TRUE(at::allclose(variance, x.var(0, false), 1e-6, 0)) << block;
+    if (block >= 0) continue;
+    const at::Tensor mean = field(1) / n;
+    const at::Tensor covariance = field(7) / n - at::outer(mean, mean).index({half[0], half[1]});
+    const at::Tensor centred = x - x.mean(0);
+    const at::Tensor expected = (at::mm(centred.t(), centred) / n).index({half[0], half[1]});
+    EXPECT_TRUE(at::allclose(covariance, expected, 0, 1e-6));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, PreRopeSums,
+                         testing::Values(Pairs{6, false}, Pairs{6, true}, Pairs{4, false},
+                                         Pairs{4, true}));
+
+void expect_same(const CaptureMoments& found, const CaptureMoments& expected) {
+  ASSERT_EQ(totals(found).size(), 16);
+  for (size_t f = 0; f < 16; ++f) {
+    EXPECT_TRUE(at::allclose(totals(found)[f], totals(expected)[f], 1e-12)) << f;
+    EXPECT_TRUE(at::allclose(found.accumulated.back().blocks[f].to(at::kFloat),
+                             expected.accumulated.back().blocks[f].to(at::kFloat)));
+  }
+}
+
+TEST(PreRope, SurvivesMergeResumeAndProcesses) {
+  const ModelConfig made = config(4, true);
+  const TemporaryFolder folder;
+  MomentsCollector whole(made, kHeads, kOptions);
+  read(whole);
+  const CaptureMoments expected = written(folder, whole);
+
+  MomentsCollector even(made, kHeads, kOptions);
+  MomentsCollector odd(made, kHeads, kOptions);
+  read(even, 0, 2);
+  read(odd, 1, 2);
+  CaptureMoments merged = written(folder, even, 0, 2);
+  join_capture(merged, written(folder, odd, 1, 2));
+  expect_same(merged, expected);
+  write_moments(folder.path() / "merged", merged);
+  expect_same(read_moments(folder.path() / "merged"), expected);
+
+  const std::vector<Document> all = documents();
+  MomentsCollector first(made, kHeads, kOptions);
+  read(first, 0, 1, 3);
+  save_state(folder.path() / "state", first, {{{"a", 1}}, 3, 0}, std::span(all).first(3));
+  MomentsCollector second(made, kHeads, kOptions);
+  ASSERT_EQ(restore_state(folder.path() / "state", second, {{"a", 1}}, all), 3);
+  read(second, 3);
+  expect_same(written(folder, second), expected);
+
+  ThreadJob(3).run([&](const Communicator& processes) {
+    MomentsCollector part(made, kHeads, kOptions);
+    read(part, processes.rank(), processes.count());
+    part.join_in_first(processes);
+    if (processes.first()) expect_same(written(folder, part), expected);
+  });
+}
+
+TEST(PreRope, IsDroppedWhereOneOfTwoLacksIt) {
+  const ModelConfig made = config(6, false);
+  const TemporaryFolder folder;
+  MomentsCollector with(made, kHeads, kOptions);
+  MomentsCollector without(made, kHeads, {.blocks = kBlocks});
+  read(with, 0, 2);
+  for (const auto& [layer, streams] : without.streams()) {
+    for (int64_t i = 1; i < 7; i += 2) {
+      without.collect(taken(layer, documents()[static_cast<size_t>(i)],
+                            Positions::counted(kLengths[static_cast<size_t>(i)]),
+                            vectors(i, layer, 4), vectors(i, layer, 2)));
+    }
+  }
+  CaptureMoments merged = written(folder, with, 0, 2);
+  join_capture(merged, written(folder, without, 1, 2));
+  EXPECT_EQ(merged.accumulated.size(), 1);
+  EXPECT_TRUE(merged.info.kept.empty());
+}
+
+// Documents need not begin at 0, nor in order.
+TEST(PreRope, GoesByPositions) {
+  const ModelConfig made = config(6, false);
+  MomentsCollector collector(made, {{0, 0}}, {.blocks = 1, .pre_rope = true});
+  Document document;
+  const Positions positions(at::tensor({7, 0, 1, 9, 3, 4}, at::kLong));
+  const at::Tensor x = at::randn({4, 6, kDim});
+  const at::Tensor y = at::randn({2, 6, kDim});
+  collector.collect({0, &document, &positions, kPreRope, {{"q", x}, {"k", y}}});
+  const auto& fields = collector.layers().at(0).fields.at(1);
+  const at::Tensor wide = x[0].to(at::kDouble);
+  EXPECT_EQ(fields[0].item<double>(), 3);
+  EXPECT_TRUE(at::allclose(fields[1][0][0], wide[0] + wide[3] + wide[5], 1e-6, 1e-6));
+  EXPECT_TRUE(at::allclose(fields[4][0][0], wide[1] + wide[2] + wide[4], 1e-6, 1e-6));
+}
+
+TEST(PreRope, MakesAFileGrowByAQuarterAtMost) {
+  ModelConfig made = small_config(2, 128);
+  const TemporaryFolder folder;
+  const auto size = [&](bool pre_rope) {
+    MomentsCollector collector(made, {{0, 0}, {0, 1}, {1, 2}},
+                               {.blocks = 16, .pre_rope = pre_rope});
+    write_moments(folder.path() / "file", collector, {}, {});
+    return static_cast<double>(std::filesystem::file_size(folder.path() / "file"));
+  };
+  EXPECT_LE(size(true), 1.25 * size(false));
+  EXPECT_GT(size(true), size(false));
+}
+
+}  // namespace
+}  // namespace ropewalk
