@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ropewalk/moments/accumulators/lags.h"
 #include "ropewalk/moments/accumulators/pre_rope.h"
 #include "ropewalk/moments/accumulators/second_moments.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 std::vector<const Accumulator*>& list() {
   // One line per file of accumulators/.
-  static std::vector<const Accumulator*> all{&second_moments(), &pre_rope()};
+  static std::vector<const Accumulator*> all{&second_moments(), &pre_rope(), &lags()};
   return all;
 }
 

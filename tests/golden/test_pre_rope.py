@@ -118,7 +118,7 @@ def test_it_can_be_left_out(tmp_path):
         out = engine.capture(folder, corpus, tmp_path / name, *options, context=CONTEXT)
         kept[name] = json.loads((out / "capture.json").read_text()).get("kept")
         moments[name] = load_file(out / "moments.safetensors")
-    assert kept == dict(default=["pre_rope"], without=None, before=None)
+    assert kept == dict(default=["lags", "pre_rope"], without=["lags"], before=None)
     assert not [tensor for name in ("without", "before") for tensor in moments[name] if tensor.startswith("pre_rope")]
     for tensor, values in moments["without"].items():
         assert values.tobytes() == moments["default"][tensor].tobytes(), "the rest is as it was"

@@ -1,0 +1,80 @@
+#include "ropewalk/moments/accumulators/lags.h"
+
+#include <algorithm>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/kernels/lags.h"
+#include "ropewalk/model/config.h"
+#include "ropewalk/moments/accumulators/pre_rope.h"
+
+namespace ropewalk {
+namespace {
+
+void require_consecutive(const Positions& positions) {
+  const at::Tensor& t = positions.tensor();
+  if (t.equal(at::arange(positions.tokens(), at::kLong) + t[0])) return;
+  throw UsageError("lags want positions that follow each other, as {}, {}, …", t[0].item<int64_t>(),
+                   t[0].item<int64_t>() + 1);
+}
+
+class Lags : public Accumulator {
+ public:
+  std::string name() const override { return "lags"; }
+
+  std::vector<Tap> taps(const CaptureShape& shape) const override {
+    if (capture_lags(shape).empty()) return {};
+    return {{kPostRope, "q"}, {kPostRope, "k"}};
+  }
+
+  std::vector<KeptField> fields(const CaptureShape& shape) const override {
+    const auto width = static_cast<int64_t>(capture_lags(shape).size());
+    if (width == 0) return {};
+    return {{"sum", StreamKind::query, width},
+            {"squares", StreamKind::query, width},
+            {"count", StreamKind::query, width, true}};
+  }
+
+  void add(const Taken& taken, const Destination& to) const override {
+    const Positions::Parts& tokens = taken.positions->parts(kFirstTokens);
+    const int64_t count = tokens.after->tokens();
+    if (count == 0) return;
+    require_consecutive(*taken.positions);
+    // The longest lag may be missing where a document is longer than its capture's context.
+    std::vector<int64_t> lags = lags_below(count);
+    const int64_t width =
+        std::min<int64_t>(static_cast<int64_t>(lags.size()), to.block.numbers[0].size(1));
+    lags.resize(static_cast<size_t>(width));
+    const at::Tensor& q = taken["q"];
+    const at::Tensor heads =
+        to.q_heads.defined() ? to.q_heads : at::tensor(to.streams.q_heads, at::kLong);
+    const LagSums sums = lag_sums(tokens.late_of(q), tokens.late_of(taken["k"]), heads, lags);
+    to.block.numbers[0].narrow(1, 0, width).add_(sums.sum);
+    to.block.numbers[1].narrow(1, 0, width).add_(sums.squares);
+    for (int64_t i = 0; i < width; ++i) {
+      to.block.numbers[2].select(1, i).add_(count - lags[static_cast<size_t>(i)]);
+    }
+  }
+
+  void combine(const BlockFields& whole, const BlockFields& part) const override {
+    for (size_t i = 0; i < whole.numbers.size(); ++i) whole.numbers[i].add_(part.numbers[i]);
+  }
+
+  int64_t workspace(const ModelConfig& config, int64_t tokens, at::ScalarType,
+                    const at::Device& device) const override {
+    return lag_sums_workspace(config.n_q_heads, tokens, config.d_head, device);
+  }
+};
+
+}  // namespace
+
+const Accumulator& lags() {
+  static const Lags kAccumulator;
+  return kAccumulator;
+}
+
+std::vector<int64_t> capture_lags(const CaptureShape& shape) {
+  if (shape.point != kPostRope) return {};
+  return lags_below(shape.context - kFirstTokens);
+}
+
+}  // namespace ropewalk
