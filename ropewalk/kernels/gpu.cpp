@@ -53,4 +53,9 @@ Number number_type(const at::Tensor& tensor) {
                    c10::toString(tensor.scalar_type()));
 }
 
+Heads heads_of(const at::Tensor& vectors, const at::Tensor& chosen) {
+  return {vectors.const_data_ptr(), chosen.const_data_ptr<int32_t>(), chosen.size(0),
+          vectors.stride(0), vectors.stride(1)};
+}
+
 }  // namespace ropewalk

@@ -41,4 +41,7 @@ class SideStream {
 
 Number number_type(const at::Tensor& tensor);
 
+// Of vectors [heads, T, d] the chosen heads [streams] int32; both on a GPU.
+Heads heads_of(const at::Tensor& vectors, const at::Tensor& chosen);
+
 }  // namespace ropewalk

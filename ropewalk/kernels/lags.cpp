@@ -2,20 +2,20 @@
 
 #include <algorithm>
 
+#include "ropewalk/base/error.h"
+#include "ropewalk/kernels/gpu.h"
 #include "ropewalk/kernels/lags_cpu.h"
 
 namespace ropewalk {
 namespace {
 
-// Tokens of which a GPU holds products at once.
-constexpr int64_t kGpuChunk = 4096;
-
-void sum_on_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor& heads,
-                const std::vector<int64_t>& lags, const LagSums& result) {
+void add_on_cpu(const at::Tensor& q, const at::Tensor& k, const LagHeads& heads,
+                const std::vector<int64_t>& lags, const LagSums& to) {
   const int64_t group = q.size(0) / k.size(0);
-  const at::Tensor list = heads.to(at::kLong).contiguous();
+  const at::Tensor list = heads.queries.to(at::kLong).contiguous();
   const auto* chosen = list.const_data_ptr<int64_t>();
-  const auto width = static_cast<int64_t>(lags.size());
+  const at::Tensor found =
+      at::zeros({2, list.size(0), static_cast<int64_t>(lags.size())}, at::kDouble);
   at::parallel_for(0, list.size(0), 1, [&](int64_t begin, int64_t end) {
     const c10::InferenceMode no_autograd;
     for (int64_t i = begin; i < end; ++i) {
@@ -25,29 +25,43 @@ void sum_on_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor& head
       const at::Tensor queries = of(q, chosen[i]);
       const at::Tensor keys = of(k, chosen[i] / group);
       sum_lags(queries.const_data_ptr<float>(), keys.const_data_ptr<float>(), q.size(1), q.size(2),
-               lags, result.sum.mutable_data_ptr<double>() + i * width,
-               result.squares.mutable_data_ptr<double>() + i * width);
+               lags, found[0][i].mutable_data_ptr<double>(),
+               found[1][i].mutable_data_ptr<double>());
     }
   });
+  to.sum.add_(found[0]);
+  to.squares.add_(found[1]);
+  to.count.add_(q.size(1) - at::tensor(lags, at::kDouble));
 }
 
-void sum_on_gpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor& heads,
-                const std::vector<int64_t>& lags, const LagSums& result) {
-  const int64_t tokens = q.size(1);
-  const at::Tensor kv_heads = heads.div(q.size(0) / k.size(0), "floor");
-  for (int64_t from = 0; from < tokens; from += kGpuChunk) {
-    const int64_t to = std::min(from + kGpuChunk, tokens);
-    const at::Tensor queries = q.slice(1, from, to).index_select(0, heads).to(at::kFloat);
-    for (size_t i = 0; i < lags.size() && lags[i] < to; ++i) {
-      const int64_t first = std::max(from, lags[i]);
-      const at::Tensor keys = k.slice(1, first - lags[i], to - lags[i]).index_select(0, kv_heads);
-      const at::Tensor logits =
-          (queries.slice(1, first - from) * keys).sum(-1).to(at::kDouble);  // [heads, tokens]
-      const auto lag = static_cast<int64_t>(i);
-      result.sum.select(1, lag).add_(logits.sum(1));
-      result.squares.select(1, lag).add_(logits.square().sum(1));
-    }
+// Tokens of a part: many enough parts for a large GPU, few enough to add up.
+int64_t gpu_tile(int64_t tokens) { return std::clamp<int64_t>((tokens + 127) / 128, 32, 1024); }
+
+void add_on_gpu(const at::Tensor& q, const at::Tensor& k, const LagHeads& heads,
+                const std::vector<int64_t>& lags, const LagSums& to) {
+  if (q.size(2) > cuda::kMostLagDimensions || lags.size() > cuda::kMostLags) {
+    throw SystemError(
+        "logits by distance: {} lags of {} dimensions; a GPU takes {} of {} at most; use --device "
+        "cpu",
+        lags.size(), q.size(2), cuda::kMostLags, cuda::kMostLagDimensions);
   }
+  cuda::LagsPass pass;
+  pass.type = number_type(q);
+  pass.queries = heads_of(q, heads.queries);
+  pass.keys = heads_of(k, heads.keys);
+  pass.group = q.size(0) / k.size(0);
+  pass.tokens = q.size(1);
+  pass.d = q.size(2);
+  pass.lag_count = static_cast<int>(lags.size());
+  std::copy(lags.begin(), lags.end(), pass.lags);
+  pass.tile = gpu_tile(pass.tokens);
+  const at::Tensor parts =
+      at::empty({pass.tiles(), pass.queries.count, pass.lag_count, 2}, to.sum.options());
+  pass.parts = parts.mutable_data_ptr<double>();
+  pass.sum = to.sum.mutable_data_ptr<double>();
+  pass.squares = to.squares.mutable_data_ptr<double>();
+  pass.stride = to.sum.stride(0);
+  cuda::run(pass, current_stream(q));
 }
 
 }  // namespace
@@ -62,21 +76,19 @@ std::vector<int64_t> lags_below(int64_t end) {
   return lags;
 }
 
-LagSums lag_sums(const at::Tensor& q, const at::Tensor& k, const at::Tensor& heads,
-                 const std::vector<int64_t>& lags) {
-  const auto options = at::TensorOptions().dtype(at::kDouble).device(q.device());
-  const std::vector<int64_t> shape{heads.size(0), static_cast<int64_t>(lags.size())};
-  const LagSums result{at::zeros(shape, options), at::zeros(shape, options)};
-  (q.is_cuda() ? sum_on_gpu : sum_on_cpu)(q, k, heads, lags, result);
-  return result;
+void add_lag_sums(const at::Tensor& q, const at::Tensor& k, const LagHeads& heads,
+                  const std::vector<int64_t>& lags, const LagSums& to) {
+  (q.is_cuda() ? add_on_gpu : add_on_cpu)(q, k, heads, lags, to);
 }
 
 int64_t lag_sums_workspace(int64_t heads, int64_t tokens, int64_t d, const at::Device& device) {
-  constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
-  if (!device.is_cuda())
-    return 2 * std::min<int64_t>(heads, at::get_num_threads()) * tokens * d * kSingle;
-  // Queries as they are and in float32, keys, and their products.
-  return 4 * heads * std::min(tokens, kGpuChunk) * d * kSingle;
+  if (device.is_cuda()) {
+    const int64_t tile = gpu_tile(tokens);
+    return (tokens + tile - 1) / tile * heads * cuda::kMostLags * 2 *
+           static_cast<int64_t>(sizeof(double));
+  }
+  return 2 * std::min<int64_t>(heads, at::get_num_threads()) * tokens * d *
+         static_cast<int64_t>(sizeof(float));
 }
 
 }  // namespace ropewalk

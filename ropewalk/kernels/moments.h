@@ -39,6 +39,8 @@ struct GpuDocument {
   const Positions& positions;
   int64_t index = 0;
   TokenSet block;  // that the block holds before
+  // The block is plain sums of products xxᵀ; it has no mean and no position.
+  bool about_zero = false;
 };
 // q and k are [heads, T, d]. `bad` [streams of queries, then of keys] int64 becomes the lowest
 // index of a document whose moments are not finite.

@@ -22,11 +22,6 @@ struct ChunkTensors {
   at::Tensor products;  // [streams, chunks, d, d]
 };
 
-Heads heads_of(const at::Tensor& x, const GpuStreams& streams) {
-  return {x.const_data_ptr(), streams.heads.const_data_ptr<int32_t>(), streams.heads.size(0),
-          x.stride(0), x.stride(1)};
-}
-
 bool suits_tensor_cores(const at::Tensor& x) {
   constexpr int64_t kPack = 8;  // numbers read at a time
   return x.scalar_type() == at::kBFloat16 && cuda::has_chunk_moments(x.size(2)) &&
@@ -68,6 +63,10 @@ void plain_moments(const at::Tensor& x, const GpuStreams& streams,
 
 BlockMoments block_of(const GpuStreams& streams) {
   const Moments& block = streams.block;
+  if (!block.mean.defined()) {
+    return {nullptr, nullptr, block.products.mutable_data_ptr<double>(), 0,
+            block.products.stride(0)};
+  }
   return {block.mean.mutable_data_ptr<double>(), block.position.mutable_data_ptr<double>(),
           block.products.mutable_data_ptr<double>(), block.mean.stride(0),
           block.products.stride(0)};
@@ -98,7 +97,8 @@ void join_on_gpu(const at::Tensor& q, const GpuStreams& queries, const at::Tenso
                  parts.sums.mutable_data_ptr<float>(),
                  parts.products.mutable_data_ptr<float>()};
   if (suits_tensor_cores(q) && suits_tensor_cores(k)) {
-    cuda::chunk_moments(heads_of(q, queries), heads_of(k, keys), pass.chunks, current_stream(q));
+    cuda::chunk_moments(heads_of(q, queries.heads), heads_of(k, keys.heads), pass.chunks,
+                        current_stream(q));
   } else {
     const auto part = [&](int64_t from, int64_t to) {
       return ChunkTensors{parts.shift.slice(0, from, to), parts.sums.slice(0, from, to),
@@ -115,6 +115,7 @@ void join_on_gpu(const at::Tensor& q, const GpuStreams& queries, const at::Tenso
   pass.block = document.block;
   pass.document = document.index;
   pass.bad = bad.mutable_data_ptr<int64_t>();
+  pass.about_zero = document.about_zero;
   cuda::run(pass, current_stream(q));
 }
 

@@ -61,7 +61,8 @@ __device__ void unpack(int64_t place, int64_t d, int64_t& i, int64_t& j) {
 
 // A thread is one element of a stream's products. About a reference r, here the block's former
 // mean, sums of n (m_i - r_i)(m_j - r_j) over chunks become those about the joint mean by taking
-// away A_i A_j / (all tokens), with A the sum of n (m - r).
+// away A_i A_j / (all tokens), with A the sum of n (m - r). About zero there is nothing to take
+// away.
 __global__ void join_products(JoinPass pass) {
   const int64_t d = pass.chunks.d;
   const int64_t stream = blockIdx.y;
@@ -76,10 +77,13 @@ __global__ void join_products(JoinPass pass) {
   const Inverses inverses(pass.chunks);
   const int64_t chunks = pass.chunks.chunks();
   const bool first = pass.block.tokens == 0;  // then the first chunk's means are the reference
-  const double reference_i = first ? reader.mean(0, i, reader.sums(0, i).y, inverses.of(0, chunks))
-                                   : block.mean[place * block.stride_mean + i];
-  const double reference_j = first ? reader.mean(0, j, reader.sums(0, j).y, inverses.of(0, chunks))
-                                   : block.mean[place * block.stride_mean + j];
+  const auto reference = [&](int64_t k) {
+    if (pass.about_zero) return 0.0;
+    return first ? reader.mean(0, k, reader.sums(0, k).y, inverses.of(0, chunks))
+                 : block.mean[place * block.stride_mean + k];
+  };
+  const double reference_i = reference(i);
+  const double reference_j = reference(j);
   double total = 0;
   double away_i = 0;
   double away_j = 0;
@@ -96,7 +100,9 @@ __global__ void join_products(JoinPass pass) {
     away_i += offset_i * n;
     away_j += offset_j * n;
   }
-  total -= away_i * away_j / (pass.block.tokens + static_cast<double>(pass.chunks.tokens));
+  if (!pass.about_zero) {
+    total -= away_i * away_j / (pass.block.tokens + static_cast<double>(pass.chunks.tokens));
+  }
   note_bad(pass, stream, total);
   block.products[place * block.stride_products + element] += total;
 }
@@ -146,6 +152,7 @@ void run(const JoinPass& pass, Stream stream) {
   join_products<<<dim3((elements + kThreads - 1) / kThreads, streams), kThreads, 0,
                   native(stream)>>>(pass);
   check_launch("join_products");
+  if (pass.about_zero) return;
   join_means<<<dim3(streams, (d + kFew - 1) / kFew), kFew, 0, native(stream)>>>(pass);
   check_launch("join_means");
 }

@@ -1,4 +1,4 @@
-// Stands in for passes.cu and moments.cu where the program is built without CUDA.
+// Stands in for the .cu files where the program is built without CUDA.
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/passes.h"
 
@@ -18,5 +18,7 @@ void run(const GatePass&, Stream) { refuse(); }
 bool has_chunk_moments(int64_t) { return false; }
 void chunk_moments(const Heads&, const Heads&, const StreamChunks&, Stream) { refuse(); }
 void run(const JoinPass&, Stream) { refuse(); }
+void run(const PairSumsPass&, Stream) { refuse(); }
+void run(const LagsPass&, Stream) { refuse(); }
 
 }  // namespace ropewalk::cuda

@@ -7,8 +7,8 @@
 namespace ropewalk {
 
 // Passes over raw memory with one meaning on the CPU (passes.cpp) and on a GPU (passes.cu,
-// moments_chunks.cu, moments_join.cu; no_cuda.cpp where there is none). Torch is not seen here.
-// Numbers are float32 or bfloat16; arithmetic is float32, rounded once.
+// moments_chunks.cu, moments_join.cu, pair_sums.cu, lags.cu; no_cuda.cpp where there is none).
+// Torch is not seen here. Numbers are float32 or bfloat16; arithmetic is float32, rounded once.
 
 enum class Number { float32, bfloat16 };
 
@@ -116,8 +116,57 @@ struct JoinPass {
   TokenSet block;
   int64_t document = 0;
   int64_t* bad = nullptr;
+  bool about_zero = false;  // adds plain sums of products xxᵀ; a block has nothing else then
 };
 void run(const JoinPass& pass, Stream stream);
+
+// Sums over the tokens of every stream, float64, added to what is there; a null pointer is left
+// out. A pair is two dimensions that RoPE turns together.
+struct PairSumsTo {
+  double* tokens = nullptr;   // [1]: how many
+  double* sum = nullptr;      // [d]
+  double* squares = nullptr;  // [d]
+  double* pairs = nullptr;    // [pairs]: products of a pair's two numbers
+  double* moduli = nullptr;   // [pairs]: lengths of a pair
+  int64_t stride_tokens = 0;  // numbers from stream to stream
+  int64_t stride_sums = 0;    // of sum and squares
+  int64_t stride_pairs = 0;   // of pairs and moduli
+};
+struct PairSumsPass {
+  Number type = Number::float32;
+  Heads queries;
+  Heads keys;
+  int64_t tokens = 0;
+  int64_t d = 0;      // even
+  int64_t turns = 0;  // dimensions that are in pairs, from the front
+  bool interleaved = false;
+  PairSumsTo to_queries;
+  PairSumsTo to_keys;
+};
+void run(const PairSumsPass& pass, Stream stream);
+
+// Sums of the dot products q_t · k_(t - lag) of every chosen query head, of their squares, and how
+// many they are, float64, added to what is there.
+inline constexpr int kMostLags = 48;
+inline constexpr int64_t kMostLagDimensions = 512;
+struct LagsPass {
+  Number type = Number::float32;
+  Heads queries;      // chosen ones, sorted
+  Heads keys;         // those that the queries read
+  int64_t group = 1;  // query heads per KV head
+  int64_t tokens = 0;
+  int64_t d = 0;
+  int lag_count = 0;
+  int32_t lags[kMostLags] = {};  // below `tokens`
+  int64_t tile = 0;              // tokens of a part
+  double* parts = nullptr;       // [tiles, query heads, lags, 2]: room
+  double* sum = nullptr;         // [lags]
+  double* squares = nullptr;     // [lags]
+  double* count = nullptr;       // [lags]
+  int64_t stride = 0;            // numbers from query head to query head, of all three
+  constexpr int64_t tiles() const { return (tokens + tile - 1) / tile; }
+};
+void run(const LagsPass& pass, Stream stream);
 }  // namespace cuda
 
 }  // namespace ropewalk

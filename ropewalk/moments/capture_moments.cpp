@@ -13,7 +13,8 @@ namespace ropewalk {
 std::vector<DocumentRecord> make_records(std::span<const Document> documents) {
   std::vector<DocumentRecord> records;
   for (const Document& document : documents) {
-    records.push_back({document.index, document.digest, document.prefix_digest});
+    records.push_back({document.index, document.digest, document.prefix_digest,
+                       static_cast<int64_t>(document.tokens.size())});
   }
   return records;
 }

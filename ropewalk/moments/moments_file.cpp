@@ -118,14 +118,17 @@ void write_contents(const std::filesystem::path& path, const Contents& contents)
   std::vector<int64_t> index;
   std::vector<int64_t> digest;
   std::vector<int64_t> prefix;
+  std::vector<int64_t> tokens;
   for (const DocumentRecord& document : contents.documents) {
     index.push_back(document.index);
     digest.push_back(static_cast<int64_t>(document.digest));
     prefix.push_back(static_cast<int64_t>(document.prefix_digest));
+    tokens.push_back(document.tokens);
   }
   bundle.add("document.index", index);
   bundle.add("document.digest", digest);
   bundle.add("document.prefix_digest", prefix);
+  bundle.add("document.tokens", tokens);
   bundle.add("block.documents", contents.counts.documents);
   bundle.add("block.tokens", contents.counts.tokens);
   bundle.add("block.position_mean", contents.counts.position_mean);

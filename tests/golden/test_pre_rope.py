@@ -75,10 +75,14 @@ def check_sums(captured, vectors, tolerance):
                 a, b = captured.pairs(x.shape[1])
                 assert np.abs(field(prefix + "sum") - x.sum(0)).max() <= tolerance * max(np.abs(x).sum(0).max(), 1e-9)
                 assert np.abs(field(prefix + "squares") - squares).max() <= tolerance * max(squares.max(), 1e-9)
-                found = field(prefix + "pairs")
-                assert len(found) == x.shape[1] // 2 and not found[len(a) :].any(), "dimensions that do not turn have no pair"
-                products, scale = (x[:, a] * x[:, b]).sum(0), np.sqrt(squares[a] * squares[b])
-                assert (np.abs(found[: len(a)] - products) <= tolerance * np.maximum(scale, 1e-9)).all()
+                if prefix:
+                    continue
+                scale = np.maximum(np.sqrt(squares[a] * squares[b]), 1e-9)
+                moduli = np.hypot(x[:, a], x[:, b]).sum(0)
+                for name, sums, size in (("pairs", (x[:, a] * x[:, b]).sum(0), scale), ("moduli", moduli, moduli)):
+                    found = field(name)
+                    assert len(found) == x.shape[1] // 2 and not found[len(a) :].any(), "dimensions that do not turn have no pair"
+                    assert (np.abs(found[: len(a)] - sums) <= tolerance * size).all()
             if block is None:
                 products = parts["late"].T @ parts["late"]
                 scale = np.sqrt(np.outer(np.diag(products), np.diag(products)))

@@ -31,7 +31,7 @@ class Lags : public Accumulator {
     if (width == 0) return {};
     return {{"sum", StreamKind::query, width},
             {"squares", StreamKind::query, width},
-            {"count", StreamKind::query, width, true}};
+            {"count", StreamKind::query, width}};
   }
 
   void add(const Taken& taken, const Destination& to) const override {
@@ -44,15 +44,12 @@ class Lags : public Accumulator {
     const int64_t width =
         std::min<int64_t>(static_cast<int64_t>(lags.size()), to.block.numbers[0].size(1));
     lags.resize(static_cast<size_t>(width));
-    const at::Tensor& q = taken["q"];
-    const at::Tensor heads =
-        to.q_heads.defined() ? to.q_heads : at::tensor(to.streams.q_heads, at::kLong);
-    const LagSums sums = lag_sums(tokens.late_of(q), tokens.late_of(taken["k"]), heads, lags);
-    to.block.numbers[0].narrow(1, 0, width).add_(sums.sum);
-    to.block.numbers[1].narrow(1, 0, width).add_(sums.squares);
-    for (int64_t i = 0; i < width; ++i) {
-      to.block.numbers[2].select(1, i).add_(count - lags[static_cast<size_t>(i)]);
-    }
+    const bool on_gpu = to.q_heads.defined();
+    const LagHeads heads{on_gpu ? to.q_heads : at::tensor(to.streams.q_heads, at::kLong),
+                         on_gpu ? to.kv_heads : at::tensor(to.streams.kv_heads, at::kLong)};
+    const auto numbers = [&](size_t i) { return to.block.numbers[i].narrow(1, 0, width); };
+    add_lag_sums(tokens.late_of(taken["q"]), tokens.late_of(taken["k"]), heads, lags,
+                 {numbers(0), numbers(1), numbers(2)});
   }
 
   void combine(const BlockFields& whole, const BlockFields& part) const override {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ropewalk/kernels/moments.h"
+#include "ropewalk/kernels/pair_sums.h"
 #include "ropewalk/model/config.h"
 #include "ropewalk/moments/accumulators/stream_moments.h"
 #include "ropewalk/text/documents.h"
@@ -16,9 +17,9 @@ enum Field : size_t {
   sum,
   squares,
   pairs,
+  moduli,
   first_sum,
   first_squares,
-  first_pairs,
   products,
   of_a_kind
 };
@@ -52,17 +53,15 @@ class Sums {
   // x: [streams, tokens, d], a few tokens.
   void add_first(const at::Tensor& x) const {
     const at::Tensor wide = x.to(at::kDouble);
-    const PairPlaces places = places_of(rotary_, x.device());
     numbers(first_tokens).add_(x.size(1));
     numbers(first_sum).add_(wide.sum(1));
     numbers(first_squares).add_(wide.square().sum(1));
-    paired(first_pairs)
-        .add_((wide.index_select(2, places.first) * wide.index_select(2, places.second)).sum(1));
   }
 
-  // Of the other tokens, n.
-  void add_rest(const Moments& document, int64_t n) const {
-    const int64_t d = document.mean.size(1);
+  // x: [streams, n, d], the other tokens, and their moments.
+  void add_rest(const at::Tensor& x, const Moments& document) const {
+    const int64_t n = x.size(1);
+    const int64_t d = x.size(2);
     const at::Device device = document.mean.device();
     const at::Tensor half = at::triu_indices(d, d, 0, at::TensorOptions(at::kLong).device(device));
     // About zero: plus n times the product of the means.
@@ -75,11 +74,26 @@ class Sums {
     numbers(sum).add_(document.mean, n);
     numbers(squares).add_(all.index_select(1, in_triangle(each, each, d)));
     paired(pairs).add_(all.index_select(1, in_triangle(places.first, places.second, d)));
+    const auto half_of = [&](const at::Tensor& which) {
+      return x.index_select(2, which).to(at::kFloat);
+    };
+    paired(moduli).add_(half_of(places.first)
+                            .square_()
+                            .add_(half_of(places.second).square_())
+                            .sqrt_()
+                            .sum({1}, false, at::kDouble));
     numbers(products).add_(all);
   }
 
- private:
   const at::Tensor& numbers(Field field) const { return block_.numbers[begin_ + field]; }
+  PairSums first_numbers() const {
+    return {numbers(first_tokens), numbers(first_sum), numbers(first_squares), {}, {}};
+  }
+  PairSums rest_numbers() const {
+    return {{}, numbers(sum), numbers(squares), numbers(pairs), numbers(moduli)};
+  }
+
+ private:
   // Where fewer dimensions turn than there are, the last numbers stay 0.
   at::Tensor paired(Field field) const { return numbers(field).narrow(1, 0, rotary_.count()); }
 
@@ -87,13 +101,6 @@ class Sums {
   size_t begin_;
   const RotaryPairs& rotary_;
 };
-
-// Nothing yet, for one document.
-Moments empty_moments(int64_t streams, int64_t d, const at::Device& device) {
-  const auto options = at::TensorOptions().dtype(at::kDouble).device(device);
-  return {at::zeros({streams, d}, options), at::zeros({streams, d}, options),
-          at::zeros({streams, d * (d + 1) / 2}, options)};
-}
 
 class PreRope : public Accumulator {
  public:
@@ -109,15 +116,13 @@ class PreRope : public Accumulator {
     if (!has(shape)) return all;
     const int64_t d = shape.head_dim;
     for (const StreamKind kind : {StreamKind::query, StreamKind::key}) {
-      // Differences of large sums tell how vectors spread, so those of blocks are not rounded. The
-      // first tokens are few.
       all.push_back({"first_tokens", kind, 1, true});
-      all.push_back({"sum", kind, d, true});
-      all.push_back({"squares", kind, d, true});
-      all.push_back({"pairs", kind, d / 2, true});
+      all.push_back({"sum", kind, d});
+      all.push_back({"squares", kind, d});
+      all.push_back({"pairs", kind, d / 2});
+      all.push_back({"moduli", kind, d / 2});
       all.push_back({"first_sum", kind, d});
       all.push_back({"first_squares", kind, d});
-      all.push_back({"first_pairs", kind, d / 2});
       all.push_back({"products", kind, d * (d + 1) / 2, true, false});
     }
     return all;
@@ -127,32 +132,21 @@ class PreRope : public Accumulator {
     const Positions::Parts& tokens = taken.positions->parts(kFirstTokens);
     const at::Tensor& q = taken["q"];
     const at::Tensor& k = taken["k"];
-    const Sums queries(to.block, StreamKind::query, to.pairs);
-    const Sums keys(to.block, StreamKind::key, to.pairs);
-    const auto heads = [&](const at::Tensor& on_gpu, const std::vector<int64_t>& list) {
-      return on_gpu.defined() ? on_gpu : at::tensor(list, at::kLong);
-    };
-    const at::Tensor q_heads = heads(to.q_heads, to.streams.q_heads);
-    const at::Tensor kv_heads = heads(to.kv_heads, to.streams.kv_heads);
-    queries.add_first(tokens.early_of(q).index_select(0, q_heads));
-    keys.add_first(tokens.early_of(k).index_select(0, kv_heads));
-    const Positions& after = *tokens.after;
-    if (after.tokens() == 0) return;
-    const at::Tensor late_q = tokens.late_of(q);
-    const at::Tensor late_k = tokens.late_of(k);
-    if (!q.is_cuda()) {
-      queries.add_rest(stream_moments(late_q, to.streams.q_heads, "queries", taken, after),
-                       after.tokens());
-      keys.add_rest(stream_moments(late_k, to.streams.kv_heads, "keys", taken, after),
-                    after.tokens());
+    if (q.is_cuda()) {
+      add_on_gpu(q, k, tokens, taken.document->index, to);
       return;
     }
-    const Moments of_queries = empty_moments(q_heads.size(0), q.size(2), q.device());
-    const Moments of_keys = empty_moments(kv_heads.size(0), k.size(2), k.device());
-    join_on_gpu(late_q, {q_heads, of_queries}, late_k, {kv_heads, of_keys},
-                {after, taken.document->index, {}}, to.bad);
-    queries.add_rest(of_queries, after.tokens());
-    keys.add_rest(of_keys, after.tokens());
+    const auto add_kind = [&](StreamKind kind, const at::Tensor& vectors, const char* what) {
+      const std::vector<int64_t>& heads = to.streams.heads(kind);
+      const at::Tensor chosen = chosen_heads(vectors, heads);
+      const Sums sums(to.block, kind, to.pairs);
+      sums.add_first(tokens.early_of(chosen));
+      const at::Tensor late = tokens.late_of(chosen);
+      if (late.size(1) == 0) return;
+      sums.add_rest(late, stream_moments(late, heads, what, taken, *tokens.after));
+    };
+    add_kind(StreamKind::query, q, "queries");
+    add_kind(StreamKind::key, k, "keys");
   }
 
   void combine(const BlockFields& whole, const BlockFields& part) const override {
@@ -166,12 +160,39 @@ class PreRope : public Accumulator {
         device.is_cuda()
             ? join_on_gpu_workspace(config.n_q_heads, config.n_kv_heads, tokens, d, dtype)
             : document_moments_workspace(config.n_q_heads, tokens, d);
-    // A document's triangles, the same about zero, and what makes them so.
-    return kernel + 2 * (config.n_q_heads + config.n_kv_heads) * d * (d + 1) *
-                        static_cast<int64_t>(sizeof(double));
+    if (device.is_cuda()) return kernel;
+    // A document's triangles, the same about zero, and what makes them so; and half the vectors in
+    // float32, twice.
+    return kernel + config.n_q_heads * (2 * d * (d + 1) * static_cast<int64_t>(sizeof(double)) +
+                                        tokens * d * static_cast<int64_t>(sizeof(float)));
   }
 
  private:
+  static void add_on_gpu(const at::Tensor& q, const at::Tensor& k, const Positions::Parts& tokens,
+                         int64_t document, const Destination& to) {
+    const auto sums = [&](StreamKind kind, bool first) {
+      const Sums of(to.block, kind, to.pairs);
+      return first ? of.first_numbers() : of.rest_numbers();
+    };
+    const auto add = [&](const at::Tensor& some_q, const at::Tensor& some_k, bool first) {
+      if (some_q.size(1) == 0) return;
+      add_pair_sums(some_q, {to.q_heads, sums(StreamKind::query, first)}, some_k,
+                    {to.kv_heads, sums(StreamKind::key, first)},
+                    {to.pairs.dim, to.pairs.interleaved});
+    };
+    add(tokens.early_of(q), tokens.early_of(k), true);
+    const at::Tensor late_q = tokens.late_of(q);
+    const at::Tensor late_k = tokens.late_of(k);
+    if (late_q.size(1) == 0) return;
+    add(late_q, late_k, false);
+    const auto products_of = [&](StreamKind kind) {
+      return Moments{{}, {}, Sums(to.block, kind, to.pairs).numbers(products)};
+    };
+    join_on_gpu(late_q, {to.q_heads, products_of(StreamKind::query)}, late_k,
+                {to.kv_heads, products_of(StreamKind::key)}, {*tokens.after, document, {}, true},
+                to.bad);
+  }
+
   static bool has(const CaptureShape& shape) { return shape.pre_rope && shape.point == kPostRope; }
 };
 

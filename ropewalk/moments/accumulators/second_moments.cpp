@@ -58,7 +58,8 @@ class SecondMoments : public Accumulator {
   static void add_streams(const at::Tensor& vectors, const std::vector<int64_t>& heads,
                           const char* what, const Taken& taken, const Moments& block,
                           const TokenSet& block_tokens) {
-    const Moments document = stream_moments(vectors, heads, what, taken, *taken.positions);
+    const Moments document =
+        stream_moments(chosen_heads(vectors, heads), heads, what, taken, *taken.positions);
     join_moments(block, block_tokens, document,
                  {static_cast<double>(taken.positions->tokens()), taken.positions->mean()});
   }

@@ -26,12 +26,15 @@ void require_finite(const Moments& document, const at::Tensor& vectors,
 
 }  // namespace
 
+at::Tensor chosen_heads(const at::Tensor& vectors, const std::vector<int64_t>& heads) {
+  const bool all = static_cast<int64_t>(heads.size()) == vectors.size(0);
+  return all ? vectors : vectors.index_select(0, at::tensor(heads, at::kLong));
+}
+
 Moments stream_moments(const at::Tensor& vectors, const std::vector<int64_t>& heads,
                        const char* what, const Taken& taken, const Positions& positions) {
-  const bool all = static_cast<int64_t>(heads.size()) == vectors.size(0);
-  const at::Tensor chosen = all ? vectors : vectors.index_select(0, at::tensor(heads, at::kLong));
-  Moments document = document_moments(chosen, positions);
-  require_finite(document, chosen, heads, what, taken);
+  Moments document = document_moments(vectors, positions);
+  require_finite(document, vectors, heads, what, taken);
   return document;
 }
 
