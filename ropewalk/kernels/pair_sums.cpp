@@ -10,7 +10,7 @@ double* data_of(const at::Tensor& numbers) {
 }
 int64_t stride_of(const at::Tensor& numbers) { return numbers.defined() ? numbers.stride(0) : 0; }
 
-PairSumsTo to(const PairSums& sums) {
+cuda::PairSumsTo to(const PairSums& sums) {
   return {data_of(sums.tokens), data_of(sums.sum),    data_of(sums.squares),
           data_of(sums.pairs),  data_of(sums.moduli), stride_of(sums.tokens),
           stride_of(sums.sum),  stride_of(sums.pairs)};
@@ -20,7 +20,7 @@ PairSumsTo to(const PairSums& sums) {
 
 void add_pair_sums(const at::Tensor& q, const PairStreams& queries, const at::Tensor& k,
                    const PairStreams& keys, const TurningPairs& turning) {
-  PairSumsPass pass;
+  cuda::PairSumsPass pass;
   pass.type = number_type(q);
   pass.queries = heads_of(q, queries.heads);
   pass.keys = heads_of(k, keys.heads);
