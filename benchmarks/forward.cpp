@@ -1,5 +1,6 @@
-// Times the forward pass of a checkpoint, seconds a document: GROUPS pairs of groups of SIZE
-// documents, one without and one with their moments. Prints JSON.
+// Times the forward pass of a checkpoint, seconds per document: GROUPS times three groups of SIZE
+// documents, one without anything, one with their moments, and one with all that a capture keeps.
+// Prints JSON.
 // Usage: forward MODEL TOKENS GROUPS SIZE DEVICE DTYPE [MEMORY]
 #include <fmt/format.h>
 
@@ -19,20 +20,26 @@ namespace {
 
 using namespace ropewalk;
 
-// Takes every layer; moments of every other group of documents alone.
-class EveryOther : public Collector {
+constexpr int64_t kKinds = 3;
+
+// Takes every layer; of one group of documents nothing, of the next moments, of the next all.
+class InTurn : public Collector {
  public:
-  EveryOther(MomentsCollector& moments, int64_t group) : moments_(moments), group_(group) {}
-  std::vector<Tap> taps(int64_t layer) const override { return moments_.taps(layer); }
+  InTurn(MomentsCollector& moments, MomentsCollector& all, int64_t group)
+      : moments_(moments), all_(all), group_(group) {}
+  std::vector<Tap> taps(int64_t layer) const override { return all_.taps(layer); }
   void collect(const Taken& taken) override {
-    if (taken.document->index / group_ % 2 == 1) moments_.collect(taken);
+    const int64_t kind = taken.document->index / group_ % kKinds;
+    if (kind == 1 && taken.point == std::string_view(kPostRope)) moments_.collect(taken);
+    if (kind == 2) all_.collect(taken);
   }
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override {
-    return moments_.workspace(tokens, dtype, device);
+    return all_.workspace(tokens, dtype, device);
   }
 
  private:
   MomentsCollector& moments_;
+  MomentsCollector& all_;
   int64_t group_;
 };
 
@@ -58,36 +65,39 @@ int main(int argc, char** argv) {
   const OpenModel model = open_model(options);
   const ModelConfig& config = model.text.config;
   const WeightReader weights = model.weights();
-  // Two groups to warm up with: the first also reads the weights.
+  // Groups to warm up with: the first also reads the weights.
   const int64_t size = std::atol(argv[4]);
-  const int64_t warm_up = 2 * size;
-  const int64_t count = warm_up + 2 * std::atol(argv[3]) * size;
+  const int64_t warm_up = kKinds * size;
+  const int64_t count = warm_up + kKinds * std::atol(argv[3]) * size;
   std::mt19937 random(1);
   std::vector<Document> documents;
   for (int64_t i = 0; i < count; ++i) {
     documents.push_back(random_document(i, model.context, config.vocabulary_size, random));
   }
   MomentsCollector moments(config, model.heads, {});
-  EveryOther collector(moments, size);
+  MomentsCollector all(config, model.heads, {.pre_rope = true, .context = model.context});
+  InTurn collector(moments, all, size);
   ForwardOptions forward;
   forward.memory = model.memory;
   forward.round = size;
   using Clock = std::chrono::steady_clock;
   auto last = Clock::now();
-  Json plain = Json::array();
-  Json with = Json::array();
+  Json seconds[kKinds] = {Json::array(), Json::array(), Json::array()};
   forward.go_on = [&](int64_t done) {
     if (model.device.is_cuda()) torch_stream(model.device).synchronize();
     const auto now = Clock::now();
     if (done > warm_up) {
-      ((done - 1) / size % 2 == 1 ? with : plain)
-          .push_back(std::chrono::duration<double>(now - last).count() / static_cast<double>(size));
+      seconds[(done - 1) / size % kKinds].push_back(
+          std::chrono::duration<double>(now - last).count() / static_cast<double>(size));
     }
     last = Clock::now();
     return true;
   };
   run_forward(config, weights, model.last_layer, documents, collector, forward);
-  Json result{{"without", plain}, {"with", with}, {"threads", at::get_num_threads()}};
+  Json result{{"without", seconds[0]},
+              {"with", seconds[1]},
+              {"with_all", seconds[2]},
+              {"threads", at::get_num_threads()}};
   if (model.device.is_cuda()) {
     result["peak_gpu_bytes"] = peak_memory(model.device);
   }
