@@ -60,6 +60,7 @@ void add_on_gpu(const at::Tensor& q, const at::Tensor& k, const LagHeads& heads,
   pass.parts = parts.mutable_data_ptr<double>();
   pass.sum = to.sum.mutable_data_ptr<double>();
   pass.squares = to.squares.mutable_data_ptr<double>();
+  pass.count = to.count.mutable_data_ptr<double>();
   pass.stride = to.sum.stride(0);
   cuda::run(pass, current_stream(q));
 }

@@ -56,7 +56,7 @@ class Merge : public testing::Test {
       document.index = i;
       const Positions positions = Positions::counted(tokens_of(i));
       for (const auto& [layer, streams] : collector.streams()) {
-        if (accumulators().size() > 1) {
+        if (any_at(collector.taps(layer), "lunch")) {
           collector.collect({layer, &document, &positions, "lunch", {{"w", vectors(i, layer, 2)}}});
         }
         collector.collect(

@@ -56,7 +56,7 @@ TEST(Soak, TwoHundredCapturesHoldWhatTwentyHold) {
     if (i == 20) early = Held();
     options.out = place.path() / "out";
     // A budget so small that moments are spooled and weights streamed, every other time.
-    options.model.memory = i % 2 == 0 ? int64_t{1} << 30 : int64_t{48} << 10;
+    options.model.memory = i % 2 == 0 ? int64_t{1} << 30 : int64_t{80} << 10;
     capture(options);
     EXPECT_EQ(analyze_folder(options.out, analysis).layer.size(), 12u * 3u);  // heads, components
     fs::remove_all(options.out);
