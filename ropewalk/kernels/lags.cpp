@@ -35,7 +35,7 @@ void add_on_cpu(const at::Tensor& q, const at::Tensor& k, const LagHeads& heads,
 }
 
 // Tokens of a part: many enough parts for a large GPU, few enough to add up.
-int64_t gpu_tile(int64_t tokens) { return std::clamp<int64_t>((tokens + 127) / 128, 32, 1024); }
+int64_t gpu_tile(int64_t tokens) { return std::clamp<int64_t>((tokens + 127) / 128, 64, 1024); }
 
 void add_on_gpu(const at::Tensor& q, const at::Tensor& k, const LagHeads& heads,
                 const std::vector<int64_t>& lags, const LagSums& to) {

@@ -1,12 +1,9 @@
 #include <cstdint>
 
-#include "ropewalk/kernels/gpu_common.cuh"
+#include "ropewalk/kernels/lags.cuh"
 
 namespace ropewalk::cuda {
 namespace {
-
-constexpr int kWarp = 32;
-constexpr int kWarps = 8;
 
 // Of 32 numbers of every lane, lane l gets the sum over lanes of number l.
 __device__ float sum_across(float (&v)[kWarp], int lane) {
@@ -21,21 +18,6 @@ __device__ float sum_across(float (&v)[kWarp], int lane) {
     }
   }
   return v[0];
-}
-
-// The chosen query heads that read a KV head lie side by side.
-struct Readers {
-  int64_t first = 0;
-  int64_t count = 0;
-};
-__device__ Readers readers_of(const LagsPass& pass, int64_t kv_head) {
-  Readers readers;
-  for (int64_t i = 0; i < pass.queries.count; ++i) {
-    if (pass.queries.chosen[i] / pass.group != kv_head) continue;
-    if (readers.count == 0) readers.first = i;
-    ++readers.count;
-  }
-  return readers;
 }
 
 // A warp takes one token at a time: its queries stay in registers while keys of all lags pass. A
@@ -144,12 +126,8 @@ __global__ void join_tiles(LagsPass pass) {
 
 template <typename T, int parts, int heads>
 void launch(const LagsPass& pass, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(pass.tiles()), static_cast<unsigned>(pass.keys.count));
-  lag_tiles<T, parts, heads><<<grid, dim3(kWarp, kWarps), 0, stream>>>(pass);
+  lag_tiles<T, parts, heads><<<tiles(pass), dim3(kWarp, kWarps), 0, stream>>>(pass);
   check_launch("lag_tiles");
-  const auto sums = static_cast<unsigned>(pass.queries.count * pass.lag_count * 2);
-  join_tiles<<<(sums + kWarps - 1) / kWarps, dim3(kWarp, kWarps), 0, stream>>>(pass);
-  check_launch("join_tiles");
 }
 
 template <typename T, int parts>
@@ -171,11 +149,16 @@ void choose_parts(const LagsPass& pass, cudaStream_t stream) {
 }  // namespace
 
 void run(const LagsPass& pass, Stream stream) {
-  if (pass.type == Number::float32) {
+  if (suits_tensor_cores(pass)) {
+    lag_tiles_by_tensor_cores(pass, native(stream));
+  } else if (pass.type == Number::float32) {
     choose_parts<float>(pass, native(stream));
   } else {
     choose_parts<__nv_bfloat16>(pass, native(stream));
   }
+  const auto sums = static_cast<unsigned>(pass.queries.count * pass.lag_count * 2);
+  join_tiles<<<(sums + kWarps - 1) / kWarps, dim3(kWarp, kWarps), 0, native(stream)>>>(pass);
+  check_launch("join_tiles");
 }
 
 }  // namespace ropewalk::cuda

@@ -39,17 +39,11 @@ struct GpuDocument {
   const Positions& positions;
   int64_t index = 0;
   TokenSet block;  // that the block holds before
-  // The block is plain sums of products xxᵀ; it has no mean and no position.
-  bool about_zero = false;
 };
 // q and k are [heads, T, d]. `bad` [streams of queries, then of keys] int64 becomes the lowest
 // index of a document whose moments are not finite.
 void join_on_gpu(const at::Tensor& q, const GpuStreams& queries, const at::Tensor& k,
                  const GpuStreams& keys, const GpuDocument& document, const at::Tensor& bad);
-
-// Bytes of the GPU that join_on_gpu may hold at once.
-int64_t join_on_gpu_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens, int64_t d,
-                              at::ScalarType dtype);
 
 // Full symmetric matrices [.., d, d] of their upper triangles [.., d(d+1)/2].
 at::Tensor unpack_triangle(const at::Tensor& packed, int64_t d);

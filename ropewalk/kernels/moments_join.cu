@@ -1,40 +1,9 @@
 #include <cstdint>
 
-#include "ropewalk/kernels/gpu_common.cuh"
+#include "ropewalk/kernels/chunk_reader.cuh"
 
 namespace ropewalk::cuda {
 namespace {
-
-struct ChunkReader {
-  const StreamChunks& chunks;
-  int64_t stream;
-
-  __device__ double count(int64_t chunk) const {
-    return static_cast<double>(min(chunks.chunk, chunks.tokens - chunk * chunks.chunk));
-  }
-  __device__ int64_t place(int64_t chunk, int64_t i) const {
-    return (stream * chunks.chunks() + chunk) * chunks.d + i;
-  }
-  // Sums of (x - shift) time, and of x - shift.
-  __device__ float2 sums(int64_t chunk, int64_t i) const {
-    return reinterpret_cast<const float2*>(chunks.sums)[place(chunk, i)];
-  }
-  __device__ double mean(int64_t chunk, int64_t i, double sum, double inverse) const {
-    return chunks.shift[place(chunk, i)] + sum * inverse;
-  }
-};
-
-// 1 / n of a chunk, where all but the last are alike: divisions in float64 are slow.
-struct Inverses {
-  double usual;
-  double last;
-  __device__ explicit Inverses(const StreamChunks& chunks)
-      : usual(1 / static_cast<double>(chunks.chunk)),
-        last(1 / static_cast<double>(chunks.tokens - (chunks.chunks() - 1) * chunks.chunk)) {}
-  __device__ double of(int64_t chunk, int64_t chunks) const {
-    return chunk + 1 < chunks ? usual : last;
-  }
-};
 
 __device__ const BlockMoments& block_of(const JoinPass& pass, int64_t stream, int64_t& place) {
   const bool is_query = stream < pass.query_streams;
@@ -42,27 +11,9 @@ __device__ const BlockMoments& block_of(const JoinPass& pass, int64_t stream, in
   return is_query ? pass.queries : pass.keys;
 }
 
-__device__ void note_bad(const JoinPass& pass, int64_t stream, double value) {
-  if (!isfinite(value)) {
-    atomicMin(reinterpret_cast<long long*>(pass.bad) + stream,
-              static_cast<long long>(pass.document));
-  }
-}
-
-// Row and column of a place in a packed upper triangle.
-__device__ void unpack(int64_t place, int64_t d, int64_t& i, int64_t& j) {
-  const auto wide = static_cast<float>(2 * d + 1);
-  i = static_cast<int64_t>((wide - sqrtf(wide * wide - 8 * static_cast<float>(place))) / 2);
-  const auto start = [d](int64_t row) { return row * d - row * (row - 1) / 2; };
-  while (i > 0 && start(i) > place) --i;  // the root was rounded
-  while (start(i + 1) <= place) ++i;
-  j = i + place - start(i);
-}
-
 // A thread is one element of a stream's products. About a reference r, here the block's former
 // mean, sums of n (m_i - r_i)(m_j - r_j) over chunks become those about the joint mean by taking
-// away A_i A_j / (all tokens), with A the sum of n (m - r). About zero there is nothing to take
-// away.
+// away A_i A_j / (all tokens), with A the sum of n (m - r).
 __global__ void join_products(JoinPass pass) {
   const int64_t d = pass.chunks.d;
   const int64_t stream = blockIdx.y;
@@ -77,13 +28,10 @@ __global__ void join_products(JoinPass pass) {
   const Inverses inverses(pass.chunks);
   const int64_t chunks = pass.chunks.chunks();
   const bool first = pass.block.tokens == 0;  // then the first chunk's means are the reference
-  const auto reference = [&](int64_t k) {
-    if (pass.about_zero) return 0.0;
-    return first ? reader.mean(0, k, reader.sums(0, k).y, inverses.of(0, chunks))
-                 : block.mean[place * block.stride_mean + k];
-  };
-  const double reference_i = reference(i);
-  const double reference_j = reference(j);
+  const double reference_i = first ? reader.mean(0, i, reader.sums(0, i).y, inverses.of(0, chunks))
+                                   : block.mean[place * block.stride_mean + i];
+  const double reference_j = first ? reader.mean(0, j, reader.sums(0, j).y, inverses.of(0, chunks))
+                                   : block.mean[place * block.stride_mean + j];
   double total = 0;
   double away_i = 0;
   double away_j = 0;
@@ -100,10 +48,8 @@ __global__ void join_products(JoinPass pass) {
     away_i += offset_i * n;
     away_j += offset_j * n;
   }
-  if (!pass.about_zero) {
-    total -= away_i * away_j / (pass.block.tokens + static_cast<double>(pass.chunks.tokens));
-  }
-  note_bad(pass, stream, total);
+  total -= away_i * away_j / (pass.block.tokens + static_cast<double>(pass.chunks.tokens));
+  note_bad(pass.bad, pass.document, stream, total);
   block.products[place * block.stride_products + element] += total;
 }
 
@@ -133,7 +79,7 @@ __global__ void join_means(JoinPass pass) {
     away += offset * n;
   }
   const double mean = reference + away / tokens;
-  note_bad(pass, stream, mean + position);
+  note_bad(pass.bad, pass.document, stream, mean + position);
   double& whole_mean = block.mean[place * block.stride_mean + i];
   const double offset = mean - whole_mean;
   block.position[place * block.stride_mean + i] +=
@@ -152,7 +98,6 @@ void run(const JoinPass& pass, Stream stream) {
   join_products<<<dim3((elements + kThreads - 1) / kThreads, streams), kThreads, 0,
                   native(stream)>>>(pass);
   check_launch("join_products");
-  if (pass.about_zero) return;
   join_means<<<dim3(streams, (d + kFew - 1) / kFew), kFew, 0, native(stream)>>>(pass);
   check_launch("join_means");
 }

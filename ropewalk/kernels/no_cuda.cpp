@@ -18,7 +18,8 @@ void run(const GatePass&, Stream) { refuse(); }
 bool has_chunk_moments(int64_t) { return false; }
 void chunk_moments(const Heads&, const Heads&, const StreamChunks&, Stream) { refuse(); }
 void run(const JoinPass&, Stream) { refuse(); }
-void run(const PairSumsPass&, Stream) { refuse(); }
+void run(const FewPass&, Stream) { refuse(); }
+void run(const SumsPass&, Stream) { refuse(); }
 void run(const LagsPass&, Stream) { refuse(); }
 
 }  // namespace ropewalk::cuda

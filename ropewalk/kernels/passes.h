@@ -7,7 +7,7 @@
 namespace ropewalk {
 
 // Passes over raw memory with one meaning on the CPU (passes.cpp) and on a GPU (passes.cu,
-// moments_chunks.cu, moments_join.cu, pair_sums.cu, lags.cu; no_cuda.cpp where there is none).
+// moments_chunks.cu, moments_join.cu, sums.cu, lags.cu; no_cuda.cpp where there is none).
 // Torch is not seen here. Numbers are float32 or bfloat16; arithmetic is float32, rounded once.
 
 enum class Number { float32, bfloat16 };
@@ -116,34 +116,50 @@ struct JoinPass {
   TokenSet block;
   int64_t document = 0;
   int64_t* bad = nullptr;
-  bool about_zero = false;  // adds plain sums of products xxᵀ; a block has nothing else then
 };
 void run(const JoinPass& pass, Stream stream);
 
-// Sums over the tokens of every stream, float64, added to what is there; a null pointer is left
-// out. A pair is two dimensions that RoPE turns together.
-struct PairSumsTo {
-  double* tokens = nullptr;   // [1]: how many
-  double* sum = nullptr;      // [d]
-  double* squares = nullptr;  // [d]
-  double* pairs = nullptr;    // [pairs]: products of a pair's two numbers
-  double* moduli = nullptr;   // [pairs]: lengths of a pair
-  int64_t stride_tokens = 0;  // numbers from stream to stream
-  int64_t stride_sums = 0;    // of sum and squares
-  int64_t stride_pairs = 0;   // of pairs and moduli
+// Plain sums over the tokens of every stream, about zero, float64, added to what is there. A pair
+// is two dimensions that RoPE turns together: (f, f + turns / 2), or (2f, 2f + 1) where
+// interleaved.
+struct SumsTo {
+  double* tokens = nullptr;    // [1]: how many
+  double* sum = nullptr;       // [d]
+  double* squares = nullptr;   // [d]
+  double* pairs = nullptr;     // [pairs]: products of a pair's two numbers
+  double* moduli = nullptr;    // [pairs]: lengths of a pair
+  double* products = nullptr;  // [d (d + 1) / 2]: of xxᵀ, upper triangle by rows
+  int64_t stride_tokens = 0;   // numbers from stream to stream
+  int64_t stride_sums = 0;     // of sum and squares
+  int64_t stride_pairs = 0;    // of pairs and moduli
+  int64_t stride_products = 0;
 };
-struct PairSumsPass {
+// Of a few tokens: tokens, sum and squares.
+struct FewPass {
   Number type = Number::float32;
   Heads queries;
   Heads keys;
   int64_t tokens = 0;
-  int64_t d = 0;      // even
+  int64_t d = 0;
+  SumsTo to_queries;
+  SumsTo to_keys;
+};
+void run(const FewPass& pass, Stream stream);
+// All but tokens, of moments of chunks.
+struct SumsPass {
+  Number type = Number::float32;
+  Heads queries;
+  Heads keys;
+  StreamChunks chunks;
   int64_t turns = 0;  // dimensions that are in pairs, from the front
   bool interleaved = false;
-  PairSumsTo to_queries;
-  PairSumsTo to_keys;
+  float* moduli = nullptr;  // [streams, chunks, turns / 2]: room
+  SumsTo to_queries;
+  SumsTo to_keys;
+  int64_t document = 0;
+  int64_t* bad = nullptr;
 };
-void run(const PairSumsPass& pass, Stream stream);
+void run(const SumsPass& pass, Stream stream);
 
 // Sums of the dot products q_t · k_(t - lag) of every chosen query head, of their squares, and how
 // many they are, float64, added to what is there.

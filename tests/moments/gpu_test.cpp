@@ -175,17 +175,31 @@ TEST_F(GpuTest, MomentsAgreeWithFloat64) {
 }
 
 // All that is kept beside moments, against the same on the CPU.
-TEST_F(GpuTest, OtherFieldsAgreeWithTheCpu) {
-  const ModelConfig config = small_config(1, 64);
+struct OtherFields {
+  at::ScalarType dtype = at::kBFloat16;
+  int64_t d = 64;
+  int64_t kv_heads = 2;  // that four query heads read
+  bool interleaved = false;
+  int64_t turns = 64;  // dimensions
+};
+class OtherFieldsTest : public GpuTest, public testing::WithParamInterface<OtherFields> {};
+
+TEST_P(OtherFieldsTest, AgreeWithTheCpu) {
+  const auto& [dtype, d, kv_heads, interleaved, turns] = GetParam();
+  ModelConfig config = small_config(1, d);
+  config.n_kv_heads = kv_heads;
+  config.ropes.resize(1);
+  config.ropes[0].rotary_dim = turns;
+  config.ropes[0].interleaved = interleaved;
   const CollectorOptions options{.blocks = 2, .pre_rope = true, .context = 5000};
-  MomentsCollector here(config, {{0, 1}, {0, 3}}, options);
-  MomentsCollector there(config, {{0, 1}, {0, 3}}, options);
+  MomentsCollector here(config, {{0, 0}, {0, 1}, {0, 3}}, options);
+  MomentsCollector there(config, {{0, 0}, {0, 1}, {0, 3}}, options);
   for (const int64_t tokens : {2, 5, 700, 5000}) {
     Document document;
     document.index = tokens;
     const Positions positions = Positions::counted(tokens);
-    const at::Tensor q = random_tensor({4, tokens, 64}, 1).to(at::kBFloat16) + 3;
-    const at::Tensor k = random_tensor({2, tokens, 64}, 2).to(at::kBFloat16) + 3;
+    const at::Tensor q = random_tensor({4, tokens, d}, 1).to(dtype) + 1;
+    const at::Tensor k = random_tensor({kv_heads, tokens, d}, 2).to(dtype) + 1;
     for (const char* point : {kPreRope, kPostRope}) {
       here.collect({0, &document, &positions, point, {{"q", q}, {"k", k}}});
       there.collect({0, &document, &positions, point, {{"q", q.cuda()}, {"k", k.cuda()}}});
@@ -200,6 +214,13 @@ TEST_F(GpuTest, OtherFieldsAgreeWithTheCpu) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, OtherFieldsTest,
+                         testing::Values(OtherFields{}, OtherFields{at::kFloat},
+                                         OtherFields{at::kBFloat16, 128, 1, false, 96},
+                                         OtherFields{at::kBFloat16, 64, 4, true, 32},
+                                         OtherFields{at::kBFloat16, 80, 1, true, 80},
+                                         OtherFields{at::kFloat, 96, 4, false, 48}));
 
 TEST_F(GpuTest, MomentsAreTheSameEveryTime) {
   const Stream stream;

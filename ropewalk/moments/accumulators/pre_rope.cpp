@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "ropewalk/kernels/gpu_chunks.h"
 #include "ropewalk/kernels/moments.h"
-#include "ropewalk/kernels/pair_sums.h"
+#include "ropewalk/kernels/sums.h"
 #include "ropewalk/model/config.h"
 #include "ropewalk/moments/accumulators/stream_moments.h"
 #include "ropewalk/text/documents.h"
@@ -86,11 +87,11 @@ class Sums {
   }
 
   const at::Tensor& numbers(Field field) const { return block_.numbers[begin_ + field]; }
-  PairSums first_numbers() const {
-    return {numbers(first_tokens), numbers(first_sum), numbers(first_squares), {}, {}};
+  VectorSums first_numbers() const {
+    return {numbers(first_tokens), numbers(first_sum), numbers(first_squares), {}, {}, {}};
   }
-  PairSums rest_numbers() const {
-    return {{}, numbers(sum), numbers(squares), numbers(pairs), numbers(moduli)};
+  VectorSums rest_numbers() const {
+    return {{}, numbers(sum), numbers(squares), numbers(pairs), numbers(moduli), numbers(products)};
   }
 
  private:
@@ -158,7 +159,7 @@ class PreRope : public Accumulator {
     const int64_t d = config.d_head;
     const int64_t kernel =
         device.is_cuda()
-            ? join_on_gpu_workspace(config.n_q_heads, config.n_kv_heads, tokens, d, dtype)
+            ? gpu_chunks_workspace(config.n_q_heads, config.n_kv_heads, tokens, d, dtype)
             : document_moments_workspace(config.n_q_heads, tokens, d);
     if (device.is_cuda()) return kernel;
     // A document's triangles, the same about zero, and what makes them so; and half the vectors in
@@ -170,27 +171,18 @@ class PreRope : public Accumulator {
  private:
   static void add_on_gpu(const at::Tensor& q, const at::Tensor& k, const Positions::Parts& tokens,
                          int64_t document, const Destination& to) {
-    const auto sums = [&](StreamKind kind, bool first) {
-      const Sums of(to.block, kind, to.pairs);
-      return first ? of.first_numbers() : of.rest_numbers();
-    };
-    const auto add = [&](const at::Tensor& some_q, const at::Tensor& some_k, bool first) {
-      if (some_q.size(1) == 0) return;
-      add_pair_sums(some_q, {to.q_heads, sums(StreamKind::query, first)}, some_k,
-                    {to.kv_heads, sums(StreamKind::key, first)},
-                    {to.pairs.dim, to.pairs.interleaved});
-    };
-    add(tokens.early_of(q), tokens.early_of(k), true);
+    const Sums queries(to.block, StreamKind::query, to.pairs);
+    const Sums keys(to.block, StreamKind::key, to.pairs);
+    const at::Tensor early_q = tokens.early_of(q);
+    if (early_q.size(1) > 0) {
+      add_few_sums(early_q, {to.q_heads, queries.first_numbers()}, tokens.early_of(k),
+                   {to.kv_heads, keys.first_numbers()});
+    }
     const at::Tensor late_q = tokens.late_of(q);
-    const at::Tensor late_k = tokens.late_of(k);
     if (late_q.size(1) == 0) return;
-    add(late_q, late_k, false);
-    const auto products_of = [&](StreamKind kind) {
-      return Moments{{}, {}, Sums(to.block, kind, to.pairs).numbers(products)};
-    };
-    join_on_gpu(late_q, {to.q_heads, products_of(StreamKind::query)}, late_k,
-                {to.kv_heads, products_of(StreamKind::key)}, {*tokens.after, document, {}, true},
-                to.bad);
+    add_sums(late_q, {to.q_heads, queries.rest_numbers()}, tokens.late_of(k),
+             {to.kv_heads, keys.rest_numbers()},
+             {*tokens.after, document, {to.pairs.dim, to.pairs.interleaved}}, to.bad);
   }
 
   static bool has(const CaptureShape& shape) { return shape.pre_rope && shape.point == kPostRope; }

@@ -1,5 +1,6 @@
 #include "ropewalk/moments/accumulators/second_moments.h"
 
+#include "ropewalk/kernels/gpu_chunks.h"
 #include "ropewalk/model/config.h"
 #include "ropewalk/moments/accumulators/stream_moments.h"
 #include "ropewalk/text/documents.h"
@@ -49,8 +50,8 @@ class SecondMoments : public Accumulator {
 
   int64_t workspace(const ModelConfig& config, int64_t tokens, at::ScalarType dtype,
                     const at::Device& device) const override {
-    return device.is_cuda() ? join_on_gpu_workspace(config.n_q_heads, config.n_kv_heads, tokens,
-                                                    config.d_head, dtype)
+    return device.is_cuda() ? gpu_chunks_workspace(config.n_q_heads, config.n_kv_heads, tokens,
+                                                   config.d_head, dtype)
                             : document_moments_workspace(config.n_q_heads, tokens, config.d_head);
   }
 

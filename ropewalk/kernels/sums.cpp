@@ -1,0 +1,57 @@
+#include "ropewalk/kernels/sums.h"
+
+#include "ropewalk/kernels/gpu.h"
+#include "ropewalk/kernels/gpu_chunks.h"
+
+namespace ropewalk {
+namespace {
+
+double* data_of(const at::Tensor& numbers) {
+  return numbers.defined() ? numbers.mutable_data_ptr<double>() : nullptr;
+}
+int64_t stride_of(const at::Tensor& numbers) { return numbers.defined() ? numbers.stride(0) : 0; }
+
+cuda::SumsTo to(const VectorSums& sums) {
+  return {data_of(sums.tokens),    data_of(sums.sum),    data_of(sums.squares),
+          data_of(sums.pairs),     data_of(sums.moduli), data_of(sums.products),
+          stride_of(sums.tokens),  stride_of(sums.sum),  stride_of(sums.pairs),
+          stride_of(sums.products)};
+}
+
+}  // namespace
+
+void add_few_sums(const at::Tensor& q, const SumStreams& queries, const at::Tensor& k,
+                  const SumStreams& keys) {
+  cuda::FewPass pass;
+  pass.type = number_type(q);
+  pass.queries = heads_of(q, queries.heads);
+  pass.keys = heads_of(k, keys.heads);
+  pass.tokens = q.size(1);
+  pass.d = q.size(2);
+  pass.to_queries = to(queries.sums);
+  pass.to_keys = to(keys.sums);
+  cuda::run(pass, current_stream(q));
+}
+
+void add_sums(const at::Tensor& q, const SumStreams& queries, const at::Tensor& k,
+              const SumStreams& keys, const SummedDocument& document, const at::Tensor& bad) {
+  const GpuChunks chunks(q, queries.heads, k, keys.heads, document.positions);
+  const at::Tensor moduli =
+      at::empty({chunks.pass.streams, chunks.pass.chunks(), document.turning.dim / 2},
+                at::TensorOptions().dtype(at::kFloat).device(q.device()));
+  cuda::SumsPass pass;
+  pass.type = number_type(q);
+  pass.queries = heads_of(q, queries.heads);
+  pass.keys = heads_of(k, keys.heads);
+  pass.chunks = chunks.pass;
+  pass.turns = document.turning.dim;
+  pass.interleaved = document.turning.interleaved;
+  pass.moduli = moduli.mutable_data_ptr<float>();
+  pass.to_queries = to(queries.sums);
+  pass.to_keys = to(keys.sums);
+  pass.document = document.index;
+  pass.bad = bad.mutable_data_ptr<int64_t>();
+  cuda::run(pass, current_stream(q));
+}
+
+}  // namespace ropewalk
