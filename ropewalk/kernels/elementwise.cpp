@@ -57,20 +57,51 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
   return at::layer_norm(x, {x.size(-1)}, weight, bias, eps);
 }
 
+namespace {
+
+TurnPass turn_pass(const at::Tensor& x, const at::Tensor& to, const at::Tensor& cos,
+                   const at::Tensor& sin, bool interleaved) {
+  TurnPass pass;
+  pass.type = number_type(x);
+  pass.x = rows_of(x);
+  pass.to = rows_of(to);
+  pass.cos = cos.const_data_ptr<float>();
+  pass.sin = sin.const_data_ptr<float>();
+  pass.pairs = cos.size(1);
+  pass.interleaved = interleaved;
+  return pass;
+}
+
+// Room for x turned, with what does not turn in its place; heads of a token side by side.
+at::Tensor room_for(const at::Tensor& x, int64_t turns) {
+  const at::Tensor room = at::empty({x.size(1), x.size(0), x.size(2)}, x.options()).transpose(0, 1);
+  if (turns < x.size(2)) room.slice(2, turns).copy_(x.slice(2, turns));
+  return room;
+}
+
+}  // namespace
+
+void rotate(at::Tensor& q, at::Tensor& k, const at::Tensor& cos, const at::Tensor& sin,
+            bool interleaved) {
+  if (!q.is_cuda()) {
+    q = q.clone();
+    k = k.clone();
+    rotate_(q, k, cos, sin, interleaved);
+    return;
+  }
+  const int64_t turns = 2 * cos.size(1);
+  const at::Tensor new_q = room_for(q, turns);
+  const at::Tensor new_k = room_for(k, turns);
+  cuda::run(turn_pass(q, new_q, cos, sin, interleaved), turn_pass(k, new_k, cos, sin, interleaved),
+            current_stream(q));
+  q = new_q;
+  k = new_k;
+}
+
 void rotate_(const at::Tensor& q, const at::Tensor& k, const at::Tensor& cos, const at::Tensor& sin,
              bool interleaved) {
-  const auto pass_of = [&](const at::Tensor& x) {
-    TurnPass pass;
-    pass.type = number_type(x);
-    pass.x = rows_of(x);
-    pass.cos = cos.const_data_ptr<float>();
-    pass.sin = sin.const_data_ptr<float>();
-    pass.pairs = cos.size(1);
-    pass.interleaved = interleaved;
-    return pass;
-  };
-  const TurnPass first = pass_of(q);
-  const TurnPass second = pass_of(k);
+  const TurnPass first = turn_pass(q, q, cos, sin, interleaved);
+  const TurnPass second = turn_pass(k, k, cos, sin, interleaved);
   if (q.is_cuda()) {
     cuda::run(first, second, current_stream(q));
   } else {

@@ -22,6 +22,9 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
 // (2i, 2i + 1) where `interleaved`.
 void rotate_(const at::Tensor& q, const at::Tensor& k, const at::Tensor& cos, const at::Tensor& sin,
              bool interleaved);
+// The same into new tensors; the old ones stay as they are.
+void rotate(at::Tensor& q, at::Tensor& k, const at::Tensor& cos, const at::Tensor& sin,
+            bool interleaved);
 
 // activation(x[:, :half]) * x[:, half:], which replaces the first half of x [T, 2 * half]; returns
 // that half.

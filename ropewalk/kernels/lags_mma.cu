@@ -84,7 +84,8 @@ __global__ void __launch_bounds__(kWarp* kWarps) lag_tiles_mma(LagsPass pass) {
 #pragma unroll
         for (int s = 0; s < kSteps; ++s) {
           const int lag = (from + s) * Tile::kLags + row / kTokens;  // of this lane's key
-          const int64_t place = lag < pass.lag_count ? t + token - pass.lags[lag] : -1;
+          const bool there = lag < pass.lag_count && t + token < end;
+          const int64_t place = there ? t + token - pass.lags[lag] : -1;
           if (from + s >= steps) continue;
           typename Tile::Row some;
           Tile::load(some, place < 0 ? nullptr : keys + place * pass.keys.token_stride, quarter);

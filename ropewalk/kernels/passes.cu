@@ -93,13 +93,16 @@ __device__ void turn_pack(const TurnPass& pass, unsigned i) {
   // Heads are innermost, so that neighbours share a position's angles and lie side by side.
   const int64_t head = i / packs % heads;
   const int64_t position = i / packs / heads;
-  T* x = static_cast<T*>(pass.x.data) + head * pass.x.outer_stride + position * pass.x.inner_stride;
+  const T* x = static_cast<const T*>(pass.x.data) + head * pass.x.outer_stride +
+               position * pass.x.inner_stride;
+  T* to =
+      static_cast<T*>(pass.to.data) + head * pass.to.outer_stride + position * pass.to.inner_stride;
   const float* cos = pass.cos + position * pass.pairs + j;
   const float* sin = pass.sin + position * pass.pairs + j;
-  T* first_address = pass.interleaved ? x + 2 * j : x + j;
-  T* second_address = pass.interleaved ? x + 2 * j + 1 : x + j + pass.pairs;
-  const P first = *reinterpret_cast<const P*>(first_address);
-  const P second = *reinterpret_cast<const P*>(second_address);
+  const int64_t one = pass.interleaved ? 2 * j : j;
+  const int64_t other = pass.interleaved ? 2 * j + 1 : j + pass.pairs;
+  const P first = *reinterpret_cast<const P*>(x + one);
+  const P second = *reinterpret_cast<const P*>(x + other);
   P turned_first;
   P turned_second;
 #pragma unroll
@@ -109,8 +112,8 @@ __device__ void turn_pack(const TurnPass& pass, unsigned i) {
     round_to(a * cos[l] - b * sin[l], turned_first.at[l]);
     round_to(b * cos[l] + a * sin[l], turned_second.at[l]);
   }
-  *reinterpret_cast<P*>(first_address) = turned_first;
-  *reinterpret_cast<P*>(second_address) = turned_second;
+  *reinterpret_cast<P*>(to + one) = turned_first;
+  *reinterpret_cast<P*>(to + other) = turned_second;
 }
 
 template <typename T, int count>
@@ -135,9 +138,11 @@ void launch_turn(const TurnPass& first, const TurnPass& second, cudaStream_t str
 
 template <typename T>
 void choose_turn(const TurnPass& first, const TurnPass& second, cudaStream_t stream) {
-  const bool wide = !first.interleaved && aligned(first.x.data) && aligned(second.x.data) &&
-                    divides(kWide<T>, {first.pairs, first.x.outer_stride, first.x.inner_stride,
-                                       second.x.outer_stride, second.x.inner_stride});
+  const auto packed = [](const Rows& rows) {
+    return aligned(rows.data) && divides(kWide<T>, {rows.outer_stride, rows.inner_stride});
+  };
+  const bool wide = !first.interleaved && divides(kWide<T>, {first.pairs}) && packed(first.x) &&
+                    packed(first.to) && packed(second.x) && packed(second.to);
   wide ? launch_turn<T, kWide<T>>(first, second, stream) : launch_turn<T, 1>(first, second, stream);
 }
 

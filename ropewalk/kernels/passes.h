@@ -35,11 +35,12 @@ struct NormPass {
   bool weight_plus_one = false;
 };
 
-// Turns pairs of numbers of every row in place by the angle of the row's position: (i, i + pairs),
-// or (2i, 2i + 1) where interleaved. Rows are [heads, positions].
+// Turns pairs of numbers of every row by the angle of the row's position: (i, i + pairs), or
+// (2i, 2i + 1) where interleaved. Rows are [heads, positions].
 struct TurnPass {
   Number type = Number::float32;
   Rows x;
+  Rows to;                     // where they go; a CPU turns in place
   const float* cos = nullptr;  // [positions, pairs]
   const float* sin = nullptr;
   int64_t pairs = 0;

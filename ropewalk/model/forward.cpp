@@ -144,11 +144,14 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
                         {{"q", made.q}, {"k", made.k}, {"v", made.v}},
                         changing});
           };
+          // A GPU reads what was taken later than it is offered.
+          const bool keep = weights.device().is_cuda() && taps.wanted(layer, kPreRope);
+          const bool changing = layer_config.rope && !keep;
           Projection projection =
               project(config, *layer_weights, hidden[i],
-                      [&](const Projection& raw) { offer(kPreNorm, raw, layer_config.rope); });
-          offer(kPreRope, projection, layer_config.rope);
-          apply_position(config, layer_config, tables.find(layer_config, tokens), projection);
+                      [&](const Projection& raw) { offer(kPreNorm, raw, changing); });
+          offer(kPreRope, projection, changing);
+          apply_position(config, layer_config, tables.find(layer_config, tokens), projection, keep);
           offer(kPostRope, projection, false);
           if (layer < last_layer) {
             hidden[i] = finish_layer(config, layer_config, *layer_weights, std::move(hidden[i]),

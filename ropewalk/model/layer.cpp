@@ -78,10 +78,14 @@ Projection project(const ModelConfig& config, const LayerWeights& weights, const
 }
 
 void apply_position(const ModelConfig& config, const LayerConfig& layer, const RopeTable* table,
-                    Projection& projection) {
+                    Projection& projection, bool keep) {
   if (layer.rope) {
     const bool interleaved = config.ropes[static_cast<size_t>(layer.rope_index)].interleaved;
-    rotate_(projection.q, projection.k, table->cos, table->sin, interleaved);
+    if (keep) {
+      rotate(projection.q, projection.k, table->cos, table->sin, interleaved);
+    } else {
+      rotate_(projection.q, projection.k, table->cos, table->sin, interleaved);
+    }
   }
   if (config.query_scaling) {
     const auto options = at::TensorOptions().dtype(at::kLong).device(projection.q.device());

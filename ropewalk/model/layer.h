@@ -22,9 +22,10 @@ Projection project(const ModelConfig& config, const LayerWeights& weights, const
                    const std::function<void(const Projection&)>& raw = {});
 
 // Applies RoPE (where the layer has it; `table` may be null otherwise) and query scaling: what the
-// dot product sees.
+// dot product sees. With `keep` the vectors before RoPE stay as they are, else they are
+// overwritten.
 void apply_position(const ModelConfig& config, const LayerConfig& layer, const RopeTable* table,
-                    Projection& projection);
+                    Projection& projection, bool keep);
 
 // The rest of the layer: attention, output projection, MLP, residuals. Returns [T, d_model]. A
 // mixture's experts are left to add_experts().

@@ -65,11 +65,18 @@ TEST_F(GpuTest, RotationAgreesWithTheCpu) {
       for (const int64_t pairs : {64, 32, 9}) {
         const at::Tensor all = random_tensor({70, 5 * 128}, 4).to(dtype);  // [T, heads * d]
         const at::Tensor there = all.cuda();
+        const at::Tensor before = all.clone();
         const at::Tensor angles = random_tensor({70, pairs}, 5) * 3;
         const auto heads = [](const at::Tensor& x, int64_t from, int64_t to) {
           return x.slice(1, from * 128, to * 128).view({70, to - from, 128}).transpose(0, 1);
         };
         rotate_(heads(all, 0, 3), heads(all, 3, 4), angles.cos(), angles.sin(), interleaved);
+        at::Tensor q = heads(there, 0, 3);
+        at::Tensor k = heads(there, 3, 4);
+        rotate(q, k, angles.cos().cuda(), angles.sin().cuda(), interleaved);
+        EXPECT_LT(relative_error(q, heads(all, 0, 3)), rounding(dtype)) << pairs;
+        EXPECT_LT(relative_error(k, heads(all, 3, 4)), rounding(dtype)) << pairs;
+        EXPECT_TRUE(there.cpu().equal(before)) << "the old ones stay";
         rotate_(heads(there, 0, 3), heads(there, 3, 4), angles.cos().cuda(), angles.sin().cuda(),
                 interleaved);
         EXPECT_LT(relative_error(there, all), rounding(dtype)) << pairs;

@@ -161,7 +161,10 @@ class PreRope : public Accumulator {
         device.is_cuda()
             ? gpu_chunks_workspace(config.n_q_heads, config.n_kv_heads, tokens, d, dtype)
             : document_moments_workspace(config.n_q_heads, tokens, d);
-    if (device.is_cuda()) return kernel;
+    if (device.is_cuda()) {  // and vectors before RoPE stay beside those after it
+      return kernel + (config.n_q_heads + config.n_kv_heads) * tokens * d *
+                          static_cast<int64_t>(c10::elementSize(dtype));
+    }
     // A document's triangles, the same about zero, and what makes them so; and half the vectors in
     // float32, twice.
     return kernel + config.n_q_heads * (2 * d * (d + 1) * static_cast<int64_t>(sizeof(double)) +
