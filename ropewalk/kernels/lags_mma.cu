@@ -8,7 +8,7 @@ namespace {
 // As lag_tiles, by tensor cores, of bfloat16: sixteen rows are `heads` queries of each of 16 /
 // heads tokens, eight columns the keys of as many tokens at one lag or two. Of the products of all
 // rows and columns one column per lag is wanted of each row. The order of dimensions does not
-// matter, so a lane takes neighbours: those that lie in a quarter of the vector.
+// matter, so a lane takes eight neighbours at a time, and four lanes lie side by side.
 template <int d, int heads>
 struct MmaTile {
   static constexpr int kTokens = kWarp / 2 / heads;  // 8 or 4
@@ -19,36 +19,39 @@ struct MmaTile {
   __device__ static void load(Row& to, const __nv_bfloat16* row, int quarter) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
-      to[p] = row == nullptr ? uint4{0, 0, 0, 0}
-                             : reinterpret_cast<const uint4*>(row + quarter * (d / 4))[p];
+      to[p] =
+          row == nullptr ? uint4{0, 0, 0, 0} : reinterpret_cast<const uint4*>(row)[p * 4 + quarter];
     }
   }
 
   // c += a bᵀ of sixteen dimensions.
   __device__ static void multiply(float (&c)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3,
                                   unsigned b0, unsigned b1) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
         "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
   }
 
+  // In two sums, so that one need not wait for the other.
   __device__ static void multiply(float (&c)[4], const Row& upper, const Row& lower,
                                   const Row& keys) {
+    float other[4] = {};
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
       multiply(c, upper[p].x, lower[p].x, upper[p].y, lower[p].y, keys[p].x, keys[p].y);
-      multiply(c, upper[p].z, lower[p].z, upper[p].w, lower[p].w, keys[p].z, keys[p].w);
+      multiply(other, upper[p].z, lower[p].z, upper[p].w, lower[p].w, keys[p].z, keys[p].w);
     }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) c[i] += other[i];
   }
 };
 
 template <int d, int heads>
-__global__ void __launch_bounds__(kWarp* kWarps) lag_tiles_mma(LagsPass pass) {
+__global__ void __launch_bounds__(kWarp* kWarps, 2) lag_tiles_mma(LagsPass pass) {
   using Tile = MmaTile<d, heads>;
   constexpr int kTokens = Tile::kTokens;
-  constexpr int kSteps = 12;  // whose sums are held at a time
+  constexpr int kSteps = 9;  // whose sums are held at a time
   __shared__ double shared[kWarps][kSteps][heads][Tile::kLags][2];
   const int lane = threadIdx.x;
   const int warp = threadIdx.y;

@@ -5,8 +5,7 @@
 namespace ropewalk::cuda {
 namespace {
 
-constexpr int kWarp = 32;
-constexpr int kWarps = 8;
+constexpr int kThreads = 256;
 
 // One stream of queries, then keys.
 struct StreamOf {
@@ -54,35 +53,54 @@ __device__ int64_t second_of(const SumsPass& pass, int64_t pair) {
   return pass.interleaved ? 2 * pair + 1 : pair + pass.turns / 2;
 }
 
-// A warp takes every kWarps-th token of a chunk, a lane every 32nd pair.
-template <typename T>
-__global__ void __launch_bounds__(kWarp* kWarps) pair_moduli(SumsPass pass) {
-  __shared__ float shared[kWarps][kWarp];
+// To the last bit but one, in one instruction.
+__device__ float square_root(float x) {
+  float root;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x));
+  return root;
+}
+
+// Of one chunk of a stream. A thread has `count` neighbouring pairs of every so many tokens; with
+// more than one they are read at once, as only halves allow.
+template <typename T, int count>
+__global__ void __launch_bounds__(kThreads) pair_moduli(SumsPass pass) {
+  using P = Pack<T, count>;
+  __shared__ float shared[kThreads][count];
   const StreamOf stream = StreamOf::find(pass, blockIdx.y);
   const int64_t pairs = pass.turns / 2;
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * pass.chunks.chunk;
   const int64_t end = min(begin + pass.chunks.chunk, pass.chunks.tokens);
   float* out = pass.moduli + (blockIdx.y * pass.chunks.chunks() + blockIdx.x) * pairs;
-  for (int64_t from = 0; from < pairs; from += kWarp) {
-    const int64_t pair = from + threadIdx.x;
-    float sum = 0;
-    if (pair < pairs) {
-      const int64_t a = first_of(pass, pair);
-      const int64_t b = second_of(pass, pair);
-#pragma unroll 8
-      for (int64_t t = begin + threadIdx.y; t < end; t += kWarps) {
-        const T* row = stream.row<T>(t);
-        const float x = to_float(row[a]);
-        const float y = to_float(row[b]);
-        sum += sqrtf(x * x + y * y);
+  const int lanes = min(static_cast<int>(pairs / count), kThreads);  // of a token
+  const int rows = kThreads / lanes;                                 // tokens at a time
+  const int lane = static_cast<int>(threadIdx.x) % lanes;
+  const int row = static_cast<int>(threadIdx.x) / lanes;
+  for (int64_t from = 0; from < pairs; from += static_cast<int64_t>(lanes) * count) {
+    const int64_t pair = from + static_cast<int64_t>(lane) * count;
+    const int64_t first = first_of(pass, pair);
+    const int64_t second = second_of(pass, pair);
+    float sum[count] = {};
+    if (row < rows && pair < pairs) {
+#pragma unroll 4
+      for (int64_t t = begin + row; t < end; t += rows) {
+        const T* x = stream.row<T>(t);
+        const P one = *reinterpret_cast<const P*>(x + first);
+        const P other = *reinterpret_cast<const P*>(x + second);
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+          const float a = to_float(one.at[i]);
+          const float b = to_float(other.at[i]);
+          sum[i] += square_root(a * a + b * b);
+        }
       }
     }
-    shared[threadIdx.y][threadIdx.x] = sum;
+#pragma unroll
+    for (int i = 0; i < count; ++i) shared[threadIdx.x][i] = sum[i];
     __syncthreads();
-    if (threadIdx.y == 0 && pair < pairs) {
+    for (int i = static_cast<int>(threadIdx.x); i < lanes * count; i += kThreads) {
       float all = 0;
-      for (int w = 0; w < kWarps; ++w) all += shared[w][threadIdx.x];
-      out[pair] = all;
+      for (int r = 0; r < rows; ++r) all += shared[r * lanes + i / count][i % count];
+      if (from + i < pairs) out[from + i] = all;
     }
     __syncthreads();
   }
@@ -133,32 +151,50 @@ __global__ void add_sums(SumsPass pass) {
   to.moduli[stream.place * to.stride_pairs + pair] += moduli;
 }
 
+template <typename T>
+void launch_moduli(const SumsPass& pass, cudaStream_t stream) {
+  constexpr int kPack = kWide<T>;
+  const auto packed = [](const Heads& heads) {
+    return reinterpret_cast<uintptr_t>(heads.data) % 16 == 0 && heads.head_stride % kPack == 0 &&
+           heads.token_stride % kPack == 0;
+  };
+  const bool wide =
+      !pass.interleaved && pass.turns / 2 % kPack == 0 && packed(pass.queries) && packed(pass.keys);
+  const dim3 grid(static_cast<unsigned>(pass.chunks.chunks()),
+                  static_cast<unsigned>(pass.chunks.streams));
+  if (wide) {
+    pair_moduli<T, kPack><<<grid, kThreads, 0, stream>>>(pass);
+  } else {
+    pair_moduli<T, 1><<<grid, kThreads, 0, stream>>>(pass);
+  }
+  check_launch("pair_moduli");
+}
+
 }  // namespace
 
 void run(const FewPass& pass, Stream stream) {
   const auto streams = static_cast<unsigned>(pass.queries.count + pass.keys.count);
-  constexpr unsigned kThreads = 128;
+  constexpr unsigned kFew = 128;
   if (pass.type == Number::float32) {
-    few_tokens<float><<<streams, kThreads, 0, native(stream)>>>(pass);
+    few_tokens<float><<<streams, kFew, 0, native(stream)>>>(pass);
   } else {
-    few_tokens<__nv_bfloat16><<<streams, kThreads, 0, native(stream)>>>(pass);
+    few_tokens<__nv_bfloat16><<<streams, kFew, 0, native(stream)>>>(pass);
   }
   check_launch("few_tokens");
 }
 
 void run(const SumsPass& pass, Stream stream) {
-  const auto streams = static_cast<unsigned>(pass.chunks.streams);
-  const dim3 chunks(static_cast<unsigned>(pass.chunks.chunks()), streams);
-  if (pass.type == Number::float32) {
-    pair_moduli<float><<<chunks, dim3(kWarp, kWarps), 0, native(stream)>>>(pass);
-  } else {
-    pair_moduli<__nv_bfloat16><<<chunks, dim3(kWarp, kWarps), 0, native(stream)>>>(pass);
+  if (pass.turns > 0) {
+    if (pass.type == Number::float32) {
+      launch_moduli<float>(pass, native(stream));
+    } else {
+      launch_moduli<__nv_bfloat16>(pass, native(stream));
+    }
   }
-  check_launch("pair_moduli");
-  constexpr unsigned kThreads = 256;
   const auto d = static_cast<unsigned>(pass.chunks.d);
-  add_sums<<<dim3((d * (d + 1) / 2 + kThreads - 1) / kThreads, streams), kThreads, 0,
-             native(stream)>>>(pass);
+  const dim3 grid((d * (d + 1) / 2 + kThreads - 1) / kThreads,
+                  static_cast<unsigned>(pass.chunks.streams));
+  add_sums<<<grid, kThreads, 0, native(stream)>>>(pass);
   check_launch("add_sums");
 }
 
