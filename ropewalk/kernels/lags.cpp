@@ -25,8 +25,8 @@ void add_on_cpu(const at::Tensor& q, const at::Tensor& k, const LagHeads& heads,
       const at::Tensor queries = of(q, chosen[i]);
       const at::Tensor keys = of(k, chosen[i] / group);
       sum_lags(queries.const_data_ptr<float>(), keys.const_data_ptr<float>(), q.size(1), q.size(2),
-               lags, found[0][i].mutable_data_ptr<double>(),
-               found[1][i].mutable_data_ptr<double>());
+               lags.data(), static_cast<int64_t>(lags.size()),
+               found[0][i].mutable_data_ptr<double>(), found[1][i].mutable_data_ptr<double>());
     }
   });
   to.sum.add_(found[0]);

@@ -1,46 +1,97 @@
 #include "ropewalk/kernels/lags_cpu.h"
 
 #include <algorithm>
-#include <array>
+
+#include "ropewalk/kernels/clones.h"
 
 namespace ropewalk {
 namespace {
 
 // Queries that stay in a core's cache while all lags are summed.
 constexpr int64_t kChunk = 256;
+constexpr int64_t kLanes = 16;
+constexpr int64_t kRows = 4;  // tokens at once
 
-// In several sums side by side, as wide registers add.
-float dot(const float* a, const float* b, int64_t d) {
-  constexpr int64_t kLanes = 16;
-  std::array<float, kLanes> lanes{};
+using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
+using Half = float __attribute__((vector_size(kLanes / 2 * sizeof(float))));
+using Quad = float __attribute__((vector_size(kRows * sizeof(float))));
+
+ROPEWALK_INLINE void load(Lanes& value, const float* x) {
+  __builtin_memcpy(&value, x, sizeof(value));
+}
+
+ROPEWALK_INLINE void halve(const Lanes& x, Half& half) {
+  half = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
+         __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+// The sums of four vectors' lanes.
+ROPEWALK_INLINE void sums(const Lanes (&x)[kRows], Quad& sum) {
+  Half a, b, c, e;
+  halve(x[0], a), halve(x[1], b), halve(x[2], c), halve(x[3], e);
+  const Half ab = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) +
+                  __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+  const Half ce = __builtin_shufflevector(c, e, 0, 8, 2, 10, 4, 12, 6, 14) +
+                  __builtin_shufflevector(c, e, 1, 9, 3, 11, 5, 13, 7, 15);
+  const Half all = __builtin_shufflevector(ab, ce, 0, 1, 8, 9, 4, 5, 12, 13) +
+                   __builtin_shufflevector(ab, ce, 2, 3, 10, 11, 6, 7, 14, 15);
+  sum =
+      __builtin_shufflevector(all, all, 0, 1, 2, 3) + __builtin_shufflevector(all, all, 4, 5, 6, 7);
+}
+
+// Dot products of `rows` rows of q with as many of k; of the rows that are not there, 0.
+template <int64_t rows>
+ROPEWALK_INLINE void dots(const float* q, const float* k, int64_t d, Quad& result) {
+  Lanes products[kRows] = {};
   int64_t i = 0;
   for (; i + kLanes <= d; i += kLanes) {
-    for (int64_t j = 0; j < kLanes; ++j) lanes[static_cast<size_t>(j)] += a[i + j] * b[i + j];
+    for (int64_t r = 0; r < rows; ++r) {
+      Lanes a, b;
+      load(a, q + r * d + i);
+      load(b, k + r * d + i);
+      products[r] += a * b;
+    }
   }
-  float rest = 0;
-  for (; i < d; ++i) rest += a[i] * b[i];
-  for (size_t width = kLanes / 2; width > 0; width /= 2) {
-    for (size_t j = 0; j < width; ++j) lanes[j] += lanes[j + width];
+  sums(products, result);
+  for (; i < d; ++i) {
+    for (int64_t r = 0; r < rows; ++r) result[r] += q[r * d + i] * k[r * d + i];
   }
-  return lanes[0] + rest;
 }
+
+struct LagSum {
+  double logits = 0;
+  double squares = 0;
+
+  ROPEWALK_INLINE void add(const Quad& some) {
+    for (int64_t r = 0; r < kRows; ++r) {
+      const double logit = some[r];
+      logits += logit;
+      squares += logit * logit;
+    }
+  }
+};
 
 }  // namespace
 
-void sum_lags(const float* q, const float* k, int64_t tokens, int64_t d,
-              const std::vector<int64_t>& lags, double* sum, double* squares) {
+ROPEWALK_CLONES void sum_lags(const float* q, const float* k, int64_t tokens, int64_t d,
+                              const int64_t* lags, int64_t lag_count, double* sum,
+                              double* squares) {
   for (int64_t from = 0; from < tokens; from += kChunk) {
     const int64_t to = std::min(from + kChunk, tokens);
-    for (size_t i = 0; i < lags.size() && lags[i] < to; ++i) {
-      double logits = 0;
-      double squared = 0;
-      for (int64_t t = std::max(from, lags[i]); t < to; ++t) {
-        const double logit = dot(q + t * d, k + (t - lags[i]) * d, d);
-        logits += logit;
-        squared += logit * logit;
+    for (int64_t i = 0; i < lag_count && lags[i] < to; ++i) {
+      LagSum found;
+      Quad some;
+      int64_t t = std::max(from, lags[i]);
+      for (; t + kRows <= to; t += kRows) {
+        dots<kRows>(q + t * d, k + (t - lags[i]) * d, d, some);
+        found.add(some);
       }
-      sum[i] += logits;
-      squares[i] += squared;
+      for (; t < to; ++t) {
+        dots<1>(q + t * d, k + (t - lags[i]) * d, d, some);
+        found.add(some);
+      }
+      sum[i] += found.logits;
+      squares[i] += found.squares;
     }
   }
 }

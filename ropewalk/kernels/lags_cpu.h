@@ -1,13 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 namespace ropewalk {
 
 // Adds, for each of the sorted lags, the dot products q_t · k_(t - lag) of one head, and their
 // squares. q and k are [tokens, d].
-void sum_lags(const float* q, const float* k, int64_t tokens, int64_t d,
-              const std::vector<int64_t>& lags, double* sum, double* squares);
+void sum_lags(const float* q, const float* k, int64_t tokens, int64_t d, const int64_t* lags,
+              int64_t lag_count, double* sum, double* squares);
 
 }  // namespace ropewalk
