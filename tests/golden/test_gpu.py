@@ -1,15 +1,18 @@
 """A trained model measured on a GPU agrees with the CPU's float32. Skipped where there is no GPU."""
 
+import functools
 import json
 import re
 from pathlib import Path
 
 import engine
+import numpy as np
 import pandas
 import pytest
 import reference
 import tiny_models
 import torch
+from safetensors.numpy import load_file
 from test_models import FAMILIES, largest, rms, worst
 from tiny_models import CONTEXT, MODELS
 
@@ -20,16 +23,24 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
 
 @pytest.fixture(scope="module")
-def measure(tmp_path_factory):
+def capture(tmp_path_factory):
+    """The folder of a capture and its tables; made once."""
+
+    @functools.cache
     def run(device, dtype):
         out = tmp_path_factory.mktemp("gpu") / "capture"
         result = engine.run("capture", *CAPTURE, "--device", device, "--dtype", dtype, "--quiet", "--out", out)
         assert result.code == 0, result.stderr
         result = engine.run("analyze", out, "--out", out / "qk.csv", "--quiet")
         assert result.code == 0, result.stderr
-        return pandas.read_csv(out / "qk.csv").set_index(["layer", "q_head", "pc"])
+        return out
 
     return run
+
+
+@pytest.fixture(scope="module")
+def measure(capture):
+    return lambda device, dtype: pandas.read_csv(capture(device, dtype) / "qk.csv").set_index(["layer", "q_head", "pc"])
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +68,23 @@ def test_agrees_with_the_cpu(measure, expected, dtype, gap, tolerance):
         # Below 0.05 the sign rule may turn a component round.
         difference = (measured[column].abs() - expected[column].abs()).abs()[rows]
         assert difference.max() <= tolerance, difference.idxmax()
+
+
+@pytest.mark.parametrize("dtype, share, logits", [("float32", 1e-4, 1e-3), ("bfloat16", 1e-2, 5e-2)])
+def test_frequencies_and_distances_agree_with_the_cpu(capture, dtype, share, logits):
+    expected, measured = capture("cpu", "float32"), capture("cuda", dtype)
+    bands = [pandas.read_csv(folder / "bands.csv") for folder in (expected, measured)]
+    assert (bands[0].theta == bands[1].theta).all() and len(bands[0]) > 0
+    for column in ("energy_q", "energy_k"):
+        away = (bands[1][column] / bands[0][column] - 1).abs()
+        assert away.max() <= share, (column, away.max())
+    for kind in ("query", "key"):
+        mean, other = (load_file(folder / "moments.safetensors")[f"pre_rope.{kind}.sum"] for folder in (expected, measured))
+        away = np.linalg.norm(other - mean, axis=1) / np.linalg.norm(mean, axis=1)
+        assert away.max() <= share, (kind, away.max())
+    curves = [pandas.read_csv(folder / "curves.csv") for folder in (expected, measured)]
+    assert (curves[0].x == curves[1].x).all() and set(curves[0].curve) == {"dist_pred", "dist_actual"}
+    assert (curves[1].value - curves[0].value).abs().max() <= logits
 
 
 def announced(*options):
