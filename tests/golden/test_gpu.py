@@ -38,9 +38,13 @@ def capture(tmp_path_factory):
     return run
 
 
+def table_of(folder):
+    return pandas.read_csv(folder / "qk.csv").set_index(["layer", "q_head", "pc"])
+
+
 @pytest.fixture(scope="module")
 def measure(capture):
-    return lambda device, dtype: pandas.read_csv(capture(device, dtype) / "qk.csv").set_index(["layer", "q_head", "pc"])
+    return lambda device, dtype: table_of(capture(device, dtype))
 
 
 @pytest.fixture(scope="module")
@@ -118,11 +122,11 @@ def test_stays_within_what_is_announced(tmp_path, dtype):
     assert held <= budget * 1.1, "but for what the allocator rounds up"
 
 
-def test_tf32_of_the_environment_changes_nothing(measure, monkeypatch):
-    plain = measure("cuda", "float32")
+def test_tf32_of_the_environment_changes_nothing(capture, monkeypatch):
+    plain = table_of(capture("cuda", "float32"))
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
     monkeypatch.setenv("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1")
-    pandas.testing.assert_frame_equal(plain, measure("cuda", "float32"))
+    pandas.testing.assert_frame_equal(plain, table_of(capture.__wrapped__("cuda", "float32")))
 
 
 @pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-4), ("bfloat16", 2e-2)])
