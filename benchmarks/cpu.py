@@ -96,7 +96,7 @@ def main(tokens=4096, rounds=5):
     hooked = AutoModel.from_pretrained(machine.SMOLLM2, dtype=torch.float32, attn_implementation="keeping").eval()
     ids = torch.randint(0, model.config.vocab_size, (1, tokens))
     command = [machine.BUILD / "benchmarks" / "forward", machine.SMOLLM2, str(tokens), "1", "1", "cpu", "float32"]
-    seconds = {name: [] for name in ("floor", "floor_of_what_is_needed", "ropewalk", "ropewalk_without_moments", "transformers",
+    seconds = {name: [] for name in ("floor", "floor_of_what_is_needed", "ropewalk", "ropewalk_without_moments", "ropewalk_all", "transformers",
                                      "transformers_keeping", *PEERS)}  # fmt: skip
     parts, peers = [], Peers(tokens)
     with torch.inference_mode():
@@ -106,7 +106,7 @@ def main(tokens=4096, rounds=5):
             ours = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
             measured = {
                 "floor": sum(whole.values()), "floor_of_what_is_needed": sum(needed.values()),
-                "ropewalk": ours["with"][0], "ropewalk_without_moments": ours["without"][0],
+                "ropewalk": ours["with"][0], "ropewalk_without_moments": ours["without"][0], "ropewalk_all": ours["with_all"][0],
                 "transformers": clocked(lambda: model(ids, use_cache=False)),
                 "transformers_keeping": clocked(lambda: hooked(ids, use_cache=False)),
             }  # fmt: skip
@@ -128,6 +128,7 @@ def main(tokens=4096, rounds=5):
         "floor_parts": parts, "peers": peers.facts,
         "times_the_floor": median["ropewalk"] / median["floor"],
         "times_the_floor_of_what_is_needed": median["ropewalk"] / median["floor_of_what_is_needed"],
+        "others_share": (median["ropewalk_all"] - median["ropewalk"]) / median["ropewalk_without_moments"],
         "faster_than": {name: median[name] and median[name] / median["ropewalk"] for name in ("transformers", "transformers_keeping", *PEERS)},
     }  # fmt: skip
     machine.write("cpu", result)

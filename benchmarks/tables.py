@@ -13,6 +13,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 DOCUMENTS = ("README.md", "docs/method.md", "docs/performance.md")
 # In the order of the chart and the table; (key of cpu.json, what it is called)
 WAYS = [("floor", "floor"), ("ropewalk_without_moments", "Ropewalk, nothing kept"), ("ropewalk", "Ropewalk, moments of every token"),
+        ("ropewalk_all", "Ropewalk, all that a capture keeps"),
         ("transformers", "transformers, nothing kept"), ("transformers_keeping", "transformers, every q and k kept"),
         ("nnsight", "nnsight, every q and k saved"), ("transformer_lens", "TransformerLens, every q and k cached")]  # fmt: skip
 NAMES = {"transformer_lens": "TransformerLens", "nnsight": "nnsight"}
@@ -116,7 +117,8 @@ def cpu(r: dict) -> str:
     for key, name in WAYS:
         median, spread = r["median"].get(key), r["spread"].get(key)
         if median is None:
-            missing.append(f"- {NAMES[key]} was not measured: `{r['peers'][key]['reason']}`")
+            if key in NAMES:
+                missing.append(f"- {NAMES[key]} was not measured: `{r['peers'][key]['reason']}`")
             continue
         rows.append([name, f"{median:.2f}", f"{spread[0]:.2f} – {spread[1]:.2f}", f"{median / r['median']['ropewalk']:.2f}"])
     versions = ", ".join(f"{NAMES[name]} {facts['version']}" for name, facts in r["peers"].items() if facts.get("version"))
