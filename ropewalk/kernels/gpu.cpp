@@ -22,8 +22,9 @@ std::shared_ptr<c10::Event> mark(const c10::Stream& stream) {
   return event;
 }
 
-void SideStream::run(std::vector<at::Tensor> reads, const std::function<void()>& launch) {
-  finish();
+void SideStream::run(std::vector<at::Tensor> reads, const std::function<void()>& launch,
+                     size_t ahead) {
+  finish_all_but(ahead - 1);
   const at::Device device = reads.front().device();
   if (!stream_) stream_ = std::make_unique<c10::Stream>(new_stream(device));
   mark(torch_stream(device))->block(*stream_);
@@ -31,15 +32,14 @@ void SideStream::run(std::vector<at::Tensor> reads, const std::function<void()>&
     const c10::StreamGuard guard(*stream_);
     launch();
   }
-  reads_ = std::move(reads);
-  done_ = mark(*stream_);
+  running_.push_back({std::move(reads), mark(*stream_)});
 }
 
-void SideStream::finish() {
-  if (!done_) return;
-  done_->block(torch_stream(reads_.front().device()));
-  reads_.clear();
-  done_.reset();
+void SideStream::finish_all_but(size_t latest) {
+  for (; running_.size() > latest; running_.pop_front()) {
+    const Running& oldest = running_.front();
+    oldest.done->block(torch_stream(oldest.reads.front().device()));
+  }
 }
 
 cuda::Stream current_stream(const at::Tensor& tensor) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -28,15 +29,21 @@ class SideStream {
   ~SideStream() { finish(); }
 
   // What `launch` launches begins after all that torch's stream was given so far, and after what
-  // was run here before. `reads` stay until it is done.
-  void run(std::vector<at::Tensor> reads, const std::function<void()>& launch);
-  // Torch's stream goes on after that, and what was read may go.
-  void finish();
+  // was run here before. `reads` stay until it is done: torch's stream waits for that once `ahead`
+  // later ones were run.
+  void run(std::vector<at::Tensor> reads, const std::function<void()>& launch, size_t ahead = 1);
+  // Torch's stream goes on after all of it, and what was read may go.
+  void finish() { finish_all_but(0); }
 
  private:
+  struct Running {
+    std::vector<at::Tensor> reads;
+    std::shared_ptr<c10::Event> done;
+  };
+  void finish_all_but(size_t latest);
+
   std::unique_ptr<c10::Stream> stream_;
-  std::vector<at::Tensor> reads_;
-  std::shared_ptr<c10::Event> done_;
+  std::deque<Running> running_;
 };
 
 Number number_type(const at::Tensor& tensor);

@@ -156,7 +156,7 @@ void MomentsCollector::collect(const Taken& taken) {
   } else {
     std::vector<at::Tensor> reads;
     for (const auto& [name, vectors] : taken.vectors) reads.push_back(vectors);
-    side_.run(std::move(reads), add);
+    side_.run(std::move(reads), add, points_.size());
     if (taken.changing) side_.finish();
   }
   // A document counts once all points have seen it.

@@ -161,8 +161,8 @@ class PreRope : public Accumulator {
         device.is_cuda()
             ? gpu_chunks_workspace(config.n_q_heads, config.n_kv_heads, tokens, d, dtype)
             : document_moments_workspace(config.n_q_heads, tokens, d);
-    if (device.is_cuda()) {  // and vectors before RoPE stay beside those after it
-      return kernel + (config.n_q_heads + config.n_kv_heads) * tokens * d *
+    if (device.is_cuda()) {  // vectors before RoPE stay beside those after it, and both a while
+      return kernel + 2 * (config.n_q_heads + config.n_kv_heads) * tokens * d *
                           static_cast<int64_t>(c10::elementSize(dtype));
     }
     // A document's triangles, the same about zero, and what makes them so; and half the vectors in
