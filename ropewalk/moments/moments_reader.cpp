@@ -98,7 +98,7 @@ Accumulated read_fields(const Unbundle& file, const CaptureMoments& moments,
   const std::vector<KeptField> fields = accumulator.fields(shape);
   const bool has_blocks = blocks == Blocks::needed ||
                           std::all_of(fields.begin(), fields.end(), [&](const KeptField& field) {
-                            return file.has(blocks_name(accumulator, field));
+                            return !field.blocks || file.has(blocks_name(accumulator, field));
                           });
   for (const KeptField& field : fields) {
     const auto streams = static_cast<int64_t>(moments.ids(field.kind).size());
