@@ -2,6 +2,7 @@
 
 #include "ropewalk/analysis/analyze_streams.h"
 #include "ropewalk/analysis/capture_facts.h"
+#include "ropewalk/analysis/rope_source.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
 
@@ -87,11 +88,22 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   streams.name = source;
   streams.heads = find_heads(queries, keys, facts, source);
   streams.units = facts.units;
-  const auto input = [&](const StreamSet& set, int64_t layer, int64_t head) {
-    return make_input(set, set.find({layer, head}), moments.counts, blocks);
+  const RopeSource rope(moments, facts.nope_layers, blocks, source);
+  const auto input = [&](const StreamSet& set, StreamKind kind, const StreamId& id) {
+    const int64_t row = set.find(id);
+    StreamInput made = make_input(set, row, moments.counts, blocks);
+    made.layer = rope.layer(id.layer);
+    if (!made.layer) return made;
+    made.before = rope.sums(kind, row);
+    if (kind == StreamKind::query) made.lags = rope.lags(row);
+    return made;
   };
-  streams.queries = [&](const HeadId& id) { return input(queries, id.layer, id.q_head); };
-  streams.keys = [&](const HeadId& id) { return input(keys, id.layer, id.kv_head); };
+  streams.queries = [&](const HeadId& id) {
+    return input(queries, StreamKind::query, {id.layer, id.q_head});
+  };
+  streams.keys = [&](const HeadId& id) {
+    return input(keys, StreamKind::key, {id.layer, id.kv_head});
+  };
   analyze_streams(analysis, streams, components);
   return analysis;
 }

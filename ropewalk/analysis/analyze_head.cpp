@@ -3,6 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "ropewalk/analysis/analyze_series.h"
 #include "ropewalk/analysis/drift_axis.h"
 #include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/qk_table.h"
@@ -65,6 +66,12 @@ class CaseValues {
   const double* data_ = nullptr;
 };
 
+double error_of(const Statistic& statistic, const HeadCases& head, double value,
+                const std::vector<double>& replicates, const std::vector<double>& sizes) {
+  if (statistic.step_error == nullptr) return jackknife_se(value, replicates, sizes);
+  return std::isnan(value) ? kUndefined : statistic.step_error(head);
+}
+
 void add_flag(std::string& flags, bool set, const std::string& name) {
   if (set && !name.empty()) ropewalk::add_flag(flags, name);
 }
@@ -119,7 +126,8 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases&
       HeadColumn& column = checkpoint.columns[i];
       const double value = values[i].value(c);
       const std::vector<double> replicates = values[i].replicates(c);
-      const double se = list[i]->error ? jackknife_se(value, replicates, sizes) : kUndefined;
+      const double se =
+          list[i]->error ? error_of(*list[i], head, value, replicates, sizes) : kUndefined;
       column.value.push_back(value);
       column.se.push_back(se);
       if (c == 0)
@@ -147,6 +155,7 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases&
   checkpoint.head_flag.resize(checkpoint.rows(), head_flags);
   checkpoint.axes.push_back(axis_of(head));
   checkpoint.block_sizes.insert(checkpoint.block_sizes.end(), sizes.begin(), sizes.end());
+  add_series(checkpoint, id, head, sizes);
 }
 
 }  // namespace ropewalk

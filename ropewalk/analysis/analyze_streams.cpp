@@ -56,6 +56,7 @@ void analyze_streams(CheckpointAnalysis& checkpoint, const StreamSource& source,
     }
   });
   for (const CheckpointAnalysis& group : groups) append_heads(checkpoint, group);
+  finish_series(checkpoint);
 }
 
 }  // namespace ropewalk

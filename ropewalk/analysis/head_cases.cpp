@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "ropewalk/analysis/drift_axis.h"
+#include "ropewalk/analysis/rope_cases.h"
 
 namespace ropewalk {
 namespace {
@@ -134,6 +135,10 @@ HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_
   head.units = units;
   head.queries = queries;
   head.keys = keys;
+  if (queries.input.layer) {
+    head.rope = std::make_shared<const RopeCases>(RopeCases{
+        queries.input.layer, queries.input.before, keys.input.before, queries.input.lags});
+  }
   const at::Tensor covariance = pooled_covariance(queries, keys);
   const int64_t d = covariance.size(1);
   const int64_t kept = std::min(components, d), leading = std::min(std::max(kLeading, kept), d);

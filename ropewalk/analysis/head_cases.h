@@ -12,6 +12,13 @@
 
 namespace ropewalk {
 
+struct Bands;
+struct DistanceCurves;
+struct LagCases;
+struct PreRopeCases;
+struct RopeCases;
+struct RopeLayer;
+
 inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
 // One stream's moments for the analysis: in all, and in each non-empty block.
@@ -29,6 +36,11 @@ struct StreamInput {
   at::Tensor block_mean;      // [blocks, d] float64
   at::Tensor block_position;  // [blocks, d] float64
   at::Tensor block_products;  // [blocks, d, d] float64
+
+  // See rope_cases.h; null: not known.
+  std::shared_ptr<const RopeLayer> layer;
+  std::shared_ptr<const PreRopeCases> before;
+  std::shared_ptr<const LagCases> lags;  // of queries
 };
 
 // A stream's moments for the whole sample (row 0) and without each block (rows 1 …); sums are about
@@ -44,10 +56,11 @@ struct StreamCases {
 
   // What several statistics ask for; shared by the heads that read the same keys.
   struct Shared {
-    at::Tensor values, vectors;  // see whole_values()
-    at::Tensor fit;              // see position_fit.h
-    at::Tensor rank;             // see statistics/shape.cpp
-    at::Tensor participation;    // likewise
+    at::Tensor values, vectors;          // see whole_values()
+    at::Tensor fit;                      // see position_fit.h
+    at::Tensor rank;                     // see statistics/shape.cpp
+    at::Tensor participation;            // likewise
+    std::shared_ptr<const Bands> bands;  // see bands.h
   };
   std::shared_ptr<Shared> shared = std::make_shared<Shared>();
 
@@ -82,9 +95,11 @@ struct HeadCases {
   at::Tensor q_image;      // products of queries times `leading`, like that
   at::Tensor k_image;      // of keys
   WidestAxes widest;       // as they were found
+  std::shared_ptr<const RopeCases> rope;  // null: not known, as of vectors
 
   struct Shared {
-    std::shared_ptr<const HeadAxes> axes;  // see head_axes.h
+    std::shared_ptr<const HeadAxes> axes;            // see head_axes.h
+    std::shared_ptr<const DistanceCurves> distance;  // see distance_curves.h
   };
   std::shared_ptr<Shared> shared = std::make_shared<Shared>();
 

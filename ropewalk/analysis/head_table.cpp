@@ -75,6 +75,7 @@ void append_heads(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& part
     append(checkpoint.columns[i].se, part.columns[i].se);
     append(checkpoint.columns[i].replicates, part.columns[i].replicates);
   }
+  append_series(checkpoint, part);
 }
 
 HeadTable as_written(const std::vector<CheckpointAnalysis>& checkpoints, std::string source) {
@@ -86,6 +87,10 @@ HeadTable as_written(const std::vector<CheckpointAnalysis>& checkpoints, std::st
       column.replicates.clear();
       round_all(column.value);
       round_all(column.se);
+    }
+    for (HeadSeries& one : checkpoint.series) {
+      round_all(one.value);
+      round_all(one.se);
     }
   }
   return table;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "ropewalk/analysis/head_series.h"
 #include "ropewalk/analysis/logit_units.h"
 
 namespace ropewalk {
@@ -71,6 +72,9 @@ struct CheckpointAnalysis {
   std::vector<HeadAxis> axes;          // PC0, by head, not by row; empty: the table was read
   std::vector<HeadColumn> columns;     // in the order of statistics()
   std::vector<double> block_sizes;     // [heads, blocks]: tokens left out with each replicate
+  std::vector<HeadSeries> series;      // in the order of series(); empty: no such table was read
+  std::vector<std::vector<double>> grids;  // points that heads share: thetas of pairs, distances
+  std::vector<std::string> series_flag;    // by head: of bands.csv and curves.csv
 
   size_t rows() const { return layer.size(); }
   // Rows of PC0, one per head: a head's number is its place among them.

@@ -21,7 +21,10 @@ namespace ropewalk {
   X(drift_plane, "Drift plane")                    \
   X(leading_components, "More than one component") \
   X(along_run, "One axis along the run")           \
-  X(shape, "Shape")
+  X(shape, "Shape")                                \
+  X(rope_bands, "Rotary frequencies")              \
+  X(rope_drift, "Drift and the turning mean")      \
+  X(distance, "Distance")
 
 namespace statistic {
 #define ROPEWALK_DECLARE(name, group) const std::vector<Statistic>& name();

@@ -110,6 +110,8 @@ struct Statistic {
   // (carried_signs.h).
   at::Tensor (*compute)(const HeadCases&) = nullptr;
   int64_t member = 0;
+  // The standard error of a step function, whose jackknife fails; null: the jackknife.
+  double (*step_error)(const HeadCases&) = nullptr;
 };
 
 // A statistic of heads.csv; its mean over heads is in the summary under mean_KEY, and with `depth`

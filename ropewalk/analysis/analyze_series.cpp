@@ -1,0 +1,85 @@
+#include "ropewalk/analysis/analyze_series.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "ropewalk/analysis/jackknife.h"
+#include "ropewalk/analysis/qk_table.h"
+#include "ropewalk/analysis/rope_cases.h"
+#include "ropewalk/analysis/series.h"
+
+namespace ropewalk {
+namespace {
+
+std::string flags_of(const HeadCases& head, size_t blocks, bool random) {
+  std::string flags;
+  const auto add = [&](bool set, const char* name) {
+    if (set) add_flag(flags, name);
+  };
+  add(!head.rope || !head.rope->has_sums(), "no_pre_rope");
+  add(!head.rope || !head.rope->lags, "no_lags");
+  add(head.rope && head.rope->layer->by_length, "theta_by_length");
+  add(blocks >= 2 && blocks < kFewBlocks, "few_blocks");
+  add(random, kRandomWeights);
+  return flags;
+}
+
+// The sums over heads that such a head belongs to.
+SeriesSums& sums_for(HeadSeries& series, size_t grid, int64_t rope, size_t points, size_t blocks) {
+  for (SeriesSums& sums : series.sums) {
+    if (sums.grid == grid && sums.rope == rope) return sums;
+  }
+  SeriesSums& sums = series.sums.emplace_back();
+  sums.grid = grid;
+  sums.rope = rope;
+  sums.sums.resize((blocks + 1) * points);
+  sums.sizes.resize(blocks);
+  sums.heads.resize(points);
+  return sums;
+}
+
+// `data`: [cases, points].
+void add_numbers(HeadSeries& series, SeriesSums& sums, const double* data, size_t points,
+                 const std::vector<double>& sizes) {
+  std::vector<double> replicates(sizes.size());
+  for (size_t i = 0; i < points; ++i) {
+    for (size_t b = 0; b < sizes.size(); ++b) replicates[b] = data[(b + 1) * points + i];
+    series.value.push_back(data[i]);
+    series.se.push_back(jackknife_se(data[i], replicates, sizes));
+    if (std::isnan(data[i])) continue;
+    ++sums.heads[i];
+    for (size_t row = 0; row <= sizes.size(); ++row) {
+      sums.sums[row * points + i] += data[row * points + i];
+    }
+  }
+  for (size_t b = 0; b < sizes.size(); ++b) sums.sizes[b] += sizes[b];
+}
+
+}  // namespace
+
+void add_series(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases& head,
+                const std::vector<double>& sizes) {
+  const std::vector<const SeriesStatistic*>& list = series();
+  checkpoint.series.resize(list.size());
+  checkpoint.series_flag.push_back(flags_of(head, sizes.size(), checkpoint.random));
+  for (size_t place = 0; place < list.size(); ++place) {
+    HeadSeries& found = checkpoint.series[place];
+    if (found.begin.empty()) found.begin.push_back(0);
+    const std::vector<double> points = list[place]->points(head);
+    found.grid.push_back(points.empty() ? HeadSeries::kNoGrid : find_grid(checkpoint, points));
+    if (!points.empty()) {
+      const at::Tensor values = list[place]->compute(head).contiguous();
+      const auto width = static_cast<int64_t>(points.size());
+      if (values.dim() != 2 || values.size(0) != head.blocks() + 1 || values.size(1) != width) {
+        throw std::logic_error("series " + list[place]->key + " has values of another shape");
+      }
+      SeriesSums& sums =
+          sums_for(found, found.grid.back(), id.rope ? 1 : 0, points.size(), sizes.size());
+      add_numbers(found, sums, values.const_data_ptr<double>(), points.size(), sizes);
+    }
+    found.begin.push_back(found.value.size());
+  }
+}
+
+}  // namespace ropewalk

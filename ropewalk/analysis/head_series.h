@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace ropewalk {
+
+// The mean over heads of a series, at each point of a grid.
+struct SeriesMean {
+  static constexpr int64_t kAll = -1;
+
+  size_t grid = 0;             // a place among the checkpoint's grids
+  int64_t rope = kAll;         // of RoPE heads (1), NoPE heads (0) or all; bands: of RoPE heads
+  std::vector<double> value;   // NaN: no head has it
+  std::vector<double> se;      // NaN: unknown
+  std::vector<int64_t> heads;  // that have it
+};
+
+// What a mean is made of: sums over heads in every case (row 0: all documents). While heads are
+// added.
+struct SeriesSums {
+  size_t grid = 0;
+  int64_t rope = 1;
+  std::vector<double> sums;   // [cases, points]
+  std::vector<double> sizes;  // [blocks]: tokens
+  std::vector<int64_t> heads;
+};
+
+// One series (series.h) of all heads of a checkpoint; heads as CheckpointAnalysis::head_rows counts
+// them.
+struct HeadSeries {
+  static constexpr size_t kNoGrid = std::numeric_limits<size_t>::max();
+
+  std::vector<size_t> grid;   // of each head: where its points lie; kNoGrid: it has none
+  std::vector<size_t> begin;  // of each head's numbers, and their end
+  std::vector<double> value;  // NaN: undefined
+  std::vector<double> se;     // NaN: unknown
+  std::vector<SeriesMean> means;
+  std::vector<SeriesSums> sums;
+
+  size_t heads() const { return grid.size(); }
+  std::span<const double> values(size_t head) const { return of(value, head); }
+  std::span<const double> errors(size_t head) const { return of(se, head); }
+
+ private:
+  std::span<const double> of(const std::vector<double>& all, size_t head) const {
+    return std::span(all).subspan(begin[head], begin[head + 1] - begin[head]);
+  }
+};
+
+struct CheckpointAnalysis;
+
+// The points of a head: theta of each pair, or distances.
+std::span<const double> series_points(const CheckpointAnalysis& checkpoint, size_t place,
+                                      size_t head);
+
+// The grid of these points, which is added where the checkpoint does not have it yet.
+size_t find_grid(CheckpointAnalysis& checkpoint, const std::vector<double>& points);
+
+// Adds the series of another part of the same checkpoint.
+void append_series(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& part);
+
+// Makes the means of what was added, and drops the sums.
+void finish_series(CheckpointAnalysis& checkpoint);
+
+}  // namespace ropewalk

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ropewalk/analysis/statistic.h"
+
+namespace ropewalk {
+
+// The file that holds it: bands.csv, with one row per rotary pair of a head and a column each, or
+// curves.csv, with one row per head, curve and point.
+enum class SeriesTable { bands, curves };
+
+// Numbers of a head along something: of each rotary pair, or at distances. Tables, their readers,
+// errors, means over heads in summary.json and what documents say about it take it from the list.
+struct SeriesStatistic {
+  std::string key{};         // bands: the column, with key_se; curves: the name in `curve`
+  std::string title{};       // for people, short
+  std::string definition{};  // one sentence without its full stop
+  SeriesTable table = SeriesTable::bands;
+  Hue hue = Hue::both;
+  double low = -std::numeric_limits<double>::max();  // limits of its values
+  double high = std::numeric_limits<double>::max();
+
+  // Where the head has numbers: theta of each pair (radians per token), or distances. None: the
+  // head has no such numbers at all.
+  std::vector<double> (*points)(const HeadCases&) = nullptr;
+  // [cases, points] float64, as Statistic::compute; NaN where undefined.
+  at::Tensor (*compute)(const HeadCases&) = nullptr;
+};
+
+// All of them, in the order of columns and curves: those of series/.
+const std::vector<const SeriesStatistic*>& series();
+
+// Its place in that list. Throws std::logic_error on an unknown key.
+size_t series_place(std::string_view key);
+
+}  // namespace ropewalk

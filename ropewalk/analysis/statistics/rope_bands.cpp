@@ -1,0 +1,72 @@
+// Rotary frequencies: which of them carry energy, what turning adds to the variance, and how
+// closely vectors lie around their mean before they turn. bands.csv has the same by pair.
+
+#include "ropewalk/analysis/bands.h"
+#include "ropewalk/analysis/statistic.h"
+
+namespace ropewalk::statistic {
+namespace {
+
+at::Tensor compute(const HeadCases& head) {
+  const at::Tensor none = at::full({head.blocks() + 1}, kUndefined, at::kDouble);
+  const auto found = [&](const at::Tensor& numbers) { return numbers.defined() ? numbers : none; };
+  if (!head.rope) return none.unsqueeze(1).expand({-1, 8});
+  const Bands &q = query_bands(head), &k = key_bands(head);
+  return at::stack(
+      {found(q.centroid), found(k.centroid), found(q.low_share), found(k.low_share),
+       found(q.rope_var_share), found(k.rope_var_share), found(q.mean_mrl), found(k.mean_mrl)},
+      1);
+}
+
+bool lacks_sums(const HeadCases& head) { return !head.rope || !head.rope->has_sums(); }
+bool stands_still(const HeadCases& head) { return head.rope && !head.rope->layer->turns; }
+bool turns_by_length(const HeadCases& head) { return head.rope && head.rope->layer->by_length; }
+
+}  // namespace
+
+const std::vector<Statistic>& rope_bands() {
+  static const std::vector<Statistic> kStatistics = [] {
+    constexpr double kAny = std::numeric_limits<double>::max();
+    std::vector<Statistic> list = computed_by(
+        compute,
+        {head_statistic("band_centroid_q", "wavelength of queries, log₂", Hue::queries,
+                        "mean of the base-2 logarithm of the wavelengths of rotary pairs, in "
+                        "tokens, each weighted by the mean squared length of queries in the pair",
+                        -kAny, kAny),
+         head_statistic("band_centroid_k", "wavelength of keys, log₂", Hue::keys,
+                        "the same, weighted by the mean squared length of keys", -kAny, kAny),
+         head_statistic("low_share_q", "energy of queries in slow pairs", Hue::queries,
+                        "share of the mean squared length of queries, of all rotary pairs, in "
+                        "those that do not turn once within the context",
+                        0, 1),
+         head_statistic("low_share_k", "energy of keys in slow pairs", Hue::keys,
+                        "share of the mean squared length of keys, of all rotary pairs, in those "
+                        "that do not turn once within the context",
+                        0, 1),
+         head_statistic("rope_var_share_q", "variance of queries from turning", Hue::queries,
+                        "share of the variance of queries in rotary pairs that they do not have "
+                        "before RoPE: position of any shape that turning puts in",
+                        -kAny, 1, true),
+         head_statistic("rope_var_share_k", "variance of keys from turning", Hue::keys,
+                        "share of the variance of keys in rotary pairs that they do not have "
+                        "before RoPE: position of any shape that turning puts in",
+                        -kAny, 1, true),
+         head_statistic("mrl_q", "concentration of queries", Hue::queries,
+                        "length of the mean over the mean length of queries in a rotary pair "
+                        "before RoPE, of tokens from position 4 on, as a mean over pairs weighted "
+                        "by `energy_q`: 1 where all point one way",
+                        0, 1),
+         head_statistic("mrl_k", "concentration of keys", Hue::keys,
+                        "length of the mean over the mean length of keys in a rotary pair before "
+                        "RoPE, of tokens from position 4 on, as a mean over pairs weighted by "
+                        "`energy_k`: 1 where all point one way",
+                        0, 1)});
+    list.front().flags = {
+        {"no_pre_rope", lacks_sums}, {"nope", stands_still}, {"theta_by_length", turns_by_length}};
+    for (size_t i = 0; i < 2; ++i) list[i].readings[0].high = 20;
+    return list;
+  }();
+  return kStatistics;
+}
+
+}  // namespace ropewalk::statistic
