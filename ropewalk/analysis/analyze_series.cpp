@@ -18,30 +18,18 @@ std::string flags_of(const HeadCases& head, size_t blocks, bool random) {
     if (set) add_flag(flags, name);
   };
   add(!head.rope || !head.rope->has_sums(), "no_pre_rope");
-  add(!head.rope || !head.rope->lags, "no_lags");
   add(head.rope && head.rope->layer->by_length, "theta_by_length");
   add(blocks >= 2 && blocks < kFewBlocks, "few_blocks");
   add(random, kRandomWeights);
   return flags;
 }
 
-// The sums over heads that such a head belongs to.
-SeriesSums& sums_for(HeadSeries& series, size_t grid, int64_t rope, size_t points, size_t blocks) {
-  for (SeriesSums& sums : series.sums) {
-    if (sums.grid == grid && sums.rope == rope) return sums;
-  }
-  SeriesSums& sums = series.sums.emplace_back();
-  sums.grid = grid;
-  sums.rope = rope;
-  sums.sums.resize((blocks + 1) * points);
-  sums.sizes.resize(blocks);
-  sums.heads.resize(points);
-  return sums;
-}
-
 // `data`: [cases, points].
 void add_numbers(HeadSeries& series, SeriesSums& sums, const double* data, size_t points,
                  const std::vector<double>& sizes) {
+  sums.sums.resize((sizes.size() + 1) * points);
+  sums.sizes.resize(sizes.size());
+  sums.heads.resize(points);
   std::vector<double> replicates(sizes.size());
   for (size_t i = 0; i < points; ++i) {
     for (size_t b = 0; b < sizes.size(); ++b) replicates[b] = data[(b + 1) * points + i];
@@ -74,8 +62,7 @@ void add_series(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCase
       if (values.dim() != 2 || values.size(0) != head.blocks() + 1 || values.size(1) != width) {
         throw std::logic_error("series " + list[place]->key + " has values of another shape");
       }
-      SeriesSums& sums =
-          sums_for(found, found.grid.back(), id.rope ? 1 : 0, points.size(), sizes.size());
+      SeriesSums& sums = sums_for(found.sums, found.grid.back(), id.rope ? 1 : 0);
       add_numbers(found, sums, values.const_data_ptr<double>(), points.size(), sizes);
     }
     found.begin.push_back(found.value.size());

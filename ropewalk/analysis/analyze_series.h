@@ -7,8 +7,8 @@
 namespace ropewalk {
 
 // Adds every series of one head to a checkpoint, with jackknife standard errors; `sizes` as
-// add_head has them. Flags of its rows in bands.csv and curves.csv:
-//   no_pre_rope, no_lags, theta_by_length, few_blocks, random_weights  as in heads.csv
+// add_head has them. Its rows in bands.csv and curves.csv share the flags no_pre_rope,
+// theta_by_length, few_blocks and random_weights of heads.csv.
 void add_series(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases& head,
                 const std::vector<double>& sizes);
 

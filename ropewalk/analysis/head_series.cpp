@@ -46,12 +46,7 @@ std::vector<SeriesMean> means_of(const std::vector<SeriesSums>& parts, SeriesTab
   if (table == SeriesTable::bands) return means;
   std::vector<SeriesSums> all;
   for (const SeriesSums& part : parts) {
-    const auto known = std::find_if(all.begin(), all.end(),
-                                    [&](const SeriesSums& one) { return one.grid == part.grid; });
-    SeriesSums& sums = known == all.end() ? all.emplace_back() : *known;
-    sums.grid = part.grid;
-    sums.rope = SeriesMean::kAll;
-    add(sums, part);
+    add(sums_for(all, part.grid, SeriesMean::kAll), part);
   }
   for (const SeriesSums& sums : all) means.push_back(mean_of(sums));
   return means;
@@ -59,8 +54,19 @@ std::vector<SeriesMean> means_of(const std::vector<SeriesSums>& parts, SeriesTab
 
 }  // namespace
 
+SeriesSums& sums_for(std::vector<SeriesSums>& all, size_t grid, int64_t rope) {
+  for (SeriesSums& sums : all) {
+    if (sums.grid == grid && sums.rope == rope) return sums;
+  }
+  SeriesSums& sums = all.emplace_back();
+  sums.grid = grid;
+  sums.rope = rope;
+  return sums;
+}
+
 std::span<const double> series_points(const CheckpointAnalysis& checkpoint, size_t place,
                                       size_t head) {
+  if (place >= checkpoint.series.size() || head >= checkpoint.series[place].heads()) return {};
   const size_t grid = checkpoint.series[place].grid[head];
   if (grid == HeadSeries::kNoGrid) return {};
   return checkpoint.grids[grid];
@@ -95,16 +101,8 @@ void append_series(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& par
     }
     to.value.insert(to.value.end(), from.value.begin(), from.value.end());
     to.se.insert(to.se.end(), from.se.begin(), from.se.end());
-    for (SeriesSums sums : from.sums) {
-      sums.grid = grids[sums.grid];
-      const auto same = std::find_if(to.sums.begin(), to.sums.end(), [&](const SeriesSums& one) {
-        return one.grid == sums.grid && one.rope == sums.rope;
-      });
-      if (same == to.sums.end()) {
-        to.sums.push_back(std::move(sums));
-      } else {
-        add(*same, sums);
-      }
+    for (const SeriesSums& sums : from.sums) {
+      add(sums_for(to.sums, grids[sums.grid], sums.rope), sums);
     }
   }
 }
@@ -114,6 +112,28 @@ void finish_series(CheckpointAnalysis& checkpoint) {
     HeadSeries& one = checkpoint.series[place];
     one.means = means_of(one.sums, series()[place]->table);
     one.sums.clear();
+  }
+}
+
+void mean_over_heads(CheckpointAnalysis& checkpoint, SeriesTable table) {
+  const std::vector<size_t> rows = checkpoint.head_rows();
+  for (size_t place = 0; place < checkpoint.series.size(); ++place) {
+    HeadSeries& one = checkpoint.series[place];
+    if (series()[place]->table != table) continue;
+    std::vector<SeriesSums> parts;
+    for (size_t head = 0; head < one.heads(); ++head) {
+      if (one.grid[head] == HeadSeries::kNoGrid) continue;
+      SeriesSums& sums = sums_for(parts, one.grid[head], checkpoint.rope[rows[head]] == 0 ? 0 : 1);
+      const auto values = one.values(head);
+      sums.sums.resize(values.size());
+      sums.heads.resize(values.size());
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (std::isnan(values[i])) continue;
+        sums.sums[i] += values[i];
+        ++sums.heads[i];
+      }
+    }
+    one.means = means_of(parts, table);
   }
 }
 

@@ -50,9 +50,12 @@ struct HeadSeries {
   }
 };
 
+// The sums of heads with this grid, on RoPE layers or not; added where there are none yet.
+SeriesSums& sums_for(std::vector<SeriesSums>& all, size_t grid, int64_t rope);
+
 struct CheckpointAnalysis;
 
-// The points of a head: theta of each pair, or distances.
+// The points of a head: theta of each pair, or distances. None where it has no such numbers.
 std::span<const double> series_points(const CheckpointAnalysis& checkpoint, size_t place,
                                       size_t head);
 
@@ -64,5 +67,10 @@ void append_series(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& par
 
 // Makes the means of what was added, and drops the sums.
 void finish_series(CheckpointAnalysis& checkpoint);
+
+enum class SeriesTable;
+
+// Makes the means of what was read from a table, without errors.
+void mean_over_heads(CheckpointAnalysis& checkpoint, SeriesTable table);
 
 }  // namespace ropewalk

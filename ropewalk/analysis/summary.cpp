@@ -10,6 +10,7 @@
 #include "ropewalk/analysis/head_changes.h"
 #include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/run_order.h"
+#include "ropewalk/analysis/series_summary.h"
 #include "ropewalk/analysis/sign_turns.h"
 #include "ropewalk/analysis/student_t.h"
 #include "ropewalk/analysis/taxonomy.h"
@@ -71,6 +72,17 @@ void add_depth(Json& into, const CheckpointAnalysis& checkpoint) {
   }
 }
 
+// Means by rotary pair and by distance, where there are any.
+void add_series(Json& json, const CheckpointAnalysis& checkpoint) {
+  const auto add = [&](Json& into, const char* key, Json&& means) {
+    if (!means.is_null()) into[key][checkpoint.label] = std::move(means);
+  };
+  add(json, "bands", summarize_bands(checkpoint));
+  add(json, "curves", summarize_curves(checkpoint, SeriesMean::kAll));
+  add(json["rope"], "curves", summarize_curves(checkpoint, 1));
+  add(json["nope"], "curves", summarize_curves(checkpoint, 0));
+}
+
 Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
   const auto blocks = static_cast<double>(all.block_sizes.size());
   Json json{{"label", checkpoint.label},
@@ -111,6 +123,7 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_ch
                 }));
     }
     add_depth(json, checkpoint);
+    add_series(json, checkpoint);
   }
   const RunOrder order(checkpoints);
   for (size_t i = 0; i < checkpoints.size(); ++i) {

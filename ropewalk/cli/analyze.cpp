@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "ropewalk/analysis/series_table.h"
 #include "ropewalk/analysis/table_columns.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/cli/options.h"
@@ -17,12 +18,13 @@ void add_analyze(CLI::App& app) {
   auto options = std::make_shared<AnalyzeOptions>();
   options->out = "qk.csv";
   CLI::App* verb = app.add_subcommand(
-      "analyze", "Turn captures into qk.csv, heads.csv, changes.csv and summary.json");
+      "analyze",
+      "Turn captures into qk.csv, heads.csv, bands.csv, curves.csv, changes.csv and summary.json");
   verb->add_option("captures", options->captures, "Capture folders")->required();
   verb->add_option(
           "--out", options->out,
-          "Table to write; beside qk.csv go heads.csv, changes.csv and summary.json, beside "
-          "NAME.csv NAME.heads.csv and so on")
+          "Table to write; beside qk.csv go heads.csv, bands.csv, curves.csv, changes.csv and "
+          "summary.json, beside NAME.csv NAME.heads.csv and so on")
       ->capture_default_str();
   verb->add_flag("--keep-order", options->keep_order,
                  "Keep the order of the folders [default: of training, by the steps in labels]");
@@ -60,14 +62,17 @@ void add_analyze(CLI::App& app) {
     analyze(*options);
   });
   // For whoever adds a statistic: CONTRIBUTING.md.
-  auto heads = std::make_shared<std::string>();
+  auto table = std::make_shared<std::string>();
   CLI::App* columns =
       app.add_subcommand("columns", "Print the columns of a table as docs/formats.md has them")
           ->group("");
-  columns->add_option("table", *heads, "heads for heads.csv [default: qk.csv]")
-      ->check(CLI::IsMember({"heads"}));
-  columns->callback([heads] {
-    fmt::print("{}", describe_columns(heads->empty() ? Table::components : Table::heads));
+  columns->add_option("table", *table, "heads, bands or curves for such a file [default: qk.csv]")
+      ->check(CLI::IsMember({"heads", "bands", "curves"}));
+  columns->callback([table] {
+    const bool series = *table == "bands" || *table == "curves";
+    fmt::print("{}", series ? describe_series_columns(*table == "bands" ? SeriesTable::bands
+                                                                        : SeriesTable::curves)
+                            : describe_columns(table->empty() ? Table::components : Table::heads));
   });
 }
 

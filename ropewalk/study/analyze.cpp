@@ -142,10 +142,10 @@ void analyze(const AnalyzeOptions& options) {
   std::error_code error;
   fs::create_directories(out.parent_path(), error);
   write_tables(out, checkpoints, options.changes);
-  log::info(
-      "{}, {}, {} and {}: {}", options.out.string(), heads_path(options.out).filename().string(),
-      changes_path(options.out).filename().string(), summary_path(options.out).filename().string(),
-      format_number_of(static_cast<int64_t>(checkpoints.size()), "checkpoint"));
+  const auto name = [&](const auto& path_of) { return path_of(options.out).filename().string(); };
+  log::info("{}, {}, {}, {}, {} and {}: {}", options.out.string(), name(heads_path),
+            name(bands_path), name(curves_path), name(changes_path), name(summary_path),
+            format_number_of(static_cast<int64_t>(checkpoints.size()), "checkpoint"));
 }
 
 void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) {

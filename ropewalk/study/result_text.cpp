@@ -77,8 +77,9 @@ std::string result_text(const Study& study) {
       "\nMeans over heads; ± is one standard error over documents. R²cv: share of position that a "
       "linear\nfit to the whole vector predicts. r and the class position-dominated: on PC0, by "
       "the published rule;\n(a to b): 95 % interval of a share of so many heads.\n";
-  text += fmt::format("\ntables   {}, {}, {} and {}\nfigures  {}\n", (study.out / kTable).string(),
-                      kHeads, kChanges, kSummary, (study.out / kFigures).string());
+  text += fmt::format("\ntables   {}, {}, {}, {}, {} and {}\nfigures  {}\n",
+                      (study.out / kTable).string(), kHeads, kBands, kCurves, kChanges, kSummary,
+                      (study.out / kFigures).string());
   if (can_write_report()) text += fmt::format("report   {}\n", (study.out / kReport).string());
   return text;
 }

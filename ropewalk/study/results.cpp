@@ -137,7 +137,7 @@ Stage tables_stage(const Study& study, const Measured& measured, Json& errors, P
     }
     products.set(write_tables(study.out / kTable, checkpoints));
     errors = worst_errors(checkpoints);
-    return {kTable, kHeads, kChanges, kSummary};
+    return {kTable, kHeads, kBands, kCurves, kChanges, kSummary};
   };
   return {"tables", table_inputs(study, measured), make};
 }

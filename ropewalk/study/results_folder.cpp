@@ -88,7 +88,9 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
         !fs::is_directory(path, ignored) && (known.contains(path) || looks_ours(path));
     if (is_there(path) && !ours) foreign.push_back(path);
   };
-  for (const char* name : {kTable, kHeads, kChanges, kSummary, kReport}) look_at(study.out / name);
+  for (const char* name : {kTable, kHeads, kBands, kCurves, kChanges, kSummary, kReport}) {
+    look_at(study.out / name);
+  }
   // A folder that was locked before is a results folder; its manifest may be damaged.
   const fs::path manifest_file = study.out / kManifest;
   std::error_code error;

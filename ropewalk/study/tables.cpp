@@ -4,6 +4,9 @@
 #include "ropewalk/analysis/heads_reader.h"
 #include "ropewalk/analysis/qk_reader.h"
 #include "ropewalk/analysis/qk_table.h"
+#include "ropewalk/analysis/series_reader.h"
+#include "ropewalk/analysis/series_summary.h"
+#include "ropewalk/analysis/series_table.h"
 #include "ropewalk/analysis/summary.h"
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
@@ -18,6 +21,8 @@ namespace {
 
 constexpr const char* kSummary = "summary.json";
 constexpr const char* kHeads = "heads.csv";
+constexpr const char* kBands = "bands.csv";
+constexpr const char* kCurves = "curves.csv";
 constexpr const char* kChanges = "changes.csv";
 
 void warn_of_undefined(const RunNumbers& run) {
@@ -55,20 +60,29 @@ void require_table(const fs::path& table) {
   }
 }
 
-void read_heads(HeadTable& heads, const fs::path& table) {
-  const fs::path path = heads_path(table);
+// Reads a file beside a table; one that is not what it should be is left out.
+template <typename Read>
+void read_beside(const fs::path& path, const Read& read) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return;
   if (!fs::is_regular_file(path, ignored)) {
-    log::warning("{}: is {}, not a table of heads; going on without it", path.string(),
+    log::warning("{}: is {}, not a table; going on without it", path.string(),
                  fs::is_directory(path, ignored) ? "a folder" : "no file");
     return;
   }
   try {
-    read_heads_table(heads, path);
+    read(path);
   } catch (const InputError& error) {
     log::warning("{}; going on without it", error.what());
   }
+}
+
+void read_others(HeadTable& heads, const fs::path& table) {
+  read_beside(heads_path(table), [&](const fs::path& path) { read_heads_table(heads, path); });
+  read_beside(bands_path(table),
+              [&](const fs::path& path) { read_series_table(heads, SeriesTable::bands, path); });
+  read_beside(curves_path(table),
+              [&](const fs::path& path) { read_series_table(heads, SeriesTable::curves, path); });
 }
 
 }  // namespace
@@ -86,7 +100,7 @@ void check_table_path(const fs::path& table) {
                      table.string(), (table / "qk.csv").string());
   }
   const std::string name = table.filename().string();
-  for (const std::string taken : {kSummary, kHeads, kChanges}) {
+  for (const std::string taken : {kSummary, kHeads, kBands, kCurves, kChanges}) {
     if (name != taken && !name.ends_with("." + taken)) continue;
     throw UsageError(
         "--out {}: {} is the name of a file beside a table; expected the table's own, "
@@ -94,6 +108,10 @@ void check_table_path(const fs::path& table) {
         table.string(), name, (table.parent_path() / "qk.csv").string());
   }
 }
+
+fs::path bands_path(const fs::path& table) { return beside(table, kBands); }
+
+fs::path curves_path(const fs::path& table) { return beside(table, kCurves); }
 
 StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::path& table,
                         const ChangeOptions& options) {
@@ -105,8 +123,11 @@ StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::
 StudyTables write_tables(const fs::path& table, std::vector<CheckpointAnalysis> checkpoints,
                          const ChangeOptions& options) {
   StudyTables tables = make_tables(checkpoints, table, options);
-  write_files_atomically({{table, format_qk_table(tables.heads.checkpoints)},
-                          {heads_path(table), format_heads_table(tables.heads.checkpoints)},
+  const std::vector<CheckpointAnalysis>& written = tables.heads.checkpoints;
+  write_files_atomically({{table, format_qk_table(written)},
+                          {heads_path(table), format_heads_table(written)},
+                          {bands_path(table), format_series_table(written, SeriesTable::bands)},
+                          {curves_path(table), format_series_table(written, SeriesTable::curves)},
                           {changes_path(table), format_changes_table(checkpoints, options)},
                           {summary_path(table), tables.summary.dump(2) + "\n"}});
   return tables;
@@ -116,7 +137,7 @@ StudyTables read_tables(const fs::path& table, const std::optional<fs::path>& su
   require_table(table);
   StudyTables tables;
   tables.heads = read_qk_table(table);
-  read_heads(tables.heads, table);
+  read_others(tables.heads, table);
   const fs::path path = summary.value_or(summary_path(table));
   tables.summary_source = path.string();
   std::error_code ignored;
@@ -130,6 +151,9 @@ StudyTables read_tables(const fs::path& table, const std::optional<fs::path>& su
     tables.summary = Json();
     run = tables.numbers();  // throws where the table itself is at fault
     log::warning("{}; going on without standard errors", error.what());
+  }
+  for (CheckpointAnalysis& checkpoint : tables.heads.checkpoints) {
+    take_series_errors(checkpoint, tables.summary);
   }
   if (absent) {
     log::info("no {} beside {}: no standard errors", path.filename().string(), table.string());
