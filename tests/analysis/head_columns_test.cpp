@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "ropewalk/analysis/analyze_head.h"
 #include "ropewalk/analysis/statistic.h"
@@ -86,6 +87,8 @@ const std::map<std::string, Expected> kExpected{
     {"r2_pc10_k", {0.9334922421033349, 0.010883979836651165}},
     {"drift_stability", {0.9967606887809424, kUndefined}}};
 
+const std::set<std::string> kOfRope{"Rotary frequencies", "Drift and the turning mean", "Distance"};
+
 TEST(HeadColumns, AsNumpy) {
   CheckpointAnalysis checkpoint;
   const HeadCases head = make_cases(leave_one_out(stream_input(documents(0))),
@@ -95,6 +98,12 @@ TEST(HeadColumns, AsNumpy) {
   for (const Statistic* statistic : statistics()) {
     // Those without a computation are known along a run only (carried_signs_test.cpp).
     if (statistic->table != Table::heads || statistic->compute == nullptr) continue;
+    // Those of RoPE need what is not known here (rope_columns_test.cpp).
+    const std::string group = statistic_group(*statistic);
+    if (kOfRope.contains(group)) {
+      EXPECT_TRUE(std::isnan(checkpoint.column(statistic->key).value[0])) << statistic->key;
+      continue;
+    }
     ASSERT_TRUE(kExpected.contains(statistic->key)) << statistic->key;
     const auto [value, se] = kExpected.at(statistic->key);
     const HeadColumn& column = checkpoint.column(statistic->key);

@@ -45,7 +45,7 @@ def test_a_results_folder_knows_its_experiment(study, tmp_path):
 IN_THE_WAY = [
     "qk.csv", "summary.json", "report.html", "manifest.json", ".lock", "figures/taxonomy.png", "figures/taxonomy.vl.json",
     "checkpoints/A/model.safetensors", "checkpoints/A/capture.json.bak", "checkpoints/A", "checkpoints/A/vectors/notes.txt",
-    "heads.csv", "changes.csv", "checkpoints/H/notes.txt", "checkpoints", "figures", "replaced",
+    "heads.csv", "bands.csv", "curves.csv", "changes.csv", "checkpoints/H/notes.txt", "checkpoints", "figures", "replaced",
 ]  # fmt: skip
 BESIDE = [
     "figures/mine.png", "checkpoints/.A.tmp-123", "checkpoints/.B.tmp-1-0a0b0c0d/data", ".qk.csv.tmp-77",

@@ -208,7 +208,7 @@ def test_what_is_no_table(tmp_path):
             assert (result.code, result.stderr) == (4, f"error: {given}: {says}\n") and not (tmp_path / "out").exists()
     (tmp_path / "results" / "heads.csv").mkdir()
     result = engine.run("figures", table, "--out", tmp_path / "out", "--format", "json")
-    assert result.code == 0 and f"warning: {table.parent / 'heads.csv'}: is a folder, not a table of heads; going on without it\n" in result.stderr
+    assert result.code == 0 and f"warning: {table.parent / 'heads.csv'}: is a folder, not a table; going on without it\n" in result.stderr
 
 
 def test_limits_that_a_number_passes(tmp_path):
@@ -249,7 +249,7 @@ def test_names_that_spreadsheets_take_for_formulas(captures, tmp_path):
     assert {row["checkpoint"] for row in rows} == {"=1+1"}
 
 
-@pytest.mark.parametrize("table, arguments", [("qk.csv", []), ("heads.csv", ["heads"])])
+@pytest.mark.parametrize("table, arguments", [("qk.csv", []), *((f"{name}.csv", [name]) for name in ("heads", "bands", "curves"))])
 def test_documented_columns(captures, tmp_path, table, arguments):
     printed = engine.run("columns", *arguments)
     assert printed.code == 0, printed.stderr

@@ -14,7 +14,7 @@ import plain_models
 import tiny_models
 
 LENGTH, DOCUMENTS = 40, 12
-TABLES = ("qk.csv", "heads.csv", "changes.csv", "summary.json")
+TABLES = ("qk.csv", "heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json")
 YARN = dict(
     rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=16, beta_fast=8.0, beta_slow=1.0,
     attention_factor=1.1, truncate=True,

@@ -1,0 +1,295 @@
+"""bands.csv, curves.csv and their columns of heads.csv against numpy on the vectors of all tokens, and what is there when a capture knows less."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+import bands_reference
+import engine
+import tiny_models
+from bands_reference import BANDS, COLUMNS, CURVES
+
+CONTEXT, DOCUMENTS, BLOCKS = 112, 24, 8
+# Half-split, llama3, YaRN with its factor, interleaved and partial, partial alone, two thetas, NoPE layers, queries scaled by
+# position, no RoPE at all.
+FAMILIES = ["llama_gqa", "llama_llama3_mha", "llama_yarn_mscale", "glm4_yarn", "gpt_neox_parallel", "gemma3_text", "smollm3_list_sliding", "ministral3", "gpt2"]  # fmt: skip
+FIRST = ["model", "checkpoint", "phase", "order", "layer", "q_head", "kv_head", "rope"]
+
+
+def write_corpus(path, lengths):
+    rng = np.random.default_rng(3)
+    path.write_text("".join(json.dumps({"id": i, "tokens": rng.integers(0, 90, n).tolist()}) + "\n" for i, n in enumerate(lengths)))
+    return path
+
+
+def lengths():
+    """One document is shorter than the tokens that are left out."""
+    found = np.random.default_rng(4).integers(60, CONTEXT, DOCUMENTS)
+    found[5], found[9], found[16] = 3, CONTEXT, CONTEXT
+    return found
+
+
+def analyze(capture, out, *options):
+    done = engine.run("analyze", capture, "--out", out / "qk.csv", "--quiet", *options)
+    assert done.code == 0, done.stderr
+    return out
+
+
+class Analyzed:
+    """One model's tables, and all their numbers by numpy: {head: (bands, columns, curves)}, of all documents and without each block."""
+
+    def __init__(self, name, root):
+        folder = tiny_models.write(tiny_models.MODELS[name], root / "model")
+        corpus = write_corpus(root / "tokens.jsonl", lengths())
+        out = engine.capture(folder, corpus, root / "run", "--sliding", "--blocks", BLOCKS, context=CONTEXT)
+        self.root, self.capture = analyze(out, root / "tables"), out
+        read = lambda name: pandas.read_csv(self.root / name)
+        self.heads, self.bands, self.curves = read("heads.csv"), read("bands.csv"), read("curves.csv")
+        self.summary = json.loads((self.root / "summary.json").read_text())
+        info, streams = json.loads((out / "capture.json").read_text()), engine.read_streams(out)
+        d = next(iter(next(iter(streams.values())).values())).shape[1]
+        self.layers = bands_reference.layers_of(folder, d, CONTEXT)
+        self.scale, self.group = info["config"]["attention_scale"], info["config"]["n_q_heads"] // info["config"]["n_kv_heads"]
+        documents = {key: [vectors[i] for i in range(DOCUMENTS)] for key, vectors in streams.items()}
+        self.before = {key: [self.layers[key[0]].unturned(x, key[2] == "q") for x in xs] for key, xs in documents.items()}
+        self.documents, self.lengths = documents, [len(x) for x in next(iter(documents.values()))]
+        self.sizes = np.array([2.0 * sum(self.lengths[b::BLOCKS]) for b in range(BLOCKS)])
+        self.found = {key[:2]: [self.measure(*key[:2], b) for b in (None, *range(BLOCKS))] for key in documents if key[2] == "q"}
+
+    def measure(self, layer, head, without):
+        chosen = [i for i in range(DOCUMENTS) if i % BLOCKS != without]
+        q, k = (layer, head, "q"), (layer, head // self.group, "k")
+        take = lambda of, key: [of[key][i] for i in chosen]
+        return bands_reference.head(self.layers[layer], take(self.documents, q), take(self.documents, k), take(self.before, q),
+                                    take(self.before, k), self.scale, CONTEXT, self.lengths)  # fmt: skip
+
+    def numbers(self, head, part, key):
+        """Of all documents, and the standard error."""
+        full, *replicates = (one[part][key] for one in self.found[head])
+        return full, bands_reference.jackknife(full, replicates, self.sizes)
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def analyzed(request, tmp_path_factory):
+    return Analyzed(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def close(found, expected, rel, message, least=1e-7):
+    """Relative to the size of a head's numbers: a number near 0 among larger ones is as exact as they are."""
+    found, expected = np.atleast_1d(found).astype(float), np.atleast_1d(expected).astype(float)
+    assert (np.isnan(found) == np.isnan(expected)).all(), (message, found, expected)
+    scale = np.nanmax(np.abs(expected)) if not np.isnan(expected).all() else 0.0
+    assert (np.abs(found - expected) <= rel * np.maximum(np.abs(expected), 0.05 * scale) + least)[~np.isnan(expected)].all(), (message, found, expected)
+
+
+def test_columns_of_heads(analyzed):
+    assert not set(COLUMNS) - set(analyzed.heads.columns)
+    for row in analyzed.heads.to_dict("records"):
+        head = row["layer"], row["q_head"]
+        for key in COLUMNS:
+            value, error = analyzed.numbers(head, 1, key)
+            close(row[key], value, 1e-5, (head, key), 1e-6)
+            if key != "dist_argmax":
+                close(row[f"{key}_se"], error, 1e-4, (head, key), 1e-6)
+        flags = str(row["flag"]).split(";")
+        assert ("nope" in flags) == (not analyzed.layers[head[0]].turns) == (row["rope"] == 0)
+        assert not {"no_pre_rope", "no_lags", "no_lengths", "theta_by_length"} & set(flags)
+
+
+def test_bands(analyzed):
+    assert list(analyzed.bands.columns) == [*FIRST, "pair", "theta", *(name for key in BANDS for name in (key, f"{key}_se")), "flag"]
+    tables = dict(list(analyzed.bands.groupby(["layer", "q_head"])))
+    assert set(tables) == set(analyzed.found)
+    for head, table in tables.items():
+        layer = analyzed.layers[head[0]]
+        assert table.pair.tolist() == list(range(len(layer.theta)))
+        np.testing.assert_allclose(table.theta, layer.theta, rtol=1e-6)
+        for key in BANDS:
+            value, error = analyzed.numbers(head, 0, key)
+            close(table[key], value, 1e-5, (head, key), 1e-6)
+            close(table[f"{key}_se"], error, 1e-4, (head, key), 1e-6)
+
+
+def test_energy_is_the_same_before_rope(analyzed):
+    for head, table in analyzed.bands.groupby(["layer", "q_head"]):
+        layer = analyzed.layers[head[0]]
+        for kind, number in (("q", head[1]), ("k", head[1] // analyzed.group)):
+            if kind == "q" and layer.beta:
+                continue  # scaled by position
+            x = np.concatenate(analyzed.before[head[0], number, kind])
+            energy = layer.factor**2 * (x[:, layer.first] ** 2 + x[:, layer.second] ** 2).mean(0)
+            np.testing.assert_allclose(table[f"energy_{kind}"], energy, rtol=2e-6)
+
+
+def test_curves(analyzed):
+    assert list(analyzed.curves.columns) == [*FIRST, "curve", "x", "value", "value_se", "flag"]
+    lags = bands_reference.lags_below(CONTEXT - bands_reference.FIRST)
+    tables = dict(list(analyzed.curves.groupby(["layer", "q_head", "curve"])))
+    assert set(tables) == {(*head, key) for head in analyzed.found for key in CURVES}
+    for (layer, q_head, key), table in tables.items():
+        assert table.x.tolist() == lags.tolist()
+        value, error = analyzed.numbers((layer, q_head), 2, key)
+        close(table.value, value, 1e-5, (layer, q_head, key), 1e-6)
+        close(table.value_se, error, 1e-4, (layer, q_head, key), 1e-6)
+
+
+def mean_over(analyzed, heads, part, key):
+    rows = [np.mean([analyzed.found[head][case][part][key] for head in heads], axis=0) for case in range(BLOCKS + 1)]
+    return rows[0], bands_reference.jackknife(rows[0], rows[1:], analyzed.sizes)
+
+
+def test_means_over_heads(analyzed):
+    (label,) = (entry["label"] for entry in analyzed.summary["checkpoints"])
+    turning = [head for head in analyzed.found if analyzed.layers[head[0]].turns]
+    sets = {}
+    for head in turning:
+        sets.setdefault(tuple(analyzed.layers[head[0]].theta), []).append(head)
+    found = analyzed.summary.get("bands", {}).get(label, [])
+    assert len(found) == len(sets)
+    for entry in found:
+        heads = next(heads for theta, heads in sets.items() if np.allclose(theta, entry["theta"], rtol=1e-6))
+        for key in BANDS:
+            value, error = mean_over(analyzed, heads, 0, key)
+            assert entry[key]["heads"] == [len(heads)] * len(entry["theta"])
+            close(entry[key]["value"], value, 1e-5, key, 1e-6)
+            close(entry[key]["se"], error, 1e-4, key, 1e-6)
+    still = [head for head in analyzed.found if head not in turning]
+    for group, heads in ((analyzed.summary, [*analyzed.found]), (analyzed.summary["rope"], turning), (analyzed.summary["nope"], still)):
+        curves = group.get("curves", {}).get(label, {})
+        assert bool(curves) == bool(heads)
+        for key in CURVES if heads else []:
+            value, error = mean_over(analyzed, heads, 2, key)
+            close(curves[key]["value"], value, 1e-5, key, 1e-6)
+            close(curves[key]["se"], error, 1e-4, key, 1e-6)
+
+
+def test_predicted_logits_are_those_of_random_pairs(analyzed):
+    """Queries and keys of any documents, turned apart: their mean logit is the prediction, whatever else they hold."""
+    rng, draws = np.random.default_rng(0), 40_000
+    layer = analyzed.layers[1]
+    q, k = (np.concatenate([x[4:] for x in analyzed.before[1, 0, kind]]) for kind in "qk")
+    curve = analyzed.curves.query("layer == 1 and q_head == 0 and curve == 'dist_pred'")
+    for lag, value in zip(curve.x, curve.value):
+        a, b = q[rng.integers(0, len(q), draws)], k[rng.integers(0, len(k), draws)]
+        turn = np.exp(1j * layer.theta.astype(np.float64) * lag)
+        za, zb = (x[:, layer.first] + 1j * x[:, layer.second] for x in (a, b))
+        rest = np.setdiff1d(np.arange(q.shape[1]), [*layer.first, *layer.second])
+        logits = layer.factor**2 * (za * turn * zb.conj()).real.sum(1) + (a[:, rest] * b[:, rest]).sum(1)
+        logits *= analyzed.scale * bands_reference.mean_scale(layer, analyzed.lengths, lag)
+        assert abs(logits.mean() - value) < 5 * logits.std() / np.sqrt(draws), lag
+
+
+def captured(root, *options, name="llama_gqa", sizes=(40,) * 8):
+    folder = tiny_models.write(tiny_models.MODELS[name], root / "model")
+    corpus = write_corpus(root / "tokens.jsonl", sizes)
+    done = engine.run("capture", folder, "--corpus", corpus, "--out", root / "run", "--context", max(sizes), "--min-tokens", 1, "--dtype", "float32",
+                      "--blocks", 4, "--label", "run", "--quiet", *options)  # fmt: skip
+    assert done.code == 0, done.stderr
+    return root / "run"
+
+
+def without(capture, target, prefixes):
+    """A copy of a capture whose moments lack tensors, as an older program wrote it."""
+    shutil.copytree(capture, target)
+    with safe_open(capture / "moments.safetensors", "np") as file:
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys() if not name.startswith(prefixes)}
+    save_file(tensors, target / "moments.safetensors", metadata)
+    return target
+
+
+ENERGY = [f"{name}_{kind}" for name in ("band_centroid", "low_share") for kind in "qk"]
+
+
+def test_what_was_not_kept_is_empty_and_flagged(tmp_path):
+    capture = captured(tmp_path)
+    whole = pandas.read_csv(analyze(capture, tmp_path / "whole") / "heads.csv")
+    for prefixes, flags, there in [
+        (("pre_rope",), {"no_pre_rope"}, ENERGY),
+        (("lags",), {"no_lags"}, [key for key in COLUMNS if key not in ("dist_r", "dist_content")]),
+        (("lags", "pre_rope", "document.tokens"), {"no_pre_rope", "no_lags"}, ENERGY),
+        (("document.tokens",), set(), COLUMNS),  # all of one length, which the counts tell
+    ]:
+        name = "-".join(prefixes)
+        out = analyze(without(capture, tmp_path / f"run-{name}", prefixes), tmp_path / name)
+        heads, bands, curves = (pandas.read_csv(out / f"{table}.csv") for table in ("heads", "bands", "curves"))
+        for key in COLUMNS:
+            assert (heads[key] == whole[key]).all() if key in there else heads[key].isna().all(), (name, key)
+        known = {"no_pre_rope", "no_lags", "no_lengths"}
+        assert all(known & set(flag.split(";")) == flags for flag in heads.flag.fillna(""))
+        assert bands.energy_q.notna().all() and bands.mrl_k.isna().all() == ("pre_rope" in prefixes)
+        assert set(curves.curve) == {*(["dist_pred"] if "pre_rope" not in prefixes else []), *(["dist_actual"] if "lags" not in prefixes else [])}
+        assert engine.run("figures", out / "qk.csv", "--out", out / "figures", "--format", "json").code == 0
+
+
+def test_lengths_that_nothing_tells(tmp_path):
+    capture = without(captured(tmp_path, sizes=(40, 30, 20, 40, 25, 35, 40, 31)), tmp_path / "old", ("document.tokens",))
+    heads = pandas.read_csv(analyze(capture, tmp_path / "out") / "heads.csv")
+    for kind in "qk":
+        assert heads[f"drift_rope_cos_{kind}"].isna().all() and heads[f"drift_rope_share_{kind}"].isna().all()
+        assert heads[f"rope_var_share_{kind}"].notna().all()
+    assert heads.flag.str.contains("no_lengths").all() and heads.dist_near.notna().all()
+
+
+@pytest.mark.parametrize("name", ["llama_dynamic", "phi3"])
+def test_angles_that_hang_on_the_length(tmp_path, name):
+    for sizes, flagged in [((100,) * 8, False), ((100, 80, 30, 100, 90, 100, 40, 100), True)]:
+        root = tmp_path / str(flagged)
+        root.mkdir()
+        out = analyze(captured(root, name=name, sizes=sizes), root / "out")
+        for table in ("heads", "bands", "curves"):
+            flags = pandas.read_csv(out / f"{table}.csv").flag.fillna("")
+            assert flags.str.contains("theta_by_length").all() == flagged and flags.str.contains("theta_by_length").any() == flagged
+
+
+def test_vectors_alone_have_none_of_it(tmp_path):
+    out = analyze(captured(tmp_path, "--vectors", "all"), tmp_path / "out", "--from", "vectors")
+    heads = pandas.read_csv(out / "heads.csv")
+    assert heads[COLUMNS].isna().all().all() and heads.flag.str.contains("no_pre_rope").all()
+    assert len(pandas.read_csv(out / "bands.csv")) == len(pandas.read_csv(out / "curves.csv")) == 0
+    summary = json.loads((out / "summary.json").read_text())
+    assert "bands" not in summary and "curves" not in summary
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (lambda c: c.update(rope="all"), "key 'config.rope': found \"all\", expected a list"),
+        (lambda c: c["rope"][0].update(rotary_dim=40), "rotary_dim of 40, expected an even number of at most 16"),
+        (lambda c: c["rope"][0].update(type="spiral"), "'spiral'"),
+        (lambda c: c["rope"][0].update(theta=-1), "key 'theta': found -1"),
+        (lambda c: c.update(rope_of_layer={"1": 7}), "key 'config.rope_of_layer.1': found 7"),
+    ],
+)
+def test_settings_that_make_no_sense(tmp_path, change, says):
+    capture = captured(tmp_path)
+    with safe_open(capture / "moments.safetensors", "np") as file:
+        info = json.loads(file.metadata()["ropewalk"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+    change(info["config"])
+    save_file(tensors, capture / "moments.safetensors", {"ropewalk": json.dumps(info)})
+    done = engine.run("analyze", capture, "--out", tmp_path / "qk.csv")
+    assert done.code == 3 and says in done.stderr, done.stderr
+    assert not (tmp_path / "bands.csv").exists()
+
+
+def test_tables_of_others_are_left_out(tmp_path):
+    """A bands.csv that does not belong to its qk.csv is warned about, and figures are drawn without it."""
+    out = analyze(captured(tmp_path), tmp_path / "out")
+    for name, text, says in [
+        ("bands.csv", "checkpoint,layer,q_head,pair\n", "lacks a column 'theta'"),
+        ("bands.csv", "checkpoint,layer,q_head,pair,theta,energy_q\nother,0,0,0,1,1\n", "it belongs to another table"),
+        ("bands.csv", "checkpoint,layer,q_head,pair,theta,energy_q\nrun,0,0,1,1,1\n", "column pair: found '1'; expected pairs that follow each other"),
+        ("curves.csv", "checkpoint,layer,q_head,curve,x,value\nrun,0,0,dist_pred,1,1\nrun,0,0,dist_pred,1,1\n", "column x: found '1'; expected more"),
+        ("curves.csv", "", "is empty"),
+    ]:
+        kept = (out / name).read_text()
+        (out / name).write_text(text)
+        done = engine.run("figures", out / "qk.csv", "--out", out / "figures", "--format", "json")
+        assert done.code == 0 and says in done.stderr and "going on without it" in done.stderr, done.stderr
+        (out / name).write_text(kept)
