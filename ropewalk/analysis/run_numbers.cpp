@@ -8,6 +8,7 @@
 
 #include "ropewalk/analysis/class_shares.h"
 #include "ropewalk/analysis/context_label.h"
+#include "ropewalk/analysis/series.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
 
@@ -62,11 +63,26 @@ std::vector<HeadPoint> head_points(const CheckpointAnalysis& checkpoint,
   return heads;
 }
 
+std::vector<std::vector<SeriesNumbers>> series_numbers(const CheckpointAnalysis& checkpoint) {
+  std::vector<std::vector<SeriesNumbers>> all;
+  for (size_t i = 0; i < checkpoint.series.size(); ++i) {
+    const int64_t rope = series()[i]->table == SeriesTable::bands ? 1 : SeriesMean::kAll;
+    std::vector<SeriesNumbers>& of = all.emplace_back();
+    for (const SeriesMean& mean : checkpoint.series[i].means) {
+      if (mean.rope != rope || mean.heads.empty()) continue;
+      const int64_t heads = *std::max_element(mean.heads.begin(), mean.heads.end());
+      of.push_back({checkpoint.grids[mean.grid], mean.value, mean.se, heads});
+    }
+  }
+  return all;
+}
+
 CheckpointNumbers checkpoint_numbers(const CheckpointAnalysis& checkpoint, int64_t last_layer) {
   CheckpointNumbers numbers;
   numbers.label = checkpoint.label;
   numbers.phase = checkpoint.phase;
   numbers.last_layer = last_layer;
+  numbers.series = series_numbers(checkpoint);
   const HeadGroup all = whole_group(checkpoint);
   numbers.undefined = all.undefined;
   const std::vector<size_t> rows = sorted_rows(all);

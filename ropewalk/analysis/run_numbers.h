@@ -49,6 +49,14 @@ struct HeadPoint {
   HeadClass head_class = HeadClass::mixed;
 };
 
+// The mean of a series (series.h) over the heads that have the same points.
+struct SeriesNumbers {
+  std::vector<double> x;  // thetas of rotary pairs, or distances
+  std::vector<double> value;
+  std::vector<double> se;
+  int64_t heads = 0;
+};
+
 struct CheckpointNumbers {
   std::string label;
   std::string phase;
@@ -59,6 +67,9 @@ struct CheckpointNumbers {
   std::vector<ReadingNumbers> readings;                 // in the order of all_readings()
   std::array<ClassShare, kHeadClasses.size()> classes;  // in the order of kHeadClasses
   std::array<int64_t, kDepthBins> depth_heads{};
+  // In the order of series(); of bands over RoPE heads, by set of angles, of curves over all heads.
+  // Empty: the run has no such table.
+  std::vector<std::vector<SeriesNumbers>> series;
 };
 
 struct RunNumbers {

@@ -6,6 +6,7 @@
 #include "ropewalk/figures/by_depth.h"
 #include "ropewalk/figures/over_training.h"
 #include "ropewalk/figures/reading_look.h"
+#include "ropewalk/figures/series_figures.h"
 
 namespace ropewalk {
 
@@ -38,7 +39,7 @@ void add_asked(std::vector<Figure>& figures, const RunNumbers& run, const Figure
 
 std::vector<std::string> figure_names(const AskedFigures& asked) {
   std::vector<std::string> names = training_figures();
-  names.insert(names.end(), {"phase_portraits", "taxonomy"});
+  names.insert(names.end(), {"phase_portraits", "taxonomy", "bands", "distance"});
   for (const PlacedReading& placed : all_readings()) {
     if (!placed.reading->depth_title.empty()) names.push_back(placed.reading->depth);
   }
@@ -70,6 +71,8 @@ std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& opt
     }
   }
   std::move(last.begin(), last.end(), std::back_inserter(figures));
+  if (has_bands(run)) figures.push_back({"bands", bands_figure(run, named)});
+  if (has_distances(run)) figures.push_back({"distance", distance_figure(run, named)});
   add_asked(figures, run, named);
   return figures;
 }

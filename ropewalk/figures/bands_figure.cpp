@@ -1,0 +1,254 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "ropewalk/analysis/series.h"
+#include "ropewalk/figures/checkpoint_axis.h"
+#include "ropewalk/figures/series_figures.h"
+#include "ropewalk/figures/theme.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr double kWidth = 580;
+constexpr double kMostHeight = 300;  // of one map, where many rows have to share it
+constexpr double kRowHeight = 24;
+constexpr double kLeastLabelRow = 14;
+
+// A pair's place along the wavelengths, in tokens, and its share of the energy of all pairs.
+struct Cell {
+  double from = 0;
+  double to = 0;
+  double wavelength = 0;
+  double share = 0;
+  double se = 0;
+};
+
+// Cells meet half way between neighbours, as ratios go.
+std::vector<Cell> cells_of(const SeriesNumbers& energy) {
+  std::vector<Cell> cells;
+  double sum = 0;
+  for (size_t i = 0; i < energy.x.size(); ++i) {
+    if (energy.x[i] <= 0 || std::isnan(energy.value[i])) continue;
+    cells.push_back({0, 0, 2 * std::numbers::pi / energy.x[i], energy.value[i], energy.se[i]});
+    sum += energy.value[i];
+  }
+  std::sort(cells.begin(), cells.end(),
+            [](const Cell& a, const Cell& b) { return a.wavelength < b.wavelength; });
+  if (!(sum > 0) || cells.size() < 2) return {};
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const double here = cells[i].wavelength;
+    const double below = i > 0 ? cells[i - 1].wavelength : here * here / cells[i + 1].wavelength;
+    const double above = i + 1 < cells.size() ? cells[i + 1].wavelength : here * here / below;
+    cells[i].from = std::sqrt(below * here);
+    cells[i].to = std::sqrt(here * above);
+    cells[i].share /= sum;
+    cells[i].se /= sum;
+  }
+  return cells;
+}
+
+struct Kind {
+  const char* key;
+  const char* title;
+  Hue hue;
+};
+constexpr Kind kKinds[] = {{"energy_q", "queries", Hue::queries}, {"energy_k", "keys", Hue::keys}};
+
+// What both maps share.
+struct Reach {
+  double shortest = INFINITY;
+  double longest = 0;
+  double most = 0;  // share
+  int64_t heads = 0;
+  bool some_left_out = false;  // heads with other angles
+};
+
+Reach reach_of(const CheckpointAxis& axis) {
+  Reach reach;
+  for (const Slot& slot : axis.slots()) {
+    for (const Kind& kind : kKinds) {
+      const SeriesNumbers* energy = series_mean(*slot.numbers, kind.key);
+      if (energy == nullptr) continue;
+      reach.heads = std::max(reach.heads, energy->heads);
+      reach.some_left_out =
+          reach.some_left_out || slot.numbers->series[series_place(kind.key)].size() > 1;
+      for (const Cell& cell : cells_of(*energy)) {
+        reach.shortest = std::min(reach.shortest, cell.from);
+        reach.longest = std::max(reach.longest, cell.to);
+        reach.most = std::max(reach.most, cell.share);
+      }
+    }
+  }
+  return reach;
+}
+
+Json cell_rows(const CheckpointAxis& axis, const Kind& kind) {
+  Json rows = Json::array();
+  for (const Slot& slot : axis.slots()) {
+    const SeriesNumbers* energy = series_mean(*slot.numbers, kind.key);
+    if (energy == nullptr) continue;
+    for (const Cell& cell : cells_of(*energy)) {
+      rows.push_back({{"checkpoint", slot.numbers->label},
+                      {"wavelength", cell.wavelength},
+                      {"from", cell.from},
+                      {"to", cell.to},
+                      {"y", slot.along - 0.5},
+                      {"y_end", slot.along + 0.5},
+                      {"share", cell.share},
+                      {"se", theme::number(cell.se)}});
+    }
+  }
+  return rows;
+}
+
+Json context_rows(const CheckpointAxis& axis, const Reach& reach) {
+  Json rows = Json::array();
+  for (const Slot& slot : axis.slots()) {
+    const auto context = static_cast<double>(slot.numbers->context);
+    if (context <= reach.shortest || context >= reach.longest) continue;
+    rows.push_back({{"checkpoint", slot.numbers->label},
+                    {"context", context},
+                    {"y", slot.along - 0.5},
+                    {"y_end", slot.along + 0.5}});
+  }
+  return rows;
+}
+
+Json ticks(const Reach& reach) {
+  Json values = Json::array();
+  for (double at = 1; at <= reach.longest; at *= 10) {
+    if (at >= reach.shortest) values.push_back(at);
+  }
+  return values;
+}
+
+Json map_of(const CheckpointAxis& axis, const Kind& kind, const Reach& reach, bool last,
+            Json& datasets) {
+  const double row = std::min(kRowHeight, kMostHeight / axis.length());
+  Json places = Json::array();
+  for (const Slot& slot : axis.slots()) places.push_back(slot.along);
+  const Json x_scale{{"type", "log"}, {"domain", {reach.shortest, reach.longest}}, {"nice", false}};
+  const Json x_axis{{"title", last ? Json("wavelength of the rotary pair, tokens") : Json()},
+                    {"values", ticks(reach)},
+                    {"format", "~s"},
+                    {"grid", false},
+                    {"labels", last}};
+  const Json y_scale{
+      {"domain", {axis.from(), axis.to()}}, {"nice", false}, {"zero", false}, {"reverse", true}};
+  const Json y_axis{{"title", nullptr}, {"values", places},
+                    {"grid", false},    {"domain", false},
+                    {"ticks", false},   {"labelOverlap", row < kLeastLabelRow},
+                    {"labelLimit", 0},  {"labelExpr", "labels[indexof(places, datum.value)]"}};
+  const auto place = [](const char* field, const Json& scale, const Json& with_axis) {
+    return Json{{"field", field}, {"type", "quantitative"}, {"scale", scale}, {"axis", with_axis}};
+  };
+  Json colors = Json::array();
+  for (const std::string_view color : theme::hue_ramp(kind.hue)) colors.push_back(color);
+  const std::string dataset = std::string("bands of ") + kind.title;
+  datasets[dataset] = cell_rows(axis, kind);
+  Json tooltip = Json::array();
+  for (const char* field : {"checkpoint", "wavelength", "share", "se"}) {
+    tooltip.push_back({{"field", field}});
+  }
+  Json layers = Json::array();
+  layers.push_back(
+      {{"name", fmt::format("bands_{}", kind.title)},
+       {"data", {{"name", dataset}}},
+       {"mark", {{"type", "rect"}}},
+       {"encoding",
+        {{"x", place("from", x_scale, x_axis)},
+         {"x2", {{"field", "to"}}},
+         {"y", place("y", y_scale, y_axis)},
+         {"y2", {{"field", "y_end"}}},
+         {"color",
+          {{"field", "share"},
+           {"type", "quantitative"},
+           {"scale", {{"domain", {0, reach.most}}, {"range", colors}, {"interpolate", "rgb"}}},
+           {"legend",
+            {{"orient", "right"},
+             {"title", nullptr},
+             {"format", "~%"},
+             {"gradientLength", std::max(60.0, row * axis.length() - 10)},
+             {"gradientThickness", 13},
+             {"tickCount", 4}}}}},
+         {"tooltip", tooltip}}}});
+  const auto rule = [&](const char* data, const Json& encoding, const Json& dash, double width) {
+    layers.push_back(
+        {{"name", fmt::format("{}_{}", data, kind.title)},
+         {"data", {{"name", data}}},
+         {"mark",
+          {{"type", "rule"}, {"strokeDash", dash}, {"strokeWidth", width}, {"color", theme::kInk}}},
+         {"encoding", encoding}});
+  };
+  if (datasets.contains("contexts")) {
+    rule("contexts",
+         {{"x", place("context", x_scale, x_axis)},
+          {"y", place("y", y_scale, y_axis)},
+          {"y2", {{"field", "y_end"}}}},
+         Json::array({1, 0}), 2.4);
+  }
+  if (datasets.contains("separators")) {
+    rule("separators", {{"y", place("position", y_scale, y_axis)}}, Json::array({5, 4}), 1.2);
+  }
+  return {{"title",
+           {{"text", std::string("share of the energy of ") + kind.title},
+            {"fontSize", 15},
+            {"offset", 6}}},
+          {"width", kWidth},
+          {"height", row * axis.length()},
+          {"layer", layers}};
+}
+
+}  // namespace
+
+const SeriesNumbers* series_mean(const CheckpointNumbers& numbers, std::string_view key) {
+  const size_t place = series_place(key);
+  if (place >= numbers.series.size()) return nullptr;
+  const SeriesNumbers* best = nullptr;
+  for (const SeriesNumbers& one : numbers.series[place]) {
+    if (best == nullptr || one.heads > best->heads) best = &one;
+  }
+  return best;
+}
+
+bool has_bands(const RunNumbers& run) {
+  return std::any_of(run.checkpoints.begin(), run.checkpoints.end(), [](const auto& numbers) {
+    const SeriesNumbers* energy = series_mean(numbers, kKinds[0].key);
+    return energy != nullptr && !cells_of(*energy).empty();
+  });
+}
+
+Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
+  const CheckpointAxis axis(run);
+  const Reach reach = reach_of(axis);
+  const Json contexts = context_rows(axis, reach);
+  std::string subtitle = fmt::format(
+      "Mean energy (squared length) of each rotary pair over {} RoPE heads{}, as a share of all "
+      "pairs'.",
+      reach.heads, reach.some_left_out ? " with the most common angles" : "");
+  if (!contexts.empty()) {
+    subtitle += " Black: the context. Pairs to its right turn less than once within a document.";
+  }
+  Json spec = theme::begin_figure(options.title, "Which frequencies carry queries and keys",
+                                  subtitle, kWidth + 120);
+  spec["params"] = axis.params();
+  Json& datasets = spec["datasets"];
+  datasets = Json::object();
+  if (!contexts.empty()) datasets["contexts"] = contexts;
+  const Json separators = axis.separator_rows();
+  if (!separators.empty()) datasets["separators"] = separators;
+  Json views = Json::array();
+  for (const Kind& kind : kKinds) {
+    views.push_back(map_of(axis, kind, reach, &kind == std::end(kKinds) - 1, datasets));
+  }
+  spec["vconcat"] = views;
+  spec["spacing"] = 16;
+  spec["resolve"] = {{"scale", {{"color", "independent"}}}};
+  return spec;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "ropewalk/figures/figure.h"
+
+namespace ropewalk {
+
+// Energy by wavelength over training: a heat map each of queries and keys.
+Json bands_figure(const RunNumbers& run, const FigureOptions& options);
+bool has_bands(const RunNumbers& run);
+
+// Predicted and actual logits against distance, mean over heads, at a few checkpoints.
+Json distance_figure(const RunNumbers& run, const FigureOptions& options);
+bool has_distances(const RunNumbers& run);
+
+// The mean of a series over the most heads that share points; null: the checkpoint has none.
+const SeriesNumbers* series_mean(const CheckpointNumbers& numbers, std::string_view key);
+
+}  // namespace ropewalk
