@@ -152,6 +152,9 @@ at::Tensor RopeSource::cases(const Accumulated& kept, const char* field, StreamK
   for (size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].name != field || fields[i].kind != kind) continue;
     const at::Tensor total = kept.total[i].select(0, row).unsqueeze(0);
+    if (kept.blocks.empty()) {  // a file without blocks
+      return at::cat({total, at::full({rows_.size(0), total.size(1)}, kUndefined, at::kDouble)});
+    }
     const at::Tensor blocks = kept.blocks[i].select(0, row).index_select(0, rows_).to(at::kDouble);
     return at::cat({total, total - blocks});
   }
