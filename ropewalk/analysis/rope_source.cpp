@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "ropewalk/analysis/head_cases.h"
 #include "ropewalk/analysis/turning.h"
 #include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/kernels/lags.h"
