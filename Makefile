@@ -1,5 +1,5 @@
 # Every target sets up and builds what it needs; run any of them on a fresh clone.
-.PHONY: setup build all demo smollm2 test test-real sanitize fuzz bench bench-gpu format clean
+.PHONY: setup build all demo smollm2 test test-real test-kvpress sanitize fuzz bench bench-gpu format clean
 .DEFAULT_GOAL := build
 
 JOBS := $(shell nproc)
@@ -33,6 +33,10 @@ test: all
 test-real: all
 	@tools/setup.sh real
 	@ctest --test-dir build --output-on-failure --no-tests=error -L '^real$$'
+
+test-kvpress: build
+	@tools/setup.sh kvpress
+	@ctest --test-dir build --output-on-failure --no-tests=error -L '^kvpress$$'
 
 sanitize: setup
 	@cmake --preset sanitize

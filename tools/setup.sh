@@ -2,7 +2,7 @@
 # Prepares a machine: system packages once, a .venv with pinned versions once. Safe to run again;
 # does nothing (and takes no time) when nothing changed. `setup.sh real` adds what test-real needs,
 # `setup.sh fuzz` what fuzz needs; `setup.sh peers` makes .venv-peers, for the programs that
-# benchmarks compare with.
+# benchmarks compare with, and `setup.sh kvpress` .venv-kvpress, for one that reads exported files.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -97,6 +97,9 @@ elif [ "${1:-}" = peers ]; then
   # On their own: what they require may contradict what ropewalk is built and tested with.
   venv=.venv-peers
   install_python_packages benchmarks/peers.txt
+elif [ "${1:-}" = kvpress ]; then
+  venv=.venv-kvpress  # for the same reason
+  install_python_packages tools/requirements-kvpress.txt
 else
   install_system_packages "${packages[@]}"
   install_python_packages tools/requirements.txt

@@ -9,8 +9,41 @@
 namespace ropewalk {
 namespace {
 
-StreamInput make_input(const StreamSet& set, int64_t row, const BlockCounts& counts,
-                       const std::vector<int64_t>& blocks) {
+// Every query head of the file; its keys must be there.
+std::vector<HeadId> find_heads(const StreamSet& queries, const StreamSet& keys,
+                               const CaptureFacts& facts, const std::string& source) {
+  std::vector<HeadId> heads;
+  for (const StreamId& id : queries.ids) {
+    if (id.layer >= facts.origin.layers || id.head >= facts.origin.n_q_heads) {
+      throw InputError(
+          "{}: tensors 'query.layer' and 'query.head' name layer {} head {}; the model has {} "
+          "layers and {} query heads",
+          source, id.layer, id.head, facts.origin.layers, facts.origin.n_q_heads);
+    }
+    const int64_t kv_head = id.head / facts.group();
+    if (keys.find({id.layer, kv_head}) < 0) {
+      throw InputError("{}: layer {} head {} has no keys (head {})", source, id.layer, id.head,
+                       kv_head);
+    }
+    const bool rope = !facts.nope_layers.contains(id.layer);
+    heads.push_back({id.layer, id.head, kv_head, rope});
+  }
+  return heads;
+}
+
+}  // namespace
+
+std::vector<int64_t> filled_blocks(const CaptureMoments& moments) {
+  std::vector<int64_t> blocks;
+  if (!moments.streams(StreamKind::query).blocks.mean.defined()) return blocks;
+  for (int64_t b = 0; b < moments.blocks(); ++b) {
+    if (moments.counts.tokens[static_cast<size_t>(b)] > 0) blocks.push_back(b);
+  }
+  return blocks;
+}
+
+StreamInput stream_of(const StreamSet& set, int64_t row, const BlockCounts& counts,
+                      const std::vector<int64_t>& blocks) {
   const BlockCounts all = counts.joined();
   StreamInput input;
   input.tokens = static_cast<double>(all.tokens[0]);
@@ -39,46 +72,18 @@ StreamInput make_input(const StreamSet& set, int64_t row, const BlockCounts& cou
   return input;
 }
 
-// Every query head of the file; its keys must be there.
-std::vector<HeadId> find_heads(const StreamSet& queries, const StreamSet& keys,
-                               const CaptureFacts& facts, const std::string& source) {
-  std::vector<HeadId> heads;
-  for (const StreamId& id : queries.ids) {
-    if (id.layer >= facts.origin.layers || id.head >= facts.origin.n_q_heads) {
-      throw InputError(
-          "{}: tensors 'query.layer' and 'query.head' name layer {} head {}; the model has {} "
-          "layers and {} query heads",
-          source, id.layer, id.head, facts.origin.layers, facts.origin.n_q_heads);
-    }
-    const int64_t kv_head = id.head / facts.group();
-    if (keys.find({id.layer, kv_head}) < 0) {
-      throw InputError("{}: layer {} head {} has no keys (head {})", source, id.layer, id.head,
-                       kv_head);
-    }
-    const bool rope = !facts.nope_layers.contains(id.layer);
-    heads.push_back({id.layer, id.head, kv_head, rope});
-  }
-  return heads;
-}
-
-}  // namespace
-
 CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t components,
                                    const std::string& source) {
   const CaptureFacts facts = read_capture_facts(moments.info.to_json(), source);
   const StreamSet queries = moments.streams(StreamKind::query);
   const StreamSet keys = moments.streams(StreamKind::key);
-  const bool known = queries.blocks.mean.defined();
-  if (!known) {
+  if (!queries.blocks.mean.defined()) {
     log::warning(
         "{}: has no tensors of blocks, such as 'query.block_mean': its numbers have no standard "
         "errors; capture it again to have them",
         source);
   }
-  std::vector<int64_t> blocks;  // that hold documents
-  for (int64_t b = 0; known && b < moments.blocks(); ++b) {
-    if (moments.counts.tokens[static_cast<size_t>(b)] > 0) blocks.push_back(b);
-  }
+  const std::vector<int64_t> blocks = filled_blocks(moments);
   CheckpointAnalysis analysis = begin_checkpoint(facts);
   analysis.blocks = moments.blocks();
   for (const DocumentRecord& document : moments.documents) {
@@ -91,7 +96,7 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   const RopeSource rope(moments, facts.nope_layers, blocks, source);
   const auto input = [&](const StreamSet& set, StreamKind kind, const StreamId& id) {
     const int64_t row = set.find(id);
-    StreamInput made = make_input(set, row, moments.counts, blocks);
+    StreamInput made = stream_of(set, row, moments.counts, blocks);
     made.layer = rope.layer(id.layer);
     if (!made.layer) return made;
     made.before = rope.sums(kind, row);

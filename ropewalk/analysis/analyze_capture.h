@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ropewalk/analysis/head_cases.h"
 #include "ropewalk/analysis/head_table.h"
 #include "ropewalk/moments/moments_file.h"
 
@@ -9,5 +10,12 @@ namespace ropewalk {
 // names the file in the InputError of a head without its keys.
 CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t components,
                                    const std::string& source);
+
+// Blocks that hold documents; none where the file keeps no numbers of blocks.
+std::vector<int64_t> filled_blocks(const CaptureMoments& moments);
+
+// One stream, in all and in these blocks.
+StreamInput stream_of(const StreamSet& set, int64_t row, const BlockCounts& counts,
+                      const std::vector<int64_t>& blocks);
 
 }  // namespace ropewalk

@@ -107,6 +107,7 @@ int run(int argc, char** argv) {
   ropewalk::cli::add_figures(app);
   ropewalk::cli::add_report(app);
   ropewalk::cli::add_compare(app);
+  ropewalk::cli::add_export(app);
   app.footer(
       "Exit codes: 0 done, 1 internal error, 2 wrong command line, 3 bad input file,\n"
       "4 the machine refused (files, disk, memory, device), 128 + n ended by signal n.");

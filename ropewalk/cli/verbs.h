@@ -17,6 +17,7 @@ void add_capture(CLI::App& app, Communicator& processes);
 void add_run(CLI::App& app, Communicator& processes);
 void add_demo(CLI::App& app, Communicator& processes);
 void add_compare(CLI::App& app);
+void add_export(CLI::App& app);
 void add_figures(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_merge(CLI::App& app);

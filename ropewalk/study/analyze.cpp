@@ -15,6 +15,7 @@
 #include "ropewalk/base/progress.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/moments/merge.h"
+#include "ropewalk/study/capture_folder.h"
 #include "ropewalk/study/capture_store.h"
 #include "ropewalk/study/revisions.h"
 
@@ -22,45 +23,12 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-void require_there(const fs::path& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) {
-    throw SystemError("{}: cannot open: {}", path.string(),
-                      error ? error.message() : "No such file or directory");
-  }
-}
-
 bool use_moments(const fs::path& folder, const std::string& from) {
   if (from == "moments") return true;
   if (from == "vectors") return false;
   if (from != "auto") throw UsageError("--from '{}' is unknown; use moments or vectors", from);
   std::error_code ignored;
   return fs::exists(folder / kMomentsName, ignored) || fs::is_regular_file(folder, ignored);
-}
-
-// A folder that `run` wrote is taken for a capture at times.
-void refuse_results(const fs::path& folder) {
-  std::error_code ignored;
-  if (fs::exists(folder / kMomentsName, ignored) ||
-      !fs::is_directory(folder / "checkpoints", ignored)) {
-    return;
-  }
-  throw InputError(
-      "{}: is a folder of results, not a capture; its captures are the folders in {}, its table is "
-      "{}",
-      folder.string(), (folder / "checkpoints").string(), (folder / "qk.csv").string());
-}
-
-fs::path moments_path(const fs::path& capture) {
-  require_there(capture);
-  std::error_code ignored;
-  if (fs::is_regular_file(capture, ignored)) return capture;
-  refuse_results(capture);
-  if (!fs::exists(capture / kMomentsName, ignored)) {
-    throw InputError("{}: holds no {}; was it made by ropewalk capture?", capture.string(),
-                     kMomentsName);
-  }
-  return capture / kMomentsName;
 }
 
 std::string labels_text(const std::vector<CheckpointAnalysis>& checkpoints) {
@@ -149,10 +117,7 @@ void analyze(const AnalyzeOptions& options) {
 }
 
 void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) {
-  std::error_code error;
-  if (fs::exists(out, error) && !(fs::is_directory(out, error) && fs::is_empty(out, error))) {
-    throw UsageError("--out {}: exists and is not an empty folder", out.string());
-  }
+  refuse_used_folder(out);
   std::vector<MergeInput> inputs;
   for (const fs::path& capture : captures) {
     inputs.push_back({capture.string(), moments_path(capture), current_names(capture)});

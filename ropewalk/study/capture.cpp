@@ -19,6 +19,7 @@
 #include "ropewalk/moments/moments_state.h"
 #include "ropewalk/moments/vectors_collector.h"
 #include "ropewalk/study/agreement.h"
+#include "ropewalk/study/capture_folder.h"
 #include "ropewalk/study/capture_state.h"
 #include "ropewalk/study/capture_store.h"
 #include "ropewalk/study/early_stop.h"
@@ -29,15 +30,6 @@
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
-
-void refuse_used_folder(const fs::path& out) {
-  std::error_code error;
-  if (!fs::exists(out, error)) return;
-  if (!fs::is_directory(out, error)) throw UsageError("--out {}: is not a folder", out.string());
-  if (!fs::is_empty(out, error)) {
-    throw UsageError("--out {}: is not empty; name a new folder, or remove it first", out.string());
-  }
-}
 
 std::optional<fs::path> find_tokenizer(const CaptureOptions& options) {
   if (options.tokenizer) return locate_tokenizer(*options.tokenizer);

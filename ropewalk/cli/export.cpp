@@ -1,0 +1,22 @@
+#include "ropewalk/study/export.h"
+
+#include <memory>
+
+#include "ropewalk/cli/verbs.h"
+
+namespace ropewalk::cli {
+
+void add_export(CLI::App& app) {
+  auto options = std::make_shared<ExportOptions>();
+  CLI::App* verb =
+      app.add_subcommand("export", "Write what a capture knows as files that other programs load");
+  verb->add_option("capture", options->capture, "Capture folder, of all heads")->required();
+  verb->add_option("--to", options->to,
+                   "kvpress (Expected Attention) or q-filters (Q-Filters, QFilterPress)")
+      ->required()
+      ->check(CLI::IsMember(export_targets()));
+  verb->add_option("--out", options->out, "Folder to write; must be new or empty")->required();
+  verb->callback([options] { export_capture(*options); });
+}
+
+}  // namespace ropewalk::cli
