@@ -94,8 +94,8 @@ const std::vector<Statistic>& distance() {
                         "and key before RoPE is the largest once both have turned",
                         0, kAny),
          head_statistic("dist_range", "preference of distance", Hue::both,
-                        "largest less smallest logit of the mean query and key over these "
-                        "distances",
+                        "largest less smallest logit of the mean query and key before RoPE, once "
+                        "both have turned, over the distances in curves.csv",
                         0, kAny),
          head_statistic("dist_near", "preference of near tokens", Hue::both,
                         "mean logit of the mean query and key over all distances up to 16 less "

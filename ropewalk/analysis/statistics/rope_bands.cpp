@@ -34,7 +34,9 @@ const std::vector<Statistic>& rope_bands() {
                         "tokens, each weighted by the mean squared length of queries in the pair",
                         -kAny, kAny),
          head_statistic("band_centroid_k", "wavelength of keys, log₂", Hue::keys,
-                        "the same, weighted by the mean squared length of keys", -kAny, kAny),
+                        "mean of the base-2 logarithm of the wavelengths of rotary pairs, in "
+                        "tokens, each weighted by the mean squared length of keys in the pair",
+                        -kAny, kAny),
          head_statistic("low_share_q", "energy of queries in slow pairs", Hue::queries,
                         "share of the mean squared length of queries, of all rotary pairs, in "
                         "those that do not turn once within the context",
