@@ -62,7 +62,7 @@ void add_series(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCase
       if (values.dim() != 2 || values.size(0) != head.blocks() + 1 || values.size(1) != width) {
         throw std::logic_error("series " + list[place]->key + " has values of another shape");
       }
-      SeriesSums& sums = sums_for(found.sums, found.grid.back(), id.rope ? 1 : 0);
+      SeriesSums& sums = sums_for(found.sums, found.grid.back(), id.rope.value_or(true) ? 1 : 0);
       add_numbers(found, sums, values.const_data_ptr<double>(), points.size(), sizes);
     }
     found.begin.push_back(found.value.size());

@@ -56,12 +56,12 @@ const std::vector<Statistic>& rope_bands() {
          head_statistic("mrl_q", "concentration of queries", Hue::queries,
                         "length of the mean over the mean length of queries in a rotary pair "
                         "before RoPE, of tokens from position 4 on, as a mean over pairs weighted "
-                        "by `energy_q`: 1 where all point one way",
+                        "by the pair's energy: 1 where all point one way",
                         0, 1),
          head_statistic("mrl_k", "concentration of keys", Hue::keys,
                         "length of the mean over the mean length of keys in a rotary pair before "
                         "RoPE, of tokens from position 4 on, as a mean over pairs weighted by "
-                        "`energy_k`: 1 where all point one way",
+                        "the pair's energy: 1 where all point one way",
                         0, 1)});
     list.front().flags = {
         {"no_pre_rope", lacks_sums}, {"nope", stands_still}, {"theta_by_length", turns_by_length}};
