@@ -74,14 +74,15 @@ Json panel(const CheckpointNumbers& numbers, size_t index, size_t count, const S
   const Json x_scale{{"type", "symlog"}, {"domain", {0, span.farthest}}, {"nice", false}};
   const Json y_scale{
       {"domain", {span.low - margin, span.high + margin}}, {"nice", false}, {"zero", false}};
-  const Json x{{"field", "distance"},
-               {"type", "quantitative"},
-               {"scale", x_scale},
-               {"axis",
-                {{"title", bottom ? Json("distance, tokens") : Json()},
-                 {"values", ticks(span.farthest)},
-                 {"format", "~s"},
-                 {"labels", bottom}}}};
+  const Json x{
+      {"field", "distance"},
+      {"type", "quantitative"},
+      {"scale", x_scale},
+      {"axis",
+       {{"title", bottom ? Json("distance, tokens") : Json()},
+        {"values", ticks(span.farthest)},
+        {"labelExpr", "datum.value < 1000 ? format(datum.value, 'd') : format(datum.value, '~s')"},
+        {"labels", bottom}}}};
   const auto y = [&](const char* field) {
     return Json{{"field", field},
                 {"type", "quantitative"},
@@ -94,11 +95,17 @@ Json panel(const CheckpointNumbers& numbers, size_t index, size_t count, const S
     colors.push_back(curve.color);
     dashes.push_back(curve.dash > 0 ? Json::array({curve.dash, 3}) : Json::array({1, 0}));
   }
-  const Json legend{{"orient", "top"}, {"title", nullptr}, {"symbolSize", 300}};
+  const Json legend{{"orient", "top"},
+                    {"title", nullptr},
+                    {"symbolType", "stroke"},
+                    {"symbolSize", 500},
+                    {"symbolStrokeWidth", 2.2}};
   const Json color{{"field", "curve"},
                    {"type", "nominal"},
                    {"scale", {{"domain", names}, {"range", colors}}},
                    {"legend", legend}};
+  Json shade = color;
+  shade["legend"] = nullptr;
   const Json dash{{"field", "curve"},
                   {"type", "nominal"},
                   {"scale", {{"domain", names}, {"range", dashes}}},
@@ -113,7 +120,7 @@ Json panel(const CheckpointNumbers& numbers, size_t index, size_t count, const S
       {{"name", fmt::format("errors_{}", index)},
        {"data", data},
        {"mark", {{"type", "area"}, {"opacity", 0.22}}},
-       {"encoding", {{"x", x}, {"y", y("low")}, {"y2", {{"field", "high"}}}, {"color", color}}}});
+       {"encoding", {{"x", x}, {"y", y("low")}, {"y2", {{"field", "high"}}}, {"color", shade}}}});
   layers.push_back({{"name", fmt::format("curves_{}", index)},
                     {"data", data},
                     {"mark", {{"type", "line"}, {"strokeWidth", 2.2}}},
