@@ -50,6 +50,7 @@ Json curve_rows(const CheckpointNumbers& numbers, Span& span) {
       span.high = std::max(span.high, value + se);
       span.farthest = std::max(span.farthest, mean->x[i]);
       rows.push_back({{"curve", curve.name},
+                      {"color", curve.color},
                       {"distance", mean->x[i]},
                       {"logit", value},
                       {"se", theme::number(mean->se[i])},
@@ -104,8 +105,7 @@ Json panel(const CheckpointNumbers& numbers, size_t index, size_t count, const S
                    {"type", "nominal"},
                    {"scale", {{"domain", names}, {"range", colors}}},
                    {"legend", legend}};
-  Json shade = color;
-  shade["legend"] = nullptr;
+  const Json shade{{"field", "color"}, {"type", "nominal"}, {"scale", nullptr}};
   const Json dash{{"field", "curve"},
                   {"type", "nominal"},
                   {"scale", {{"domain", names}, {"range", dashes}}},
