@@ -96,11 +96,8 @@ Json panel(const CheckpointNumbers& numbers, size_t index, size_t count, const S
     colors.push_back(curve.color);
     dashes.push_back(curve.dash > 0 ? Json::array({curve.dash, 3}) : Json::array({1, 0}));
   }
-  const Json legend{{"orient", "top"},
-                    {"title", nullptr},
-                    {"symbolType", "stroke"},
-                    {"symbolSize", 500},
-                    {"symbolStrokeWidth", 2.2}};
+  const Json legend{{"orient", "top"},   {"title", nullptr},         {"symbolType", "stroke"},
+                    {"symbolSize", 500}, {"symbolStrokeWidth", 2.2}, {"symbolOpacity", 1}};
   const Json color{{"field", "curve"},
                    {"type", "nominal"},
                    {"scale", {{"domain", names}, {"range", colors}}},
