@@ -15,7 +15,7 @@ import gpu_model
 import machine
 import torch
 
-LENGTHS = {4096: (6, 8), 32768: (3, 2), 65536: (2, 1)}  # tokens: repeats, documents at a time
+LENGTHS = {4096: (10, 8), 32768: (5, 2), 65536: (5, 1)}  # tokens: repeats, documents at a time
 SMALL = "2GiB"  # for a model of 6 GB
 
 
