@@ -5,6 +5,23 @@
 // What is done with the moments of chunks (StreamChunks).
 namespace ropewalk::cuda {
 
+// The dimensions of a rotary pair.
+struct PairPlace {
+  int64_t first;
+  int64_t second;
+};
+__device__ inline PairPlace pair_place(const StreamChunks& chunks, int64_t pair) {
+  if (chunks.interleaved) return {2 * pair, 2 * pair + 1};
+  return {pair, pair + chunks.turns / 2};
+}
+
+// Of a pair. The root is exact to the last bit but one, in one instruction.
+__device__ inline float length(float x, float y) {
+  float root;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x * x + y * y));
+  return root;
+}
+
 struct ChunkReader {
   const StreamChunks& chunks;
   int64_t stream;

@@ -59,7 +59,8 @@ void plain_moments(const at::Tensor& x, const at::Tensor& heads, const Positions
 }  // namespace
 
 GpuChunks::GpuChunks(const at::Tensor& q, const at::Tensor& q_heads, const at::Tensor& k,
-                     const at::Tensor& kv_heads, const Positions& positions) {
+                     const at::Tensor& kv_heads, const Positions& positions,
+                     const TurningPairs& pairs) {
   const int64_t query_streams = q_heads.size(0);
   const int64_t streams = query_streams + kv_heads.size(0);
   const int64_t tokens = q.size(1);
@@ -79,9 +80,19 @@ GpuChunks::GpuChunks(const at::Tensor& q, const at::Tensor& q_heads, const at::T
           parts.shift.mutable_data_ptr<float>(),
           parts.sums.mutable_data_ptr<float>(),
           parts.products.mutable_data_ptr<float>()};
+  if (pairs.dim > 0) {
+    moduli = at::empty({streams, chunks, pairs.dim / 2}, options);
+    pass.turns = pairs.dim;
+    pass.interleaved = pairs.interleaved;
+    pass.moduli = moduli.mutable_data_ptr<float>();
+  }
+  const cuda::Stream stream = current_stream(q);
   if (suits_tensor_cores(q) && suits_tensor_cores(k)) {
-    cuda::chunk_moments(heads_of(q, q_heads), heads_of(k, kv_heads), pass, current_stream(q));
+    cuda::chunk_moments(heads_of(q, q_heads), heads_of(k, kv_heads), pass, stream);
     return;
+  }
+  if (pass.moduli != nullptr) {
+    cuda::chunk_moduli(number_type(q), heads_of(q, q_heads), heads_of(k, kv_heads), pass, stream);
   }
   const auto part = [&](int64_t from, int64_t to) {
     return ChunkTensors{parts.shift.slice(0, from, to), parts.sums.slice(0, from, to),

@@ -8,6 +8,12 @@
 
 namespace ropewalk {
 
+// Which dimensions are in pairs.
+struct TurningPairs {
+  int64_t dim = 0;           // so many, from the front
+  bool interleaved = false;  // (2f, 2f + 1) rather than (f, f + dim / 2)
+};
+
 struct ChunkTensors {
   at::Tensor shift;     // [streams, chunks, d]
   at::Tensor sums;      // [streams, chunks, d, 2]
@@ -15,13 +21,14 @@ struct ChunkTensors {
 };
 
 // Moments of the tokens of a document, chunk by chunk, on a GPU, in float32 (StreamChunks). q and k
-// are [heads, T, d]; chosen heads int32.
+// are [heads, T, d]; chosen heads int32. With `pairs` lengths of pairs in place of sums with time.
 struct GpuChunks {
   GpuChunks(const at::Tensor& q, const at::Tensor& q_heads, const at::Tensor& k,
-            const at::Tensor& kv_heads, const Positions& positions);
+            const at::Tensor& kv_heads, const Positions& positions, const TurningPairs& pairs = {});
 
   StreamChunks pass;
   ChunkTensors parts;
+  at::Tensor moduli;  // [streams, chunks, pairs]
   at::Tensor middle;  // [chunks] float64: mean positions
 };
 

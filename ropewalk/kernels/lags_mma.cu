@@ -107,10 +107,10 @@ __global__ void __launch_bounds__(kWarp* kWarps, 2) lag_tiles_mma(LagsPass pass)
       for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          double both[2] = {sum[s][half], squares[s][half]};
+          float both[2] = {sum[s][half], squares[s][half]};
           // Over the tokens of rows, and over the columns that are of the same lag.
 #pragma unroll
-          for (double& one : both) {
+          for (float& one : both) {
             for (int bit = 1; bit < kTokens / 2; bit *= 2) {
               one += __shfl_xor_sync(0xffffffffU, one, bit);
             }

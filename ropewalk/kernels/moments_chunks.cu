@@ -1,6 +1,6 @@
 #include <cstdint>
 
-#include "ropewalk/kernels/gpu_common.cuh"
+#include "ropewalk/kernels/chunk_reader.cuh"
 
 namespace ropewalk::cuda {
 namespace {
@@ -41,14 +41,15 @@ __device__ void multiply_add(float (&sum)[4], const unsigned (&a)[4], unsigned b
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-template <int d>
+// With `lengths` those of pairs in place of sums with time.
+template <int d, bool lengths>
 __global__ void __launch_bounds__(kMomentThreads, 2)
     chunk_moments_kernel(Heads queries, Heads keys, StreamChunks out) {
   static_assert(d == 64 || d == 128);
   __shared__ Tile<d> tile;
   __shared__ Tile<d> rest;  // what rounding to bfloat16 took from it
   __shared__ float shift[d];
-  __shared__ float2 shared_sums[kMomentThreads];
+  __shared__ float4 shared_sums[kMomentThreads];
   __shared__ float time[kTile];
 
   const int64_t stream = blockIdx.y;
@@ -85,10 +86,12 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
     *reinterpret_cast<P*>(&tile.x[first_token + p * kRowStep][column]) = next[p];
   }
   __syncthreads();
-  constexpr int kHelpers = kMomentThreads / d;  // threads of a dimension
-  const int dimension = threadIdx.x % d;
-  const int helper = threadIdx.x / d;
+  bool far = false;  // whether a dimension is shifted
   {
+    constexpr int kHelpers = kMomentThreads / d;  // threads of a dimension
+    const int dimension = threadIdx.x % d;
+    const int helper = threadIdx.x / d;
+    __shared__ float2 shared_best[kMomentThreads];
     // Of the first tile's groups of tokens the one that spreads least says where the mean is: an
     // attention sink among the others would hide how far they are from zero.
     constexpr int kGroup = 8;
@@ -110,18 +113,18 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
       const float variance = fmaxf(squares / static_cast<float>(size) - mean * mean, 0);
       if (variance < best.y) best = {reference + mean, variance};
     }
-    shared_sums[threadIdx.x] = best;
+    shared_best[threadIdx.x] = best;
     __syncthreads();
     if (helper == 0) {
       for (int s = 1; s < kHelpers; ++s) {
-        const float2 other = shared_sums[s * d + dimension];
+        const float2 other = shared_best[s * d + dimension];
         if (other.y < best.y) best = other;
       }
-      const bool far = fabsf(best.x) > kFarMean * sqrtf(best.y);
+      far = fabsf(best.x) > kFarMean * sqrtf(best.y);
       shift[dimension] = far ? to_float(__float2bfloat16_rn(best.x)) : 0;
     }
-    __syncthreads();
   }
+  const bool shifts = __syncthreads_or(far);
   float about[8];
 #pragma unroll
   for (int l = 0; l < 8; ++l) about[l] = shift[column + l];
@@ -141,7 +144,22 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
   const int b_token = lane % 8 + lane / 8 % 2 * 8;
   const int b_column = first_column + lane / 16 * 8;
 
-  float2 sums{0, 0};  // of (x - shift) time, and of x - shift
+  constexpr int kHelpers = kMomentThreads / (d / 2);  // threads of two dimensions
+  const int two = threadIdx.x % (d / 2);
+  const int helper = threadIdx.x / (d / 2);
+  PairPlace own{2 * two, 2 * two + 1};  // its dimensions
+  if (lengths && two < out.turns / 2) own = pair_place(out, two);
+  float2 about_two{0, 0};  // lengths are of vectors as they are
+  if (lengths) about_two = {shift[own.first], shift[own.second]};
+  const auto both = [&](const Tile<d>& of, int t) -> float2 {
+    if constexpr (lengths) {
+      return {to_float(of.x[t][own.first]), to_float(of.x[t][own.second])};
+    } else {
+      return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&of.x[t][2 * two]));
+    }
+  };
+  // Of x - shift, then of its products with time, or of lengths of the pair.
+  float4 sums{0, 0, 0, 0};
 
   const auto multiply = [&](const Tile<d>& first, const Tile<d>& second) {
 #pragma unroll
@@ -170,6 +188,10 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
     for (int p = 0; p < kPacks; ++p) {
       const int row = first_token + p * kRowStep;
       const bool inside = from + row < end;
+      if (!shifts) {
+        *reinterpret_cast<P*>(&tile.x[row][column]) = inside ? next[p] : P{};
+        continue;
+      }
       P shifted;
       P left;
 #pragma unroll
@@ -196,11 +218,22 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
         multiply(rest, tile);
       }
     }
+    const int count = static_cast<int>(min(end - from, static_cast<int64_t>(kTile)));
 #pragma unroll 8
     for (int t = helper; t < kTile; t += kHelpers) {
-      const float x = to_float(tile.x[t][dimension]) + to_float(rest.x[t][dimension]);
-      sums.x += x * time[t];
-      sums.y += x;
+      float2 x = both(tile, t);
+      if (any_rounded) {
+        const float2 more = both(rest, t);
+        x = {x.x + more.x, x.y + more.y};
+      }
+      sums.x += x.x;
+      sums.y += x.y;
+      if (lengths) {
+        if (t < count) sums.z += length(x.x + about_two.x, x.y + about_two.y);
+      } else {
+        sums.z += x.x * time[t];
+        sums.w += x.y * time[t];
+      }
     }
     __syncthreads();
   }
@@ -224,11 +257,15 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
   __syncthreads();
   if (helper == 0) {
     for (int s = 1; s < kHelpers; ++s) {
-      sums.x += shared_sums[s * d + dimension].x;
-      sums.y += shared_sums[s * d + dimension].y;
+      const float4 other = shared_sums[s * (d / 2) + two];
+      sums = {sums.x + other.x, sums.y + other.y, sums.z + other.z, sums.w + other.w};
     }
-    reinterpret_cast<float2*>(out.sums)[slot * d + dimension] = sums;
-    out.shift[slot * d + dimension] = shift[dimension];
+    auto* to = reinterpret_cast<float2*>(out.sums) + slot * d;
+    to[own.first] = {lengths ? 0 : sums.z, sums.x};
+    to[own.second] = {lengths ? 0 : sums.w, sums.y};
+    out.shift[slot * d + own.first] = shift[own.first];
+    out.shift[slot * d + own.second] = shift[own.second];
+    if (lengths && two < out.turns / 2) out.moduli[slot * (out.turns / 2) + two] = sums.z;
   }
 }
 
@@ -238,13 +275,16 @@ bool has_chunk_moments(int64_t d) { return d == 64 || d == 128; }
 
 void chunk_moments(const Heads& queries, const Heads& keys, const StreamChunks& out,
                    Stream stream) {
-  const dim3 grid(static_cast<unsigned>(out.chunks()), static_cast<unsigned>(out.streams));
-  if (out.d == 128) {
-    chunk_moments_kernel<128><<<grid, kMomentThreads, 0, native(stream)>>>(queries, keys, out);
+  const auto launch = [&](auto* kernel) {
+    const dim3 grid(static_cast<unsigned>(out.chunks()), static_cast<unsigned>(out.streams));
+    kernel<<<grid, kMomentThreads, 0, native(stream)>>>(queries, keys, out);
+    check_launch("chunk_moments");
+  };
+  if (out.moduli != nullptr) {
+    launch(out.d == 128 ? chunk_moments_kernel<128, true> : chunk_moments_kernel<64, true>);
   } else {
-    chunk_moments_kernel<64><<<grid, kMomentThreads, 0, native(stream)>>>(queries, keys, out);
+    launch(out.d == 128 ? chunk_moments_kernel<128, false> : chunk_moments_kernel<64, false>);
   }
-  check_launch("chunk_moments");
 }
 
 }  // namespace ropewalk::cuda

@@ -17,6 +17,7 @@ void run(const TurnPass&, const TurnPass&, Stream) { refuse(); }
 void run(const GatePass&, Stream) { refuse(); }
 bool has_chunk_moments(int64_t) { return false; }
 void chunk_moments(const Heads&, const Heads&, const StreamChunks&, Stream) { refuse(); }
+void chunk_moduli(Number, const Heads&, const Heads&, const StreamChunks&, Stream) { refuse(); }
 void run(const JoinPass&, Stream) { refuse(); }
 void run(const FewPass&, Stream) { refuse(); }
 void run(const SumsPass&, Stream) { refuse(); }

@@ -64,6 +64,8 @@ void run(const GatePass& pass, int64_t begin, int64_t end);
 
 // Moments of the tokens of some streams, chunk by chunk, then joined to a block's. Queries and keys
 // go together: streams are the chosen query heads, then the chosen KV heads.
+// A pair is two dimensions that RoPE turns together: (f, f + turns / 2), or (2f, 2f + 1) where
+// interleaved.
 struct StreamChunks {
   int64_t streams = 0;
   int64_t tokens = 0;
@@ -74,6 +76,9 @@ struct StreamChunks {
   float* sums = nullptr;        // [streams, chunks, d, 2]: of (x - shift) time, and of x - shift
   float* products = nullptr;    // [streams, chunks, d, d]: of (x - shift)(x - shift)^T; only the
                                 // upper triangle counts
+  int64_t turns = 0;            // dimensions that are in pairs, from the front
+  bool interleaved = false;
+  float* moduli = nullptr;  // [streams, chunks, turns / 2]: sums of pairs' lengths, where wanted
   constexpr int64_t chunks() const { return (tokens + chunk - 1) / chunk; }
 };
 
@@ -103,7 +108,7 @@ void run(const GatePass& pass, Stream stream);
 
 // Whether chunk_moments takes bfloat16 vectors of this width.
 bool has_chunk_moments(int64_t d);
-// Chunk moments of bfloat16 vectors.
+// Chunk moments of bfloat16 vectors; with lengths of pairs no sums with time.
 void chunk_moments(const Heads& queries, const Heads& keys, const StreamChunks& out, Stream stream);
 // Joins the chunks to a block that holds the tokens of `block` already.
 // `bad[stream]` becomes the lowest `document` whose moments are not finite.
@@ -120,9 +125,11 @@ struct JoinPass {
 };
 void run(const JoinPass& pass, Stream stream);
 
-// Plain sums over the tokens of every stream, about zero, float64, added to what is there. A pair
-// is two dimensions that RoPE turns together: (f, f + turns / 2), or (2f, 2f + 1) where
-// interleaved.
+// Lengths of pairs of other vectors.
+void chunk_moduli(Number type, const Heads& queries, const Heads& keys, const StreamChunks& out,
+                  Stream stream);
+
+// Plain sums over the tokens of every stream, about zero, float64, added to what is there.
 struct SumsTo {
   double* tokens = nullptr;    // [1]: how many
   double* sum = nullptr;       // [d]
@@ -148,13 +155,8 @@ struct FewPass {
 void run(const FewPass& pass, Stream stream);
 // All but tokens, of moments of chunks.
 struct SumsPass {
-  Number type = Number::float32;
-  Heads queries;
-  Heads keys;
   StreamChunks chunks;
-  int64_t turns = 0;  // dimensions that are in pairs, from the front
-  bool interleaved = false;
-  float* moduli = nullptr;  // [streams, chunks, turns / 2]: room
+  int64_t query_streams = 0;
   SumsTo to_queries;
   SumsTo to_keys;
   int64_t document = 0;

@@ -1,7 +1,6 @@
 #include "ropewalk/kernels/sums.h"
 
 #include "ropewalk/kernels/gpu.h"
-#include "ropewalk/kernels/gpu_chunks.h"
 
 namespace ropewalk {
 namespace {
@@ -35,18 +34,10 @@ void add_few_sums(const at::Tensor& q, const SumStreams& queries, const at::Tens
 
 void add_sums(const at::Tensor& q, const SumStreams& queries, const at::Tensor& k,
               const SumStreams& keys, const SummedDocument& document, const at::Tensor& bad) {
-  const GpuChunks chunks(q, queries.heads, k, keys.heads, document.positions);
-  const at::Tensor moduli =
-      at::empty({chunks.pass.streams, chunks.pass.chunks(), document.turning.dim / 2},
-                at::TensorOptions().dtype(at::kFloat).device(q.device()));
+  const GpuChunks chunks(q, queries.heads, k, keys.heads, document.positions, document.turning);
   cuda::SumsPass pass;
-  pass.type = number_type(q);
-  pass.queries = heads_of(q, queries.heads);
-  pass.keys = heads_of(k, keys.heads);
   pass.chunks = chunks.pass;
-  pass.turns = document.turning.dim;
-  pass.interleaved = document.turning.interleaved;
-  pass.moduli = moduli.mutable_data_ptr<float>();
+  pass.query_streams = queries.heads.size(0);
   pass.to_queries = to(queries.sums);
   pass.to_keys = to(keys.sums);
   pass.document = document.index;

@@ -8,27 +8,27 @@ namespace {
 constexpr int kThreads = 256;
 
 // One stream of queries, then keys.
-struct StreamOf {
-  const Heads& heads;
+template <typename T>
+__device__ const T* row_of(const Heads& queries, const Heads& keys, int64_t stream, int64_t token) {
+  const bool is_query = stream < queries.count;
+  const Heads& heads = is_query ? queries : keys;
+  const int64_t head = heads.chosen[is_query ? stream : stream - queries.count];
+  return static_cast<const T*>(heads.data) + head * heads.head_stride + token * heads.token_stride;
+}
+
+// Where the sums of a stream go, and its place there.
+struct StreamTo {
   const SumsTo& to;
   int64_t place;
-
-  template <typename Pass>
-  __device__ static StreamOf find(const Pass& pass, int64_t stream) {
-    const bool is_query = stream < pass.queries.count;
-    return {is_query ? pass.queries : pass.keys, is_query ? pass.to_queries : pass.to_keys,
-            is_query ? stream : stream - pass.queries.count};
-  }
-  template <typename T>
-  __device__ const T* row(int64_t token) const {
-    return static_cast<const T*>(heads.data) + heads.chosen[place] * heads.head_stride +
-           token * heads.token_stride;
-  }
+  __device__ StreamTo(const SumsTo& queries, const SumsTo& keys, int64_t stream,
+                      int64_t query_streams)
+      : to(stream < query_streams ? queries : keys),
+        place(stream < query_streams ? stream : stream - query_streams) {}
 };
 
 template <typename T>
 __global__ void few_tokens(FewPass pass) {
-  const StreamOf stream = StreamOf::find(pass, blockIdx.x);
+  const StreamTo stream(pass.to_queries, pass.to_keys, blockIdx.x, pass.queries.count);
   const SumsTo& to = stream.to;
   if (threadIdx.x == 0) {
     to.tokens[stream.place * to.stride_tokens] += static_cast<double>(pass.tokens);
@@ -37,7 +37,7 @@ __global__ void few_tokens(FewPass pass) {
     double sum = 0;
     double squares = 0;
     for (int64_t t = 0; t < pass.tokens; ++t) {
-      const double x = to_float(stream.row<T>(t)[i]);
+      const double x = to_float(row_of<T>(pass.queries, pass.keys, blockIdx.x, t)[i]);
       sum += x;
       squares += x * x;
     }
@@ -46,61 +46,35 @@ __global__ void few_tokens(FewPass pass) {
   }
 }
 
-__device__ int64_t first_of(const SumsPass& pass, int64_t pair) {
-  return pass.interleaved ? 2 * pair : pair;
-}
-__device__ int64_t second_of(const SumsPass& pass, int64_t pair) {
-  return pass.interleaved ? 2 * pair + 1 : pair + pass.turns / 2;
-}
-
-// To the last bit but one, in one instruction.
-__device__ float square_root(float x) {
-  float root;
-  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x));
-  return root;
-}
-
-// Of one chunk of a stream. A thread has `count` neighbouring pairs of every so many tokens; with
-// more than one they are read at once, as only halves allow.
-template <typename T, int count>
-__global__ void __launch_bounds__(kThreads) pair_moduli(SumsPass pass) {
-  using P = Pack<T, count>;
-  __shared__ float shared[kThreads][count];
-  const StreamOf stream = StreamOf::find(pass, blockIdx.y);
-  const int64_t pairs = pass.turns / 2;
-  const int64_t begin = static_cast<int64_t>(blockIdx.x) * pass.chunks.chunk;
-  const int64_t end = min(begin + pass.chunks.chunk, pass.chunks.tokens);
-  float* out = pass.moduli + (blockIdx.y * pass.chunks.chunks() + blockIdx.x) * pairs;
-  const int lanes = min(static_cast<int>(pairs / count), kThreads);  // of a token
-  const int rows = kThreads / lanes;                                 // tokens at a time
+// Of one chunk of a stream; a thread has one pair of every so many tokens.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    chunk_moduli_kernel(Heads queries, Heads keys, StreamChunks out) {
+  __shared__ float shared[kThreads];
+  const int64_t pairs = out.turns / 2;
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * out.chunk;
+  const int64_t end = min(begin + out.chunk, out.tokens);
+  float* to = out.moduli + (blockIdx.y * out.chunks() + blockIdx.x) * pairs;
+  const int lanes = static_cast<int>(min(pairs, static_cast<int64_t>(kThreads)));  // of a token
+  const int rows = kThreads / lanes;  // tokens at a time
   const int lane = static_cast<int>(threadIdx.x) % lanes;
   const int row = static_cast<int>(threadIdx.x) / lanes;
-  for (int64_t from = 0; from < pairs; from += static_cast<int64_t>(lanes) * count) {
-    const int64_t pair = from + static_cast<int64_t>(lane) * count;
-    const int64_t first = first_of(pass, pair);
-    const int64_t second = second_of(pass, pair);
-    float sum[count] = {};
+  for (int64_t from = 0; from < pairs; from += lanes) {
+    const int64_t pair = from + lane;
+    float sum = 0;
     if (row < rows && pair < pairs) {
+      const PairPlace at = pair_place(out, pair);
 #pragma unroll 4
       for (int64_t t = begin + row; t < end; t += rows) {
-        const T* x = stream.row<T>(t);
-        const P one = *reinterpret_cast<const P*>(x + first);
-        const P other = *reinterpret_cast<const P*>(x + second);
-#pragma unroll
-        for (int i = 0; i < count; ++i) {
-          const float a = to_float(one.at[i]);
-          const float b = to_float(other.at[i]);
-          sum[i] += square_root(a * a + b * b);
-        }
+        const T* x = row_of<T>(queries, keys, blockIdx.y, t);
+        sum += length(to_float(x[at.first]), to_float(x[at.second]));
       }
     }
-#pragma unroll
-    for (int i = 0; i < count; ++i) shared[threadIdx.x][i] = sum[i];
+    shared[threadIdx.x] = sum;
     __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < lanes * count; i += kThreads) {
-      float all = 0;
-      for (int r = 0; r < rows; ++r) all += shared[r * lanes + i / count][i % count];
-      if (from + i < pairs) out[from + i] = all;
+    if (row == 0 && pair < pairs) {
+      for (int r = 1; r < rows; ++r) sum += shared[r * lanes + lane];
+      to[pair] = sum;
     }
     __syncthreads();
   }
@@ -115,7 +89,7 @@ __global__ void add_sums(SumsPass pass) {
   int64_t i = 0;
   int64_t j = 0;
   unpack(element, d, i, j);
-  const StreamOf stream = StreamOf::find(pass, blockIdx.y);
+  const StreamTo stream(pass.to_queries, pass.to_keys, blockIdx.y, pass.query_streams);
   const SumsTo& to = stream.to;
   const ChunkReader reader{pass.chunks, blockIdx.y};
   const Inverses inverses(pass.chunks);
@@ -141,33 +115,17 @@ __global__ void add_sums(SumsPass pass) {
     to.squares[stream.place * to.stride_sums + i] += total;
     return;
   }
-  const int64_t pair = pass.interleaved ? i / 2 : i;
-  if (pair >= pass.turns / 2 || i != first_of(pass, pair) || j != second_of(pass, pair)) return;
+  const int64_t pairs = pass.chunks.turns / 2;
+  const int64_t pair = pass.chunks.interleaved ? i / 2 : i;
+  if (pair >= pairs) return;
+  const PairPlace at = pair_place(pass.chunks, pair);
+  if (i != at.first || j != at.second) return;
   double moduli = 0;
   for (int64_t c = 0; c < chunks; ++c) {
-    moduli += pass.moduli[(blockIdx.y * chunks + c) * (pass.turns / 2) + pair];
+    moduli += pass.chunks.moduli[(blockIdx.y * chunks + c) * pairs + pair];
   }
   to.pairs[stream.place * to.stride_pairs + pair] += total;
   to.moduli[stream.place * to.stride_pairs + pair] += moduli;
-}
-
-template <typename T>
-void launch_moduli(const SumsPass& pass, cudaStream_t stream) {
-  constexpr int kPack = kWide<T>;
-  const auto packed = [](const Heads& heads) {
-    return reinterpret_cast<uintptr_t>(heads.data) % 16 == 0 && heads.head_stride % kPack == 0 &&
-           heads.token_stride % kPack == 0;
-  };
-  const bool wide =
-      !pass.interleaved && pass.turns / 2 % kPack == 0 && packed(pass.queries) && packed(pass.keys);
-  const dim3 grid(static_cast<unsigned>(pass.chunks.chunks()),
-                  static_cast<unsigned>(pass.chunks.streams));
-  if (wide) {
-    pair_moduli<T, kPack><<<grid, kThreads, 0, stream>>>(pass);
-  } else {
-    pair_moduli<T, 1><<<grid, kThreads, 0, stream>>>(pass);
-  }
-  check_launch("pair_moduli");
 }
 
 }  // namespace
@@ -183,14 +141,18 @@ void run(const FewPass& pass, Stream stream) {
   check_launch("few_tokens");
 }
 
-void run(const SumsPass& pass, Stream stream) {
-  if (pass.turns > 0) {
-    if (pass.type == Number::float32) {
-      launch_moduli<float>(pass, native(stream));
-    } else {
-      launch_moduli<__nv_bfloat16>(pass, native(stream));
-    }
+void chunk_moduli(Number type, const Heads& queries, const Heads& keys, const StreamChunks& out,
+                  Stream stream) {
+  const dim3 grid(static_cast<unsigned>(out.chunks()), static_cast<unsigned>(out.streams));
+  if (type == Number::float32) {
+    chunk_moduli_kernel<float><<<grid, kThreads, 0, native(stream)>>>(queries, keys, out);
+  } else {
+    chunk_moduli_kernel<__nv_bfloat16><<<grid, kThreads, 0, native(stream)>>>(queries, keys, out);
   }
+  check_launch("chunk_moduli");
+}
+
+void run(const SumsPass& pass, Stream stream) {
   const auto d = static_cast<unsigned>(pass.chunks.d);
   const dim3 grid((d * (d + 1) / 2 + kThreads - 1) / kThreads,
                   static_cast<unsigned>(pass.chunks.streams));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "ropewalk/kernels/gpu_chunks.h"
 #include "ropewalk/kernels/positions.h"
 #include "ropewalk/kernels/torch.h"
 
@@ -26,11 +27,6 @@ struct SumStreams {
 void add_few_sums(const at::Tensor& q, const SumStreams& queries, const at::Tensor& k,
                   const SumStreams& keys);
 
-// Which dimensions are in pairs.
-struct TurningPairs {
-  int64_t dim = 0;           // so many, from the front
-  bool interleaved = false;  // (2f, 2f + 1) rather than (f, f + dim / 2)
-};
 struct SummedDocument {
   const Positions& positions;
   int64_t index = 0;
