@@ -7,12 +7,12 @@ namespace ropewalk::cuda {
 
 // The dimensions of a rotary pair.
 struct PairPlace {
-  int64_t first;
-  int64_t second;
+  int first;
+  int second;
 };
-__device__ inline PairPlace pair_place(const StreamChunks& chunks, int64_t pair) {
+__device__ inline PairPlace pair_place(const StreamChunks& chunks, int pair) {
   if (chunks.interleaved) return {2 * pair, 2 * pair + 1};
-  return {pair, pair + chunks.turns / 2};
+  return {pair, pair + static_cast<int>(chunks.turns / 2)};
 }
 
 // Of a pair. The root is exact to the last bit but one, in one instruction.

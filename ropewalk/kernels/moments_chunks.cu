@@ -57,10 +57,8 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
   const bool is_query = stream < queries.count;
   const int64_t head = is_query ? queries.chosen[stream] : keys.chosen[stream - queries.count];
   const int64_t token_stride = is_query ? queries.token_stride : keys.token_stride;
-  const auto* source = static_cast<const __nv_bfloat16*>(is_query ? queries.data : keys.data) +
-                       head * (is_query ? queries.head_stride : keys.head_stride);
   const int64_t begin = chunk * out.chunk;
-  const int64_t end = min(begin + out.chunk, out.tokens);
+  const int tokens = static_cast<int>(min(out.chunk, out.tokens - begin));
 
   // A thread reads the same eight columns of every kRowStep-th token.
   using P = Pack<__nv_bfloat16, 8>;
@@ -68,19 +66,20 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
   constexpr int kPacks = kTile / kRowStep;
   const int column = threadIdx.x % (d / 8) * 8;
   const int first_token = threadIdx.x / (d / 8);
+  const auto* source = static_cast<const __nv_bfloat16*>(is_query ? queries.data : keys.data) +
+                       head * (is_query ? queries.head_stride : keys.head_stride) +
+                       begin * token_stride + column;
   P next[kPacks];
-  const auto fetch = [&](int64_t from) {
+  const auto fetch = [&](int from) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
-      const int64_t token = from + first_token + p * kRowStep;
-      if (token < end) {
-        next[p] = *reinterpret_cast<const P*>(source + token * token_stride + column);
-      }
+      const int token = from + first_token + p * kRowStep;
+      if (token < tokens) next[p] = *reinterpret_cast<const P*>(source + token * token_stride);
     }
   };
 
   // The shift, from the chunk's first tile.
-  fetch(begin);
+  fetch(0);
 #pragma unroll
   for (int p = 0; p < kPacks; ++p) {
     *reinterpret_cast<P*>(&tile.x[first_token + p * kRowStep][column]) = next[p];
@@ -96,7 +95,7 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
     // attention sink among the others would hide how far they are from zero.
     constexpr int kGroup = 8;
     constexpr int kOwn = kTile / kHelpers;
-    const int count = static_cast<int>(min(end - begin, static_cast<int64_t>(kTile)));
+    const int count = min(tokens, kTile);
     float2 best{0, INFINITY};  // mean and variance
     for (int first = helper * kOwn; first < (helper + 1) * kOwn; first += kGroup) {
       const int size = min(kGroup, count - first);
@@ -125,10 +124,6 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
     }
   }
   const bool shifts = __syncthreads_or(far);
-  float about[8];
-#pragma unroll
-  for (int l = 0; l < 8; ++l) about[l] = shift[column + l];
-
   // Eight warps share the products: four along rows, two along columns. Those all below the
   // diagonal are left out.
   constexpr int kRowTiles = d / 64;     // of 16 rows
@@ -149,8 +144,6 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
   const int helper = threadIdx.x / (d / 2);
   PairPlace own{2 * two, 2 * two + 1};  // its dimensions
   if (lengths && two < out.turns / 2) own = pair_place(out, two);
-  float2 about_two{0, 0};  // lengths are of vectors as they are
-  if (lengths) about_two = {shift[own.first], shift[own.second]};
   const auto both = [&](const Tile<d>& of, int t) -> float2 {
     if constexpr (lengths) {
       return {to_float(of.x[t][own.first]), to_float(of.x[t][own.second])};
@@ -182,12 +175,12 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
     }
   };
 
-  for (int64_t from = begin; from < end; from += kTile) {
+  for (int from = 0; from < tokens; from += kTile) {
     bool rounded = false;
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
       const int row = first_token + p * kRowStep;
-      const bool inside = from + row < end;
+      const bool inside = from + row < tokens;
       if (!shifts) {
         *reinterpret_cast<P*>(&tile.x[row][column]) = inside ? next[p] : P{};
         continue;
@@ -196,7 +189,7 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
       P left;
 #pragma unroll
       for (int l = 0; l < 8; ++l) {
-        const float exact = inside ? to_float(next[p].at[l]) - about[l] : 0;
+        const float exact = inside ? to_float(next[p].at[l]) - shift[column + l] : 0;
         shifted.at[l] = __float2bfloat16_rn(exact);
         const float lost = exact - to_float(shifted.at[l]);
         left.at[l] = __float2bfloat16_rn(lost);
@@ -205,21 +198,12 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
       *reinterpret_cast<P*>(&tile.x[row][column]) = shifted;
       *reinterpret_cast<P*>(&rest.x[row][column]) = left;
     }
-    if (threadIdx.x < kTile) {
-      const int64_t token = from + threadIdx.x;
-      time[threadIdx.x] = token < end ? out.time[token] : 0;
+    if (!lengths && threadIdx.x < kTile) {
+      const int token = from + static_cast<int>(threadIdx.x);
+      time[threadIdx.x] = token < tokens ? out.time[begin + token] : 0;
     }
     const bool any_rounded = __syncthreads_or(rounded);
-    if (from + kTile < end) fetch(from + kTile);
-    if (needed) {
-      multiply(tile, tile);
-      if (any_rounded) {  // the product of both rests is beyond float32's digits
-        multiply(tile, rest);
-        multiply(rest, tile);
-      }
-    }
-    const int count = static_cast<int>(min(end - from, static_cast<int64_t>(kTile)));
-#pragma unroll 8
+#pragma unroll 2
     for (int t = helper; t < kTile; t += kHelpers) {
       float2 x = both(tile, t);
       if (any_rounded) {
@@ -229,10 +213,22 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
       sums.x += x.x;
       sums.y += x.y;
       if (lengths) {
-        if (t < count) sums.z += length(x.x + about_two.x, x.y + about_two.y);
+        if (shifts) {
+          const bool inside = from + t < tokens;
+          x = {inside ? x.x + shift[own.first] : 0, inside ? x.y + shift[own.second] : 0};
+        }
+        sums.z += length(x.x, x.y);
       } else {
         sums.z += x.x * time[t];
         sums.w += x.y * time[t];
+      }
+    }
+    if (from + kTile < tokens) fetch(from + kTile);
+    if (needed) {
+      multiply(tile, tile);
+      if (any_rounded) {  // the product of both rests is beyond float32's digits
+        multiply(tile, rest);
+        multiply(rest, tile);
       }
     }
     __syncthreads();

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t pair = from + lane;
     float sum = 0;
     if (row < rows && pair < pairs) {
-      const PairPlace at = pair_place(out, pair);
+      const PairPlace at = pair_place(out, static_cast<int>(pair));
 #pragma unroll 4
       for (int64_t t = begin + row; t < end; t += rows) {
         const T* x = row_of<T>(queries, keys, blockIdx.y, t);
@@ -118,7 +118,7 @@ __global__ void add_sums(SumsPass pass) {
   const int64_t pairs = pass.chunks.turns / 2;
   const int64_t pair = pass.chunks.interleaved ? i / 2 : i;
   if (pair >= pairs) return;
-  const PairPlace at = pair_place(pass.chunks, pair);
+  const PairPlace at = pair_place(pass.chunks, static_cast<int>(pair));
   if (i != at.first || j != at.second) return;
   double moduli = 0;
   for (int64_t c = 0; c < chunks; ++c) {
