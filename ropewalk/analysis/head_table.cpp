@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "ropewalk/analysis/qk_table.h"
+#include "ropewalk/analysis/series.h"
 #include "ropewalk/analysis/statistic.h"
 
 namespace ropewalk {
@@ -36,6 +37,21 @@ void round_all(std::vector<double>& values) {
       last_rounded = rounded(value);
     }
     value = last_rounded;
+  }
+}
+
+// Points that only differ in digits which no table has are the same ones.
+void round_grids(CheckpointAnalysis& checkpoint) {
+  const std::vector<std::vector<double>> exact = std::exchange(checkpoint.grids, {});
+  std::vector<size_t> places;
+  for (std::vector<double> points : exact) {
+    round_all(points);
+    places.push_back(find_grid(checkpoint, points));
+  }
+  for (HeadSeries& one : checkpoint.series) {
+    for (size_t& grid : one.grid) {
+      if (grid != HeadSeries::kNoGrid) grid = places[grid];
+    }
   }
 }
 
@@ -91,6 +107,10 @@ HeadTable as_written(const std::vector<CheckpointAnalysis>& checkpoints, std::st
     for (HeadSeries& one : checkpoint.series) {
       round_all(one.value);
       round_all(one.se);
+    }
+    round_grids(checkpoint);
+    for (const SeriesTable file : {SeriesTable::bands, SeriesTable::curves}) {
+      mean_over_heads(checkpoint, file);
     }
   }
   return table;

@@ -95,7 +95,7 @@ void add_flag(std::string& flags, std::string_view name);
 // Adds the heads of another part of the same checkpoint.
 void append_heads(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& part);
 
-// The table as a reader of its file has it: numbers of 9 significant digits, no replicates.
+// The table as its files have it: 9 significant digits, means over heads of these, no replicates.
 HeadTable as_written(const std::vector<CheckpointAnalysis>& checkpoints, std::string source);
 
 }  // namespace ropewalk

@@ -113,11 +113,17 @@ fs::path bands_path(const fs::path& table) { return beside(table, kBands); }
 
 fs::path curves_path(const fs::path& table) { return beside(table, kCurves); }
 
+void StudyTables::take_errors() {
+  for (CheckpointAnalysis& checkpoint : heads.checkpoints) take_series_errors(checkpoint, summary);
+}
+
 StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::path& table,
                         const ChangeOptions& options) {
   carry_signs(checkpoints);
-  return {as_written(checkpoints, table.string()), summarize(checkpoints, options.min_change),
-          summary_path(table).string()};
+  StudyTables tables{as_written(checkpoints, table.string()),
+                     summarize(checkpoints, options.min_change), summary_path(table).string()};
+  tables.take_errors();
+  return tables;
 }
 
 StudyTables write_tables(const fs::path& table, std::vector<CheckpointAnalysis> checkpoints,
@@ -152,9 +158,7 @@ StudyTables read_tables(const fs::path& table, const std::optional<fs::path>& su
     run = tables.numbers();  // throws where the table itself is at fault
     log::warning("{}; going on without standard errors", error.what());
   }
-  for (CheckpointAnalysis& checkpoint : tables.heads.checkpoints) {
-    take_series_errors(checkpoint, tables.summary);
-  }
+  tables.take_errors();
   if (absent) {
     log::info("no {} beside {}: no standard errors", path.filename().string(), table.string());
   }

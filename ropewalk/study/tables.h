@@ -19,6 +19,8 @@ struct StudyTables {
   Json summary;     // null: none
   std::string summary_source;
 
+  // Errors of means by rotary pair and by distance: from the summary, as the tables have none.
+  void take_errors();
   RunNumbers numbers() const { return run_numbers(heads, summary, summary_source); }
 };
 

@@ -98,14 +98,34 @@ def expect_equal(one, two):
         assert np.abs(one[column] - two[column]).max() <= 1e-6, column
 
 
+def expect_same_moments(one, two):
+    """Where no block is shared nothing is added up in another order, but for what has no blocks."""
+    one, two = (load_file(folder / "moments.safetensors") for folder in (one, two))
+    assert one.keys() == two.keys() and "lags.query.block_sum" in one
+    for name, values in one.items():
+        if name in ("pre_rope.query.products", "pre_rope.key.products"):
+            assert torch.allclose(values, two[name], rtol=1e-12, atol=1e-12), name
+        else:
+            assert torch.equal(values, two[name]), name
+
+
+def expect_equal_series(one, two):
+    """Frequencies and distances, with errors: what differs is the rounding of sums."""
+    for table in ("bands", "curves"):
+        first, second = (pandas.read_csv(capture.parent / f"{capture.name}.{table}.csv") for capture in (one, two))
+        assert len(first) > 0
+        pandas.testing.assert_frame_equal(first, second, rtol=1e-6, atol=1e-9)
+
+
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_equals_one_process(study, whole, count):
     joint = study.together(count, f"joint{count}")
     expect_equal(study.table(whole), study.table(joint))
+    expect_equal_series(whole, joint)
     stated = [json.loads((folder / "capture.json").read_text()) for folder in (joint, whole)]
     assert all(info.pop("seconds") > 0 and info.pop("moments") for info in stated) and stated[0] == stated[1]
-    if 16 % count == 0:  # no block is shared, so nothing is added up in another order
-        assert (joint / "moments.safetensors").read_bytes() == (whole / "moments.safetensors").read_bytes()
+    if 16 % count == 0:
+        expect_same_moments(joint, whole)
 
 
 def test_fewer_documents_than_processes(study):
@@ -121,8 +141,8 @@ def test_more_processes_than_blocks(study):
 
 def test_moments_that_do_not_fit(study, whole):
     """Every process keeps its own in a scratch file."""
-    spooled = study.together(2, "spooled", "--memory", "256KiB")
-    assert (spooled / "moments.safetensors").read_bytes() == (whole / "moments.safetensors").read_bytes()
+    spooled = study.together(2, "spooled", "--memory", "384KiB")
+    expect_same_moments(spooled, whole)
 
 
 @pytest.mark.parametrize("target, least, most", [(0.02, 16, 32), (1e-9, 40, 40)], ids=["reached", "missed"])
