@@ -144,8 +144,8 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
                         {{"q", made.q}, {"k", made.k}, {"v", made.v}},
                         changing});
           };
-          // A GPU reads what was taken later than it is offered.
-          const bool keep = weights.device().is_cuda() && taps.wanted(layer, kPreRope);
+          const bool keep = weights.device().is_cuda() && tokens <= kMostKeptTokens &&
+                            taps.wanted(layer, kPreRope);
           const bool changing = layer_config.rope && !keep;
           Projection projection =
               project(config, *layer_weights, hidden[i],

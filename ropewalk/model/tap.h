@@ -19,6 +19,11 @@ inline constexpr const char* kPreRope = "pre-rope";    // after q/k norm
 inline constexpr const char* kPostRope = "post-rope";  // what the dot product sees: after q/k norm,
                                                        // RoPE and query scaling
 
+// A GPU reads what was taken later than it is offered. Up to so many tokens of a document vectors
+// before RoPE stay for that beside those after it, and nothing waits; of more they would take too
+// much room.
+inline constexpr int64_t kMostKeptTokens = 32768;
+
 // Which vectors are taken, and where.
 struct Tap {
   std::string point;

@@ -161,8 +161,9 @@ class PreRope : public Accumulator {
         device.is_cuda()
             ? gpu_chunks_workspace(config.n_q_heads, config.n_kv_heads, tokens, d, dtype)
             : document_moments_workspace(config.n_q_heads, tokens, d);
-    if (device.is_cuda()) {  // vectors before RoPE stay beside those after it, and both a while
-      return kernel + 2 * (config.n_q_heads + config.n_kv_heads) * tokens * d *
+    if (device.is_cuda()) {  // vectors may stay beside those after RoPE, and both a while
+      const int64_t kept = tokens <= kMostKeptTokens ? 2 : 0;
+      return kernel + kept * (config.n_q_heads + config.n_kv_heads) * tokens * d *
                           static_cast<int64_t>(c10::elementSize(dtype));
     }
     // A document's triangles, the same about zero, and what makes them so; and half the vectors in
