@@ -251,6 +251,45 @@ def smollm2(r: dict) -> str:
 (`benchmarks/smollm2.py`, {r['date']}; `make smollm2` repeats the study.)"""
 
 
+def frequencies(r: dict) -> str:
+    fresh, trained = r["smollm2"].values()
+    demo = r["demo"]
+    last = list(demo.values())[-1]
+
+    def mean(key: str) -> list[str]:
+        leaves = [checkpoint["means"][key] for checkpoint in (fresh, trained, last)]
+        return [f"{leaf['value']:.3f} ± {leaf['se']:.3f}" for leaf in leaves]
+
+    rows = [["energy of queries in pairs that turn less than once (`low_share_q`)", *mean("low_share_q")],
+            ["the same of keys (`low_share_k`)", *mean("low_share_k")],
+            ["variance that turning makes, queries (`rope_var_share_q`)", *mean("rope_var_share_q")],
+            ["the same of keys (`rope_var_share_k`)", *mean("rope_var_share_k")],
+            ["drift against that of the turning mean, queries (`drift_rope_cos_q`)", *mean("drift_rope_cos_q")],
+            ["the same of keys (`drift_rope_cos_k`)", *mean("drift_rope_cos_k")],
+            ["how much of the drift of keys it is (`drift_rope_share_k`)", *mean("drift_rope_share_k")],
+            ["concentration of keys (`mrl_k`)", *mean("mrl_k")],
+            ["near less far, logits (`dist_near`)", *mean("dist_near")],
+            ["predicted and actual logit by distance (`dist_r`)", *mean("dist_r")],
+            ["what content adds, logits (`dist_content`)", *mean("dist_content")]]  # fmt: skip
+    header = ["means over heads with RoPE", "SmolLM2-135M, fresh", "trained", "demo, last"]
+    moved = listed([f"{row['strongest']['k']['wavelength']:,.0f} tokens at a context of {row['context']:,}" for row in demo.values()])
+    ratios = [row["strongest"]["k"]["wavelength"] / row["context"] for row in demo.values()]
+    span = " to ".join(sorted({f"{min(ratios):.1f}", f"{max(ratios):.1f}"}))
+    q, k = trained["strongest"]["q"], trained["strongest"]["k"]
+    return f"""{table(header, rows)}
+
+- *Which frequencies.* In SmolLM2-135M one pair, with a wavelength of {k['wavelength']:,.0f} tokens, has {q['share']:.0%} of the energy of queries and {k['share']:.0%} of that of
+  keys; fresh weights have {1 / 32:.0%} in each of 32. In the demo the strongest pair of keys has a wavelength of
+  {moved}: {span} times the context, as theta was raised with it.
+- *Which distance.* {trained['near_preferred']} of {trained['heads']} heads of SmolLM2-135M prefer near tokens whatever they are, and {trained['argmax_within_16']} prefer a distance of 16 tokens or fewer; the mean
+  alone says most of it.
+- *How much of drift is the turning mean.* Nearly all, in queries and keys of both models. The {last['nope']['heads']} heads of the demo's layers
+  without RoPE have none of it by definition (`drift_rope_share_k` = {last['nope']['drift_rope_share_k']['value']:.0f}), and still an R² of keys of {last['nope']['r2cv_k']['value']:.2f} ± {last['nope']['r2cv_k']['se']:.2f}: what they know of position
+  came with the residual stream.
+
+(`benchmarks/frequencies.py`, {r['date']}; ± is one standard error over documents.)""".replace("%", " %")
+
+
 def coverage(r: dict) -> str:
     names = [("r_q", "r_q"), ("r_k", "r_k"), ("r2cv_q", "`r2cv_q`"), ("pc0_offset", "`pc0_offset`"), ("bias_context", "`bias_context`"), ("logit_pos_share", "`logit_pos_share`")]
 
@@ -269,7 +308,7 @@ def coverage(r: dict) -> str:
 # Name of the block: (its results, what writes it)
 BLOCKS = {"readme": (["end_to_end"], readme), "weak_scaling": (["processes"], weak_scaling),
           "many_gpus": (["gpu", "gpu_end_to_end", "processes"], many_gpus),
-          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "end_to_end", "moments_cost", "scaling", "analysis", "smollm2", "coverage", "contexts")}}  # fmt: skip
+          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "end_to_end", "moments_cost", "scaling", "analysis", "smollm2", "frequencies", "coverage", "contexts")}}  # fmt: skip
 
 
 def written(text: str, results: Path = RESULTS) -> str:
