@@ -59,6 +59,13 @@ def merge(study, out, *captures):
     return done, study.root / out
 
 
+def series(study, name):
+    """bands.csv and curves.csv beside a table."""
+    tables = [pandas.read_csv(study.root / "tables" / f"{name}.{kind}.csv") for kind in ("bands", "curves")]
+    assert all(len(table) > 0 for table in tables)
+    return tables
+
+
 def test_two_halves_are_the_whole(study):
     done, merged = merge(study, "merged", study.even, study.odd)
     assert done.code == 0, done.stderr
@@ -67,6 +74,8 @@ def test_two_halves_are_the_whole(study):
     assert one[keys].equals(two[keys])
     for column in ["explained_variance", "r_q", "r_k", "r_q_se", "r_k_se", "explained_variance_se", "pc0_stability"]:
         assert np.abs(one[column] - two[column]).max() <= 1e-6, column
+    for first, second in zip(series(study, "a"), series(study, "b"), strict=True):
+        pandas.testing.assert_frame_equal(first, second, rtol=1e-6, atol=1e-9)
     done, other = merge(study, "other_order", study.odd, study.even)
     assert done.code == 0
     assert (merged / "moments.safetensors").read_bytes() == (other / "moments.safetensors").read_bytes()
@@ -204,6 +213,8 @@ def test_target_se(study):
     plain = study.capture("eight", "--documents", 8)
     one, two = study.table(study.root / "loose", name="c.csv"), study.table(plain, name="d.csv")
     assert one.drop(columns="model").equals(two.drop(columns="model"))
+    for first, second in zip(series(study, "c"), series(study, "d"), strict=True):
+        assert first.drop(columns="model").equals(second.drop(columns="model"))
 
 
 def test_documented_reader(study):
