@@ -209,8 +209,22 @@ def write_jsonls():
     write("jsonl", "members", gzip.compress(b'{"text": "a"}\n', mtime=0) + gzip.compress(b'{"text": "b"}', mtime=0) + bytes(4))
 
 
+def write_tables():
+    """qk.csv, heads.csv, bands.csv and curves.csv, with a form feed between them."""
+    place = "model,checkpoint,phase,order,layer,q_head,kv_head,rope"
+    qk = place + ",pc,explained_variance,r_q,r_k,r_q_se,r_k_se,class,flag\n" + "".join(
+        f"m,{label},p,{order},0,{head},0,1,0,0.5,0.9,-0.8,0.01,0.02,position-dominated,\n" for order, label in enumerate("ab") for head in range(2))  # fmt: skip
+    heads = place + ",r2cv_q,r2cv_q_se,mrl_q,flag\nm,a,p,0,0,0,0,1,0.7,0.1,0.5,\nm,b,p,1,0,1,0,1,,,,constant_q\n"
+    bands = place + ",pair,theta,energy_q,energy_q_se,mrl_k,flag\nm,a,p,0,0,0,0,1,0,1,2.5,0.1,0.3,\nm,a,p,0,0,0,0,1,1,0.1,1e3,,0.3,\n"
+    curves = place + ",curve,x,value,value_se,flag\nm,a,p,0,0,1,0,1,dist_pred,0,1.5,0.1,\nm,a,p,0,0,1,0,1,dist_pred,1,-1.5,,\nm,b,p,1,0,0,0,1,theirs,0,1,1,\n"
+    write("tables", "whole", "\f".join((qk, heads, bands, curves)))
+    write("tables", "qk", qk)
+    write("tables", "quoted", qk.replace("m,a", '"m, ""x""",a').replace("\n", "\r\n"))
+    write("tables", "series", "\f".join((qk, "", bands.replace(",1,0.1,1e3", ",1,1e-320,nan"), curves)))
+
+
 def main():
-    for make in (write_safetensors, write_pytorch, write_configs, write_tokenizers, write_experiments, write_moments, write_parquets,
+    for make in (write_safetensors, write_pytorch, write_configs, write_tokenizers, write_experiments, write_moments, write_parquets, write_tables,
                  write_jsonls):
         make()
 
