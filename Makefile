@@ -1,5 +1,5 @@
 # Every target sets up and builds what it needs; run any of them on a fresh clone.
-.PHONY: setup build all demo smollm2 test test-real test-kvpress sanitize fuzz bench bench-gpu format clean
+.PHONY: setup build all python demo smollm2 test test-real test-kvpress sanitize fuzz bench bench-gpu format clean
 .DEFAULT_GOAL := build
 
 JOBS := $(shell nproc)
@@ -18,6 +18,11 @@ build: setup build/build.ninja
 
 all: setup build/build.ninja
 	@cmake --build build
+
+# The Python package, in build/python.
+python: setup build/build.ninja
+	@cmake --preset release -DROPEWALK_BINDINGS=ON >/dev/null
+	@cmake --build build --target ropewalk_python
 
 demo: build
 	@build/ropewalk demo --out out/demo

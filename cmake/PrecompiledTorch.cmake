@@ -7,7 +7,7 @@ function(ropewalk_includes_torch file result)
   if("${known}" STREQUAL "")
     set(known OFF)
     set_property(GLOBAL PROPERTY ropewalk_includes_torch_${file} OFF)  # headers do not include each other in circles
-    file(STRINGS ${file} includes REGEX "^#include \"(ropewalk|tests)/")
+    file(STRINGS ${file} includes REGEX "^#include \"(ropewalk|tests|python)/")
     foreach(line IN LISTS includes)
       string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" name "${line}")
       if(name STREQUAL "ropewalk/kernels/torch.h")

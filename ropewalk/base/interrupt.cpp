@@ -132,4 +132,8 @@ void throw_if_interrupted() {
 
 bool interrupted() { return received != 0; }
 
+void request_interrupt(int signal) { received = signal; }
+
+void forget_interrupt() { received = 0; }
+
 }  // namespace ropewalk

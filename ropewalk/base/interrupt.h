@@ -19,4 +19,8 @@ void throw_if_interrupted();
 // The same as a question, for what must not throw.
 bool interrupted();
 
+// As if a signal had arrived, for a host that hears signals itself; and as if none had.
+void request_interrupt(int signal);
+void forget_interrupt();
+
 }  // namespace ropewalk

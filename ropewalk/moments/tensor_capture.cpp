@@ -27,6 +27,7 @@ ModelConfig make_config(const TensorShape& shape) {
   config.n_q_heads = shape.q_heads;
   config.n_kv_heads = shape.kv_heads;
   config.d_head = shape.head_dim;
+  config.attention_scale = shape.attention_scale;
   config.layers.resize(static_cast<size_t>(shape.layers));
   return config;
 }
@@ -52,10 +53,23 @@ at::Tensor plain(const at::Tensor& vectors) {
   return (known ? vectors : vectors.to(at::kFloat)).detach().contiguous();
 }
 
+void append_layer(CaptureMoments& all, const CaptureMoments& next) {
+  all.queries.insert(all.queries.end(), next.queries.begin(), next.queries.end());
+  all.keys.insert(all.keys.end(), next.keys.begin(), next.keys.end());
+  const auto append = [](std::vector<at::Tensor>& fields, const std::vector<at::Tensor>& more) {
+    for (size_t i = 0; i < fields.size(); ++i) fields[i] = at::cat({fields[i], more[i]});
+  };
+  for (size_t i = 0; i < all.accumulated.size(); ++i) {
+    append(all.accumulated[i].total, next.accumulated[i].total);
+    append(all.accumulated[i].blocks, next.accumulated[i].blocks);
+  }
+}
+
 }  // namespace
 
 TensorCapture::TensorCapture(const TensorShape& shape)
     : config_(make_config(shape)),
+      context_(shape.context),
       collector_(config_, all_heads(shape), {.blocks = shape.blocks}) {}
 
 void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
@@ -88,12 +102,32 @@ CaptureMoments TensorCapture::layer(int64_t number) {
   CaptureInfo info;
   info.ropewalk = version();
   info.config = describe_config(config_);
+  info.config.erase("rope");  // how vectors were turned is not known
+  info.context = context_;
   info.point = kPostRope;
   info.blocks = collector_.blocks();
   CaptureMoments moments =
       layer_moments(collector_, number, collector_.layers().at(number), std::move(info));
   for (const int64_t document : documents_[number]) moments.documents.push_back({document});
+  moments.info.documents = moments.counts.total_documents();
+  moments.info.tokens = moments.counts.total_tokens();
+  moments.info.corpus = documents_digest(moments.documents);
   return moments;
+}
+
+CaptureMoments TensorCapture::moments() {
+  CaptureMoments all = layer(0);
+  for (int64_t number = 1; number < config_.n_layers; ++number) {
+    CaptureMoments next = layer(number);
+    if (next.documents != all.documents || next.counts != all.counts) {
+      throw UsageError(
+          "layer {} holds {} documents of {} tokens, layer 0 holds {} of {}: expected the same "
+          "documents in every layer",
+          number, next.documents.size(), next.info.tokens, all.documents.size(), all.info.tokens);
+    }
+    append_layer(all, next);
+  }
+  return all;
 }
 
 }  // namespace ropewalk

@@ -17,7 +17,9 @@ struct TensorShape {
   int64_t q_heads = 0;
   int64_t kv_heads = 0;  // q_heads is a multiple
   int64_t head_dim = 0;
-  int64_t blocks = 16;  // of documents, for standard errors
+  int64_t blocks = 16;         // of documents, for standard errors
+  double attention_scale = 0;  // what attention multiplies q·k by; 0: unknown
+  int64_t context = 0;         // tokens per document at most; 0: unknown
 };
 
 // Measures queries and keys that the caller computed, of a model that it trains or that another
@@ -37,9 +39,13 @@ class TensorCapture {
 
   // All that a layer has so far, for analyze_capture (analysis/analyze_capture.h).
   CaptureMoments layer(int64_t number);
+  // The same of all layers, for write_moments and merge. Throws UsageError where they have not read
+  // the same documents.
+  CaptureMoments moments();
 
  private:
   ModelConfig config_;
+  int64_t context_;
   MomentsCollector collector_;
   std::map<int64_t, std::set<int64_t>> documents_;  // by layer
 };

@@ -1,6 +1,5 @@
 #include "ropewalk/study/report.h"
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "ropewalk/analysis/table_columns.h"
@@ -11,24 +10,13 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/version.h"
-#include "ropewalk/figures/reading_look.h"
-#include "ropewalk/study/figures.h"
-#include "ropewalk/study/report_inputs.h"
 #include "ropewalk/study/report_table.h"
 #include "ropewalk/study/report_template.h"
+#include "ropewalk/study/table_figures.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
-
-// Null where there is no such file.
-Json read_manifest(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) return {};
-  Json json = read_json_file(path);
-  check_manifest(json, path.string());
-  return json;
-}
 
 fs::path find_table(const fs::path& folder) {
   std::error_code ignored;
@@ -41,33 +29,6 @@ fs::path find_table(const fs::path& folder) {
     throw SystemError("{}: holds no qk.csv; run and analyze write one", folder.string());
   }
   return folder / "qk.csv";
-}
-
-// What the manifest says about the figures, so that the page shows the same ones.
-FigureOptions figure_options(const Json& manifest, const HeadTable& table) {
-  FigureOptions options;
-  if (manifest.is_null()) return options;
-  options.title = manifest.at("name").get<std::string>();
-  for (const Json& portrait : manifest.at("settings").value("portraits", Json::array())) {
-    const auto there = std::any_of(
-        table.checkpoints.begin(), table.checkpoints.end(),
-        [&](const CheckpointAnalysis& checkpoint) { return portrait == checkpoint.label; });
-    if (there) options.portraits.push_back(portrait.get<std::string>());
-  }
-  // Statistics of another version, which this one may not know, are left out.
-  const auto known = [](const Json& key) {
-    return unknown_statistic(key.get<std::string>()).empty();
-  };
-  const Json figures = manifest.at("settings").value("figures", Json());
-  if (figures.is_null()) return options;
-  for (const Json& key : figures.value("statistics", Json::array())) {
-    if (known(key)) options.asked.statistics.push_back(key.get<std::string>());
-  }
-  for (const Json& pair : figures.value("portraits", Json::array())) {
-    if (!known(pair[0]) || !known(pair[1])) continue;
-    options.asked.portraits.push_back(pair.get<PortraitPair>());
-  }
-  return options;
 }
 
 Json column_names() {
@@ -144,11 +105,9 @@ void write_report(const StudyTables& tables, const std::vector<Figure>& figures,
 }
 
 fs::path write_report(const ReportOptions& options) {
-  const StudyTables tables = read_tables(find_table(options.folder));
-  const Json manifest = read_manifest(options.folder / "manifest.json");
-  const FigureOptions drawing = figure_options(manifest, tables.heads);
+  const TableFigures drawn = table_figures(find_table(options.folder));
   const fs::path out = options.out.value_or(options.folder / "report.html");
-  write_report(tables, study_figures(tables, drawing), manifest, drawing.title, out);
+  write_report(drawn.tables, drawn.figures, drawn.manifest, drawn.title, out);
   return out;
 }
 

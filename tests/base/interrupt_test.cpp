@@ -32,6 +32,15 @@ namespace {
   ::_exit(12);
 }
 
+TEST(Interrupt, IsAskedForAndForgotten) {
+  request_interrupt(SIGINT);
+  EXPECT_TRUE(interrupted());
+  EXPECT_THROW(throw_if_interrupted(), Interrupted);
+  forget_interrupt();
+  EXPECT_FALSE(interrupted());
+  throw_if_interrupted();
+}
+
 TEST(Interrupt, TurnsSignalsIntoAnException) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(raise_and_report(SIGINT), testing::ExitedWithCode(10), "");

@@ -9,7 +9,7 @@ from pathlib import Path
 import tree
 
 BUILD = Path(os.environ["ROPEWALK_BUILD"])
-INCLUDE = re.compile(r'^#include "((?:ropewalk|tests)/[^"]+)"', re.M)
+INCLUDE = re.compile(r'^#include "((?:ropewalk|tests|python)/[^"]+)"', re.M)
 TORCH = "ropewalk/kernels/torch.h"
 
 

@@ -5,6 +5,8 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/exact_float32.h"
+#include "ropewalk/moments/moments_file.h"
+#include "tests/temporary_folder.h"
 
 namespace ropewalk {
 namespace {
@@ -62,6 +64,33 @@ TEST(TensorCapture, TheCallersSettingsNeitherMatterNorChange) {
   EXPECT_TRUE(q.requires_grad());
   expect_moments(capture, q.detach()[1].to(at::kDouble), at::arange(300, at::kDouble));
   EXPECT_FALSE(capture.layer(1).streams(StreamKind::query).total.mean.requires_grad());
+}
+
+TEST(TensorCapture, AllLayersMakeOneFile) {
+  TensorCapture capture(kShape);
+  for (int64_t layer = 0; layer < 2; ++layer) {
+    for (int64_t i = 0; i < 4; ++i) {
+      const auto seed = static_cast<uint64_t>(10 * layer + i);
+      capture.add(layer, i, vectors(4, 9 + i, seed), vectors(2, 9 + i, seed + 100));
+    }
+  }
+  const TemporaryFolder folder;
+  const auto path = folder.path() / kMomentsName;
+  write_moments(path, capture.moments());
+  const CaptureMoments read = read_moments(path);
+  EXPECT_EQ(read.documents.size(), 4);
+  EXPECT_FALSE(read.info.config.contains("rope")) << "none is not the same as not known";
+  EXPECT_EQ(read.info.tokens, 9 + 10 + 11 + 12);
+  for (int64_t layer = 0; layer < 2; ++layer) {
+    const StreamSet one = capture.layer(layer).streams(StreamKind::key);
+    const StreamSet all = read.streams(StreamKind::key);
+    const int64_t row = all.find({layer, 1});
+    ASSERT_EQ(row, 2 * layer + 1);
+    EXPECT_TRUE(all.total.products[row].equal(one.total.products[1]));
+    EXPECT_TRUE(all.blocks.mean[row].equal(one.blocks.mean[1]));
+  }
+  capture.add(1, 4, vectors(4, 9, 1), vectors(2, 9, 2));
+  EXPECT_THROW(capture.moments(), UsageError) << "a document that one layer lacks";
 }
 
 TEST(TensorCapture, TakesDoublesAndViews) {

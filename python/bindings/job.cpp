@@ -1,0 +1,147 @@
+#include "python/bindings/job.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/progress.h"
+
+namespace ropewalk::python {
+namespace {
+
+constexpr auto kLook = std::chrono::milliseconds(50);  // for signals and news
+
+// What the work has to tell, until the calling thread takes it.
+struct News {
+  std::vector<std::pair<log::Level, std::string>> lines;
+  std::map<int64_t, ProgressReport> progress;  // by job: the latest
+  bool done = false;
+};
+
+class Mailbox {
+ public:
+  void line(log::Level level, std::string_view text) {
+    const std::lock_guard lock(mutex_);
+    news_.lines.emplace_back(level, text);
+  }
+  void report(const ProgressReport& report) {
+    const std::lock_guard lock(mutex_);
+    news_.progress.insert_or_assign(report.job, report);
+  }
+  void finish() {
+    {
+      const std::lock_guard lock(mutex_);
+      news_.done = true;
+    }
+    changed_.notify_one();
+  }
+  // What came until the work is done, or for a while.
+  News wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kLook, [&] { return news_.done; });
+    return {std::exchange(news_.lines, {}), std::exchange(news_.progress, {}), news_.done};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  News news_;
+};
+
+// Where the library's lines and reports go while a job runs.
+class Sinks {
+ public:
+  Sinks(Mailbox& box, log::Level level) {
+    log::set_level(level);
+    log::set_sink([&box](log::Level at, std::string_view text) { box.line(at, text); });
+    set_progress_sink([&box](const ProgressReport& report) { box.report(report); });
+  }
+  ~Sinks() {
+    log::set_sink({});
+    set_progress_sink({});
+    forget_interrupt();
+  }
+  Sinks(const Sinks&) = delete;
+  Sinks& operator=(const Sinks&) = delete;
+};
+
+void deliver(nb::handle listener, const News& news) {
+  for (const auto& [level, line] : news.lines) {
+    listener.attr("line")(static_cast<int>(level), line.c_str());
+  }
+  for (const auto& [job, report] : news.progress) {
+    listener.attr("progress")(job, report.title.c_str(), report.unit.c_str(), report.total,
+                              report.done, report.note.c_str(), report.last);
+  }
+}
+
+// Runs Python code; an exception of it is kept, the first one alone, and stops the work.
+template <typename Code>
+void guarded(std::optional<nb::python_error>& failed, const Code& code) {
+  if (failed) return;
+  try {
+    code();
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  } catch (nb::python_error& error) {
+    failed.emplace(std::move(error));
+    request_interrupt(SIGINT);
+  }
+}
+
+std::mutex one_job;
+std::thread::id working;  // the thread that called the job at hand
+
+}  // namespace
+
+void run_job(nb::handle listener, const std::function<void()>& work) {
+  if (working == std::this_thread::get_id()) {
+    throw UsageError("a listener of a job cannot start another");
+  }
+  const auto level = static_cast<log::Level>(nb::cast<int>(listener.attr("level")()));
+  Mailbox box;
+  std::exception_ptr error;
+  std::optional<nb::python_error> failed;
+  {
+    std::unique_lock<std::mutex> alone;
+    {
+      const nb::gil_scoped_release released;
+      alone = std::unique_lock(one_job);
+    }
+    working = std::this_thread::get_id();
+    const Sinks sinks(box, level);
+    std::thread worker([&] {
+      try {
+        work();
+      } catch (...) {
+        error = std::current_exception();
+      }
+      box.finish();
+    });
+    for (bool done = false; !done;) {
+      News news;
+      {
+        const nb::gil_scoped_release released;
+        news = box.wait();
+      }
+      done = news.done;
+      guarded(failed, [&] { deliver(listener, news); });
+    }
+    worker.join();
+    working = {};
+  }
+  if (failed) throw std::move(*failed);
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace ropewalk::python

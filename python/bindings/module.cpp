@@ -1,0 +1,9 @@
+#include "python/bindings/bindings.h"
+
+NB_MODULE(_core, module) {
+  module.doc() =
+      "What ropewalk's Python package calls of the library; not an interface of its own.";
+  ropewalk::python::bind_errors();
+  ropewalk::python::bind_figures(module);
+  ropewalk::python::bind_moments(module);
+}

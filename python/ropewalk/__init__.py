@@ -1,0 +1,41 @@
+"""Ropewalk watches attention heads learn position.
+
+    import ropewalk
+
+    study = ropewalk.open("out/my_run")           # results of `ropewalk run`
+    study.heads                                   # a DataFrame: one row per checkpoint and head, with standard errors
+    study.figure("position_signal")               # shows in a notebook
+    study.jackknife(lambda head: head.q.n)        # your own statistic of every head, with its standard error
+
+    moments = ropewalk.Moments(q_heads=16, kv_heads=4, d_head=128)
+    moments.add(0, q, k)                          # torch tensors [batch, heads, tokens, d_head]
+    moments.analyze().heads
+
+docs/python.md has more.
+"""
+
+from . import _module
+from ._build import VERSION as __version__
+from ._capture import Capture, HeadMoments, StreamMoments
+from .errors import Error, InputError, SystemError, UsageError  # noqa: A004
+from ._figure import Figure
+from ._moments import Moments, analyze
+from ._study import Study, open  # noqa: A004
+
+_module.check_torch()
+
+__all__ = [
+    "Capture",
+    "Error",
+    "Figure",
+    "HeadMoments",
+    "InputError",
+    "Moments",
+    "StreamMoments",
+    "Study",
+    "SystemError",
+    "UsageError",
+    "__version__",
+    "analyze",
+    "open",
+]

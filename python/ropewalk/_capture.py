@@ -1,0 +1,224 @@
+"""Captures: the moments of every query and key of a checkpoint, as numpy arrays."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from . import _safetensors
+from .errors import InputError, UsageError
+
+Kind = Literal["q", "k"]
+NAMES = {"q": "query", "k": "key"}
+NEEDED = ("layer", "head", "mean", "position", "products")
+
+
+class StreamMoments:
+    """Moments of the queries, or of the keys, of one head.
+
+    `n` tokens, `mean` [d], `position_mean`, `position_variance`, `position_covariance` [d] (of every dimension with token position), and
+    `covariance` [d, d]; variances are over n - 1.
+    """
+
+    def __init__(self, n: float, mean: np.ndarray, position_mean: float, scatter: float, position: np.ndarray, products: np.ndarray) -> None:
+        self.n = n
+        self.mean = mean
+        self.position_mean = position_mean
+        self._scatter = scatter
+        self._position = position
+        self._products = products  # upper triangle by rows
+
+    @property
+    def d(self) -> int:
+        return len(self.mean)
+
+    @property
+    def position_variance(self) -> float:
+        return self._scatter / max(self.n - 1, 1)
+
+    @property
+    def position_covariance(self) -> np.ndarray:
+        return self._position / max(self.n - 1, 1)
+
+    @functools.cached_property
+    def covariance(self) -> np.ndarray:
+        full = np.empty((self.d, self.d))
+        rows, columns = _triangle(self.d)
+        full[rows, columns] = full[columns, rows] = self._products / max(self.n - 1, 1)
+        return full
+
+    def __repr__(self) -> str:
+        return f"<ropewalk.StreamMoments of {self.n:.0f} tokens, {self.d} dimensions>"
+
+
+@dataclass(frozen=True)
+class HeadMoments:
+    """A query head and the key head that it reads: `q` and `k` are StreamMoments."""
+
+    layer: int
+    q_head: int
+    kv_head: int
+    q: StreamMoments
+    k: StreamMoments
+
+
+@functools.cache
+def _triangle(d: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.triu_indices(d)
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Tokens and their positions: in all, and in every block that holds any."""
+
+    n: float
+    position_mean: float
+    scatter: float
+    blocks: np.ndarray  # which
+    block_n: np.ndarray
+    block_mean: np.ndarray
+    block_scatter: np.ndarray
+
+
+class Capture:
+    """What `ropewalk capture` or `run` kept of one checkpoint (docs/formats.md). Nothing is read before it is asked for.
+
+    `info` is what the capture says of itself, `tensors` what its file holds, by name.
+    """
+
+    def __init__(self, tensors: Mapping[str, np.ndarray], info: dict[str, Any], source: str = "capture") -> None:
+        self.tensors = tensors
+        self.info = info
+        self._source = source
+        self._keys: tuple[tuple[int, int], list[StreamMoments]] | None = None  # of the key head at hand
+        for kind in NAMES.values():
+            for name in NEEDED:
+                if f"{kind}.{name}" not in tensors:
+                    raise InputError(f"{source}: tensor '{kind}.{name}' is missing; is this a moments file?")
+        self._rows = {
+            kind: {(int(layer), int(head)): row for row, (layer, head) in enumerate(zip(tensors[f"{name}.layer"], tensors[f"{name}.head"], strict=True))}
+            for kind, name in NAMES.items()
+        }
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Capture:
+        """A capture folder, or its moments.safetensors."""
+        file = Path(path)
+        if file.is_dir():
+            file /= "moments.safetensors"
+        tensors, metadata = _safetensors.read(file)
+        try:
+            info = json.loads(metadata["ropewalk"])
+        except (KeyError, ValueError):
+            raise InputError(f"{file}: has no 'ropewalk' metadata; is this a moments file?") from None
+        return cls(tensors, info, str(file))
+
+    @functools.cached_property
+    def heads(self) -> list[tuple[int, int, int]]:
+        """Layer, query head and key head of every measured head, in order."""
+        return [(layer, head, head // self._group) for layer, head in self._rows["q"]]
+
+    @property
+    def documents(self) -> list[int]:
+        return [int(index) for index in self.tensors["document.index"]]
+
+    @property
+    def block_sizes(self) -> np.ndarray:
+        """Tokens in every block of documents that holds any."""
+        return self._counts.block_n
+
+    def moments(self, layer: int, kind: Kind, head: int) -> StreamMoments:
+        """Moments of a query head (`kind` "q") or key head ("k"), of all documents."""
+        return self._all(kind, self._row(layer, kind, head))
+
+    def head(self, layer: int, q_head: int) -> HeadMoments:
+        """A query head and the key head it reads, of all documents."""
+        kv_head = self._kv_head(layer, q_head)
+        return HeadMoments(layer, q_head, kv_head, self.moments(layer, "q", q_head), self.moments(layer, "k", kv_head))
+
+    def cases(self, layer: int, q_head: int) -> Iterator[HeadMoments]:
+        """The head of all documents, then without each block of documents: what a jackknife needs."""
+        kv_head = self._kv_head(layer, q_head)
+        # Heads that read the same keys follow each other, and each key head is taken apart once.
+        if self._keys is None or self._keys[0] != (layer, kv_head):
+            self._keys = (layer, kv_head), list(self._cases("k", layer, kv_head))
+        for q, k in zip(self._cases("q", layer, q_head), self._keys[1], strict=True):
+            yield HeadMoments(layer, q_head, kv_head, q, k)
+
+    @functools.cached_property
+    def _group(self) -> int:
+        """Query heads that read the same key head."""
+        config = self.info.get("config", {})
+        try:
+            group = config["n_q_heads"] // config["n_kv_heads"]
+        except (KeyError, TypeError, ZeroDivisionError):
+            group = 0
+        if not isinstance(group, int) or group < 1:
+            raise InputError(f"{self._source}: keys 'config.n_q_heads' and 'config.n_kv_heads': expected a multiple and its part")
+        return group
+
+    def _kv_head(self, layer: int, q_head: int) -> int:
+        self._row(layer, "q", q_head)
+        return q_head // self._group
+
+    def _row(self, layer: int, kind: Kind, head: int) -> int:
+        if kind not in NAMES:
+            raise UsageError(f"kind '{kind}': expected 'q' or 'k'")
+        if (layer, head) not in self._rows[kind]:
+            raise UsageError(f"{self._source}: holds no {NAMES[kind]} head {head} of layer {layer}")
+        return self._rows[kind][layer, head]
+
+    @functools.cached_property
+    def _counts(self) -> _Counts:
+        n, mean, scatter = (np.asarray(self.tensors[f"block.{name}"], float) for name in ("tokens", "position_mean", "position_scatter"))
+        blocks = np.flatnonzero(n > 0)
+        n, mean, scatter = n[blocks], mean[blocks], scatter[blocks]
+        total = n.sum()
+        if total == 0:
+            raise InputError(f"{self._source}: holds no tokens")
+        middle = (n * mean).sum() / total
+        return _Counts(total, middle, (scatter + n * (mean - middle) ** 2).sum(), blocks, n, mean, scatter)
+
+    def _get(self, kind: Kind, field: str, row: int) -> np.ndarray:
+        return np.asarray(self.tensors[f"{NAMES[kind]}.{field}"][row], float)
+
+    def _all(self, kind: Kind, row: int) -> StreamMoments:
+        counts = self._counts
+        mean, position, products = (self._get(kind, field, row) for field in ("mean", "position", "products"))
+        return StreamMoments(counts.n, mean, counts.position_mean, counts.scatter, position, products)
+
+    def _cases(self, kind: Kind, layer: int, head: int) -> Iterator[StreamMoments]:
+        """A stream in all, then without each block: means and sums are those of what is left."""
+        row, counts = self._row(layer, kind, head), self._counts
+        whole = self._all(kind, row)
+        yield whole
+        if f"{NAMES[kind]}.block_products" not in self.tensors:
+            return
+        means, positions, products = (self._get(kind, f"block_{field}", row) for field in ("mean", "position", "products"))
+        rows, columns = _triangle(whole.d)
+        for place, block in enumerate(counts.blocks):
+            taken = counts.block_n[place]
+            left = counts.n - taken
+            share = taken / left if left > 0 else 0.0
+            mean = whole.mean + (whole.mean - means[block]) * share
+            t = counts.position_mean + (counts.position_mean - counts.block_mean[place]) * share
+            offset, drift, weight = means[block] - mean, counts.block_mean[place] - t, taken * left / counts.n
+            yield StreamMoments(
+                left,
+                mean,
+                t,
+                counts.scatter - counts.block_scatter[place] - weight * drift**2,
+                whole._position - positions[block] - weight * drift * offset,
+                whole._products - products[block] - weight * offset[rows] * offset[columns],
+            )
+
+    def __repr__(self) -> str:
+        label = self.info.get("label") or self._source
+        return f"<ropewalk.Capture {label}: {len(self._rows['q'])} heads, {self._counts.n:.0f} tokens in {len(self.block_sizes)} blocks>"

@@ -1,0 +1,52 @@
+"""Figures: Vega-Lite specifications that notebooks show."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from . import _module
+from ._listener import Listener
+from .errors import SystemError, UsageError  # noqa: A004
+
+RENDERED = ("png", "svg", "pdf")
+
+
+class Figure:
+    """A figure of a study. It shows itself in Jupyter, VS Code and marimo.
+
+    `spec` is its Vega-Lite specification with the data inside, a dict: change it as you like, or open it in the Vega editor.
+    """
+
+    def __init__(self, name: str, spec: dict[str, Any]) -> None:
+        self.name = name
+        self.spec = spec
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the figure as its ending says: .png, .svg, .pdf (these take vl-convert), or .json for the specification."""
+        out = Path(path)
+        form = out.suffix.lstrip(".").lower()
+        if form == "json":
+            try:
+                out.write_text(json.dumps(self.spec, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            except OSError as error:
+                raise SystemError(f"{out}: cannot be written: {error.strerror}") from None
+            return out
+        if form not in RENDERED:
+            raise UsageError(f"{out}: ends in '{out.suffix}'; expected .png, .svg, .pdf or .json")
+        if not out.absolute().parent.is_dir():
+            raise SystemError(f"{out}: cannot be written: there is no folder {out.absolute().parent}")
+        with tempfile.TemporaryDirectory(dir=out.absolute().parent, prefix=".ropewalk-") as folder, Listener() as listener:
+            _module.core().render(listener, self.name, json.dumps(self.spec), folder, form)
+            (Path(folder) / f"{self.name}.{form}").replace(out)
+        return out
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        # Programs that show notebooks know the one or the other; what is drawn is the same.
+        return {f"application/vnd.vegalite.v{major}+json": self.spec for major in (5, 6)} | {"text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        return f"<ropewalk.Figure {self.name}>"

@@ -1,0 +1,95 @@
+"""Statistics of your own, with standard errors by leaving out one block of documents after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ._capture import Capture, HeadMoments
+from .errors import UsageError
+
+Statistic = Callable[[HeadMoments], float | Mapping[str, float]]
+
+
+def error(whole: np.ndarray, without: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Standard errors of `whole` [columns], given what it is without each block [blocks, columns] of so many tokens.
+
+    The delete-m_j jackknife of Busing, Meijer & van der Leeden (1999), as the program's tables have it.
+    """
+    if len(without) < 2:
+        return np.full(whole.shape, np.nan)
+    sizes = sizes[:, None]
+    n, blocks = sizes.sum(), len(without)
+    h = n / sizes
+    centre = blocks * whole - ((1 - sizes / n) * without).sum(0)
+    pseudo = h * whole - (h - 1) * without
+    return np.sqrt(((pseudo - centre) ** 2 / (h - 1)).mean(0))
+
+
+class Values:
+    """A statistic of one head: names of its numbers, their values, and what these are without each block."""
+
+    def __init__(self, capture: Capture, layer: int, q_head: int, statistic: Statistic) -> None:
+        rows = []
+        self.names: list[str] | None = None
+        for head in capture.cases(layer, q_head):
+            found = statistic(head)
+            named = found if isinstance(found, Mapping) else {"value": found}
+            if self.names is None:
+                self.names = list(named)
+            if list(named) != self.names:
+                raise UsageError(f"the statistic gave {list(named)} after {self.names}: expected the same names for every head and block")
+            try:
+                rows.append([float(value) for value in named.values()])
+            except (TypeError, ValueError):
+                raise UsageError(f"the statistic gave {found!r}: expected a number, or a dict of numbers") from None
+        self.values, self.without = np.array(rows[0]), np.array(rows[1:]).reshape(len(rows) - 1, len(rows[0]))
+
+    def row(self, values: np.ndarray, errors: np.ndarray) -> dict[str, float]:
+        row = {}
+        for name, value, se in zip(self.names or [], values, errors, strict=True):
+            row |= {name: value, "se" if name == "value" else f"{name}_se": se}
+        return row
+
+
+def of_capture(capture: Capture, statistic: Statistic) -> list[dict[str, Any]]:
+    """One row per head: the statistic and its standard error."""
+    rows = []
+    for layer, q_head, kv_head in capture.heads:
+        found = Values(capture, layer, q_head, statistic)
+        errors = error(found.values, found.without, capture.block_sizes)
+        rows.append({"layer": layer, "q_head": q_head, "kv_head": kv_head, **found.row(found.values, errors)})
+    return rows
+
+
+def same_documents(a: Capture, b: Capture) -> bool:
+    """Whether both read the same documents in the same blocks."""
+    names = ("document.index", "document.prefix_digest")
+    digests = all(name in one.tensors for name in names for one in (a, b))
+    return (
+        digests
+        and all(np.array_equal(a.tensors[name], b.tensors[name]) for name in names)
+        and a.info.get("blocks") == b.info.get("blocks")
+        and len(a.block_sizes) == len(b.block_sizes)
+    )
+
+
+def of_difference(a: Capture, b: Capture, statistic: Statistic) -> list[dict[str, Any]]:
+    """One row per head that both have: b less a, and its standard error."""
+    paired, there = same_documents(a, b), {(layer, q_head) for layer, q_head, _ in a.heads}
+    rows = []
+    for layer, q_head, kv_head in b.heads:
+        if (layer, q_head) not in there:
+            continue
+        before, after = Values(a, layer, q_head, statistic), Values(b, layer, q_head, statistic)
+        if before.names != after.names:
+            raise UsageError(f"the statistic gave {after.names} after {before.names}: expected the same names for every head and block")
+        change = after.values - before.values
+        if paired:
+            errors = error(change, after.without - before.without, b.block_sizes)
+        else:
+            errors = np.hypot(error(before.values, before.without, a.block_sizes), error(after.values, after.without, b.block_sizes))
+        rows.append({"layer": layer, "q_head": q_head, "kv_head": kv_head, **after.row(change, errors), "paired": int(paired)})
+    return rows

@@ -1,0 +1,211 @@
+"""Moments of queries and keys that you compute: of a model in training, or in any library that runs on torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _module
+from ._listener import Listener
+from ._capture import Capture, Kind, StreamMoments
+from .errors import InputError, UsageError
+from ._study import Study
+
+if TYPE_CHECKING:
+    import numpy
+    import torch
+
+
+class Moments:
+    """First and second moments of queries and keys, kept while vectors pass by. Memory does not grow with tokens.
+
+    `q_heads` query heads read `kv_heads` key heads of `d_head` dimensions, in each of `layers` layers. Documents are dealt to `blocks` blocks, from
+    which standard errors come. `scale` is what attention multiplies q·k by (default: 1/√d_head), `context` the tokens per document at most; only
+    numbers in units of logits need them.
+    """
+
+    def __init__(
+        self, q_heads: int, kv_heads: int, d_head: int, *, layers: int = 1, blocks: int = 16, scale: float | None = None, context: int | None = None
+    ) -> None:
+        scale = d_head**-0.5 if scale is None and d_head > 0 else scale or 0.0
+        self._kept = _module.core().Kept(layers, q_heads, kv_heads, d_head, blocks, scale, context or 0)
+        self._next = [0] * layers  # number of a layer's next document
+        self._numbered = False  # by the caller
+        self._device: torch.device | None = None
+        self._broken = ""
+
+    @classmethod
+    def _of(cls, kept: Any, numbered: bool) -> Moments:
+        made = cls.__new__(cls)
+        made._kept, made._numbered, made._device, made._broken = kept, numbered, None, ""
+        made._next = [0] * made.layers
+        last = max(made.documents, default=-1)
+        made._next = [last + 1] * made.layers
+        return made
+
+    @property
+    def layers(self) -> int:
+        return self._kept.shape()[0]
+
+    @property
+    def q_heads(self) -> int:
+        return self._kept.shape()[1]
+
+    @property
+    def kv_heads(self) -> int:
+        return self._kept.shape()[2]
+
+    @property
+    def d_head(self) -> int:
+        return self._kept.shape()[3]
+
+    @property
+    def blocks(self) -> int:
+        return self._kept.shape()[4]
+
+    @property
+    def documents(self) -> list[int]:
+        """Numbers of the documents, which are the same in all layers."""
+        return self.capture().documents
+
+    def add(
+        self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None = None, document: int | Sequence[int] | None = None
+    ) -> None:
+        """Adds queries [batch, q_heads, tokens, d_head] and keys [batch, kv_heads, tokens, d_head] of one layer, as the dot product sees them.
+
+        Every row of the batch is a document; one alone can do without the first dimension. Any floating type, any strides, CPU or GPU, with or without
+        gradients: nothing is copied to the host and no graph is kept. `positions`: [tokens] or [batch, tokens], whole numbers; default: 0, 1, 2, …
+        `document`: number of the first row, or of every row; default: one after the other. Document i lies in block i modulo `blocks`.
+        """
+        self._usable()
+        q, k = self._checked("q", q), self._checked("k", k)
+        if q.dim() == k.dim() == 3:
+            q, k = q.unsqueeze(0), k.unsqueeze(0)
+        for name, tensor, heads in (("q", q, self.q_heads), ("k", k, self.kv_heads)):
+            if tensor.dim() != 4 or tuple(tensor.shape) != (q.shape[0], heads, q.shape[2] if q.dim() == 4 else -1, self.d_head):
+                raise UsageError(f"{name}: found a tensor of {list(tensor.shape)}, expected [batch, {heads}, tokens, {self.d_head}], with one batch and tokens for q and k")
+        if not 0 <= layer < self.layers:
+            raise UsageError(f"layer {layer}: expected one from 0 to {self.layers - 1}")
+        numbers = self._numbers(layer, q.shape[0], document)
+        t = None if positions is None else self._positions(positions, q)
+        try:
+            self._kept.add(layer, numbers, _capsule(q), _capsule(k), None if t is None else _capsule(t))
+        except InputError as error:
+            self._broken = str(error)
+            raise
+        self._next[layer] = max(self._next[layer], max(numbers, default=-1) + 1)
+        self._numbered = self._numbered or document is not None
+
+    def __add__(self, other: Moments) -> Moments:
+        """Moments of the documents of both, which are different ones. Where neither numbered them, those of `other` follow those of `self`."""
+        if not isinstance(other, Moments):
+            return NotImplemented
+        self._usable()
+        other._usable()
+        shift = 0
+        if not (self._numbered or other._numbered):
+            shift = -(-max(self._next) // self.blocks) * self.blocks  # to the same blocks
+        return Moments._of(_module.core().sum(self._kept, other._kept, shift), self._numbered or other._numbered)
+
+    def save(self, folder: str | os.PathLike[str], *, label: str = "", model: str = "") -> Path:
+        """Writes a capture folder (docs/formats.md), which `ropewalk analyze` and `Moments.load` read. It must be new or empty."""
+        self._usable()
+        out = Path(folder)
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise UsageError(f"{out}: is not an empty folder; name a new one, or remove it first")
+        with Listener() as listener:
+            self._kept.save(listener, str(out), label or out.name, model)
+        return out
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Moments:
+        """A capture folder: what `save`, `ropewalk capture` or `ropewalk run` wrote."""
+        with Listener() as listener:
+            return cls._of(_module.core().load(listener, os.fspath(path)), numbered=True)
+
+    def capture(self) -> Capture:
+        """The same as numpy arrays: `moments(layer, "q", head)`, and what a jackknife needs."""
+        self._usable()
+        return Capture(self.to_numpy(), json.loads(self._kept.info()), "moments")
+
+    def moments(self, layer: int, kind: Kind, head: int) -> StreamMoments:
+        """n, mean, covariance and covariance with position of one query head ("q") or key head ("k")."""
+        return self.capture().moments(layer, kind, head)
+
+    def to_numpy(self) -> dict[str, numpy.ndarray]:
+        """All numbers, by the names that docs/formats.md gives the tensors of a moments file."""
+        from torch.utils.dlpack import from_dlpack
+
+        self._usable()
+        return {name: from_dlpack(capsule).numpy() for name, capsule in self._kept.tensors().items()}
+
+    def analyze(self, out: str | os.PathLike[str] | None = None, *, label: str = "moments", model: str = "", components: int = 10) -> Study:
+        """The tables of these moments, with standard errors: those of `ropewalk analyze`. `out`: a folder to keep them in."""
+        return analyze({label: self}, out, model=model, components=components)
+
+    def _usable(self) -> None:
+        if self._broken:
+            raise UsageError(f"these moments met values that are not finite; begin new ones ({self._broken})")
+
+    def _checked(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        if not isinstance(tensor, torch.Tensor):
+            raise UsageError(f"{name}: found {type(tensor).__name__}, expected a torch tensor")
+        if not tensor.dtype.is_floating_point or tensor.layout != torch.strided:
+            raise UsageError(f"{name}: found a tensor of {tensor.dtype} and {tensor.layout}, expected a floating type and torch.strided")
+        if tensor.device.type not in ("cpu", "cuda"):
+            raise UsageError(f"{name}: is on {tensor.device}; expected cpu or cuda")
+        self._device = self._device or tensor.device
+        if tensor.device != self._device:
+            raise UsageError(f"{name}: is on {tensor.device}, those before on {self._device}; expected one device")
+        return tensor.detach()
+
+    def _positions(self, positions: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        if not isinstance(positions, torch.Tensor) or positions.dtype.is_floating_point or positions.dtype.is_complex:
+            raise UsageError("positions: expected a torch tensor of whole numbers")
+        batch, tokens = q.shape[0], q.shape[2]
+        if tuple(positions.shape) not in {(tokens,), (batch, tokens), (1, tokens)}:
+            raise UsageError(f"positions: found a tensor of {list(positions.shape)}, expected [{tokens}] or [{batch}, {tokens}]")
+        return positions.detach().to(torch.int64).expand(batch, tokens)
+
+    def _numbers(self, layer: int, rows: int, document: int | Sequence[int] | None) -> list[int]:
+        if document is None:
+            document = self._next[layer]
+        if isinstance(document, int):
+            return list(range(document, document + rows))
+        if len(document) != rows:
+            raise UsageError(f"document: found {len(document)} numbers, expected one for each of {rows} rows")
+        return [int(number) for number in document]
+
+    def __repr__(self) -> str:
+        shape = f"{self.layers} layers of {self.q_heads} query and {self.kv_heads} key heads, {self.d_head} dimensions"
+        return f"<ropewalk.Moments of {shape}: {max(self._next)} documents>"
+
+
+def analyze(steps: dict[str, Moments], out: str | os.PathLike[str] | None = None, *, model: str = "", components: int = 10) -> Study:
+    """Tables of several moments, by label and in this order, as those of a run: a Study. `out`: a folder to keep them in."""
+    if not steps:
+        raise UsageError("analyze: found nothing, expected moments by label, such as {'1000': moments}")
+    for moments in steps.values():
+        moments._usable()
+    kept = tempfile.TemporaryDirectory(prefix="ropewalk-") if out is None else None
+    folder = Path(kept.name if kept else out or "")
+    folder.mkdir(parents=True, exist_ok=True)
+    with Listener() as listener:
+        _module.core().analyze_moments(listener, [moments._kept for moments in steps.values()], list(steps), model, str(folder / "qk.csv"), components)
+    study = Study(folder)
+    study._kept = kept
+    return study
+
+
+def _capsule(tensor: torch.Tensor) -> Any:
+    from torch.utils.dlpack import to_dlpack
+
+    return to_dlpack(tensor)

@@ -1,0 +1,45 @@
+"""Reads safetensors files as numpy arrays that lie in the file until they are used."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError, SystemError  # noqa: A004
+
+TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "I64": np.dtype("<i8")}
+LONGEST_HEADER = 100_000_000
+
+
+def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Tensors by name, and the metadata. Tensors of other types than TYPES are left out."""
+    try:
+        data = np.memmap(path, mode="r")
+    except FileNotFoundError:
+        raise SystemError(f"{path}: cannot open: No such file or directory") from None
+    except (OSError, ValueError) as error:  # an empty file cannot be mapped
+        raise InputError(f"{path}: cannot be read as safetensors: {error}") from None
+    size = int.from_bytes(data[:8].tobytes(), "little")
+    if len(data) < 8 or size > min(LONGEST_HEADER, len(data) - 8):
+        raise InputError(f"{path}: is no safetensors file: its header would have {size} bytes")
+    try:
+        header = json.loads(data[8 : 8 + size].tobytes())
+        metadata = header.pop("__metadata__", {})
+        tensors = {name: _tensor(data[8 + size :], entry) for name, entry in header.items() if entry["dtype"] in TYPES}
+    except (ValueError, KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: its header is not that of a safetensors file: {error}") from None
+    return tensors, metadata
+
+
+def _tensor(data: np.ndarray, entry: dict[str, Any]) -> np.ndarray:
+    (begin, end), shape, dtype = entry["data_offsets"], tuple(entry["shape"]), TYPES[entry["dtype"]]
+    if not all(isinstance(n, int) and n >= 0 for n in (*shape, begin, end)):
+        raise ValueError("sizes are whole numbers")
+    if not begin <= end <= len(data) or math.prod(shape) * dtype.itemsize != end - begin:
+        raise ValueError(f"a tensor of {list(shape)} does not lie at [{begin}, {end}] of {len(data)} bytes")
+    tensor: np.ndarray = data[begin:end].view(dtype).reshape(shape)
+    return tensor

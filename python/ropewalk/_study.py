@@ -1,0 +1,250 @@
+"""Results of a study, read from its folder."""
+
+from __future__ import annotations
+
+import functools
+import html
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _jackknife, _module, _tables
+from ._jackknife import Statistic
+from ._listener import Listener
+from ._tables import Kind
+from ._capture import Capture
+from .errors import InputError, SystemError, UsageError  # noqa: A004
+from ._figure import Figure
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+HEAD = ["checkpoint", "layer", "q_head"]
+
+
+def open(path: str | os.PathLike[str]) -> Study:  # noqa: A001: ropewalk.open
+    """The results in a folder that `ropewalk run` or `analyze` wrote; or those of one table, such as NAME.csv."""
+    return Study(path)
+
+
+class Study:
+    """Tables, figures and captures of a training run. Every table is read from its file when it is first asked for."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        given = Path(path)
+        self.path = given / "qk.csv" if given.is_dir() else given
+        if not self.path.is_file():
+            why = "holds no qk.csv" if given.is_dir() else "there is no such folder"
+            raise SystemError(f"{given}: {why}; ropewalk run and ropewalk analyze write one")
+        self._kept: tempfile.TemporaryDirectory[str] | None = None  # lives as long as the study
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
+    # Tables
+
+    @property
+    def heads(self) -> pandas.DataFrame:
+        """heads.csv: one row per checkpoint and query head. Every number X has its standard error beside it, X_se."""
+        return self._frame("heads")
+
+    @property
+    def components(self) -> pandas.DataFrame:
+        """qk.csv: one row per checkpoint, query head and principal component."""
+        return self._frame("components")
+
+    @property
+    def bands(self) -> pandas.DataFrame:
+        """bands.csv: one row per checkpoint, query head and rotary pair."""
+        return self._frame("bands")
+
+    @property
+    def curves(self) -> pandas.DataFrame:
+        """curves.csv: one row per checkpoint, query head, curve and distance."""
+        return self._frame("curves")
+
+    @functools.cached_property
+    def checkpoints(self) -> pandas.DataFrame:
+        """One row per checkpoint: label, phase, context, documents, blocks, and what else summary.json says of it."""
+        import pandas
+
+        return pandas.DataFrame(self.summary["checkpoints"])
+
+    @functools.cached_property
+    def summary(self) -> dict[str, Any]:
+        """summary.json: numbers over all heads, with standard errors."""
+        path = self._beside("summary.json")
+        try:
+            summary = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise SystemError(f"{path}: there is no such file; ropewalk run and ropewalk analyze write it beside the table") from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: cannot be read: {error}") from None
+        if not isinstance(summary, dict) or not isinstance(summary.get("checkpoints"), list):
+            raise InputError(f"{path}: key 'checkpoints' is missing; expected what ropewalk writes")
+        return summary
+
+    def table(self, name: Literal["heads", "components", "bands", "curves", "changes"], kind: Kind = "pandas") -> Any:
+        """A table for pandas, as a polars DataFrame ("polars") or a pyarrow Table ("arrow")."""
+        return _tables.convert(self._arrow(name), kind)
+
+    def changes(self, fdr: float | None = 0.05, kind: Kind = "pandas") -> Any:
+        """changes.csv: what changed in which head from one checkpoint to another, one row per pair, head and statistic.
+
+        Rows whose false discovery rate `q` is at most `fdr`; None: all. Of these, `changed` is 1 where the change has a size too.
+        """
+        table = self._arrow("changes")
+        if fdr is not None:
+            from pyarrow import compute
+
+            table = table.filter(compute.less_equal(table["q"], fdr))
+        return _tables.convert(table, kind)
+
+    def trajectory(self, layer: int, head: int) -> pandas.DataFrame:
+        """One head over the run: one row per checkpoint, the numbers of PC0 (qk.csv) and of the head (heads.csv)."""
+        pc0 = self.components
+        pc0 = pc0[(pc0.layer == layer) & (pc0.q_head == head) & (pc0.pc == 0)]
+        if pc0.empty:
+            raise UsageError(f"{self.path}: holds no head {head} of layer {layer}")
+        if self._beside("heads.csv").is_file():
+            heads = self.heads
+            new = [*HEAD, *(name for name in heads.columns if name not in pc0.columns)]
+            pc0 = pc0.merge(heads[new], on=HEAD, how="left")
+        return pc0.sort_values("order", kind="stable").reset_index(drop=True) if "order" in pc0 else pc0.reset_index(drop=True)
+
+    # Figures
+
+    @property
+    def figures(self) -> list[str]:
+        """Names of the figures of every run, and of those that the experiment asked for."""
+        return list(self._figures)
+
+    def figure(self, name: str, by: Literal["training", "depth"] = "training") -> Figure:
+        """A figure by its name (`study.figures`), or of a statistic: any number of `heads.csv`, such as "r2cv_q", over training or by depth."""
+        if name in self._figures:
+            return self._figures[name]
+        if by not in ("training", "depth"):
+            raise UsageError(f"by '{by}': expected 'training' or 'depth'")
+        core = _module.core()
+        over, depth = core.figure_names(name)
+        return self._drawn(self._draw([name], []), over if by == "training" else depth, name)
+
+    def portrait(self, x: str, y: str) -> Figure:
+        """Every head by two statistics, at some checkpoints of the run."""
+        core = _module.core()
+        return self._drawn(self._draw([], [(x, y)]), core.portrait_name(x, y), f"{x} and {y}")
+
+    def show(self) -> Page:
+        """The interactive page of the study (docs/report.md), in a frame of the notebook."""
+        page = self.folder / "report.html"
+        if page.is_file() and self.path.name == "qk.csv":
+            return Page(page.read_text(encoding="utf-8"))
+        with tempfile.TemporaryDirectory(prefix="ropewalk-") as folder, Listener() as listener:
+            made = Path(folder) / "report.html"
+            _module.core().write_report(listener, str(self.folder), str(made))
+            return Page(made.read_text(encoding="utf-8"))
+
+    @functools.cached_property
+    def _figures(self) -> dict[str, Figure]:
+        return self._draw([], [])
+
+    def _draw(self, statistics: list[str], portraits: list[tuple[str, str]]) -> dict[str, Figure]:
+        with Listener() as listener:
+            drawn = _module.core().figures(listener, str(self.path), statistics, portraits)
+        return {name: Figure(name, json.loads(spec)) for name, spec in drawn}
+
+    def _drawn(self, figures: dict[str, Figure], name: str, asked: str) -> Figure:
+        if name not in figures:
+            raise InputError(f"{self.path}: has no {asked} of heads that count, so no figure of it")
+        return figures[name]
+
+    # Captures and statistics of your own
+
+    def capture(self, label: str) -> Capture:
+        """The moments of one checkpoint."""
+        folder = self.folder / "checkpoints" / label
+        if not (folder / "moments.safetensors").is_file():
+            raise SystemError(f"{folder}: holds no moments.safetensors; results of `ropewalk run` keep one for every checkpoint")
+        return Capture.open(folder)
+
+    def jackknife(self, statistic: Statistic) -> pandas.DataFrame:
+        """Your own statistic of every head and checkpoint, with its standard error.
+
+        `statistic` takes a HeadMoments and gives a number, or a dict of numbers. It is called with the moments of all documents, then without
+        each block of documents. Checkpoints without a capture are left out. Columns: value and se, or NAME and NAME_se.
+        """
+        import pandas
+
+        rows: list[dict[str, Any]] = []
+        labels = [label for label in self.checkpoints["label"] if (self.folder / "checkpoints" / label / "moments.safetensors").is_file()]
+        if not labels:
+            raise SystemError(f"{self.folder / 'checkpoints'}: holds no captures; results of `ropewalk run` keep one for every checkpoint")
+        for label in labels:
+            rows += [{"checkpoint": label, **row} for row in _jackknife.of_capture(self.capture(label), statistic)]
+        return pandas.DataFrame(rows)
+
+    def difference(self, a: str, b: str, statistic: Statistic) -> pandas.DataFrame:
+        """What your own statistic is at checkpoint `b` less what it is at `a`, for every head.
+
+        Errors are those of the paired difference where both read the same documents (`paired` 1), else both errors are joined as independent.
+        """
+        import pandas
+
+        return pandas.DataFrame(_jackknife.of_difference(self.capture(a), self.capture(b), statistic))
+
+    # How it is read
+
+    def _beside(self, name: str) -> Path:
+        """NAME beside qk.csv, OTHER.NAME beside OTHER.csv."""
+        return self.path.with_name(name if self.path.name == "qk.csv" else f"{self.path.stem}.{name}")
+
+    def _arrow(self, name: str) -> pyarrow.Table:
+        if name not in ("heads", "components", "bands", "curves", "changes"):
+            raise UsageError(f"'{name}' is no table; expected heads, components, bands, curves or changes")
+        return _tables.read(self.path if name == "components" else self._beside(f"{name}.csv"))
+
+    def _frame(self, name: str) -> pandas.DataFrame:
+        kept = self.__dict__.setdefault("_frames", {})
+        if name not in kept:
+            kept[name] = _tables.convert(self._arrow(name), "pandas")
+        return kept[name]
+
+    def __repr__(self) -> str:
+        try:
+            return self._text()
+        except (InputError, SystemError, KeyError, TypeError, AttributeError):
+            return f"<ropewalk.Study {self.path}>"
+
+    def _text(self) -> str:
+        columns = {"mean_r2cv_q": "R² of queries", "mean_r2cv_k": "R² of keys", "mean_r_q": "r_q", "mean_abs_r_k": "|r_k|"}
+        columns = {key: title for key, title in columns.items() if key in self.summary}
+        lines = [["checkpoint", *columns.values(), "heads"]]
+        for checkpoint in self.summary["checkpoints"]:
+            label = checkpoint["label"]
+            lines.append([label, *(_number(self.summary[key].get(label)) for key in columns), str(checkpoint.get("heads", ""))])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        body = ("  ".join(text.ljust(width) if i == 0 else text.rjust(width) for i, (text, width) in enumerate(zip(line, widths, strict=True))) for line in lines)
+        return "\n".join([f"ropewalk.Study {self.folder}", *body])
+
+
+def _number(leaf: dict[str, Any] | None) -> str:
+    if not leaf or leaf.get("value") is None:
+        return ""
+    return f"{leaf['value']:.3f}" + (f" ± {leaf['se']:.3f}" if leaf.get("se") is not None else "")
+
+
+class Page:
+    """An HTML page that shows itself in a frame of a notebook; `html` is its text."""
+
+    def __init__(self, text: str) -> None:
+        self.html = text
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{html.escape(self.html)}" style="width: 100%; height: 800px; border: 0"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<ropewalk.Page of {len(self.html)} characters>"

@@ -1,0 +1,87 @@
+"""Reads the tables of a results folder (docs/formats.md) with pyarrow, and hands them on as pandas or polars wants them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from .errors import InputError, SystemError, UsageError  # noqa: A004
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Kind = Literal["pandas", "polars", "arrow"]
+
+# Columns that are no floating-point numbers.
+TEXT = {"model", "checkpoint", "phase", "class", "within_class", "flag", "curve", "from", "to", "kind", "statistic"}
+WHOLE = {"order", "layer", "q_head", "pc", "n_q", "n_k", "n_blocks", "pair", "changed", "paired"}
+WHOLE_OR_EMPTY = {"kv_head", "rope"}
+NAMES = ("model", "checkpoint", "phase", "from", "to")
+
+# An apostrophe stands before names that spreadsheets would take for formulas.
+GUARDED = re.compile(r"^'('*[=+\-@\t\r])")
+
+
+def _header(path: Path) -> list[str]:
+    import csv
+
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return next(csv.reader(file), [])
+    except FileNotFoundError:
+        raise SystemError(f"{path}: there is no such table; ropewalk run and ropewalk analyze write one") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as a table: {error}") from None
+
+
+def read(path: Path) -> pyarrow.Table:
+    """A table with the types of its columns. Empty numbers are null."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    types = {}
+    for name in _header(path):
+        if name in TEXT:
+            types[name] = pa.string()
+        elif name in WHOLE or name in WHOLE_OR_EMPTY:
+            types[name] = pa.int64()
+        else:
+            types[name] = pa.float64()
+    try:
+        table = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types))
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{path}: is not a table as ropewalk writes it: {error}") from None
+    for name in NAMES:
+        if name in table.column_names:
+            table = _without_guard(table, name)
+    return table
+
+
+def _without_guard(table: pyarrow.Table, name: str) -> pyarrow.Table:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    column = table[name]
+    known = compute.unique(column).to_pylist()
+    if not any(GUARDED.match(text) for text in known):
+        return table
+    plain = pa.array([GUARDED.sub(r"\1", text) for text in known])
+    places = compute.index_in(column, pa.array(known))
+    return table.set_column(table.column_names.index(name), name, plain.take(places.combine_chunks()))
+
+
+def convert(table: pyarrow.Table, kind: Kind) -> Any:
+    """The table for pandas, polars or as it is."""
+    if kind == "arrow":
+        return table
+    if kind == "polars":
+        import polars
+
+        return polars.from_arrow(table)
+    if kind == "pandas":
+        frame = table.to_pandas()
+        for name in WHOLE_OR_EMPTY.intersection(table.column_names):
+            frame[name] = frame[name].astype("Int64")
+        return frame
+    raise UsageError(f"'{kind}' is no kind of table; expected pandas, polars or arrow")

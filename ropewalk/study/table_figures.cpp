@@ -1,0 +1,75 @@
+#include "ropewalk/study/table_figures.h"
+
+#include <algorithm>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/figures/reading_look.h"
+#include "ropewalk/study/figures.h"
+#include "ropewalk/study/report_inputs.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+// Null where there is no such file.
+Json read_manifest(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return {};
+  Json json = read_json_file(path);
+  check_manifest(json, path.string());
+  return json;
+}
+
+// What the manifest says about the figures, so that they are those of the run.
+FigureOptions figure_options(const Json& manifest, const HeadTable& table) {
+  FigureOptions options;
+  if (manifest.is_null()) return options;
+  options.title = manifest.at("name").get<std::string>();
+  for (const Json& portrait : manifest.at("settings").value("portraits", Json::array())) {
+    const auto there = std::any_of(
+        table.checkpoints.begin(), table.checkpoints.end(),
+        [&](const CheckpointAnalysis& checkpoint) { return portrait == checkpoint.label; });
+    if (there) options.portraits.push_back(portrait.get<std::string>());
+  }
+  // Statistics of another version, which this one may not know, are left out.
+  const auto known = [](const Json& key) {
+    return unknown_statistic(key.get<std::string>()).empty();
+  };
+  const Json figures = manifest.at("settings").value("figures", Json());
+  if (figures.is_null()) return options;
+  for (const Json& key : figures.value("statistics", Json::array())) {
+    if (known(key)) options.asked.statistics.push_back(key.get<std::string>());
+  }
+  for (const Json& pair : figures.value("portraits", Json::array())) {
+    if (!known(pair[0]) || !known(pair[1])) continue;
+    options.asked.portraits.push_back(pair.get<PortraitPair>());
+  }
+  return options;
+}
+
+template <typename T>
+void append(std::vector<T>& list, const std::vector<T>& more) {
+  for (const T& one : more) {
+    if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(one);
+  }
+}
+
+}  // namespace
+
+TableFigures table_figures(const fs::path& table, const AskedFigures& more) {
+  for (const std::string& key : asked_keys(more)) {
+    const std::string problem = unknown_statistic(key);
+    if (!problem.empty()) throw UsageError("{}", problem);
+  }
+  TableFigures made;
+  made.tables = read_tables(table);
+  made.manifest = read_manifest(table.parent_path() / "manifest.json");
+  FigureOptions options = figure_options(made.manifest, made.tables.heads);
+  made.title = options.title;
+  append(options.asked.statistics, more.statistics);
+  append(options.asked.portraits, more.portraits);
+  made.figures = study_figures(made.tables, options);
+  return made;
+}
+
+}  // namespace ropewalk

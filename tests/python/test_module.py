@@ -1,0 +1,78 @@
+"""The package as a whole: what an import costs and checks, and that its documents are so."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import ropewalk
+from ropewalk import _build, _module
+
+ROOT = Path(__file__).parents[2]
+
+
+def python(code: str, **settings) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **settings)
+
+
+def test_another_torch_is_one_line(monkeypatch):
+    assert _module.check_torch() is None
+    major, minor, _ = _build.TORCH.split("+")[0].split(".")
+    monkeypatch.setattr(_module, "_installed", lambda package: f"{major}.{int(minor) - 1}.1+cpu")
+    with pytest.raises(ImportError) as error:
+        _module.check_torch()
+    assert "\n" not in str(error.value)
+    for word in (_build.TORCH, f"{major}.{int(minor) - 1}.1+cpu", "install ropewalk again"):
+        assert word in str(error.value)
+    monkeypatch.setattr(_module, "_installed", lambda package: f"{major}.{minor}.9")
+    assert _module.check_torch() is None, "a patch release has the same interface"
+
+
+def test_the_check_is_part_of_the_import(tmp_path):
+    """A torch of another version in sight, without being imported."""
+    other = tmp_path / "torch-1.0.0.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 1.0.0\n")
+    done = python(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import ropewalk")
+    assert done.returncode != 0
+    assert re.fullmatch(r"ImportError: ropewalk .* was built with torch .* and finds torch 1\.0\.0: .*", done.stderr.splitlines()[-1])
+
+
+def test_reading_does_without_torch(folder):
+    code = f"import sys, ropewalk; print(len(ropewalk.open({str(folder)!r}).heads)); print('torch' in sys.modules)"
+    assert python(code).stdout.split() == [str(len(ropewalk.open(folder).heads)), "False"]
+
+
+def test_everything_public_is_explained():
+    for name in ropewalk.__all__:
+        thing = getattr(ropewalk, name)
+        if name == "__version__":
+            continue
+        assert thing.__doc__, name
+        if isinstance(thing, type):
+            for part, value in vars(thing).items():
+                if not part.startswith("_") and (callable(value) or isinstance(value, classmethod)):
+                    assert value.__doc__, f"{name}.{part}"
+
+
+def test_examples_of_the_document_run(folder, tmp_path, monkeypatch):
+    """docs/python.md, all of its examples in one go, on a study of this test."""
+    shutil.copytree(folder, tmp_path / "out" / "my_run")
+    monkeypatch.chdir(tmp_path)
+    examples = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/python.md").read_text(), re.M | re.S)
+    assert len(examples) >= 5
+    names = {}
+    for example in examples:
+        exec(compile(example, "docs/python.md", "exec"), names)
+    assert names["study"].folder == Path("out/my_run")
+
+
+def test_the_document_names_what_there_is():
+    """Every public name stands in docs/python.md."""
+    text = (ROOT / "docs/python.md").read_text()
+    missing = [name for name in ropewalk.__all__ if not name.startswith("_") and name not in text]
+    for thing in (ropewalk.Study, ropewalk.Moments, ropewalk.Capture, ropewalk.Figure):
+        missing += [f"{thing.__name__}.{name}" for name in vars(thing) if not name.startswith("_") and name not in text]
+    assert not missing

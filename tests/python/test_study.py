@@ -1,0 +1,218 @@
+"""Results as Python reads them, against the program's files and numbers."""
+
+import csv
+import json
+import types
+
+import numpy as np
+import pandas
+import pytest
+import ropewalk
+from conftest import ropewalk as program
+
+
+@pytest.fixture(scope="module")
+def study(folder):
+    return ropewalk.open(folder)
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("name, file", [("components", "qk.csv"), ("heads", "heads.csv"), ("bands", "bands.csv"), ("curves", "curves.csv")])
+def test_tables_are_the_files(study, folder, name, file):
+    frame, expected = getattr(study, name), rows(folder / file)
+    assert list(frame.columns) == list(expected[0]) and len(frame) == len(expected)
+    for column in frame.columns:
+        texts = [row[column] for row in expected]
+        if pandas.api.types.is_numeric_dtype(frame[column].dtype):
+            found = frame[column].to_numpy(dtype=float, na_value=np.nan)
+            np.testing.assert_array_equal(found, [float(text) if text else np.nan for text in texts], err_msg=column)
+        else:
+            assert list(frame[column]) == texts, column
+
+
+def test_columns_have_their_types(study):
+    heads, components = study.heads, study.components
+    assert heads.dtypes["layer"] == components.dtypes["pc"] == "int64"
+    assert heads.dtypes["kv_head"] == heads.dtypes["rope"] == pandas.Int64Dtype()
+    assert heads.dtypes["r2cv_q"] == heads.dtypes["r2cv_q_se"] == "float64"
+    assert set(components["class"]) <= {"position-dominated", "q-positional", "k-positional", "content-focused", "mixed"}
+    assert study.heads is heads, "a table is read once"
+
+
+def test_other_kinds_of_tables(study, monkeypatch):
+    arrow = study.table("heads", "arrow")
+    assert arrow.num_rows == len(study.heads) and str(arrow.schema.field("layer").type) == "int64"
+    monkeypatch.setitem(__import__("sys").modules, "polars", types.SimpleNamespace(from_arrow=lambda table: ("polars", table.num_rows)))
+    assert study.table("heads", "polars") == ("polars", arrow.num_rows)
+    with pytest.raises(ropewalk.UsageError, match="pandas, polars or arrow"):
+        study.table("heads", "excel")
+    with pytest.raises(ropewalk.UsageError, match="'tails' is no table"):
+        study.table("tails")
+
+
+def test_guarded_names_are_plain_again(tmp_path):
+    (tmp_path / "qk.csv").write_text("model,checkpoint,layer,q_head,pc,r_q,r_k\nM,'=a,0,0,0,0.5,\nM,b,0,0,0,,0.25\nM,''=c,0,0,0,,\nM,'d,0,0,0,,\n")
+    components = ropewalk.open(tmp_path).components
+    assert list(components.checkpoint) == ["=a", "b", "'=c", "'d"]
+    assert components.r_q[0] == 0.5 and np.isnan(components.r_k[0])
+
+
+def test_summary_checkpoints_and_text(study, folder):
+    assert study.summary == json.loads((folder / "summary.json").read_text())
+    assert list(study.checkpoints.label) == ["init", "A", "B"] and list(study.checkpoints.random) == [True, False, False]
+    lines = repr(study).splitlines()
+    assert len(lines) == 5 and str(folder) in lines[0]
+    mean = study.summary["mean_r_q"]["B"]
+    assert lines[4].startswith("B ") and f"{mean['value']:.3f} ± {mean['se']:.3f}" in lines[4]
+
+
+def test_changes(study, folder):
+    everything, expected = study.changes(fdr=None), rows(folder / "changes.csv")
+    assert len(everything) == len(expected)
+    for fdr in (0.05, 0.2):
+        assert len(study.changes(fdr)) == sum(row["q"] != "" and float(row["q"]) <= fdr for row in expected) > 0
+    assert study.changes(1e-300, kind="arrow").num_rows < len(study.changes())
+
+
+def test_trajectory(study):
+    one = study.trajectory(1, 2)
+    assert list(one.checkpoint) == ["init", "A", "B"] and set(one.layer) == {1} and set(one.q_head) == {2} and set(one.pc) == {0}
+    heads = study.heads.query("layer == 1 and q_head == 2")
+    assert list(one.r2cv_q) == list(heads.r2cv_q)
+    assert len(one.columns) == len(set(one.columns)) == len(set(study.heads.columns) | set(study.components.columns))
+    with pytest.raises(ropewalk.UsageError, match="no head 99 of layer 1"):
+        study.trajectory(1, 99)
+
+
+def test_figures_are_those_of_the_program(study, folder, tmp_path):
+    program("figures", folder / "qk.csv", "--out", tmp_path, "--format", "json", "--title", "Trust", "--statistic", "pr_q", "--portrait", "r2cv_q,pr_q", "--quiet")
+    of = {path.name.removesuffix(".vl.json"): json.loads(path.read_text()) for path in tmp_path.glob("*.vl.json")}
+    assert set(study.figures) == {path.name.removesuffix(".vl.json") for path in (folder / "figures").glob("*.vl.json")}
+    for name in study.figures:
+        assert study.figure(name).spec == of[name], name
+    assert study.figure("pr_q").spec == of[study.figure("pr_q").name]
+    assert study.figure("pr_q", by="depth").spec == of[study.figure("pr_q", by="depth").name] != study.figure("pr_q").spec
+    assert study.portrait("r2cv_q", "pr_q").spec == of[study.portrait("r2cv_q", "pr_q").name]
+    with pytest.raises(ropewalk.UsageError, match="pr_qq"):
+        study.figure("pr_qq")
+    with pytest.raises(ropewalk.UsageError, match="expected 'training' or 'depth'"):
+        study.figure("pr_q", by="height")
+
+
+def test_a_figure_shows_and_saves_itself(study, tmp_path):
+    figure = study.figure("position_signal")
+    bundle = figure._repr_mimebundle_()
+    assert bundle["application/vnd.vegalite.v5+json"] is bundle["application/vnd.vegalite.v6+json"] is figure.spec
+    beginnings = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<svg"}
+    for form, beginning in beginnings.items():
+        assert figure.save(tmp_path / f"x.{form}").read_bytes().startswith(beginning)
+    assert json.loads(figure.save(tmp_path / "x.vl.json").read_text()) == figure.spec
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.pdf", "x.png", "x.svg", "x.vl.json"]
+    with pytest.raises(ropewalk.UsageError, match="expected .png, .svg, .pdf or .json"):
+        figure.save(tmp_path / "x.gif")
+    with pytest.raises(ropewalk.SystemError, match="there is no folder"):
+        figure.save(tmp_path / "nowhere" / "x.pdf")
+
+
+def test_the_page_stands_in_a_frame(folder, tmp_path):
+    (tmp_path / "qk.csv").write_text((folder / "qk.csv").read_text())
+    (tmp_path / "report.html").write_text('<p class="x">§</p>')
+    page = ropewalk.open(tmp_path).show()
+    assert page.html == '<p class="x">§</p>'
+    assert 'srcdoc="&lt;p class=&quot;x&quot;&gt;§&lt;/p&gt;"' in page._repr_html_()
+
+
+def pc0(head):
+    """r_q, r_k and explained variance of PC0, as the tables have them."""
+    n = head.q.n + head.k.n
+    offset = head.q.mean - head.k.mean
+    pooled = (head.q.covariance * (head.q.n - 1) + head.k.covariance * (head.k.n - 1) + head.q.n * head.k.n / n * np.outer(offset, offset)) / (n - 1)
+    values, vectors = np.linalg.eigh(pooled)
+    v = vectors[:, -1]
+    r_q, r_k = (v @ s.position_covariance / np.sqrt(v @ s.covariance @ v * s.position_variance) for s in (head.q, head.k))
+    return {"ev": values[-1] / values.sum(), "r_q": abs(r_q), "r_k": abs(r_k)}
+
+
+def test_jackknife_gives_the_tables_numbers_and_errors(study):
+    own = study.jackknife(pc0)
+    table = study.components.query("pc == 0").reset_index(drop=True)
+    assert list(own.checkpoint) == list(table.checkpoint) and list(own.q_head) == list(table.q_head)
+    for name, key in (("ev", "explained_variance"), ("r_q", "r_q"), ("r_k", "r_k")):
+        np.testing.assert_allclose(own[name], table[key].abs(), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(own.ev_se, table.explained_variance_se, rtol=1e-4)
+
+
+def test_jackknife_of_a_fit(study):
+    """R² of position, from the inverse of the covariance."""
+
+    def r2(stream):
+        return stream.position_covariance @ np.linalg.solve(stream.covariance, stream.position_covariance) / stream.position_variance
+
+    own = study.jackknife(lambda head: {"q": r2(head.q), "k": r2(head.k)})
+    for name in ("q", "k"):
+        np.testing.assert_allclose(own[name], study.heads[f"r2_{name}"], rtol=1e-5)
+        np.testing.assert_allclose(own[f"{name}_se"], study.heads[f"r2_{name}_se"], rtol=1e-3)
+
+
+def test_difference_is_that_of_the_changes(study):
+    own = study.difference("A", "B", lambda head: pc0(head)["ev"])
+    expected = study.changes(fdr=None).query("statistic == 'explained_variance' and kind == 'step'")
+    assert set(own.paired) == {1} == set(expected.paired)
+    np.testing.assert_allclose(own.value, expected.change, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(own.se, expected.change_se, rtol=1e-4)
+
+
+def test_captures(study):
+    capture = study.capture("A")
+    layer, q_head, kv_head = capture.heads[-1]
+    whole = capture.head(layer, q_head)
+    assert whole.kv_head == kv_head and whole.q.covariance.shape == (whole.q.d, whole.q.d)
+    np.testing.assert_array_equal(whole.q.covariance, whole.q.covariance.T)
+    assert whole.q.n == capture.info["tokens"] == capture.block_sizes.sum()
+    assert sum(whole.q.n - case.q.n for case in list(capture.cases(layer, q_head))[1:]) == whole.q.n
+    np.testing.assert_array_equal(capture.moments(layer, "k", kv_head).mean, whole.k.mean)
+    with pytest.raises(ropewalk.UsageError, match="no query head 77 of layer 0"):
+        capture.moments(0, "q", 77)
+    with pytest.raises(ropewalk.SystemError, match="moments.safetensors"):
+        study.capture("C")
+
+
+def test_a_statistic_that_is_none(study):
+    with pytest.raises(ropewalk.UsageError, match="expected a number"):
+        study.jackknife(lambda head: "much")
+    calls = iter(range(10**6))
+    with pytest.raises(ropewalk.UsageError, match="the same names"):
+        study.jackknife(lambda head: {f"x{next(calls)}": 1.0})
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "header", "bounds"])
+def test_a_damaged_capture_is_one_line(folder, tmp_path, damage):
+    data = (folder / "checkpoints" / "A" / "moments.safetensors").read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    made = {
+        "cut": data[: len(data) // 2], "empty": b"", "header": data[:8] + b"x" * size + data[8 + size :],
+        "bounds": data[:8] + data[8 : 8 + size].replace(b'"data_offsets":[', b'"data_offsets":[9', 1)[:size] + data[8 + size :],
+    }  # fmt: skip
+    (tmp_path / "moments.safetensors").write_bytes(made[damage])
+    with pytest.raises(ropewalk.InputError) as error:
+        ropewalk.Capture.open(tmp_path)
+    assert "moments.safetensors" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_what_is_not_there(tmp_path):
+    with pytest.raises(ropewalk.SystemError, match="holds no qk.csv"):
+        ropewalk.open(tmp_path)
+    with pytest.raises(ropewalk.SystemError, match="no such folder"):
+        ropewalk.open(tmp_path / "nothing")
+    (tmp_path / "qk.csv").write_text("checkpoint,layer,q_head,pc,r_q,r_k\nA,0,zero,0,1,1\n")
+    study = ropewalk.open(tmp_path)
+    assert str(tmp_path) in repr(study)
+    with pytest.raises(ropewalk.InputError, match="zero"):
+        study.components
+    for ask in (lambda: study.heads, lambda: study.summary, lambda: study.changes()):
+        with pytest.raises(ropewalk.SystemError, match="there is no such"):
+            ask()
