@@ -10,5 +10,6 @@ namespace nb = nanobind;
 void bind_errors();
 void bind_figures(nb::module_& module);
 void bind_moments(nb::module_& module);
+void bind_verbs(nb::module_& module);
 
 }  // namespace ropewalk::python

@@ -6,4 +6,5 @@ NB_MODULE(_core, module) {
   ropewalk::python::bind_errors();
   ropewalk::python::bind_figures(module);
   ropewalk::python::bind_moments(module);
+  ropewalk::python::bind_verbs(module);
 }

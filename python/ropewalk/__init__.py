@@ -7,6 +7,8 @@
     study.figure("position_signal")               # shows in a notebook
     study.jackknife(lambda head: head.q.n)        # your own statistic of every head, with its standard error
 
+    study = ropewalk.run("my_run.yaml")           # the program's verbs: run, capture, analyze, figures, audit, inspect, export
+
     moments = ropewalk.Moments(q_heads=16, kv_heads=4, d_head=128)
     moments.add(0, q, k)                          # torch tensors [batch, heads, tokens, d_head]
     moments.analyze().heads
@@ -19,8 +21,9 @@ from ._build import VERSION as __version__
 from ._capture import Capture, HeadMoments, StreamMoments
 from .errors import Error, InputError, SystemError, UsageError  # noqa: A004
 from ._figure import Figure
-from ._moments import Moments, analyze
+from ._moments import Moments
 from ._study import Study, open  # noqa: A004
+from ._verbs import Finding, analyze, audit, capture, export, figures, inspect, run
 
 _module.check_torch()
 
@@ -28,6 +31,7 @@ __all__ = [
     "Capture",
     "Error",
     "Figure",
+    "Finding",
     "HeadMoments",
     "InputError",
     "Moments",
@@ -37,5 +41,11 @@ __all__ = [
     "UsageError",
     "__version__",
     "analyze",
+    "audit",
+    "capture",
+    "export",
+    "figures",
+    "inspect",
     "open",
+    "run",
 ]

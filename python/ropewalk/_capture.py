@@ -97,6 +97,7 @@ class Capture:
         self.tensors = tensors
         self.info = info
         self._source = source
+        self._kept: object = None  # a temporary folder that lives as long as the capture
         self._keys: tuple[tuple[int, int], list[StreamMoments]] | None = None  # of the key head at hand
         for kind in NAMES.values():
             for name in NEEDED:

@@ -190,7 +190,7 @@ class Moments:
 
 
 def analyze(steps: dict[str, Moments], out: str | os.PathLike[str] | None = None, *, model: str = "", components: int = 10) -> Study:
-    """Tables of several moments, by label and in this order, as those of a run: a Study. `out`: a folder to keep them in."""
+    """The tables of several moments, in this order."""
     if not steps:
         raise UsageError("analyze: found nothing, expected moments by label, such as {'1000': moments}")
     for moments in steps.values():

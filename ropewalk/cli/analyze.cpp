@@ -1,7 +1,5 @@
 #include "ropewalk/study/analyze.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -70,9 +68,9 @@ void add_analyze(CLI::App& app) {
       ->check(CLI::IsMember({"heads", "bands", "curves"}));
   columns->callback([table] {
     const bool series = *table == "bands" || *table == "curves";
-    fmt::print("{}", series ? describe_series_columns(*table == "bands" ? SeriesTable::bands
-                                                                        : SeriesTable::curves)
-                            : describe_columns(table->empty() ? Table::components : Table::heads));
+    print(series ? describe_series_columns(*table == "bands" ? SeriesTable::bands
+                                                             : SeriesTable::curves)
+                 : describe_columns(table->empty() ? Table::components : Table::heads));
   });
 }
 

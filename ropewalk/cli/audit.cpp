@@ -1,7 +1,5 @@
 #include "ropewalk/study/audit.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "ropewalk/base/error.h"
@@ -21,7 +19,7 @@ void add_audit(CLI::App& app) {
     Experiment experiment = read_experiment(*file);
     expand_revisions(experiment);
     const Audit audit = audit_experiment(experiment, /*read_weights=*/true);
-    fmt::print("{}", format_audit(experiment, audit));
+    print(format_audit(experiment, audit));
     if (!audit.findings.empty()) {
       throw InputError("{}: {}, listed on standard output", *file,
                        format_number_of(static_cast<int64_t>(audit.findings.size()), "finding"));

@@ -1,7 +1,5 @@
 #include "ropewalk/study/figures.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 
@@ -99,7 +97,7 @@ void add_compare(CLI::App& app) {
   verb->callback([arguments] {
     const RunNumbers run = read_tables(arguments->table, arguments->summary).numbers();
     const Json reference = read_json_file(arguments->reference);
-    fmt::print("{}", compare_with_reference(run, reference, arguments->reference.string()));
+    print(compare_with_reference(run, reference, arguments->reference.string()));
   });
 }
 

@@ -1,7 +1,5 @@
 #include "ropewalk/study/inspect.h"
 
-#include <fmt/format.h>
-
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
 #include "ropewalk/study/locate.h"
@@ -21,7 +19,7 @@ void add_inspect(CLI::App& app) {
   verb->callback([arguments] {
     const Json inspection =
         inspect_model(open_for_inspection(arguments->model.parse(), arguments->model.revision));
-    fmt::print("{}", arguments->json ? inspection.dump(2) + "\n" : format_inspection(inspection));
+    print(arguments->json ? inspection.dump(2) + "\n" : format_inspection(inspection));
   });
 }
 

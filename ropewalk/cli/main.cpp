@@ -97,17 +97,7 @@ int run(int argc, char** argv) {
     ropewalk::log::set_level(quiet ? ropewalk::log::Level::error
                                    : ropewalk::log::parse_level(level));
   });
-  ropewalk::cli::add_run(app, processes);
-  ropewalk::cli::add_demo(app, processes);
-  ropewalk::cli::add_audit(app);
-  ropewalk::cli::add_inspect(app);
-  ropewalk::cli::add_capture(app, processes);
-  ropewalk::cli::add_analyze(app);
-  ropewalk::cli::add_merge(app);
-  ropewalk::cli::add_figures(app);
-  ropewalk::cli::add_report(app);
-  ropewalk::cli::add_compare(app);
-  ropewalk::cli::add_export(app);
+  ropewalk::cli::add_verbs(app, processes);
   app.footer(
       "Exit codes: 0 done, 1 internal error, 2 wrong command line, 3 bad input file,\n"
       "4 the machine refused (files, disk, memory, device), 128 + n ended by signal n.");

@@ -1,7 +1,5 @@
 #include "ropewalk/study/report.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "ropewalk/cli/verbs.h"
@@ -15,7 +13,7 @@ void add_report(CLI::App& app) {
   verb->add_option("folder", options->folder, "Folder with qk.csv, as run and analyze write it")
       ->required();
   verb->add_option("--out", options->out, "File to write [default: report.html in the folder]");
-  verb->callback([options] { fmt::print("{}\n", write_report(*options).string()); });
+  verb->callback([options] { print(write_report(*options).string() + "\n"); });
 }
 
 }  // namespace ropewalk::cli

@@ -1,7 +1,5 @@
 #include "ropewalk/study/run.h"
 
-#include <fmt/format.h>
-
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
 
@@ -32,9 +30,9 @@ void execute(const Arguments& arguments, Communicator& processes) {
   run.processes = processes;
   set_threads(arguments.threads, processes);
   if (!arguments.dry_run) {
-    fmt::print("{}", run_study(run));
+    print(run_study(run));
   } else if (processes.first()) {
-    fmt::print("{}", describe_run(run));
+    print(describe_run(run));
   }
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
+#include <string_view>
 
 namespace ropewalk {
 
@@ -22,6 +24,12 @@ void add_figures(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_merge(CLI::App& app);
 void add_report(CLI::App& app);
+// All of them, in the order of --help.
+void add_verbs(CLI::App& app, Communicator& processes);
+
+// What a verb shows: on standard output, unless a host of the verbs takes it.
+void print(std::string_view text);
+void set_output(std::function<void(std::string_view text)> output);
 
 }  // namespace cli
 }  // namespace ropewalk

@@ -231,20 +231,6 @@ void find_gaps(const Experiment& experiment, std::vector<AuditFinding>& findings
   }
 }
 
-const char* kind_name(Kind kind) {
-  switch (kind) {
-    case Kind::missing:
-      return "missing";
-    case Kind::duplicate:
-      return "duplicate";
-    case Kind::config:
-      return "config";
-    case Kind::gap:
-      break;
-  }
-  return "gap";
-}
-
 }  // namespace
 
 Audit audit_experiment(const Experiment& experiment, bool read_weights) {
@@ -267,6 +253,20 @@ Audit audit_experiment(const Experiment& experiment, bool read_weights) {
   find_changes(subjects, audit.findings);
   find_gaps(experiment, audit.findings);
   return audit;
+}
+
+const char* kind_name(AuditFinding::Kind kind) {
+  switch (kind) {
+    case AuditFinding::Kind::missing:
+      return "missing";
+    case AuditFinding::Kind::duplicate:
+      return "duplicate";
+    case AuditFinding::Kind::config:
+      return "config";
+    case AuditFinding::Kind::gap:
+      break;
+  }
+  return "gap";
 }
 
 std::string format_audit(const Experiment& experiment, const Audit& audit) {

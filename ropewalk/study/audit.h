@@ -14,6 +14,8 @@ struct AuditFinding {
   std::string text;
 };
 
+const char* kind_name(AuditFinding::Kind kind);  // "missing", …
+
 struct Audit {
   size_t checkpoints = 0;  // with weights of their own
   std::vector<AuditFinding> findings;

@@ -57,9 +57,15 @@ def test_everything_public_is_explained():
                     assert value.__doc__, f"{name}.{part}"
 
 
-def test_examples_of_the_document_run(folder, tmp_path, monkeypatch):
+def test_examples_of_the_document_run(source, folder, tmp_path, monkeypatch):
     """docs/python.md, all of its examples in one go, on a study of this test."""
     shutil.copytree(folder, tmp_path / "out" / "my_run")
+    shutil.copy(source.root / "corpus.jsonl", tmp_path / "texts.jsonl")
+    experiment = (source.root / "study.yaml").read_text()
+    for model in "AB":
+        shutil.copytree(source.root / model, tmp_path / "checkpoints" / model)
+        experiment = experiment.replace(f'"path": "{model}"', f'"path": "checkpoints/{model}"')
+    (tmp_path / "my_run.yaml").write_text(experiment.replace("corpus.jsonl", "texts.jsonl"))
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/python.md").read_text(), re.M | re.S)
     assert len(examples) >= 5

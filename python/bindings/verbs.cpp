@@ -1,0 +1,74 @@
+#include "ropewalk/cli/verbs.h"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+
+#include "python/bindings/job.h"
+#include "ropewalk/base/communicator.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/study/audit.h"
+#include "ropewalk/study/revisions.h"
+
+namespace ropewalk::python {
+namespace {
+
+// Takes what a verb shows.
+class Shown {
+ public:
+  explicit Shown(std::string& text) {
+    cli::set_output([&text](std::string_view more) { text += more; });
+  }
+  ~Shown() { cli::set_output({}); }
+  Shown(const Shown&) = delete;
+  Shown& operator=(const Shown&) = delete;
+};
+
+void run_verb(std::vector<std::string> words) {
+  CLI::App app;
+  app.require_subcommand(1);
+  Communicator processes;
+  cli::add_verbs(app, processes);
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    const std::string text = error.what();
+    throw UsageError("{}", text.substr(0, text.find('\n')));
+  }
+  processes.finish();
+}
+
+std::string call(nb::handle listener, const std::vector<std::string>& words) {
+  std::string text;
+  run_job(listener, [&] {
+    const Shown shown(text);
+    run_verb(words);
+  });
+  return text;
+}
+
+std::vector<std::pair<std::string, std::string>> audit(nb::handle listener,
+                                                       const std::string& file) {
+  std::vector<std::pair<std::string, std::string>> findings;
+  run_job(listener, [&] {
+    Experiment experiment = read_experiment(file);
+    expand_revisions(experiment);
+    for (const AuditFinding& finding :
+         audit_experiment(experiment, /*read_weights=*/true).findings) {
+      findings.emplace_back(kind_name(finding.kind), finding.text);
+    }
+  });
+  return findings;
+}
+
+}  // namespace
+
+void bind_verbs(nb::module_& module) {
+  module.def("call", call);
+  module.def("audit", audit);
+}
+
+}  // namespace ropewalk::python

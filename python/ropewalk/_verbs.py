@@ -1,0 +1,190 @@
+"""What the program's verbs do, as functions: the same code, with options as keywords."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import _module
+from ._capture import Capture
+from ._listener import Listener
+from ._moments import Moments
+from ._moments import analyze as _analyze_moments
+from ._study import Study
+from .errors import UsageError
+
+PathLike = str | os.PathLike[str]
+
+
+class Finding(NamedTuple):
+    """What `audit` found: `kind` is missing, duplicate, config or gap."""
+
+    kind: str
+    text: str
+
+
+def run(
+    experiment: PathLike, out: PathLike | None = None, *, only: Sequence[str] = (), format: Sequence[str] = ("png", "svg", "pdf"),  # noqa: A002
+    evict: bool = False, keep_going: bool = False, replace: bool = False, prune: bool = False, threads: int | None = None, progress: bool | None = None,
+) -> Study:  # fmt: skip
+    """Measures a training run (docs/experiments.md): checkpoints in, tables and figures out. What a former run finished is kept.
+
+    `out`: results folder, by default out/ and the experiment file's name. `format`: of the figures, ["json"] for specifications alone. `progress`:
+    bars; by default where somebody sees them. The other options are those of `ropewalk run`.
+    """
+    folder = Path(out) if out is not None else Path("out") / Path(experiment).stem
+    options = dict(out=folder, format=_commas(format), evict=evict, keep_going=keep_going, replace=replace, prune=prune, threads=threads)
+    _call("run", [experiment], options, progress, repeated={"only": only})
+    return Study(folder)
+
+
+def capture(
+    model: Any, corpus: Any, out: PathLike | None = None, *, revision: str | None = None, tokenizer: PathLike | None = None, label: str | None = None,
+    context: int | None = None, documents: int | None = None, min_tokens: int | None = None, field: str | None = None, id: str | None = None,  # noqa: A002
+    chunk: bool = False, heads: int | None = None, seed: int | None = None, sliding: bool = False, pre_rope: bool = True, blocks: int | None = None,
+    target_se: float | None = None, shard: str | None = None, vectors: str | None = None, rate: float | None = None, bucket_size: int | None = None,
+    device: str | None = None, dtype: str | None = None, memory: str | None = None, threads: int | None = None, progress: bool | None = None,
+) -> Capture:  # fmt: skip
+    """Runs text through a checkpoint and keeps the moments of its queries and keys.
+
+    `model`: a checkpoint folder, a Hub id, or a model of transformers, which is saved to a temporary folder. `corpus`: a file or folder as `ropewalk
+    capture` takes it, or documents themselves: texts, lists of tokens, or a `datasets.Dataset` with a column of either. `out`: a new folder; by
+    default a temporary one, which lives as long as the result. The other options are those of `ropewalk capture`.
+    """
+    with tempfile.TemporaryDirectory(prefix="ropewalk-") as work:
+        kept = tempfile.TemporaryDirectory(prefix="ropewalk-") if out is None else None
+        folder = Path(kept.name) / "capture" if kept else Path(out or "")
+        options = dict(
+            corpus=_corpus(corpus, Path(work)), out=folder, revision=revision, tokenizer=tokenizer, label=label or _label(model), context=context,
+            documents=documents, min_tokens=min_tokens, field=field, id=id, chunk=chunk, heads=heads, seed=seed, sliding=sliding,
+            no_pre_rope=not pre_rope, blocks=blocks, target_se=target_se, shard=shard, vectors=vectors, rate=rate, bucket_size=bucket_size,
+            device=device, dtype=dtype, memory=memory, threads=threads,
+        )  # fmt: skip
+        _call("capture", [_model(model, Path(work))], options, progress)
+    made = Capture.open(folder)
+    made._kept = kept
+    return made
+
+
+def analyze(
+    captures: Any, out: PathLike | None = None, *, model: str = "", components: int = 10, keep_order: bool = False, from_: str | None = None, kv_group: int | None = None,
+    between: Sequence[tuple[str, str]] = (), min_change: float | None = None, progress: bool | None = None,
+) -> Study:  # fmt: skip
+    """The tables of captures, with standard errors: a Study.
+
+    `captures`: capture folders, one or several, in any order; or `Moments` by label, such as {"1000": moments}, in the order of the run. `out`: a folder
+    to keep the tables in; by default a temporary one, which lives as long as the result. The other options are those of `ropewalk analyze`.
+    """
+    if isinstance(captures, Mapping):
+        return _analyze_moments(captures, out, model=model, components=components)
+    folders = [captures] if isinstance(captures, str | os.PathLike) else list(captures)
+    kept = tempfile.TemporaryDirectory(prefix="ropewalk-") if out is None else None
+    folder = Path(kept.name if kept else out or "")
+    folder.mkdir(parents=True, exist_ok=True)
+    options = dict(out=folder / "qk.csv", components=components, keep_order=keep_order, from_=from_, kv_group=kv_group, min_change=min_change)
+    _call("analyze", folders, options, progress, repeated={"between": [_commas(pair) for pair in between]})
+    study = Study(folder)
+    study._kept = kept
+    return study
+
+
+def figures(
+    study: Study | PathLike, out: PathLike, *, format: Sequence[str] = ("png", "svg", "pdf"), statistic: Sequence[str] = (),  # noqa: A002
+    portrait: Sequence[tuple[str, str]] = (), portraits: Sequence[str] = (), title: str | None = None, experiment: PathLike | None = None,
+    summary: PathLike | None = None,
+) -> list[Path]:  # fmt: skip
+    """Writes all figures of a study, or of any table such as qk.csv, to a folder. Returns the files."""
+    table = study.path if isinstance(study, Study) else Study(study).path
+    options = dict(
+        out=out, format=_commas(format), statistic=_commas(statistic), portraits=_commas(portraits), title=title, experiment=experiment, summary=summary
+    )
+    _call("figures", [table], options, False, repeated={"portrait": [_commas(pair) for pair in portrait]})
+    return sorted(Path(out).iterdir())
+
+
+def inspect(
+    model: PathLike, *, revision: str | None = None, context: int | None = None, heads: int | None = None, seed: int | None = None, sliding: bool = False,
+    device: str | None = None, dtype: str | None = None, memory: str | None = None, threads: int | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """A checkpoint's layers, heads, RoPE, memory and cost. No weight is read."""
+    options = dict(
+        revision=revision, context=context, heads=heads, seed=seed, sliding=sliding, device=device, dtype=dtype, memory=memory, threads=threads, json=True
+    )
+    return json.loads(_call("inspect", [model], options, False))
+
+
+def audit(experiment: PathLike, *, progress: bool | None = None) -> list[Finding]:
+    """What is odd about the checkpoints of a run: duplicate, missing or changed ones. Empty: nothing."""
+    with Listener(progress) as listener:
+        return [Finding(*found) for found in _module.core().audit(listener, os.fspath(experiment))]
+
+
+def export(capture: PathLike | Moments, to: str, out: PathLike) -> Path:
+    """Writes what a capture knows as files that another program loads: `to` is kvpress or q-filters."""
+    if isinstance(capture, Moments):
+        with tempfile.TemporaryDirectory(prefix="ropewalk-") as work:
+            return export(capture.save(Path(work) / "capture"), to, out)
+    _call("export", [capture], dict(to=to, out=out), False)
+    return Path(out)
+
+
+def _call(verb: str, places: Iterable[Any], options: Mapping[str, Any], progress: bool | None, repeated: Mapping[str, Sequence[str]] | None = None) -> str:
+    words = [verb]
+    for name, value in options.items():
+        option = "--" + name.strip("_").replace("_", "-")
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False and value != "":
+            words.append(f"{option}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
+    for name, values in (repeated or {}).items():
+        words += [f"--{name}={value}" for value in ([values] if isinstance(values, str) else values)]
+    words += ["--", *(os.fspath(place) for place in places)]
+    with Listener(progress) as listener:
+        return _module.core().call(listener, words)
+
+
+def _commas(values: Sequence[str]) -> str:
+    return values if isinstance(values, str) else ",".join(values)
+
+
+def _label(model: Any) -> str | None:
+    """Of a model of transformers, whose temporary folder says nothing."""
+    if isinstance(model, str | os.PathLike):
+        return None
+    return Path(getattr(getattr(model, "config", None), "_name_or_path", "") or "model").name
+
+
+def _model(model: Any, work: Path) -> Any:
+    if isinstance(model, str | os.PathLike):
+        return model
+    if not hasattr(model, "save_pretrained"):
+        raise UsageError(f"model: found {type(model).__name__}, expected a folder, a Hub id or a model of transformers")
+    model.save_pretrained(work / "model")
+    return work / "model"
+
+
+def _corpus(corpus: Any, work: Path) -> Any:
+    if isinstance(corpus, str | os.PathLike):
+        return corpus
+    path = work / "corpus.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for number, document in enumerate(corpus):
+            if isinstance(document, str):
+                row: dict[str, Any] = {"text": document}
+            elif isinstance(document, Mapping):
+                row = dict(document)
+            else:
+                try:
+                    row = {"tokens": [int(token) for token in document]}
+                except (TypeError, ValueError):
+                    raise UsageError(f"corpus: document {number} is {type(document).__name__}; expected a text or a list of tokens") from None
+            file.write(json.dumps(row, default=_plain) + "\n")
+    return path
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -1,0 +1,202 @@
+"""The verbs as functions, against the program."""
+
+import json
+import logging
+import re
+import subprocess
+import sys
+import threading
+import time
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ropewalk
+from conftest import ropewalk as program
+
+TABLES = ("qk.csv", "heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json")
+SETTINGS = dict(context=40, blocks=4, dtype="float32", device="cpu")
+
+
+def options(settings):
+    return [word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", value)]
+
+
+def test_run_gives_the_programs_files(source, folder, tmp_path):
+    study = ropewalk.run(source.root / "study.yaml", tmp_path / "out", format=["json"])
+    assert study.folder == tmp_path / "out" and list(study.checkpoints.label) == ["init", "A", "B"]
+    for name in TABLES:
+        assert (study.folder / name).read_bytes() == (folder / name).read_bytes(), name
+    before = (study.folder / "qk.csv").stat().st_mtime_ns
+    ropewalk.run(source.root / "study.yaml", tmp_path / "out", format=["json"])
+    assert (study.folder / "qk.csv").stat().st_mtime_ns == before, "what is finished is kept"
+
+
+def test_capture_of_files_and_of_documents(source, tmp_path):
+    model, corpus = source.root / "A", source.root / "corpus.jsonl"
+    program("capture", model, "--corpus", corpus, "--out", tmp_path / "program", *options(SETTINGS), "--quiet")
+    expected = (tmp_path / "program" / "moments.safetensors").read_bytes()
+    capture = ropewalk.capture(model, corpus, tmp_path / "module", **SETTINGS)
+    assert (tmp_path / "module" / "moments.safetensors").read_bytes() == expected
+    assert capture.info["label"] == "A"
+    tokens = [json.loads(line)["tokens"] for line in corpus.read_text().splitlines()]
+    for documents in (tokens, [{"tokens": row, "other": 1} for row in tokens], [np.array(row) for row in tokens]):
+        given = ropewalk.capture(model, documents, **SETTINGS)
+        for name, array in capture.tensors.items():
+            np.testing.assert_array_equal(given.tensors[name], array, err_msg=name)
+
+
+def test_a_temporary_capture_lives_as_long_as_its_result(source):
+    capture = ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", **SETTINGS)
+    kept = Path(capture._kept.name)
+    assert kept.is_dir() and capture.heads
+    del capture
+    assert not kept.exists()
+
+
+def test_capture_of_a_model_in_memory(source):
+    """What has `save_pretrained` is a model."""
+    import shutil
+
+    model = types.SimpleNamespace(
+        save_pretrained=lambda folder: shutil.copytree(source.root / "A", folder), config=types.SimpleNamespace(_name_or_path="org/tiny")
+    )
+    capture = ropewalk.capture(model, source.root / "corpus.jsonl", **SETTINGS)
+    expected = ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", **SETTINGS)
+    assert capture.info["label"] == "tiny" and capture.info["weights"] == expected.info["weights"]
+
+
+def test_analyze_figures_and_export(source, folder, tmp_path):
+    captures = [folder / "checkpoints" / label for label in ("A", "B")]
+    study = ropewalk.analyze(captures, tmp_path / "tables", components=3, between=[("A", "B")])
+    program("analyze", *captures, "--out", tmp_path / "qk.csv", "--components", 3, "--between", "A,B", "--quiet")
+    for name in TABLES:
+        assert (study.folder / name).read_bytes() == (tmp_path / name).read_bytes(), name
+    assert len(ropewalk.analyze(captures[0]).heads) == len(study.heads) / 2
+    files = ropewalk.figures(study, tmp_path / "figures", format=["json"], statistic=["pr_q"], portrait=[("r2cv_q", "pr_q")])
+    assert {study.figure("pr_q").name + ".vl.json", study.portrait("r2cv_q", "pr_q").name + ".vl.json"} <= {path.name for path in files}
+    out = ropewalk.export(captures[0], "q-filters", tmp_path / "filters")
+    assert {path.name for path in out.iterdir()} == {"model.safetensors", "config.json", "ropewalk.json"}
+
+
+def test_inspect_and_audit(source, tmp_path):
+    found = ropewalk.inspect(source.root / "A", context=40, memory="1GiB")
+    assert found == json.loads(program("inspect", source.root / "A", "--context", 40, "--memory", "1GiB", "--json")) and found["layers"] == 2
+    assert ropewalk.audit(source.root / "study.yaml") == []
+    settings = json.loads((source.root / "study.yaml").read_text())
+    settings["phases"][0]["checkpoints"].append({"label": "again", "path": str(source.root / "A")})
+    settings["corpus"]["path"] = str(source.root / "corpus.jsonl")
+    for checkpoint in settings["phases"][0]["checkpoints"]:
+        if "path" in checkpoint:
+            checkpoint["path"] = str(source.root / checkpoint["path"])
+    (tmp_path / "double.yaml").write_text(json.dumps(settings))
+    (finding,) = ropewalk.audit(tmp_path / "double.yaml")
+    assert finding.kind == "duplicate" and "again" in finding.text
+
+
+@pytest.mark.parametrize("verb", ["run", "capture", "analyze", "figures", "inspect", "audit", "export"])
+def test_every_option_is_a_keyword(verb):
+    import inspect
+
+    there = {name.strip("_") for name in inspect.signature(getattr(ropewalk, verb)).parameters}
+    named = {name.replace("-", "_") for name in re.findall(r"^  (?:-\w,)?--([a-z][\w-]*)", program(verb, "--help"), re.M)}
+    # Of the whole program; `inspect` always gives JSON; what a run would do is for people to read.
+    missing = named - there - {"help", "quiet", "log_level", "version", "json", "dry_run"}
+    assert named and missing <= ({"no_pre_rope"} if verb == "capture" else set())
+
+
+WRONG = {
+    "InputError": (lambda source, out: ropewalk.capture(source.root, source.root / "corpus.jsonl", out), "config.json"),
+    "UsageError": (lambda source, out: ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", out, context=-1), "context"),
+    "SystemError": (lambda source, out: ropewalk.capture(source.root / "A", source.root / "nothing.jsonl", out), "nothing.jsonl"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_errors_are_one_line(source, tmp_path, kind):
+    call, word = WRONG[kind]
+    with pytest.raises(getattr(ropewalk, kind), match=re.escape(word)) as error:
+        call(source, tmp_path / "out")
+    assert "\n" not in str(error.value) and not (tmp_path / "out").exists()
+
+
+def test_documents_that_are_none(source):
+    with pytest.raises(ropewalk.UsageError, match="document 1 is NoneType"):
+        ropewalk.capture(source.root / "A", [[1, 2], None])
+    with pytest.raises(ropewalk.UsageError, match="model: found int"):
+        ropewalk.capture(3, [[1, 2]])
+
+
+def test_lines_go_to_logging(source, tmp_path, caplog):
+    with caplog.at_level(logging.INFO, "ropewalk"):
+        ropewalk.run(source.root / "study.yaml", tmp_path / "out", format=["json"])
+    assert any(record.name == "ropewalk" and "figures" in record.getMessage() for record in caplog.records)
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "ropewalk"):
+        ropewalk.run(source.root / "study.yaml", tmp_path / "again", format=["json"])
+    assert not [record for record in caplog.records if record.levelno < logging.WARNING]
+
+
+def test_progress_is_shown_where_asked(source, tmp_path, capsys):
+    ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", tmp_path / "out", progress=True, **SETTINGS)
+    assert "capture" in capsys.readouterr().err
+    ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", tmp_path / "quiet", progress=False, **SETTINGS)
+    assert capsys.readouterr().err == ""
+
+
+def test_python_goes_on_meanwhile(source, tmp_path):
+    """Another thread counts while this one measures."""
+    counted, done = [0], threading.Event()
+
+    def count():
+        while not done.is_set():
+            counted[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    start = time.monotonic()
+    ropewalk.run(source.root / "study.yaml", tmp_path / "out", format=["json"])
+    seconds = time.monotonic() - start
+    done.set()
+    thread.join()
+    assert counted[0] > 20 * seconds
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time
+import ropewalk
+ropewalk._module.core()
+tokens = [list(range(1, 41))] * 200000
+print("ready", flush=True)
+threading.Timer(float(sys.argv[2]), lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    ropewalk.capture(sys.argv[1] + "/A", sys.argv[1] + "/long.jsonl", sys.argv[1] + "/interrupted", context=40, dtype="float32", device="cpu")
+    print("finished")
+except KeyboardInterrupt:
+    print("interrupted")
+capture = ropewalk.capture(sys.argv[1] + "/A", sys.argv[1] + "/corpus.jsonl", context=40)
+print(len(capture.heads))
+"""
+
+
+def test_ctrl_c(source):
+    """Stops, leaves nothing behind, and the next call works."""
+    rows = [json.loads(line) for line in (source.root / "corpus.jsonl").read_text().splitlines()]
+    (source.root / "long.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 4000))
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, source.root, "1.0"], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["ready", "interrupted", "8"], done.stdout + done.stderr
+    assert not [path for path in source.root.iterdir() if "interrupted" in path.name]
+    (source.root / "long.jsonl").unlink()
+
+
+def test_a_listener_that_fails_stops_the_work(source, tmp_path, monkeypatch):
+    from ropewalk import _listener
+
+    def fail(self, *_):
+        raise RuntimeError("the screen is gone")
+
+    monkeypatch.setattr(_listener.Listener, "progress", fail)
+    with pytest.raises(RuntimeError, match="the screen is gone"):
+        ropewalk.run(source.root / "study.yaml", tmp_path / "out", format=["json"])
