@@ -1,5 +1,6 @@
 #include "python/bindings/job.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -99,26 +100,36 @@ void guarded(std::optional<nb::python_error>& failed, const Code& code) {
   }
 }
 
-std::mutex one_job;
-std::thread::id working;  // the thread that called the job at hand
+// The right to run a job: one thread has it at a time.
+class Turn {
+ public:
+  Turn() {
+    if (holder == std::this_thread::get_id()) {
+      throw UsageError("a listener of a job cannot start another");
+    }
+    const nb::gil_scoped_release released;
+    lock_ = std::unique_lock(one_job);
+    holder = std::this_thread::get_id();
+  }
+  ~Turn() { holder = std::thread::id(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  inline static std::mutex one_job;
+  inline static std::atomic<std::thread::id> holder;  // the thread that called the job at hand
+  std::unique_lock<std::mutex> lock_;
+};
 
 }  // namespace
 
 void run_job(nb::handle listener, const std::function<void()>& work) {
-  if (working == std::this_thread::get_id()) {
-    throw UsageError("a listener of a job cannot start another");
-  }
   const auto level = static_cast<log::Level>(nb::cast<int>(listener.attr("level")()));
-  Mailbox box;
   std::exception_ptr error;
   std::optional<nb::python_error> failed;
   {
-    std::unique_lock<std::mutex> alone;
-    {
-      const nb::gil_scoped_release released;
-      alone = std::unique_lock(one_job);
-    }
-    working = std::this_thread::get_id();
+    const Turn turn;
+    Mailbox box;
     const Sinks sinks(box, level);
     std::thread worker([&] {
       try {
@@ -138,7 +149,6 @@ void run_job(nb::handle listener, const std::function<void()>& work) {
       guarded(failed, [&] { deliver(listener, news); });
     }
     worker.join();
-    working = {};
   }
   if (failed) throw std::move(*failed);
   if (error) std::rethrow_exception(error);

@@ -25,7 +25,7 @@ def error(whole: np.ndarray, without: np.ndarray, sizes: np.ndarray) -> np.ndarr
     h = n / sizes
     centre = blocks * whole - ((1 - sizes / n) * without).sum(0)
     pseudo = h * whole - (h - 1) * without
-    return np.sqrt(((pseudo - centre) ** 2 / (h - 1)).mean(0))
+    return np.asarray(np.sqrt(((pseudo - centre) ** 2 / (h - 1)).mean(0)))
 
 
 class Values:
@@ -48,7 +48,7 @@ class Values:
         self.values, self.without = np.array(rows[0]), np.array(rows[1:]).reshape(len(rows) - 1, len(rows[0]))
 
     def row(self, values: np.ndarray, errors: np.ndarray) -> dict[str, float]:
-        row = {}
+        row: dict[str, float] = {}
         for name, value, se in zip(self.names or [], values, errors, strict=True):
             row |= {name: value, "se" if name == "value" else f"{name}_se": se}
         return row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,23 +49,23 @@ class Moments:
 
     @property
     def layers(self) -> int:
-        return self._kept.shape()[0]
+        return int(self._kept.shape()[0])
 
     @property
     def q_heads(self) -> int:
-        return self._kept.shape()[1]
+        return int(self._kept.shape()[1])
 
     @property
     def kv_heads(self) -> int:
-        return self._kept.shape()[2]
+        return int(self._kept.shape()[2])
 
     @property
     def d_head(self) -> int:
-        return self._kept.shape()[3]
+        return int(self._kept.shape()[3])
 
     @property
     def blocks(self) -> int:
-        return self._kept.shape()[4]
+        return int(self._kept.shape()[4])
 
     @property
     def documents(self) -> list[int]:
@@ -189,7 +189,7 @@ class Moments:
         return f"<ropewalk.Moments of {shape}: {max(self._next)} documents>"
 
 
-def analyze(steps: dict[str, Moments], out: str | os.PathLike[str] | None = None, *, model: str = "", components: int = 10) -> Study:
+def analyze(steps: Mapping[str, Moments], out: str | os.PathLike[str] | None = None, *, model: str = "", components: int = 10) -> Study:
     """The tables of several moments, in this order."""
     if not steps:
         raise UsageError("analyze: found nothing, expected moments by label, such as {'1000': moments}")
@@ -206,6 +206,6 @@ def analyze(steps: dict[str, Moments], out: str | os.PathLike[str] | None = None
 
 
 def _capsule(tensor: torch.Tensor) -> Any:
-    from torch.utils.dlpack import to_dlpack
+    from torch.utils import dlpack
 
-    return to_dlpack(tensor)
+    return dlpack.to_dlpack(tensor)  # type: ignore[attr-defined]

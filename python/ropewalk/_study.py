@@ -39,6 +39,7 @@ class Study:
         if not self.path.is_file():
             why = "holds no qk.csv" if given.is_dir() else "there is no such folder"
             raise SystemError(f"{given}: {why}; ropewalk run and ropewalk analyze write one")
+        self._frames: dict[str, pandas.DataFrame] = {}
         self._kept: tempfile.TemporaryDirectory[str] | None = None  # lives as long as the study
 
     @property
@@ -101,7 +102,7 @@ class Study:
         if fdr is not None:
             from pyarrow import compute
 
-            table = table.filter(compute.less_equal(table["q"], fdr))
+            table = table.filter(compute.field("q") <= fdr)
         return _tables.convert(table, kind)
 
     def trajectory(self, layer: int, head: int) -> pandas.DataFrame:
@@ -208,10 +209,9 @@ class Study:
         return _tables.read(self.path if name == "components" else self._beside(f"{name}.csv"))
 
     def _frame(self, name: str) -> pandas.DataFrame:
-        kept = self.__dict__.setdefault("_frames", {})
-        if name not in kept:
-            kept[name] = _tables.convert(self._arrow(name), "pandas")
-        return kept[name]
+        if name not in self._frames:
+            self._frames[name] = _tables.convert(self._arrow(name), "pandas")
+        return self._frames[name]
 
     def __repr__(self) -> str:
         try:

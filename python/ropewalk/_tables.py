@@ -40,7 +40,7 @@ def read(path: Path) -> pyarrow.Table:
     import pyarrow as pa
     from pyarrow import csv
 
-    types = {}
+    types: dict[str, pa.DataType] = {}
     for name in _header(path):
         if name in TEXT:
             types[name] = pa.string()
@@ -63,12 +63,12 @@ def _without_guard(table: pyarrow.Table, name: str) -> pyarrow.Table:
     from pyarrow import compute
 
     column = table[name]
-    known = compute.unique(column).to_pylist()
+    known = [str(text) for text in compute.unique(column).to_pylist()]
     if not any(GUARDED.match(text) for text in known):
         return table
-    plain = pa.array([GUARDED.sub(r"\1", text) for text in known])
-    places = compute.index_in(column, pa.array(known))
-    return table.set_column(table.column_names.index(name), name, plain.take(places.combine_chunks()))
+    plain = pa.array([GUARDED.sub(r"\1", text) for text in known], pa.string())
+    places = compute.index_in(column, pa.array(known, pa.string()))
+    return table.set_column(table.column_names.index(name), name, compute.take(plain, places))
 
 
 def convert(table: pyarrow.Table, kind: Kind) -> Any:

@@ -114,7 +114,8 @@ def inspect(
     options = dict(
         revision=revision, context=context, heads=heads, seed=seed, sliding=sliding, device=device, dtype=dtype, memory=memory, threads=threads, json=True
     )
-    return json.loads(_call("inspect", [model], options, False))
+    found: dict[str, Any] = json.loads(_call("inspect", [model], options, False))
+    return found
 
 
 def audit(experiment: PathLike, *, progress: bool | None = None) -> list[Finding]:
@@ -144,7 +145,7 @@ def _call(verb: str, places: Iterable[Any], options: Mapping[str, Any], progress
         words += [f"--{name}={value}" for value in ([values] if isinstance(values, str) else values)]
     words += ["--", *(os.fspath(place) for place in places)]
     with Listener(progress) as listener:
-        return _module.core().call(listener, words)
+        return str(_module.core().call(listener, words))
 
 
 def _commas(values: Sequence[str]) -> str:

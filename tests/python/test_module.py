@@ -1,5 +1,6 @@
 """The package as a whole: what an import costs and checks, and that its documents are so."""
 
+import ast
 import re
 import shutil
 import subprocess
@@ -43,6 +44,16 @@ def test_the_check_is_part_of_the_import(tmp_path):
 def test_reading_does_without_torch(folder):
     code = f"import sys, ropewalk; print(len(ropewalk.open({str(folder)!r}).heads)); print('torch' in sys.modules)"
     assert python(code).stdout.split() == [str(len(ropewalk.open(folder).heads)), "False"]
+
+
+def test_the_stub_names_what_the_module_has():
+    stub = ast.parse((ROOT / "python/ropewalk/_core.pyi").read_text())
+    core = _module.core()
+    functions = {node.name for node in stub.body if isinstance(node, ast.FunctionDef)}
+    classes = {node.name: {part.name for part in node.body} for node in stub.body if isinstance(node, ast.ClassDef)}
+    assert functions | set(classes) == {name for name in dir(core) if not name.startswith("_")}
+    for name, parts in classes.items():
+        assert parts - {"__init__"} == {part for part in vars(getattr(core, name)) if not part.startswith("_")}
 
 
 def test_everything_public_is_explained():

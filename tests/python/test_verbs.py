@@ -168,7 +168,6 @@ INTERRUPTED = """
 import os, signal, sys, threading, time
 import ropewalk
 ropewalk._module.core()
-tokens = [list(range(1, 41))] * 200000
 print("ready", flush=True)
 threading.Timer(float(sys.argv[2]), lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
@@ -189,6 +188,17 @@ def test_ctrl_c(source):
     assert done.stdout.split() == ["ready", "interrupted", "8"], done.stdout + done.stderr
     assert not [path for path in source.root.iterdir() if "interrupted" in path.name]
     (source.root / "long.jsonl").unlink()
+
+
+def test_a_listener_cannot_start_another_job(source, monkeypatch):
+    """It would wait for itself. The next job runs as ever."""
+    from ropewalk import _listener
+
+    monkeypatch.setattr(_listener.Listener, "progress", lambda *_: ropewalk.inspect(source.root / "A"))
+    with pytest.raises(ropewalk.UsageError, match="cannot start another"):
+        ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", **SETTINGS)
+    monkeypatch.undo()
+    assert ropewalk.inspect(source.root / "A")["layers"] == 2
 
 
 def test_a_listener_that_fails_stops_the_work(source, tmp_path, monkeypatch):
