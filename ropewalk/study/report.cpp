@@ -10,6 +10,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/version.h"
+#include "ropewalk/study/report_series.h"
 #include "ropewalk/study/report_table.h"
 #include "ropewalk/study/report_template.h"
 #include "ropewalk/study/table_figures.h"
@@ -98,6 +99,7 @@ void write_report(const StudyTables& tables, const std::vector<Figure>& figures,
                                  {"statistics", report_statistics()},
                                  {"column_names", column_names()},
                                  {"table", report_table(tables.heads)},
+                                 {"series", report_series(tables.heads)},
                                  {"figure_names", names},
                                  {"figures", drawn}});
   write_file_atomically(out, text);

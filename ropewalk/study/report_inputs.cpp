@@ -128,6 +128,11 @@ void check_summary(const Json& summary, const std::string& source) {
     top.at("thresholds").at("high").number();
     top.at("thresholds").at("low").number();
   }
+  if (top.has("changed")) {
+    top.at("changed").object();
+    top.at("changed").at("min_change").number();
+    top.at("changed").at("max_q").number();
+  }
   for (const std::string& name : keys.leaves) {
     if (top.has(name)) top.at(name).each_member([](const Value& leaf) { leaf.leaf(); });
   }
@@ -170,6 +175,9 @@ void check_manifest(const Json& manifest, const std::string& source) {
   const Value figures = settings.at("figures");
   figures.object();
   figures.at("statistics").each([](const Value& key) { key.text(); });
+  if (figures.has("distance")) {
+    figures.at("distance").each([](const Value& head) { head.text(); });
+  }
   figures.at("portraits").each([](const Value& pair) {
     pair.pair();
     pair.each([](const Value& key) { key.text(); });

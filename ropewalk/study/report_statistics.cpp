@@ -8,15 +8,6 @@
 namespace ropewalk {
 namespace {
 
-const char* hue_name(Hue hue) {
-  return hue == Hue::queries ? "queries" : hue == Hue::keys ? "keys" : "both";
-}
-
-// Null: no limit.
-Json limit(double value) {
-  return std::abs(value) < std::numeric_limits<double>::max() ? Json(value) : Json();
-}
-
 Json describe(const Reading& reading) {
   return {{"key", reading.key},
           {"name", reading.name},
@@ -33,6 +24,14 @@ Json describe(const Reading& reading) {
 
 }  // namespace
 
+const char* hue_name(Hue hue) {
+  return hue == Hue::queries ? "queries" : hue == Hue::keys ? "keys" : "both";
+}
+
+Json limit_or_null(double value) {
+  return std::abs(value) < std::numeric_limits<double>::max() ? Json(value) : Json();
+}
+
 Json report_statistics() {
   Json list = Json::array();
   for (const Statistic* statistic : statistics()) {
@@ -44,8 +43,8 @@ Json report_statistics() {
                     {"per", statistic->per == Per::head ? "head" : "component"},
                     {"table", statistic->table == Table::heads ? "heads" : "components"},
                     {"group", statistic_group(*statistic)},
-                    {"low", limit(statistic->low)},
-                    {"high", limit(statistic->high)},
+                    {"low", limit_or_null(statistic->low)},
+                    {"high", limit_or_null(statistic->high)},
                     {"error", statistic->error ? Json(error_column(statistic->key)) : Json()},
                     {"shares", statistic->shares},
                     {"changes", statistic->list_changes},

@@ -58,17 +58,16 @@ Json or_null(int64_t count) { return count == Checkpoint::kUnknown ? Json() : Js
 class Cube {
  public:
   explicit Cube(const HeadTable& table) : table_(table) {
+    const auto places = head_places(table);
     std::set<int64_t> components;
     for (const Checkpoint& checkpoint : table.checkpoints) {
       for (size_t row = 0; row < checkpoint.rows(); ++row) {
-        heads_.emplace(std::pair(checkpoint.layer[row], checkpoint.q_head[row]),
-                       Head{0, checkpoint.kv_head[row], checkpoint.rope[row]});
+        const std::pair key(checkpoint.layer[row], checkpoint.q_head[row]);
+        heads_.emplace(key, Head{places.at(key), checkpoint.kv_head[row], checkpoint.rope[row]});
         components.insert(checkpoint.pc[row]);
       }
     }
     size_t place = 0;
-    for (auto& [key, head] : heads_) head.place = place++;
-    place = 0;
     for (const int64_t pc : components) components_.emplace(pc, place++);
     const size_t cells = table.checkpoints.size() * heads_.size();
     if (cells > kMostCells / std::max<size_t>(components_.size(), 1)) {
@@ -172,7 +171,29 @@ bool any(const std::vector<double>& values) {
   return std::any_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
 }
 
+// Bytes that it keeps of a float32, and its name.
+int width_of(FloatKind kind) {
+  return kind == FloatKind::float32 ? 4 : kind == FloatKind::float24 ? 3 : 2;
+}
+const char* name_of(FloatKind kind) {
+  return kind == FloatKind::float32   ? "float32"
+         : kind == FloatKind::float24 ? "float24"
+                                      : "bfloat16";
+}
+
 }  // namespace
+
+std::map<std::pair<int64_t, int64_t>, size_t> head_places(const HeadTable& table) {
+  std::map<std::pair<int64_t, int64_t>, size_t> places;
+  for (const Checkpoint& checkpoint : table.checkpoints) {
+    for (size_t row = 0; row < checkpoint.rows(); ++row) {
+      places[{checkpoint.layer[row], checkpoint.q_head[row]}] = 0;
+    }
+  }
+  size_t place = 0;
+  for (auto& [head, where] : places) where = place++;
+  return places;
+}
 
 Json pack_numbers(const std::vector<double>& values) {
   std::string digits, decimals;
@@ -187,17 +208,17 @@ Json pack_numbers(const std::vector<double>& values) {
 
 Json pack_floats(const std::vector<double>& values, FloatKind kind) {
   std::string bytes;
+  const int dropped = 32 - 8 * width_of(kind);  // bits
   for (const double value : values) {
     const bool fits = std::abs(value) <= std::numeric_limits<float>::max();
     auto bits = std::bit_cast<uint32_t>(fits ? static_cast<float>(value)
                                              : std::numeric_limits<float>::quiet_NaN());
-    const bool half = kind == FloatKind::bfloat16;
-    if (half && fits) bits += 0x8000U;
-    for (int shift = half ? 16 : 0; shift < 32; shift += 8) {
+    if (dropped > 0 && fits) bits += 1U << (dropped - 1);
+    for (int shift = dropped; shift < 32; shift += 8) {
       bytes += static_cast<char>(bits >> shift & 255U);
     }
   }
-  return {{kind == FloatKind::float32 ? "float32" : "bfloat16", base64(bytes)}};
+  return {{name_of(kind), base64(bytes)}};
 }
 
 Json report_table(const HeadTable& table) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <utility>
+
 #include "ropewalk/analysis/head_table.h"
 #include "ropewalk/base/json.h"
 
@@ -10,12 +13,20 @@ namespace ropewalk {
 // be far larger than the table.
 Json report_table(const HeadTable& table);
 
+// Where each head, by layer and query head, stands on the page: those of all checkpoints.
+std::map<std::pair<int64_t, int64_t>, size_t> head_places(const HeadTable& table);
+
 // The list of statistics, for the page: what its columns mean and how they are coloured.
 Json report_statistics();
 
+// How the page names a hue, and a limit of values; null: none.
+enum class Hue;
+const char* hue_name(Hue hue);
+Json limit_or_null(double value);
+
 // Numbers of whole heads as the page reads them: base64 of little-endian float32, or of its upper
-// half (bfloat16, rounded), under the name of the kind. NaN: missing.
-enum class FloatKind { float32, bfloat16 };
+// three (float24) or two bytes (bfloat16), rounded, under the name of the kind. NaN: missing.
+enum class FloatKind { float32, float24, bfloat16 };
 Json pack_floats(const std::vector<double>& values, FloatKind kind);
 
 // Nine significant digits of each number and where their decimal point stands, both as base64:

@@ -20,7 +20,7 @@ const VIEWS = [
 
 for (const [name, options] of Object.entries({ light: {}, dark: { colorScheme: "dark" }, phone: PHONE })) {
   test(`axe finds no violation: ${name}`, async () => {
-    const { page, close } = await open(browser, report("demo"), VIEWS[0], options);
+    const { page, close } = await open(browser, report("many"), VIEWS[0], options);
     await page.evaluate(AXE);
     for (const view of VIEWS) {
       await page.evaluate((to) => (location.hash = to), view);

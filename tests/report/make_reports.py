@@ -132,6 +132,50 @@ def with_numbers_of_heads(folder: Path) -> None:
     subprocess.run([os.environ["ROPEWALK"], "report", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
 
 
+def lags_below(context: int) -> list[int]:
+    return [lag for lag in sorted({0, *(2**i for i in range(20)), *(3 * 2**i for i in range(20))}) if lag < context - 4]
+
+
+def with_series(folder: Path, pairs: int, contexts: dict[str, int], holes=False) -> None:
+    """Writes a bands.csv and a curves.csv with made-up numbers, and the page anew. theta changes where the context does. `holes`: what may be missing."""
+    rng = np.random.default_rng(13)
+    table = pandas.read_csv(folder / "qk.csv", keep_default_na=False)
+    heads = table[table.pc == 0][["checkpoint", "layer", "q_head", "kv_head", "rope"]].reset_index(drop=True)
+    heads["order"] = heads.index
+    lags = lags_below(max(contexts.values()))
+    contexts = heads.checkpoint.map(contexts).to_numpy()
+    pair = np.arange(pairs)
+    theta = np.where(contexts > min(contexts), 1e6, 1e4)[:, None] ** (-pair / pairs) * heads.rope.to_numpy(int)[:, None]
+    size = (len(heads), pairs)
+    keys = heads.groupby(["checkpoint", "layer", "kv_head"], sort=False).order.transform("first").to_numpy()  # query heads share them
+    numbers = {f"{key}_{kind}": made for key, make in dict(
+        energy=lambda: np.exp(rng.normal(0, 1.5, size)), rope_var=lambda: rng.beta(1, 2, size) - 0.01, mrl=lambda: rng.beta(2, 1, size)).items()
+        for kind, made in (("q", make()), ("k", make()[keys]))}  # fmt: skip
+    bands = heads.drop(columns=["kv_head", "rope"]).loc[heads.index.repeat(pairs)].assign(pair=np.tile(pair, len(heads)), theta=theta.ravel())
+    for key, values in numbers.items():
+        errors = np.abs(values) * rng.gamma(3, 0.01, size)
+        bands[key], bands[f"{key}_se"] = values.ravel(), (errors[keys] if key.endswith("k") else errors).ravel()
+    curves = []
+    for curve in ("dist_pred", "dist_actual"):
+        rows = heads.drop(columns=["kv_head", "rope"]).loc[heads.index.repeat(len(lags))].assign(curve=curve, x=np.tile(lags, len(heads)))
+        start, slope = rng.normal(0, 3, (2, len(heads)))
+        rows["value"] = (start[:, None] + slope[:, None] * np.log1p(lags) / 5 + rng.normal(0, 0.1, (len(heads), len(lags)))).ravel()
+        rows["value_se"] = rng.gamma(3, 0.03, len(rows))
+        curves.append(rows[rows.x < np.repeat(contexts, len(lags)) - 4])
+    curves = pandas.concat(curves).sort_values(["order", "curve"], kind="stable")
+    if holes:
+        unmeasured = lambda rows: (rows.layer == 5) & (rows.q_head == 5)
+        bands, curves = bands[~unmeasured(bands)], curves[~unmeasured(curves) & (curves.checkpoint != "s2000")]
+        curves.loc[(curves.x == 3) & (curves.curve == "dist_actual"), ["value", "value_se"]] = np.nan
+    for name, rows in dict(bands=bands, curves=curves).items():
+        rows.drop(columns="order").to_csv(folder / f"{name}.csv", index=False, float_format="%.6g")
+    stated = json.loads((folder / "summary.json").read_text())
+    for entry in stated["checkpoints"]:
+        entry["context"] = int(contexts[heads.checkpoint == entry["label"]][0])
+    (folder / "summary.json").write_text(json.dumps(stated))
+    subprocess.run([os.environ["ROPEWALK"], "report", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+
+
 def hostile() -> pandas.DataFrame:
     """Names that want to be markup, heads without numbers, a head that one checkpoint lacks."""
     table = with_errors(synthetic.demo_like(baseline=False))
@@ -170,6 +214,7 @@ def main() -> None:
     runs = {
         "many": (demo, "many", True),
         "large": (smollm3_size, "SmolLM3-3B", True),
+        "full": (smollm3_size, "SmolLM3-3B", True),
         "demo": (demo, "demo", True),
         "hostile": (hostile, HOSTILE, True),
         "contexts": (contexts, "contexts", True),
@@ -177,11 +222,17 @@ def main() -> None:
         "one_head": (one_head, "one head", False),
         "bare": (bare, None, False),
     }
-    for name in wanted or runs:
+    for name in wanted or [name for name in runs if name != "full"]:  # which benchmarks ask for
         make, title, summary = runs[name]
         write(out / name, make(), title, summary)
-        if name in ("many", "large"):
+        if name in ("many", "large", "full"):
             with_numbers_of_heads(out / name)
+        if name == "many":
+            lengths = {f"s{1000 * i}": 512 if i < 7 else 2048 for i in range(1, 11)}
+            with_series(out / name, 16, lengths | {"init": 512}, holes=True)
+        if name == "full":
+            labels = [checkpoint["label"] for checkpoint in synthetic.REFERENCE["checkpoints"]]
+            with_series(out / name, 64, {label: 4096 if i < 6 else 32768 for i, label in enumerate(labels)})
 
 
 if __name__ == "__main__":

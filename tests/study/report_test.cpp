@@ -9,9 +9,11 @@
 
 #include "ropewalk/analysis/heads_reader.h"
 #include "ropewalk/analysis/qk_reader.h"
+#include "ropewalk/analysis/series_reader.h"
 #include "ropewalk/analysis/statistic.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/study/report_inputs.h"
+#include "ropewalk/study/report_series.h"
 #include "ropewalk/study/report_table.h"
 
 namespace ropewalk {
@@ -93,6 +95,9 @@ TEST(Report, PacksNumbersOfHeadsAsFloats) {
   EXPECT_EQ(whole[1], -2.5e-4F);
   EXPECT_TRUE(std::isnan(whole[2]));
   EXPECT_TRUE(std::isnan(whole[3]));  // beyond floats
+  const auto most = floats(pack_floats({-20.0123456, kMissing}, FloatKind::float24), "float24", 3);
+  EXPECT_NEAR(most[0], -20.0123456, 20.0 / 65536);
+  EXPECT_TRUE(std::isnan(most[1]));
   const auto half = floats(pack_floats({0.0123456, kMissing}, FloatKind::bfloat16), "bfloat16", 2);
   EXPECT_NEAR(half[0], 0.0123456, 0.0123456 / 256);
   EXPECT_TRUE(std::isnan(half[1]));
@@ -114,6 +119,59 @@ TEST(Report, NumbersOfHeadsAreOnThePageInTheirGroups) {
   ASSERT_NE(found, list.end());
   EXPECT_EQ((*found)["table"], "heads");
   EXPECT_EQ((*found)["group"], "What PC0 is made of");
+}
+
+// Two checkpoints of three heads; the first two share their key head.
+HeadTable table_with_series() {
+  HeadTable table = parse_qk_table(
+      "checkpoint,layer,q_head,kv_head,rope,pc,r_q,r_k\na,0,0,0,1,0,0.5,0.25\n"
+      "a,0,1,0,1,0,0.5,0.25\na,1,0,0,1,0,0.5,0.25\nb,0,1,0,1,0,0.5,0.25\n",
+      "qk.csv");
+  parse_series_table(table, SeriesTable::bands,
+                     "checkpoint,layer,q_head,pair,theta,energy_q,energy_k,energy_k_se\n"
+                     "a,0,0,0,1,4,2,0.5\na,0,0,1,0.01,3,1,0.25\n"
+                     "a,0,1,0,1,5,2,0.5\na,0,1,1,0.01,6,1,0.25\n"
+                     "b,0,1,0,1,7,8,\nb,0,1,1,0.02,9,,\n",
+                     "bands.csv");
+  parse_series_table(table, SeriesTable::curves,
+                     "checkpoint,layer,q_head,curve,x,value,value_se\n"
+                     "b,0,1,dist_pred,0,-1.5,0.125\nb,0,1,dist_pred,3,2,0.25\n",
+                     "curves.csv");
+  return table;
+}
+
+TEST(Report, NumbersByPairAndByDistanceArePackedOnceForSharedKeys) {
+  const Json page = report_series(table_with_series());
+  EXPECT_EQ(page["grids"], Json({{1, 0.01}, {1, 0.02}, {0, 3}}));
+  const auto packed = [](const std::vector<double>& values, FloatKind kind) {
+    return pack_floats(values, kind);
+  };
+  // Of both checkpoints, heads 0.0, 0.1 and 1.0.
+  const Json& queries = page["columns"]["energy_q"];
+  EXPECT_EQ(queries["cells"], Json({0, 2, -1, 2, 1, 1, -1, 1}));
+  EXPECT_EQ(queries["value"], packed({4, 3, 5, 6, 7, 9}, FloatKind::float24));
+  const Json& keys = page["columns"]["energy_k"];
+  EXPECT_EQ(keys["cells"], Json({0, 1, -2, 1, -1, 2, 1, 1, -1, 1}));
+  EXPECT_EQ(keys["value"], packed({2, 1, 8, kMissing}, FloatKind::float24));
+  EXPECT_EQ(keys["se"], packed({0.5, 0.25, kMissing, kMissing}, FloatKind::bfloat16));
+  EXPECT_EQ(page["columns"]["dist_pred"]["cells"], Json({-1, 4, 2, 1, -1, 1}));
+  EXPECT_FALSE(page["columns"].contains("dist_actual"));
+  std::string listed;
+  for (const Json& one : page["statistics"]) {
+    listed +=
+        fmt::format("{} by {}; ", one["key"].get<std::string>(), one["axis"].get<std::string>());
+  }
+  EXPECT_EQ(listed, "energy_q by wavelength; energy_k by wavelength; dist_pred by distance; ");
+  EXPECT_EQ(page["left_out"], Json::object());
+}
+
+TEST(Report, AFileThatIsTooLargeForThePageIsLeftOut) {
+  // Ten numbers of bands.csv with their errors take 66 characters, two of curves.csv 13.
+  const Json page = report_series(table_with_series(), 40);
+  EXPECT_EQ(page["left_out"], Json({{"bands", 66}}));
+  EXPECT_FALSE(page["columns"].contains("energy_q"));
+  EXPECT_TRUE(page["columns"].contains("dist_pred"));
+  EXPECT_EQ(page["statistics"].size(), 1u);
 }
 
 TEST(Report, TableIsACubeWithHoles) {
@@ -187,6 +245,8 @@ TEST(Report, NamesTheKeyOfASummaryThatIsNone) {
             "f: key 'depth_r_q.a[1]' is 1; expected an object");
   EXPECT_EQ(with(R"("thresholds": {"high": 0.7})"),
             "f: key 'thresholds.low' is missing; expected what ropewalk writes");
+  EXPECT_EQ(with(R"("changed": {"min_change": 0.02})"),
+            "f: key 'changed.max_q' is missing; expected what ropewalk writes");
   EXPECT_EQ(with(R"("differences": [{"from": "a", "to": null}])"),
             "f: key 'differences[0].to' is null; expected a text");
   EXPECT_EQ(

@@ -7,8 +7,8 @@ export interface PackedNumbers {
   places: string;
 }
 
-/** Numbers of whole heads: base64 of little-endian float32, or of its upper halves; NaN: missing. */
-export type PackedFloats = { float32: string } | { bfloat16: string };
+/** Base64 of little-endian float32, or of its upper three (float24) or two bytes (bfloat16); NaN: missing. */
+export type PackedFloats = { float32: string } | { float24: string } | { bfloat16: string };
 
 export interface CheckpointEntry {
   label: string;
@@ -103,10 +103,41 @@ export interface Difference {
 
 export interface SummaryBlob {
   thresholds?: { high: number; low: number };
+  changed?: { min_change: number; max_q: number } | undefined;
   checkpoints: Record<string, unknown>[];
   differences?: Difference[];
   taxonomy: Record<string, Record<string, Leaf>>;
   [key: string]: unknown;
+}
+
+/** Numbers of a head along something: ropewalk/analysis/series.h. */
+export interface SeriesStatistic {
+  key: string;
+  title: string;
+  definition: string;
+  /** The file that holds it: bands.csv or curves.csv. */
+  table: "bands" | "curves";
+  /** What its points are; wavelengths are written as angles per token. */
+  axis: "wavelength" | "distance" | "position";
+  hue: "queries" | "keys" | "both";
+  low: number | null;
+  high: number | null;
+}
+
+export interface PackedSeries {
+  /** Of each (checkpoint, head) as runs: code, length, …; a place in `grids`, −1: no row, −2: the numbers of the cell before. */
+  cells: number[];
+  /** Of the cells with a grid, one after the other: one number a point. */
+  value: PackedFloats;
+  se: PackedFloats;
+}
+
+export interface SeriesBlob {
+  statistics: SeriesStatistic[];
+  grids: number[][];
+  columns: Record<string, PackedSeries>;
+  /** Files that would make the page too large, and by how many characters. */
+  left_out: Record<string, number>;
 }
 
 export interface Blob {
@@ -119,6 +150,7 @@ export interface Blob {
   /** Of qk.csv. */
   column_names: string[];
   table: TableBlob;
+  series: SeriesBlob;
   /** In the order of docs/figures.md. */
   figure_names: string[];
   figures: Record<string, Record<string, unknown>>;

@@ -31,15 +31,22 @@ export function unpack(packed: PackedNumbers): Float64Array {
 
 /** Of either kind. */
 export function unpackAny(packed: PackedNumbers | PackedFloats): Float64Array | Float32Array {
-  if ("digits" in packed) return unpack(packed);
-  const half = "bfloat16" in packed;
-  const raw = bytes("bfloat16" in packed ? packed.bfloat16 : packed.float32);
-  const out = new Float32Array(raw.length / (half ? 2 : 4));
-  const from = new DataView(raw.buffer);
-  const bits = new DataView(new ArrayBuffer(4));
+  return "digits" in packed ? unpack(packed) : unpackFloats(packed);
+}
+
+/** Numbers of a list of floats from one place to before another; only these are decoded. */
+export function unpackFloats(packed: PackedFloats, from = 0, to = Infinity): Float32Array {
+  const [kind, base64] = Object.entries(packed)[0] as [string, string];
+  const width = kind === "float32" ? 4 : kind === "float24" ? 3 : 2;
+  const group = Math.floor((from * width) / 3); // three bytes are four letters
+  const raw = bytes(base64.slice(4 * group, 4 * Math.ceil((to * width) / 3)));
+  const skipped = from * width - 3 * group;
+  const out = new Float32Array(Math.min(to - from, Math.floor((raw.length - skipped) / width)));
+  const one = new Uint8Array(4);
+  const view = new DataView(one.buffer);
   for (let i = 0; i < out.length; ++i) {
-    bits.setUint32(0, half ? from.getUint16(2 * i, true) << 16 : from.getUint32(4 * i, true));
-    out[i] = bits.getFloat32(0);
+    one.set(raw.subarray(skipped + width * i, skipped + width * (i + 1)), 4 - width);
+    out[i] = view.getFloat32(0, true);
   }
   return out;
 }

@@ -2,6 +2,7 @@ import type { Blob, CheckpointEntry, Statistic } from "./blob";
 import { classify } from "./classes";
 import { present, unpackAny } from "./numbers";
 import { Order } from "./order";
+import { readSeries, type Series } from "./series";
 
 export interface Head {
   index: number;
@@ -30,6 +31,8 @@ export class Run {
   readonly components: number[];
   /** The statistics that the table has, in the order of its columns. */
   readonly statistics: Statistic[];
+  /** Numbers of heads along something: by rotary pair, by distance. */
+  readonly series: Series[];
   readonly lastLayer: number;
   readonly high: number;
   readonly low: number;
@@ -72,6 +75,7 @@ export class Run {
     this.statistics = blob.statistics
       .filter(({ key }) => key in table.columns || key in table.head_columns)
       .map((statistic) => ({ ...statistic, definition: statistic.definition.replaceAll("`", "") }));
+    this.series = readSeries(blob.series, this.heads.length, this.checkpoints.length);
     this.components = table.components;
     this.pc0 = this.components.indexOf(0);
     this.lastLayer = Math.max(...table.heads.layer);

@@ -42,7 +42,7 @@ export function tickText(value: number, by: number): string {
 }
 
 /** Decimals for numbers of this size; three for correlations and shares. */
-export function digitsOf(size: number, { low, high }: Statistic): number {
+export function digitsOf(size: number, { low, high }: Pick<Statistic, "low" | "high">): number {
   const unit = low !== null && high !== null && low >= -1 && high <= 1;
   const magnitude = Math.abs(size);
   if (!Number.isFinite(magnitude) || magnitude === 0 || (unit && magnitude >= 0.02)) return 3;

@@ -1,4 +1,4 @@
-import type { Change, Difference, HeadChange, Leaf, Reading, Statistic } from "./blob";
+import type { Change, Difference, HeadChange, Leaf, Reading, Statistic, SummaryBlob } from "./blob";
 import { CLASSES } from "./classes";
 import { read } from "./quantities";
 import type { Checkpoint, Run } from "./run";
@@ -61,6 +61,11 @@ export class Summary {
 
   get known(): boolean {
     return this.run.blob.summary !== null;
+  }
+
+  /** What counts as a changed head; undefined: the file does not say. */
+  get changed(): SummaryBlob["changed"] {
+    return this.run.blob.summary?.changed;
   }
 
   leaf(key: string, checkpoint: Checkpoint): Leaf {

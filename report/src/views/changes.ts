@@ -94,9 +94,13 @@ export function changes({ run, summary, store }: Context): HTMLElement | null {
     body,
   );
   const paired = all.every((d) => d.paired === 1) ? " Both checkpoints of a pair read the same documents." : "";
+  const rule = summary.changed;
+  const how = rule
+    ? `, at a false discovery rate of ${Number((100 * rule.max_q).toPrecision(3))} % and by at least ${rule.min_change}`
+    : "";
   const made = card(
     "What changed",
-    `Change ± standard error; real where it exceeds its 95 % interval over documents.${paired} Signs of r are carried along the run. The last columns count single heads that changed, at a false discovery rate of 5 % and by at least 0.02, unless the analysis was asked for another size.`,
+    `Change ± standard error; real where it exceeds its 95 % interval over documents.${paired} Signs of r are carried along the run. The last columns count single heads that changed${how}.`,
     crossing.length ? h("div", { class: "toolbar" }, toggle) : null,
     scroller("What changed between checkpoints", table),
   );

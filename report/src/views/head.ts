@@ -13,6 +13,7 @@ import { decimals, withError } from "../format";
 import { button, card, classTag, scroller } from "../widgets";
 import { composition } from "./composition";
 import { headNumbers } from "./head_numbers";
+import { headSeries } from "./head_series";
 import { shownColumns } from "./table_rows";
 
 /** The button around it says the same in words. */
@@ -28,11 +29,12 @@ function roomFor(most: number): number {
   return Math.max(280, Math.min(most, innerWidth - 56));
 }
 
-/** One head: its way through training, its components, its class history, and heads that share its keys. */
+/** One head: its way through training, its curves and rotary pairs, its components, its class history, and heads that share its keys. */
 export function headDetail(context: Context): Part {
   const { run, store } = context;
   const element = h("div", { class: "head-detail", role: "region", "aria-labelledby": "head-title" });
 
+  const alongSomething = headSeries(context);
   const series = (head: number, markers: boolean): Series[] => [
     {
       name: "queries",
@@ -259,6 +261,7 @@ export function headDetail(context: Context): Part {
           history(head),
           numbers(head),
         ),
+        ...alongSomething(head),
         ...[composition(context, head)].flatMap((part) => part ?? []),
         card("Numbers", `Everything that was measured of this head at ${here}.`, headNumbers(context, head)),
         card(

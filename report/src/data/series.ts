@@ -1,0 +1,72 @@
+import type { PackedSeries, SeriesBlob, SeriesStatistic } from "./blob";
+import { unpackFloats } from "./numbers";
+
+/** The numbers of one series of a head at a checkpoint. NaN: missing, or an error that is not known. */
+export interface Points {
+  x: readonly number[];
+  value: Float32Array;
+  se: Float32Array;
+}
+
+/** One series of all heads and checkpoints; a head's numbers are decoded when asked for. */
+export class Series {
+  private starts: Int32Array | undefined;
+  private gridOf: Int32Array | undefined;
+
+  constructor(
+    readonly statistic: SeriesStatistic,
+    private readonly packed: PackedSeries,
+    private readonly grids: readonly number[][],
+    private readonly heads: number,
+    private readonly checkpoints: number,
+  ) {}
+
+  /** null: the file has no rows of this head at this checkpoint. */
+  points(checkpoint: number, head: number): Points | null {
+    if (!this.starts || !this.gridOf) this.place();
+    const cell = checkpoint * this.heads + head;
+    const grid = this.gridOf![cell];
+    if (grid < 0) return null;
+    const x = this.grids[grid];
+    const from = this.starts![cell];
+    return {
+      x,
+      value: unpackFloats(this.packed.value, from, from + x.length),
+      se: unpackFloats(this.packed.se, from, from + x.length),
+    };
+  }
+
+  private place(): void {
+    const count = this.heads * this.checkpoints;
+    const [starts, gridOf] = [new Int32Array(count), new Int32Array(count).fill(-1)];
+    const { cells } = this.packed;
+    let [cell, next] = [0, 0];
+    for (let i = 0; i < cells.length; i += 2)
+      for (let n = 0; n < cells[i + 1]; ++n, ++cell) {
+        const code = cells[i];
+        if (code === -2) {
+          starts[cell] = starts[cell - 1];
+          gridOf[cell] = gridOf[cell - 1];
+        } else if (code >= 0) {
+          starts[cell] = next;
+          gridOf[cell] = code;
+          next += this.grids[code].length;
+        }
+      }
+    this.starts = starts;
+    this.gridOf = gridOf;
+  }
+}
+
+export function readSeries(blob: SeriesBlob, heads: number, checkpoints: number): Series[] {
+  return blob.statistics.map(
+    (one) =>
+      new Series(
+        { ...one, definition: one.definition.replaceAll("`", "") }, // written for Markdown
+        blob.columns[one.key],
+        blob.grids,
+        heads,
+        checkpoints,
+      ),
+  );
+}

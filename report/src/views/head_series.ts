@@ -1,0 +1,277 @@
+import { curveChart, type Axis, type Curve } from "../charts/curve_chart";
+import type { Context } from "../context";
+import type { Head } from "../data/run";
+import { digitsOf } from "../data/scale";
+import type { Points, Series } from "../data/series";
+import { h } from "../dom";
+import { DASH, decimals, withError } from "../format";
+import { tooltip } from "../tooltip";
+import { card, scroller } from "../widgets";
+
+/** Curves in the colours of the figures. */
+const LOOKS: Record<string, string> = { dist_pred: "predicted", dist_actual: "actual" };
+const AXES = {
+  distance: { card: "Logits by distance", title: "distance, tokens", unit: "tokens" },
+  position: { card: "By position", title: "position, tokens", unit: "tokens" },
+};
+/** What of bands.csv stands in one chart: of queries and of keys. */
+const PROFILES = [
+  { name: "Energy", keys: ["energy_q", "energy_k"] },
+  { name: "Variance from turning", keys: ["rope_var_q", "rope_var_k"] },
+  { name: "Concentration", keys: ["mrl_q", "mrl_k"] },
+];
+/** On a logarithmic axis of energies, smaller ones lie on its lower end. */
+const LEAST_ENERGY = 1e-5;
+
+/** A series of the open head at every checkpoint, each with x as it is drawn. */
+interface Drawn {
+  series: Series;
+  look: string;
+  at: (Points | null)[];
+}
+
+export function headSeries({ run, store }: Context): (head: Head) => HTMLElement[] {
+  /** Tables that the reader opened stay open while the run plays. */
+  const opened = new Set<string>();
+  const here = () => run.checkpoints[store.state.at].label;
+  const place = () => `at ${here()}`;
+  const titled = (head: Head) => `layer ${head.layer}, head ${head.q_head}`;
+
+  function gather(head: Head, wanted: Series[], look: (series: Series, i: number) => string): Drawn[] {
+    return wanted
+      .map((series, i) => ({
+        series,
+        look: look(series, i),
+        at: run.checkpoints.map((c) => series.points(c.index, head.index)),
+      }))
+      .filter(({ at }) => at.some((points) => points?.value.some((v) => !Number.isNaN(v))));
+  }
+
+  /** Values with their errors at all checkpoints, so that axes stay while the run plays. */
+  function extent(drawn: Drawn[]): [number, number] {
+    let [low, high] = [Infinity, -Infinity];
+    for (const { at } of drawn)
+      for (const points of at)
+        points?.value.forEach((value, i) => {
+          if (Number.isNaN(value)) return;
+          const se = Number.isNaN(points.se[i]) ? 0 : points.se[i];
+          low = Math.min(low, value - se);
+          high = Math.max(high, value + se);
+        });
+    return [low, high];
+  }
+
+  const across = (drawn: Drawn[]) => drawn.flatMap(({ at }) => at.flatMap((points) => [...(points?.x ?? [])]));
+
+  function curvesNow(drawn: Drawn[], x: (point: number, i: number) => number): Curve[] {
+    return drawn.flatMap(({ look, at }) => {
+      const points = at[store.state.at];
+      return points ? [{ name: look, x: points.x.map(x), value: points.value, se: points.se }] : [];
+    });
+  }
+
+  const textOf = (drawn: Drawn, i: number) => {
+    const points = drawn.at[store.state.at];
+    const value = points?.value[i] ?? NaN;
+    return withError(value, points?.se[i], digitsOf(value, drawn.series.statistic));
+  };
+
+  /** Where each curve is highest, in words: what the drawing shows at a glance. */
+  function inWords(drawn: Drawn[], x: (point: number, i: number) => number, unit: string): string {
+    const parts = drawn.flatMap(({ series, at }) => {
+      const points = at[store.state.at];
+      const there = points ? points.x.map((_, i) => i).filter((i) => !Number.isNaN(points.value[i])) : [];
+      if (!points || !there.length) return [];
+      const top = there.reduce((best, i) => (points.value[i] > points.value[best] ? i : best));
+      const where = x(points.x[top], top);
+      return [`${series.statistic.title} highest at ${decimals(where, where < 10 ? 1 : 0)} ${unit}`];
+    });
+    return parts.length ? parts.join(", ") : "not measured";
+  }
+
+  function legend(drawn: Drawn[], more: string): HTMLElement {
+    return h(
+      "p",
+      { class: "note series-legend" },
+      ...drawn.map(({ series, look }) =>
+        h(
+          "span",
+          { class: "named", "data-definition": series.statistic.definition },
+          h("i", { class: `line-key series ${look}` }),
+          series.statistic.title,
+        ),
+      ),
+      h("span", {}, more),
+    );
+  }
+
+  /** The numbers of a drawing as a table, made when it is opened. */
+  function numbers(key: string, name: string, first: string[], drawn: Drawn[], row: (i: number) => string[]): HTMLElement {
+    const body = h("div", {});
+    const fill = () => {
+      const count = Math.max(0, ...drawn.map(({ at }) => at[store.state.at]?.x.length ?? 0));
+      const names = [
+        ...first.map((text) => h("th", { scope: "col" }, text)),
+        ...drawn.map(({ series: { statistic } }) =>
+          h("th", { scope: "col", "data-definition": statistic.definition }, statistic.title),
+        ),
+      ];
+      const rows = Array.from({ length: count }, (_, i) => {
+        const [head, ...rest] = row(i);
+        return h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, head),
+          ...[...rest, ...drawn.map((one) => textOf(one, i))].map((text) => h("td", {}, text)),
+        );
+      });
+      const table = h("table", { class: "numbers" }, h("thead", {}, h("tr", {}, ...names)), h("tbody", {}, ...rows));
+      body.replaceChildren(scroller(name, table));
+    };
+    const box = h("details", { class: "series-numbers", "data-series": key }, h("summary", {}, name), body);
+    box.addEventListener("toggle", () => {
+      if (box.open) opened.add(key);
+      else opened.delete(key);
+      if (box.open && !body.childElementCount) fill();
+    });
+    if (opened.has(key)) {
+      box.open = true;
+      fill();
+    }
+    return box;
+  }
+
+  /** Why a card has nothing to draw; null: it has. */
+  function absence(file: "bands" | "curves", drawn: Drawn[]): string | null {
+    const size = run.blob.series.left_out[file];
+    if (size) return `Left out of this page, to which they would add ${(size / 1e6).toFixed(0)} MB. They are in ${file}.csv.`;
+    return drawn.length ? null : `${file}.csv has no numbers of this head.`;
+  }
+  const missingNow = (drawn: Drawn[]) => (drawn.some(({ at }) => at[store.state.at]) ? "" : ` Not measured ${place()}.`);
+
+  function curves(head: Head, axis: "distance" | "position", wanted: Series[]): HTMLElement {
+    const words = AXES[axis];
+    const title = axis === "distance" ? words.card : `${words.card}: ${wanted.map(({ statistic }) => statistic.title).join(", ")}`;
+    const drawn = gather(head, wanted, ({ statistic }, i) => LOOKS[statistic.key] ?? (i ? "actual" : "variance"));
+    const none = absence("curves", drawn);
+    if (none) return card(title, none);
+    const [low, high] = extent(drawn);
+    const margin = 0.04 * (high - low || 1);
+    const limits = drawn.map(({ series }) => series.statistic);
+    const fixed = limits.every((one) => one.low !== null && one.high !== null);
+    const y: Axis = {
+      kind: "linear",
+      domain: fixed
+        ? [Math.min(...limits.map((one) => one.low!)), Math.max(...limits.map((one) => one.high!))]
+        : [low - margin, high + margin],
+    };
+    const x: Axis = { kind: axis === "distance" ? "symlog" : "linear", domain: [0, Math.max(1, ...across(drawn))] };
+    const same = (point: number) => point;
+    const current = curvesNow(drawn, same);
+    const describe = (at: number) => [
+      `${decimals(at, 0)} ${words.unit}`,
+      ...drawn.map((one) => `${one.series.statistic.title} ${textOf(one, one.at[store.state.at]?.x.indexOf(at) ?? -1)}`),
+    ];
+    const flat = head.rope === false && axis === "distance" ? " This layer has no RoPE: the predicted logit is the same at every distance." : "";
+    const about =
+      axis === "distance"
+        ? `Mean logit of a query and a key ${place()}, by how far they stand apart. What lies between both curves is content.${flat}`
+        : `At ${here()}.`;
+    return card(
+      title,
+      `${about}${missingNow(drawn)}`,
+      legend(drawn, "· shaded: ±1 standard error over documents"),
+      curveChart({
+        label: `${title} of ${titled(head)} ${place()}: ${inWords(drawn, same, words.unit)}`,
+        x,
+        y,
+        xTitle: words.title,
+        curves: current,
+        mark: null,
+        width: Math.max(280, Math.min(960, innerWidth - 56)),
+        height: 300,
+        describe,
+      }),
+      numbers(axis, `Numbers by ${axis}`, [words.title], drawn, (i) => [
+        String(drawn[0].at[store.state.at]?.x[i] ?? DASH),
+      ]),
+    );
+  }
+
+  function bands(head: Head, wanted: Series[]): HTMLElement {
+    const look = ({ statistic }: Series) => (statistic.hue === "both" ? "variance" : statistic.hue);
+    const all = gather(head, wanted, look);
+    const title = "Rotary pairs";
+    const none = absence("bands", all);
+    if (none) return card(title, none);
+    const turns = across(all).some((theta) => theta > 0);
+    const x = (theta: number, i: number) => (turns ? (2 * Math.PI) / theta : i);
+    const places = all.flatMap(({ at }) => at.flatMap((points) => points?.x.map(x) ?? [])).filter(Number.isFinite);
+    const domain: [number, number] = [Math.min(...places), Math.max(...places)];
+    if (domain[0] === domain[1]) domain[1] += 1;
+    const context = run.order.context(run.checkpoints[store.state.at]);
+    const inside = turns && context > domain[0] && context < domain[1];
+    const profiles = PROFILES.map(({ name, keys }) => ({ name, drawn: all.filter(({ series }) => keys.includes(series.statistic.key)) }));
+    const charts = profiles
+      .filter(({ drawn }) => drawn.length)
+      .map(({ name, drawn }) => {
+        const [low, high] = extent(drawn);
+        const positive = drawn.flatMap(({ at }) => at.flatMap((points) => [...(points?.value ?? [])])).filter((v) => v > 0);
+        const least = Math.max(Math.min(...positive), high * LEAST_ENERGY);
+        const energy = drawn[0].series.statistic.key.startsWith("energy") && positive.length > 0;
+        const y: Axis = energy
+          ? { kind: "log", domain: [least * 0.9, Math.max(high, least) * 1.1] }
+          : { kind: "linear", domain: [drawn[0].series.statistic.low ?? Math.min(0, low - 0.02), 1] };
+        const now = (i: number) => drawn.map((one) => `${one.series.statistic.title} ${textOf(one, i)}`);
+        const xs = drawn[0].at[store.state.at]?.x.map(x) ?? [];
+        return h(
+          "figure",
+          { class: "profile", "data-profile": drawn[0].series.statistic.key },
+          h("figcaption", { "data-definition": drawn.map(({ series }) => series.statistic.definition).join("; ") }, name),
+          curveChart({
+            label: `${name} by ${turns ? "wavelength" : "pair"} of ${titled(head)} ${place()}: ${inWords(drawn, x, turns ? "tokens" : "")}`,
+            x: { kind: turns ? "log" : "linear", domain },
+            y,
+            xTitle: turns ? "wavelength, tokens" : "pair",
+            curves: curvesNow(drawn, x),
+            mark: inside ? { at: context, name: `context ${context.toLocaleString("en")}` } : null,
+            width: Math.max(280, Math.min(400, innerWidth - 56)),
+            height: 240,
+            describe: (at) => {
+              const i = xs.indexOf(at);
+              return [turns ? `pair ${i}, ${decimals(at, at < 100 ? 1 : 0)} tokens` : `pair ${i}`, ...now(i)];
+            },
+          }),
+        );
+      });
+    const where = inside ? " Pairs right of the context turn less than once within a document." : "";
+    const about = turns
+      ? `Queries and keys in each pair of dimensions that RoPE turns, ${place()}, by wavelength: the tokens of a whole turn.${where}`
+      : `Queries and keys in each pair of dimensions ${place()}. This layer has no RoPE: its pairs do not turn.`;
+    const sides = ["queries", "keys"].map((side) =>
+      h("span", { class: "named" }, h("i", { class: side === "keys" ? "square keys" : "dot queries" }), side),
+    );
+    return card(
+      title,
+      `${about}${missingNow(all)}`,
+      h("p", { class: "note series-legend" }, ...sides, h("span", {}, "· shaded: ±1 standard error over documents")),
+      h("div", { class: "profiles" }, ...charts),
+      numbers("bands", "Numbers by pair", turns ? ["pair", "wavelength, tokens"] : ["pair"], all, (i) => {
+        const theta = all[0].at[store.state.at]?.x[i] ?? NaN;
+        const length = x(theta, i);
+        return turns ? [String(i), decimals(length, length < 100 ? 2 : 0)] : [String(i)];
+      }),
+    );
+  }
+
+  return (head) => {
+    tooltip.hide();
+    const of = (axis: string) => run.series.filter(({ statistic }) => statistic.axis === axis);
+    const { left_out } = run.blob.series;
+    return [
+      ...(of("distance").length || left_out["curves"] ? [curves(head, "distance", of("distance"))] : []),
+      ...of("position").map((series) => curves(head, "position", [series])),
+      ...(of("wavelength").length || left_out["bands"] ? [bands(head, of("wavelength"))] : []),
+    ];
+  };
+}
