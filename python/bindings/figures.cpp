@@ -40,7 +40,7 @@ void bind_figures(nb::module_& module) {
   module.def("figures", [](nb::handle listener, const std::string& table,
                            const std::vector<std::string>& statistics,
                            const std::vector<PortraitPair>& portraits) {
-    return figures(listener, table, {statistics, portraits});
+    return figures(listener, table, {statistics, portraits, {}});
   });
   module.def("figure_names", [](const std::string& key) {
     return std::make_pair(over_training_name(key), by_depth_name(key));

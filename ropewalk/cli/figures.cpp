@@ -6,6 +6,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
+#include "ropewalk/figures/head_name.h"
 #include "ropewalk/figures/reading_look.h"
 #include "ropewalk/study/compare.h"
 
@@ -18,9 +19,10 @@ void require_statistic(const char* option, const std::string& key) {
   if (!problem.empty()) throw UsageError("{}: {}", option, problem);
 }
 
-// What --statistic and --portrait were given, each as often as it was.
+// What --statistic, --portrait and --distance were given, each as often as it was.
 AskedFigures asked_figures(const std::vector<std::string>& keys,
-                           const std::vector<std::string>& pairs) {
+                           const std::vector<std::string>& pairs,
+                           const std::vector<std::string>& heads) {
   AskedFigures asked;
   for (const std::string& given : keys) {
     const std::vector<std::string> names = names_of(given);
@@ -34,6 +36,15 @@ AskedFigures asked_figures(const std::vector<std::string>& keys,
     const PortraitPair pair = two_names("--portrait", given, "statistics");
     for (const std::string& name : {pair.first, pair.second}) require_statistic("--portrait", name);
     asked.portraits.push_back(pair);
+  }
+  for (const std::string& given : heads) {
+    const std::vector<std::string> names = names_of(given);
+    if (names.empty()) throw UsageError("--distance: names none; expected a head such as L3H2");
+    for (const std::string& name : names) {
+      const auto head = find_head(name);
+      if (!head) throw UsageError("--distance: {}", not_a_head(name));
+      asked.distance.push_back(*head);
+    }
   }
   return asked;
 }
@@ -56,7 +67,8 @@ void add_figures(CLI::App& app) {
       ->check(CLI::IsMember({"png", "svg", "pdf", "json"}))
       ->capture_default_str();
   verb->add_option("--portraits", options->figures.portraits,
-                   "Checkpoints of the phase portraits, with commas [default: six over the run]")
+                   "Checkpoints of the phase portraits and of logits by distance, with commas "
+                   "[default: six over the run]")
       ->delimiter(',');
   auto keys = std::make_shared<std::vector<std::string>>();
   verb->add_option("--statistic", *keys,
@@ -68,11 +80,16 @@ void add_figures(CLI::App& app) {
                    "Draw portraits with two statistics on their axes too: ACROSS,UP; may be given "
                    "again")
       ->allow_extra_args(false);
+  auto heads = std::make_shared<std::vector<std::string>>();
+  verb->add_option("--distance", *heads,
+                   "Draw logits by distance of single heads too: L3H2 for layer 3, head 2; several "
+                   "with commas, or again")
+      ->allow_extra_args(false);
   verb->add_option("--title", options->figures.title,
                    "Name of the run in titles [default: the model's]");
-  verb->callback([options, experiment, keys, pairs] {
+  verb->callback([options, experiment, keys, pairs, heads] {
     DrawOptions parsed = *options;
-    parsed.figures.asked = asked_figures(*keys, *pairs);
+    parsed.figures.asked = asked_figures(*keys, *pairs, *heads);
     if (!experiment->empty()) parsed.experiment = read_experiment(*experiment);
     for (std::string& label : parsed.figures.portraits) CLI::detail::trim(label);
     std::erase(parsed.figures.portraits, "");

@@ -1,11 +1,15 @@
 #include "ropewalk/figures/asked_figures.h"
 
+#include "ropewalk/figures/head_name.h"
+
 namespace ropewalk {
 
 Json AskedFigures::to_json() const {
   Json pairs = Json::array();
   for (const auto& [x, y] : portraits) pairs.push_back({x, y});
-  return {{"statistics", statistics}, {"portraits", pairs}};
+  Json json{{"statistics", statistics}, {"portraits", pairs}};
+  for (const QueryHead& head : distance) json["distance"].push_back(head_name(head));
+  return json;
 }
 
 std::string over_training_name(const std::string& key) { return "over_training_" + key; }
@@ -20,6 +24,7 @@ std::vector<std::string> asked_names(const AskedFigures& asked) {
     names.insert(names.end(), {over_training_name(key), by_depth_name(key)});
   }
   for (const PortraitPair& pair : asked.portraits) names.push_back(portrait_name(pair));
+  if (!asked.distance.empty()) names.push_back(kHeadDistance);
   return names;
 }
 

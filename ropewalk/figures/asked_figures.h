@@ -5,26 +5,32 @@
 #include <vector>
 
 #include "ropewalk/base/json.h"
+#include "ropewalk/moments/head_sampling.h"
 
 namespace ropewalk {
 
 // Two statistics, across and up.
 using PortraitPair = std::pair<std::string, std::string>;
 
-// Figures that somebody asks for, besides those of every run, by the keys of statistics
-// (reading_look.h): how each goes over training and by depth, and portraits of two of them.
+// Figures that somebody asks for, besides those of every run: by the keys of statistics
+// (reading_look.h), how each goes over training and by depth, and portraits of two of them; by
+// heads, their logits against distance.
 struct AskedFigures {
   std::vector<std::string> statistics;
   std::vector<PortraitPair> portraits;
+  std::vector<QueryHead> distance;
 
-  bool empty() const { return statistics.empty() && portraits.empty(); }
-  Json to_json() const;  // {"statistics": [key, …], "portraits": [[x, y], …]}
+  bool empty() const { return statistics.empty() && portraits.empty() && distance.empty(); }
+  // {"statistics": [key, …], "portraits": [[x, y], …]}, and "distance": ["L3H2", …] where there are
+  // any.
+  Json to_json() const;
 };
 
 // Names of their files.
 std::string over_training_name(const std::string& key);
 std::string by_depth_name(const std::string& key);
 std::string portrait_name(const PortraitPair& pair);
+inline constexpr const char* kHeadDistance = "distance_heads";
 std::vector<std::string> asked_names(const AskedFigures& asked);
 
 // Every key that it names.

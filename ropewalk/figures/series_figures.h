@@ -12,6 +12,15 @@ bool has_bands(const RunNumbers& run);
 Json distance_figure(const RunNumbers& run, const FigureOptions& options);
 bool has_distances(const RunNumbers& run);
 
+// The same of the heads that are asked for, one panel each, with all chosen checkpoints in it. The
+// table must have curves of each (has_distances).
+Json head_distance_figure(const HeadTable& table, const RunNumbers& run,
+                          const FigureOptions& options);
+bool has_distances(const HeadTable& table, const QueryHead& head);
+
+// Whether a checkpoint has rows of the head.
+bool has_head(const HeadTable& table, const QueryHead& head);
+
 // The mean of a series over the most heads that share points; null: the checkpoint has none.
 const SeriesNumbers* series_mean(const CheckpointNumbers& numbers, std::string_view key);
 

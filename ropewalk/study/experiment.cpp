@@ -6,6 +6,7 @@
 #include "ropewalk/analysis/context_label.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/figures/head_name.h"
 #include "ropewalk/figures/reading_look.h"
 #include "ropewalk/study/analyze.h"
 #include "ropewalk/study/yaml_map.h"
@@ -190,6 +191,14 @@ void read_figures(const YamlValue& value, Experiment& experiment) {
               [&](const YamlValue& v) {
                 for (const YamlValue& one : v.list()) {
                   figures.statistics.push_back(read_statistic(one));
+                }
+              }},
+             {"distance",
+              [&](const YamlValue& v) {
+                for (const YamlValue& one : v.list()) {
+                  const auto head = find_head(one.text());
+                  if (!head) one.fail(not_a_head(one.text()));
+                  figures.distance.push_back(*head);
                 }
               }},
              {"portraits", [&](const YamlValue& v) {

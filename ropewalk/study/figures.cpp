@@ -5,11 +5,14 @@
 #include <set>
 
 #include "ropewalk/analysis/context_label.h"
+#include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/figures/head_name.h"
 #include "ropewalk/figures/over_training.h"
 #include "ropewalk/figures/reading_look.h"
 #include "ropewalk/figures/render.h"
+#include "ropewalk/figures/series_figures.h"
 
 namespace ropewalk {
 namespace {
@@ -49,6 +52,45 @@ void warn_of_missing(const RunNumbers& run, const AskedFigures& asked) {
   }
 }
 
+// Adds the figure of the heads that are asked for; says which ones the tables lack.
+void add_heads(std::vector<Figure>& figures, const StudyTables& tables, const RunNumbers& run,
+               FigureOptions options) {
+  std::vector<QueryHead> there;
+  for (const QueryHead& head : options.asked.distance) {
+    if (has_distances(tables.heads, head)) {
+      if (std::find(there.begin(), there.end(), head) == there.end()) there.push_back(head);
+      continue;
+    }
+    const std::string name = head_name(head);
+    if (has_head(tables.heads, head)) {
+      log::warning(
+          "{}: has no logits by distance of head {}, so no figure of them; they are in curves.csv, "
+          "which analyze writes beside the table",
+          run.source, name);
+    } else {
+      log::warning("{}: has no head {}, so no figure of it", run.source, name);
+    }
+  }
+  if (there.empty()) return;
+  options.asked.distance = there;
+  if (options.title.empty()) options.title = run.model;
+  figures.push_back({kHeadDistance, head_distance_figure(tables.heads, run, options)});
+}
+
+// Before anything is drawn: somebody mistyped it.
+void require_heads(const HeadTable& table, const std::vector<QueryHead>& heads) {
+  for (const QueryHead& head : heads) {
+    if (has_head(table, head)) continue;
+    int64_t layers = 0, last = 0;
+    for (const CheckpointAnalysis& checkpoint : table.checkpoints) {
+      for (const int64_t layer : checkpoint.layer) layers = std::max(layers, layer);
+      for (const int64_t one : checkpoint.q_head) last = std::max(last, one);
+    }
+    throw UsageError("--distance: {} has no head {}; its layers go up to {}, its query heads to {}",
+                     table.source, head_name(head), layers, last);
+  }
+}
+
 }  // namespace
 
 std::vector<Figure> study_figures(const StudyTables& tables, const FigureOptions& options,
@@ -60,7 +102,9 @@ std::vector<Figure> study_figures(const StudyTables& tables, const FigureOptions
     log::info("{}: no {} of heads that count, so no figure of it", run.source, name);
   }
   warn_of_missing(run, wanted.asked);
-  return make_figures(run, wanted);
+  std::vector<Figure> figures = make_figures(run, wanted);
+  add_heads(figures, tables, run, wanted);
+  return figures;
 }
 
 std::vector<std::filesystem::path> save_figures(const StudyTables& tables,
@@ -83,6 +127,7 @@ std::vector<std::filesystem::path> save_figures(const StudyTables& tables,
 
 void draw_figures(const DrawOptions& options) {
   const StudyTables tables = read_tables(options.table, options.summary);
+  require_heads(tables.heads, options.figures.asked.distance);
   save_figures(tables, study_figures(tables, options.figures, options.experiment), options.out,
                options.formats);
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/figures/head_name.h"
 #include "ropewalk/figures/reading_look.h"
+#include "ropewalk/figures/series_figures.h"
 #include "ropewalk/study/figures.h"
 #include "ropewalk/study/report_inputs.h"
 
@@ -44,6 +46,10 @@ FigureOptions figure_options(const Json& manifest, const HeadTable& table) {
     if (!known(pair[0]) || !known(pair[1])) continue;
     options.asked.portraits.push_back(pair.get<PortraitPair>());
   }
+  for (const Json& name : figures.value("distance", Json::array())) {
+    const auto head = find_head(name.get<std::string>());
+    if (head && has_distances(table, *head)) options.asked.distance.push_back(*head);
+  }
   return options;
 }
 
@@ -68,6 +74,7 @@ TableFigures table_figures(const fs::path& table, const AskedFigures& more) {
   made.title = options.title;
   append(options.asked.statistics, more.statistics);
   append(options.asked.portraits, more.portraits);
+  append(options.asked.distance, more.distance);
   made.figures = study_figures(made.tables, options);
   return made;
 }

@@ -212,41 +212,41 @@ def test_a_change_invalidates_what_depends_on_it(study, finished, tmp_path, chan
 
 def test_figures_of_an_experiment(study, finished, tmp_path):
     """Drawn beside the others, on the page too; nothing is measured, and no table made, where they change."""
-    out = tmp_path / "out"
-    shutil.copytree(finished, out)
+    out = shutil.copytree(finished, tmp_path / "out")
 
     def run(**changes):
         return engine.run("run", study.write("asked.yaml", **changes), "--out", out, "--format", "json")
 
     before, times = files(out), written(out)
-    asked = {"statistics": ["bias_context", "abs_r_k"], "portraits": [["r2cv_q", "logit_pos_share"]]}
+    # What a run draws from its own numbers is what `figures` draws from the files.
+    read = engine.run("figures", out / "qk.csv", "--experiment", study.write("asked.yaml"), "--out", tmp_path / "read", "--format", "json")
+    drawn = lambda folder: {path.name: path.read_bytes() for path in folder.glob("*.vl.json")}
+    assert read.code == 0 and {"bands.vl.json", "distance.vl.json"} < set(drawn(tmp_path / "read")), read.stderr
+    assert drawn(tmp_path / "read") == drawn(finished / "figures")
+    asked = {"statistics": ["bias_context", "abs_r_k"], "portraits": [["r2cv_q", "logit_pos_share"]], "distance": ["L1H0", "L0H1"]}
     result = run(figures=asked)
-    assert result.code == 0 and "tables: up to date" in result.stderr, result.stderr
-    assert written(out) == times
+    assert result.code == 0 and "tables: up to date" in result.stderr and written(out) == times, result.stderr
     names = ["over_training_bias_context", "by_depth_bias_context", "over_training_abs_r_k", "by_depth_abs_r_k",
-             "portrait_r2cv_q_logit_pos_share"]  # fmt: skip
-    made = {path.name for path in (out / "figures").iterdir()}
-    assert {f"{name}.vl.json" for name in names} <= made
+             "portrait_r2cv_q_logit_pos_share", "distance_heads"]  # fmt: skip
+    assert {f"{name}.vl.json" for name in names} <= set(drawn(out / "figures"))
     assert json.loads((out / "manifest.json").read_text())["settings"]["figures"] == asked
     alone = engine.run("figures", out / "qk.csv", "--experiment", study.root / "asked.yaml", "--out", tmp_path / "alone", "--format", "json")
-    assert alone.code == 0 and {path.name for path in (tmp_path / "alone").iterdir()} == made
-    for name in made:
-        assert (tmp_path / "alone" / name).read_bytes() == (out / "figures" / name).read_bytes()
+    assert alone.code == 0 and drawn(tmp_path / "alone") == drawn(out / "figures")
     # Options take their place, as with portraits.
     options = engine.run("figures", out / "qk.csv", "--experiment", study.root / "asked.yaml", "--statistic", "r_q", "--out", tmp_path / "one", "--format", "json")
     assert options.code == 0 and {p.name for p in (tmp_path / "one").glob("over_training_*")} == {"over_training_r_q.vl.json"}
-    # Others instead: redrawn, and the former ones go.
-    result = run(figures={"statistics": ["r_q"]})
+    # Others instead: redrawn, and the former ones go. A head that the study lacks is no reason to fail it.
+    result = run(figures={"statistics": ["r_q"], "distance": ["L77H0"]})
     assert result.code == 0 and "tables: up to date" in result.stderr and "figures: up to date" not in result.stderr
-    now = {path.name for path in (out / "figures").iterdir()}
-    assert "by_depth_r_q.vl.json" in now and not now & {f"{name}.vl.json" for name in names}
-    again = run(figures={"statistics": ["r_q"]})
+    assert "has no head L77H0, so no figure of it" in result.stderr
+    assert "by_depth_r_q.vl.json" in drawn(out / "figures") and not set(drawn(out / "figures")) & {f"{name}.vl.json" for name in names}
+    again = run(figures={"statistics": ["r_q"], "distance": ["L77H0"]})
     assert again.code == 0 and "figures: up to date" in again.stderr
-    assert run().code == 0
-    assert files(out) == before and written(out) == times
+    assert run().code == 0 and files(out) == before and written(out) == times
     for wrong, said in [
         ({"statistics": ["bias_contexts"]}, "figures.statistics: no statistic is named 'bias_contexts'; did you mean bias_context?"),
         ({"statistic": ["r_q"]}, "figures: key 'statistic' is unknown; did you mean 'statistics'?"),
+        ({"distance": ["H1"]}, "figures.distance: 'H1' names no head; expected one such as L3H2"),
         ({"portraits": [["r_q", "r_k", "r_q"]]}, "figures.portraits: found a list of 3, expected two statistics"),
     ]:
         refused = run(figures=wrong)

@@ -136,12 +136,15 @@ TEST(Experiment, SaysWhereAndWhatToWriteInstead) {
   EXPECT_EQ(
       message(changed("[r_q, bias_context]", "[r_q]")),
       "e.yaml:8: figures.portraits: found a list of 1, expected two statistics: [ACROSS, UP]");
+  EXPECT_EQ(message(changed("figures: {statistics", "figures: {distance: [H2], statistics")),
+            "e.yaml:8: figures.distance: 'H2' names no head; expected one such as L3H2, of layer "
+            "3, query head 2");
   EXPECT_EQ(message(changed("figures: {statistics", "figures: {statistic")),
             "e.yaml:8: figures: key 'statistic' is unknown; did you mean 'statistics'?");
   EXPECT_EQ(message(changed("figures: {statistics: [r2cv_q, abs_r_k], portraits: [[r_q, "
                             "bias_context]]}",
                             "figures:")),
-            "e.yaml:8: figures: found nothing, expected a map of statistics, portraits");
+            "e.yaml:8: figures: found nothing, expected a map of statistics, distance, portraits");
   EXPECT_EQ(message(changed("name: Demo\n", "")), "e.yaml:1: key 'name' is missing");
   EXPECT_EQ(message(changed("name: Stage 2", "name: Stage 1")),
             "e.yaml:23: phases: a phase named 'Stage 1' is already in line 17; name this one "

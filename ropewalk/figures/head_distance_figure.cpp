@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ropewalk/analysis/series.h"
+#include "ropewalk/figures/distance_panel.h"
+#include "ropewalk/figures/series_figures.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr double kPanelWidth = 300;
+constexpr double kPanelHeight = 200;
+constexpr double kGap = 30;
+constexpr size_t kColumns = 2;
+constexpr double kLightest = 0.42;  // of the ramp: the first checkpoint still stands out on white
+
+const CheckpointAnalysis* find_checkpoint(const HeadTable& table, const std::string& label) {
+  const auto found =
+      std::find_if(table.checkpoints.begin(), table.checkpoints.end(),
+                   [&](const CheckpointAnalysis& one) { return one.label == label; });
+  return found == table.checkpoints.end() ? nullptr : &*found;
+}
+
+// Its curves at a checkpoint; the numbers stay in the table.
+std::vector<DistanceLine> lines_of(const CheckpointAnalysis& checkpoint, const QueryHead& head,
+                                   const std::string& color) {
+  std::vector<DistanceLine> lines;
+  const std::vector<size_t> rows = checkpoint.head_rows();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const bool wanted =
+        checkpoint.layer[rows[i]] == head.layer && checkpoint.q_head[rows[i]] == head.q_head;
+    for (const DistanceCurve& curve : kDistanceCurves) {
+      const size_t place = series_place(curve.key);
+      const auto x = wanted ? series_points(checkpoint, place, i) : std::span<const double>();
+      if (x.empty()) continue;
+      const HeadSeries& numbers = checkpoint.series[place];
+      lines.push_back({&curve, checkpoint.label, color.empty() ? std::string(curve.color) : color,
+                       x, numbers.values(i), numbers.errors(i)});
+    }
+  }
+  return lines;
+}
+
+// What the table says of the head beside its number.
+std::string about(const HeadTable& table, const QueryHead& head) {
+  for (const CheckpointAnalysis& checkpoint : table.checkpoints) {
+    for (const size_t row : checkpoint.head_rows()) {
+      if (checkpoint.layer[row] != head.layer || checkpoint.q_head[row] != head.q_head) continue;
+      if (checkpoint.rope[row] == 0) return "no RoPE: predicted the same at every distance";
+      return checkpoint.rope[row] == 1 ? "RoPE" : "";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+bool has_head(const HeadTable& table, const QueryHead& head) {
+  return std::any_of(table.checkpoints.begin(), table.checkpoints.end(),
+                     [&](const CheckpointAnalysis& one) {
+                       const std::vector<size_t> rows = one.head_rows();
+                       return std::any_of(rows.begin(), rows.end(), [&](size_t row) {
+                         return one.layer[row] == head.layer && one.q_head[row] == head.q_head;
+                       });
+                     });
+}
+
+bool has_distances(const HeadTable& table, const QueryHead& head) {
+  return std::any_of(
+      table.checkpoints.begin(), table.checkpoints.end(),
+      [&](const CheckpointAnalysis& one) { return !lines_of(one, head, "").empty(); });
+}
+
+Json head_distance_figure(const HeadTable& table, const RunNumbers& run,
+                          const FigureOptions& options) {
+  const auto chosen = portrait_checkpoints(run, options);
+  const std::vector<QueryHead>& heads = options.asked.distance;
+  // Colours tell checkpoints apart, the later the darker; of a single one, the curves.
+  const bool several = chosen.size() > 1;
+  const double width = kColumns * kPanelWidth + (kColumns - 1) * kGap;
+  DistanceColors colors{several ? "checkpoint" : "curve", {}, {}, width};
+  if (several) {
+    for (size_t i = 0; i < chosen.size(); ++i) {
+      const double part = static_cast<double>(i) / static_cast<double>(chosen.size() - 1);
+      colors.names.push_back(chosen[i]->label);
+      colors.colors.push_back(
+          theme::ramp_color(theme::kPurples, kLightest + part * (1 - kLightest)));
+    }
+  } else {
+    for (const DistanceCurve& curve : kDistanceCurves) {
+      colors.names.emplace_back(curve.name);
+      colors.colors.emplace_back(curve.color);
+    }
+  }
+  Json datasets = Json::object(), views = Json::array();
+  bool errors = false;
+  const size_t columns = std::min(kColumns, heads.size());
+  for (size_t i = 0; i < heads.size(); ++i) {
+    std::vector<DistanceLine> lines;
+    for (size_t c = 0; c < chosen.size(); ++c) {
+      const CheckpointAnalysis* checkpoint = find_checkpoint(table, chosen[c]->label);
+      if (checkpoint == nullptr) continue;
+      const auto found = lines_of(*checkpoint, heads[i], several ? colors.colors[c] : "");
+      lines.insert(lines.end(), found.begin(), found.end());
+    }
+    DistanceSpan span;  // heads differ by more than any of them changes
+    datasets[fmt::format("curves {}", i)] = distance_rows(lines, span);
+    errors = errors || span.errors;
+    const std::string name = fmt::format("layer {}, head {}", heads[i].layer, heads[i].q_head);
+    views.push_back(distance_panel({i, name, about(table, heads[i]), kPanelWidth, kPanelHeight,
+                                    i + columns >= heads.size(), true, i % columns == 0},
+                                   span, colors));
+  }
+  const std::string when = several ? "Colours: checkpoints, the later the darker. "
+                                   : fmt::format("At {}. ", chosen.empty() ? "" : chosen[0]->label);
+  Json spec = theme::begin_figure(options.title, "Logits by distance of single heads",
+                                  when + distance_words(errors), width);
+  spec["datasets"] = datasets;
+  spec["concat"] = views;
+  spec["columns"] = kColumns;
+  spec["spacing"] = {{"row", 14}, {"column", kGap}};
+  return spec;
+}
+
+}  // namespace ropewalk
