@@ -79,8 +79,8 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   const StreamSet keys = moments.streams(StreamKind::key);
   if (!queries.blocks.mean.defined()) {
     log::warning(
-        "{}: has no tensors of blocks, such as 'query.block_mean': its numbers have no standard "
-        "errors; capture it again to have them",
+        "{}: lacks tensors of blocks ('query.block_mean', 'key.block_products' and others): its "
+        "numbers have no standard errors; capture it again to have them",
         source);
   }
   const std::vector<int64_t> blocks = filled_blocks(moments);

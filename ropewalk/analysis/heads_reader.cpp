@@ -107,7 +107,12 @@ void parse_heads_table(HeadTable& table, std::string_view text, const std::strin
   const CsvHeader header(fields, source, reader.line());
   HeadTable filled = table;
   Filler filler(filled, header);
-  while (reader.next(fields)) filler.add(CsvRecord(header, fields, reader.line()));
+  bool any = false;
+  for (; reader.next(fields); any = true) filler.add(CsvRecord(header, fields, reader.line()));
+  if (!any) {
+    throw InputError("{}: has column names and no rows; expected one per checkpoint and head",
+                     source);
+  }
   table = std::move(filled);
 }
 

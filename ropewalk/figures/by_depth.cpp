@@ -82,9 +82,10 @@ std::string title_of(const PlacedReading& placed) {
 std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, const Heatmap& map,
                         const DepthScale& scale) {
   const bool layers = map.columns.front().layer.has_value();
-  std::string text =
-      fmt::format("Mean {} over the heads {}, {} in all.", reading_name(map.placed),
-                  layers ? "of each layer" : "in each tenth of the depth", heads_text(run));
+  const std::string name = reading_name(map.placed);
+  std::string text = fmt::format(
+      "Mean {}{} over the heads {}, {} in all.", name.starts_with("mean ") ? "of the " : "", name,
+      layers ? "of each layer" : "in each tenth of the depth", heads_text(run, {map.place}));
   std::vector<double> errors = map.numbers(axis, &DepthCell::se);
   if (scale.unit() != 1) {
     text += fmt::format(" Numbers{}: in units of {:g}.", errors.empty() ? "" : " and errors",

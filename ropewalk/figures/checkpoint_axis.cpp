@@ -219,14 +219,25 @@ void CheckpointAxis::add_phase_layers(Json& layers, Json& datasets, double width
   }
 }
 
-std::string heads_text(const RunNumbers& run) {
-  size_t least = run.checkpoints.front().heads.size(), most = least;
+size_t heads_with(const CheckpointNumbers& numbers, size_t reading) {
+  const std::vector<double>& heads = numbers.readings.at(reading).heads;
+  return static_cast<size_t>(
+      std::count_if(heads.begin(), heads.end(), [](double value) { return !std::isnan(value); }));
+}
+
+std::string heads_text(const RunNumbers& run, const std::vector<size_t>& readings) {
+  std::vector<size_t> counts;
   int64_t undefined = 0;
   for (const CheckpointNumbers& numbers : run.checkpoints) {
-    least = std::min(least, numbers.heads.size());
-    most = std::max(most, numbers.heads.size());
+    if (readings.empty()) counts.push_back(numbers.heads.size());
+    for (const size_t reading : readings) {
+      if (const size_t count = heads_with(numbers, reading); count > 0) counts.push_back(count);
+    }
     undefined += numbers.undefined;
   }
+  if (counts.empty()) counts.push_back(0);
+  const auto [least_at, most_at] = std::minmax_element(counts.begin(), counts.end());
+  const size_t least = *least_at, most = *most_at;
   std::string text = least == most ? fmt::format("{} {}", most, most == 1 ? "head" : "heads")
                                    : fmt::format("{}–{} heads", least, most);
   if (undefined > 0) text += fmt::format(" ({} without values left out)", undefined);

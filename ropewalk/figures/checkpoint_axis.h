@@ -88,7 +88,11 @@ class CheckpointAxis {
 // A checkpoint's label as figures show it: printable, and not longer than there is room for.
 std::string checkpoint_label(const CheckpointNumbers& numbers);
 
-// The heads behind a figure, in words: "300 heads", "295–300 heads", with those left out.
-std::string heads_text(const RunNumbers& run);
+// How many heads of a checkpoint have a reading (a place in all_readings()).
+size_t heads_with(const CheckpointNumbers& numbers, size_t reading);
+
+// The heads behind a figure, in words: "300 heads", "295–300 heads", with those left out. Of
+// readings, the heads that have them, at the checkpoints that have any.
+std::string heads_text(const RunNumbers& run, const std::vector<size_t>& readings = {});
 
 }  // namespace ropewalk

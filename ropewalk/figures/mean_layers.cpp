@@ -21,7 +21,7 @@ Json mean_row(const Slot& slot, const MeanSeries& series) {
             {"mean", theme::number(number.mean)},
             {"sd", theme::number(number.sd)},
             {"se", theme::number(number.se)},
-            {"heads", slot.numbers->heads.size()},
+            {"heads", heads_with(*slot.numbers, series.reading)},
             {"baseline", slot.baseline},
             {"full", series.full}};
   if (series.full) {

@@ -18,6 +18,7 @@ struct MeanSeries {
   double line_width = 0;   // pixels
   bool full = true;        // band, bars and markers too; else the line alone
   std::function<HeadMean(const CheckpointNumbers&)> number;
+  size_t reading = 0;  // a place in all_readings()
 };
 
 struct MeanPlot {

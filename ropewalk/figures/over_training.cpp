@@ -34,7 +34,8 @@ MeanSeries series_of(size_t place, const TrainingLine& line) {
   const bool full = line.shape != "stroke";
   return {line.name,  theme::hue_color(all_readings()[place].reading->hue),
           line.shape, full ? kLine : kThinLine,
-          full,       [place](const CheckpointNumbers& c) { return c.readings[place].over_heads; }};
+          full,       [place](const CheckpointNumbers& c) { return c.readings[place].over_heads; },
+          place};
 }
 
 // One reading alone, with what its statistic says about itself.
@@ -147,7 +148,7 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis,
   const Lines& lines = plots.front();
   const auto bands = std::count_if(lines.series.begin(), lines.series.end(),
                                    [](const MeanSeries& series) { return series.full; });
-  std::string text = lines.figure.what + " over " + heads_text(run);
+  std::string text = lines.figure.what + " over " + heads_text(run, lines.places);
   if (!lines.figure.stacked) {
     text += std::string(bands == 1 ? "; band" : "; bands") + ": ±1 SD across heads";
     if (has_errors(run, lines)) text += "; bars: ±1 standard error over documents";

@@ -45,6 +45,33 @@ std::string bare_name(std::string_view name, const std::vector<PlacedReading>& r
   return std::string(name);
 }
 
+// The first few that have all words of a name, as logit_pos_share has those of logit_share; else
+// those that begin as it does.
+std::vector<std::string> with_words_of(const std::string& name,
+                                       const std::vector<std::string_view>& keys) {
+  constexpr size_t kFew = 4;
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    if (c == '_') {
+      words.emplace_back();
+    } else {
+      words.back() += c;
+    }
+  }
+  if (words.front().size() < 2) return {};
+  const auto has = [](std::string_view key, const std::string& word) {
+    return ("_" + std::string(key) + "_").find("_" + word + "_") != std::string::npos;
+  };
+  std::vector<std::string> all, first;
+  for (const std::string_view key : keys) {
+    const bool every = std::all_of(words.begin(), words.end(),
+                                   [&](const std::string& word) { return has(key, word); });
+    if (every && all.size() < kFew) all.emplace_back(key);
+    if (key.starts_with(words.front() + "_") && first.size() < kFew) first.emplace_back(key);
+  }
+  return all.empty() ? first : all;
+}
+
 }  // namespace
 
 double round_step(double value) {
@@ -67,6 +94,7 @@ std::string unknown_statistic(std::string_view key) {
   } else {
     near = nearest_few(key, keys);
     if (near.empty()) near = nearest_few(bare, keys);
+    if (near.empty()) near = with_words_of(bare, keys);
   }
   if (near.empty()) {
     return fmt::format(

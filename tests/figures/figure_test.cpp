@@ -93,6 +93,33 @@ TEST(Figures, ABaselineWithoutANumberIsNotSaidToBeDrawn) {
   EXPECT_TRUE(said("r_q"));
 }
 
+TEST(Figures, AMeanIsOverTheHeadsThatHaveTheNumber) {
+  HeadTable table = parse_qk_table(
+      "checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.9,0.8\na,0,1,0,0.2,-0.1\n"
+      "b,0,0,0,0.9,0.8\nb,0,1,0,0.2,-0.1\n",
+      "qk.csv");
+  parse_heads_table(table,
+                    "checkpoint,layer,q_head,r2_q,mu_k_a\na,0,0,0.5,1\na,0,1,,2\nb,0,0,0.5,3\n"
+                    "b,0,1,0.25,4\n",
+                    "heads.csv");
+  const RunNumbers run = run_numbers(table);
+  const Json spec = over_training(run, {}, reading_place("r2_q"));
+  EXPECT_EQ(spec["datasets"]["means"][0]["heads"], 1);
+  EXPECT_EQ(spec["datasets"]["means"][1]["heads"], 2);
+  const auto said = [](const Json& figure) {
+    std::string text;
+    for (const Json& line : figure["title"]["subtitle"]) text += line.get<std::string>() + " ";
+    return text;
+  };
+  EXPECT_EQ(said(spec).find("Mean over 1–2 heads; "), 0u) << said(spec);
+  EXPECT_NE(said(over_training(run, {}, reading_place("r_q"))).find("over 2 heads"),
+            std::string::npos);
+  EXPECT_NE(said(by_depth(run, {}, reading_place("r2_q"))).find("1–2 heads in all"),
+            std::string::npos);
+  const std::string twice = said(by_depth(run, {}, reading_place("mu_k_a")));
+  EXPECT_EQ(twice.find("Mean of the mean key"), 0u) << twice;
+}
+
 TEST(Figures, TaxonomyStacksToOne) {
   const Json spec = taxonomy(run_of(2), {});
   const Json& rows = spec["datasets"]["segments"];

@@ -51,6 +51,13 @@ TEST(ReadingLook, UnknownKeysGetTheNearestNames) {
             "no statistic is named 'R2CV_Q'; did you mean r2cv_q, r2cv_k or r2_q?");
   EXPECT_EQ(unknown_statistic("rank"),
             "no statistic is named 'rank'; did you mean rank90_q, rank90_k, r_k or r2_k?");
+  // Words of a name, and how it begins.
+  EXPECT_EQ(unknown_statistic("logit_share"),
+            "no statistic is named 'logit_share'; did you mean logit_pos_share?");
+  EXPECT_EQ(unknown_statistic("within_class"),
+            "no statistic is named 'within_class'; did you mean within_ev, within_r_q or "
+            "within_r_k?");
+  EXPECT_NE(unknown_statistic("q_filter_thing").find("such as r2cv_q"), std::string::npos);
   // Names of summary.json and of errors, and absolute values of what has no other.
   const auto meant = [](const std::string& name, const std::string& key) {
     EXPECT_EQ(unknown_statistic(name),

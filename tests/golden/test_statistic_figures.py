@@ -220,3 +220,40 @@ def test_unknown_statistics_are_refused(tmp_path):
     absent = draw(path, tmp_path / "out", "--format", "json", "--statistic", "r2cv_q,r2cv_q", "--portrait", "r2cv_q,r_q")
     assert absent.code == 0 and absent.stderr.count("no r2cv_q") == 1 and "heads.csv" in absent.stderr
     assert {file.name for file in (tmp_path / "out").iterdir()} == {f"{name}.vl.json" for name in FIGURES}
+
+
+def test_logits_by_distance_of_heads(tmp_path):
+    table = synthetic.write(synthetic.demo_like(), tmp_path)
+    rows = [{"checkpoint": label, "layer": layer, "q_head": 1, "curve": curve, "x": x, "value": place + i - x / 100, "value_se": 0.25}
+            for i, label in enumerate(["s1000", "s5000", "s10000"]) for layer in (0, 3)
+            for place, curve in enumerate(["dist_pred", "dist_actual"]) for x in (0, 1, 8, 100)]  # fmt: skip
+    pandas.DataFrame(rows).to_csv(tmp_path / "curves.csv", index=False)
+    result = draw(table, tmp_path / "out", "--format", "svg", "--distance", "L3H1,0.1", "--distance", "L3H1", "--portraits", "s1000,s10000")
+    assert result.code == 0 and "warning" not in result.stderr, result.stderr
+    spec = json.loads((tmp_path / "out" / "distance_heads.vl.json").read_text())
+    assert [view["title"]["text"] for view in spec["concat"]] == ["layer 3, head 1", "layer 0, head 1"]
+    found = pandas.DataFrame(spec["datasets"]["curves 0"])
+    expected = pandas.DataFrame(rows).query("layer == 3 and checkpoint != 's5000'")
+    assert found.logit.tolist() == expected.value.tolist() and found.distance.tolist() == expected.x.tolist()
+    assert (found.high - found.low).round(9).eq(0.5).all()
+    svg = drawn.Drawing(tmp_path / "out" / "distance_heads.svg")
+    for panel in range(2):
+        assert len(svg.marks(f"curves_{panel}")) == len(svg.marks(f"errors_{panel}")) == 4  # two checkpoints, predicted and actual
+    without = draw(table, tmp_path / "none", "--format", "json", "--distance", "L2H2")
+    assert without.code == 0 and "no logits by distance of head L2H2" in without.stderr
+    assert not (tmp_path / "none" / "distance_heads.vl.json").exists() and (tmp_path / "none" / "distance.vl.json").exists()
+    for heads, said in [
+        ("L0H1,L77H0", "qk.csv has no head L77H0; its layers go up to 11, its query heads to 7"),
+        ("L0", "'L0' names no head; expected one such as L3H2"),
+        (",", "names none"),
+    ]:
+        refused = draw(table, tmp_path / "refused", "--format", "json", "--distance", heads)
+        assert refused.code == 2 and "error: --distance: " in refused.stderr and said in refused.stderr and refused.stderr.count("\n") == 1
+        assert not (tmp_path / "refused").exists()
+
+
+def test_a_heads_table_of_column_names_alone_is_said_to_be_one(tmp_path):
+    table = synthetic.write(synthetic.demo_like(), tmp_path)
+    (tmp_path / "heads.csv").write_text("checkpoint,layer,q_head,r2cv_q\n")
+    result = draw(table, tmp_path / "out", "--format", "json")
+    assert result.code == 0 and "heads.csv: has column names and no rows; expected one per checkpoint and head; going on without it" in result.stderr
