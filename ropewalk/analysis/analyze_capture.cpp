@@ -2,6 +2,7 @@
 
 #include "ropewalk/analysis/analyze_streams.h"
 #include "ropewalk/analysis/capture_facts.h"
+#include "ropewalk/analysis/plasticity.h"
 #include "ropewalk/analysis/rope_source.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
@@ -94,9 +95,11 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   streams.heads = find_heads(queries, keys, facts, source);
   streams.units = facts.units;
   const RopeSource rope(moments, facts.nope_layers, blocks, source);
+  const PlasticitySource plasticity(moments, blocks, source);
   const auto input = [&](const StreamSet& set, StreamKind kind, const StreamId& id) {
     const int64_t row = set.find(id);
     StreamInput made = stream_of(set, row, moments.counts, blocks);
+    made.plasticity = plasticity.sample(kind, row);
     made.layer = rope.layer(id.layer);
     if (!made.layer) return made;
     made.before = rope.sums(kind, row);

@@ -15,6 +15,7 @@ namespace ropewalk {
 struct Bands;
 struct DistanceCurves;
 struct LagCases;
+struct PlasticitySample;
 struct PreRopeCases;
 struct RopeCases;
 struct RopeLayer;
@@ -41,6 +42,8 @@ struct StreamInput {
   std::shared_ptr<const RopeLayer> layer;
   std::shared_ptr<const PreRopeCases> before;
   std::shared_ptr<const LagCases> lags;  // of queries
+
+  std::shared_ptr<const PlasticitySample> plasticity;  // see plasticity.h; null: not kept
 };
 
 // A stream's moments for the whole sample (row 0) and without each block (rows 1 …); sums are about
@@ -100,6 +103,7 @@ struct HeadCases {
   struct Shared {
     std::shared_ptr<const HeadAxes> axes;            // see head_axes.h
     std::shared_ptr<const DistanceCurves> distance;  // see distance_curves.h
+    at::Tensor plasticity;                           // see plasticity.h
   };
   std::shared_ptr<Shared> shared = std::make_shared<Shared>();
 

@@ -13,7 +13,7 @@ namespace ropewalk {
 // curves.csv, with one row per head, curve and point.
 enum class SeriesTable { bands, curves };
 
-// Numbers of a head along something: of each rotary pair, or at distances. Tables, their readers,
+// Numbers of a head along something: rotary pairs, distances or positions. Tables, their readers,
 // errors, means over heads in summary.json and what documents say about it take it from the list.
 struct SeriesStatistic {
   std::string key{};         // bands: the column, with key_se; curves: the name in `curve`
@@ -24,8 +24,8 @@ struct SeriesStatistic {
   double low = -std::numeric_limits<double>::max();  // limits of its values
   double high = std::numeric_limits<double>::max();
 
-  // Where the head has numbers: theta of each pair (radians per token), or distances. None: the
-  // head has no such numbers at all.
+  // Where the head has numbers: theta of each pair (radians per token), distances, or positions.
+  // None: the head has no such numbers at all.
   std::vector<double> (*points)(const HeadCases&) = nullptr;
   // [cases, points] float64, as Statistic::compute; NaN where undefined.
   at::Tensor (*compute)(const HeadCases&) = nullptr;

@@ -22,8 +22,8 @@ std::vector<std::pair<std::string, std::string>> own_columns(SeriesTable table) 
       curves += fmt::format("{}`{}`: {}", curves.empty() ? "" : "; ", one->key, one->definition);
     }
     return {{"curve", curves},
-            {"x", "distance of the key from the query, in tokens"},
-            {"value", "the curve at `x`, in logits"},
+            {"x", "distance of the key from the query, in tokens; of `plasticity`, the position"},
+            {"value", "the curve at `x`: logits; of `plasticity`, twice a chance"},
             {"value_se", "standard error of `value` over documents"}};
   }
   std::vector<std::pair<std::string, std::string>> columns{

@@ -24,7 +24,8 @@ namespace ropewalk {
   X(shape, "Shape")                                \
   X(rope_bands, "Rotary frequencies")              \
   X(rope_drift, "Drift and the turning mean")      \
-  X(distance, "Distance")
+  X(distance, "Distance")                          \
+  X(plasticity, "Plasticity")
 
 namespace statistic {
 #define ROPEWALK_DECLARE(name, group) const std::vector<Statistic>& name();

@@ -21,6 +21,10 @@ bool has_distances(const HeadTable& table, const QueryHead& head);
 // Whether a checkpoint has rows of the head.
 bool has_head(const HeadTable& table, const QueryHead& head);
 
+// Plasticity over training, mean over heads, and below by position, at a few checkpoints.
+Json plasticity_figure(const RunNumbers& run, const FigureOptions& options);
+bool has_plasticity(const RunNumbers& run);
+
 // The mean of a series over the most heads that share points; null: the checkpoint has none.
 const SeriesNumbers* series_mean(const CheckpointNumbers& numbers, std::string_view key);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ropewalk/moments/accumulators/lags.h"
+#include "ropewalk/moments/accumulators/plasticity.h"
 #include "ropewalk/moments/accumulators/pre_rope.h"
 #include "ropewalk/moments/accumulators/second_moments.h"
 
@@ -13,7 +14,8 @@ namespace {
 
 std::vector<const Accumulator*>& list() {
   // One line per file of accumulators/.
-  static std::vector<const Accumulator*> all{&second_moments(), &pre_rope(), &lags()};
+  static std::vector<const Accumulator*> all{&second_moments(), &pre_rope(), &lags(),
+                                             &plasticity()};
   return all;
 }
 
@@ -68,10 +70,12 @@ BlockFields block_of(const std::vector<at::Tensor>& fields, int64_t block, const
 
 namespace {
 
-// What has blocks joins block by block, what has none once: it comes with the first block.
+// What has blocks joins block by block, what has none once: it comes with the first block, if it
+// does not lie there already.
 class OncePerPart {
  public:
-  OncePerPart(const std::vector<at::Tensor>& fields, int64_t blocks) {
+  OncePerPart(const std::vector<at::Tensor>& fields, int64_t blocks, bool there = false)
+      : first_(!there) {
     for (const at::Tensor& field : fields) whole_.push_back(field.size(1) != blocks);
   }
   void combine(const Accumulator& accumulator, BlockFields whole, BlockFields part) {
@@ -86,7 +90,7 @@ class OncePerPart {
 
  private:
   std::vector<bool> whole_;  // by field: has no blocks
-  bool first_ = true;
+  bool first_;
 };
 
 }  // namespace
@@ -107,9 +111,11 @@ std::vector<at::Tensor> total_of(const Accumulator& accumulator,
                                  const std::vector<at::Tensor>& blocks, const BlockCounts& counts) {
   BlockFields total;
   for (const at::Tensor& field : blocks) {
-    total.numbers.push_back(at::zeros({field.size(0), field.size(2)}, at::kDouble));
+    total.numbers.push_back(field.size(1) != counts.blocks()
+                                ? field.select(1, 0)
+                                : at::zeros({field.size(0), field.size(2)}, at::kDouble));
   }
-  OncePerPart once(blocks, counts.blocks());
+  OncePerPart once(blocks, counts.blocks(), true);
   BlockCounts joined(1);
   for (int64_t b = 0; b < counts.blocks(); ++b) {
     total.tokens = joined.set(0);

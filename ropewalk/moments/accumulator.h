@@ -20,6 +20,8 @@ struct CaptureShape {
   std::string point = kPostRope;
   bool pre_rope = false;  // sums before RoPE are kept too
   int64_t context = 0;    // tokens per document at most; 0: unknown
+  // Documents from the first that have a place in the sample of plasticity; 0: there is none.
+  int64_t plasticity = 0;
 };
 
 // A layer's streams: the chosen query heads and the KV heads they read, both sorted.
@@ -42,6 +44,9 @@ struct KeptField {
   // Else one set of numbers for all documents. It joins by addition: combine() gets it with one
   // block, and without any number with the others.
   bool blocks = true;
+  // Without blocks: a file has it in the narrowest type of numbers that holds them all as they are,
+  // and room for documents that were read alone.
+  bool compact = false;
 };
 
 // One block, or the total, of an accumulator's fields, in their order.
@@ -54,7 +59,9 @@ struct BlockFields {
 struct Destination {
   BlockFields block;
   const LayerStreams& streams;
-  RotaryPairs pairs{};  // of the layer
+  RotaryPairs pairs{};   // of the layer
+  int64_t context = 0;   // as in CaptureShape
+  int64_t block_no = 0;  // which block it is
   // On a GPU alone: the heads, int32, and by stream (of queries, then of keys) the first document
   // that is not finite, int64.
   at::Tensor q_heads{};
@@ -117,7 +124,7 @@ void combine_blocks(const Accumulator& accumulator, const std::vector<at::Tensor
                     const BlockCounts& whole_counts, const std::vector<at::Tensor>& part,
                     const BlockCounts& part_counts);
 
-// The fields of all blocks together.
+// The fields of all blocks together; of a field without blocks, a view of it.
 std::vector<at::Tensor> total_of(const Accumulator& accumulator,
                                  const std::vector<at::Tensor>& blocks, const BlockCounts& counts);
 

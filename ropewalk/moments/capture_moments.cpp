@@ -6,6 +6,7 @@
 
 #include "ropewalk/base/hash.h"
 #include "ropewalk/moments/accumulators/second_moments.h"
+#include "ropewalk/moments/plasticity_sample.h"
 #include "ropewalk/text/documents.h"
 
 namespace ropewalk {
@@ -17,6 +18,12 @@ std::vector<DocumentRecord> make_records(std::span<const Document> documents) {
                        static_cast<int64_t>(document.tokens.size())});
   }
   return records;
+}
+
+CaptureShape shape_of(const CaptureInfo& info, const std::vector<DocumentRecord>& documents,
+                      int64_t head_dim) {
+  return {head_dim, info.point, true, info.context,
+          documents.empty() ? 0 : plasticity_slots(documents.back().index)};
 }
 
 std::string documents_digest(const std::vector<DocumentRecord>& documents) {

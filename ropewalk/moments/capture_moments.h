@@ -26,6 +26,10 @@ struct DocumentRecord {
 
 std::vector<DocumentRecord> make_records(std::span<const Document> documents);
 
+// What accumulators need to know of a capture of these documents, whatever it kept.
+CaptureShape shape_of(const CaptureInfo& info, const std::vector<DocumentRecord>& documents,
+                      int64_t head_dim);
+
 // One digest of which documents were read.
 std::string documents_digest(const std::vector<DocumentRecord>& documents);
 
@@ -40,7 +44,7 @@ struct StreamId {
 // What an accumulator kept: tensors in the order of its fields.
 struct Accumulated {
   const Accumulator* accumulator = nullptr;
-  std::vector<at::Tensor> total;  // [streams, width] float64
+  std::vector<at::Tensor> total;  // [streams, width] float64; compact ones as a file has them
   // [streams, blocks, width]; in a file, float32 unless exact, and [streams, 1, 0] of a field
   // without blocks. Empty: not known (moments_file.h).
   std::vector<at::Tensor> blocks;

@@ -11,8 +11,7 @@ std::optional<KeptFields> KeptFields::find(const CaptureMoments& moments,
       moments.accumulated.begin(), moments.accumulated.end(),
       [&](const Accumulated& candidate) { return candidate.accumulator == &accumulator; });
   if (kept == moments.accumulated.end()) return std::nullopt;
-  const CaptureShape shape{moments.streams(kind).d(), moments.info.point, true,
-                           moments.info.context};
+  const CaptureShape shape = shape_of(moments.info, moments.documents, moments.streams(kind).d());
   return KeptFields(*kept, accumulator.fields(shape), kind);
 }
 

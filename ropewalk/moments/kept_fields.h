@@ -18,7 +18,7 @@ class KeptFields {
 
   // Else the file keeps numbers of all documents alone.
   bool has_blocks() const { return !kept_->blocks.empty(); }
-  const at::Tensor& total(const std::string& field) const;   // [streams, width] float64
+  const at::Tensor& total(const std::string& field) const;   // [streams, width]
   const at::Tensor& blocks(const std::string& field) const;  // [streams, blocks, width]
 
  private:

@@ -43,14 +43,26 @@ void check_documents(const std::vector<Input>& inputs) {
   }
 }
 
+// Gives both the width of the wider one and the type that holds both: of a compact field a part may
+// have room for fewer documents, or narrower numbers.
+void make_alike(at::Tensor& a, at::Tensor& b) {
+  const int64_t width = std::max(a.size(1), b.size(1));
+  const at::ScalarType type = at::promote_types(a.scalar_type(), b.scalar_type());
+  for (at::Tensor* one : {&a, &b}) {
+    if (one->size(1) < width) *one = at::constant_pad_nd(*one, {0, width - one->size(1)});
+    *one = one->to(type);
+  }
+}
+
 // Joins what an accumulator kept: the total, and block by block.
-void join_kept(Accumulated& whole, const BlockCounts& counts, const Accumulated& part,
+void join_kept(Accumulated& whole, const BlockCounts& counts, Accumulated& part,
                const BlockCounts& part_counts) {
   const Accumulator& accumulator = *whole.accumulator;
   std::vector<at::Tensor> others;
   for (at::Tensor& field : whole.blocks) field = field.to(at::kDouble);
   for (const at::Tensor& field : part.blocks) others.push_back(field.to(at::kDouble));
   combine_blocks(accumulator, whole.blocks, counts, others, part_counts);
+  for (size_t i = 0; i < whole.total.size(); ++i) make_alike(whole.total[i], part.total[i]);
   accumulator.combine({whole.total, counts.joined().set(0)},
                       {part.total, part_counts.joined().set(0)});
 }

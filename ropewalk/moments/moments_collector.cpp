@@ -142,7 +142,7 @@ void MomentsCollector::collect(const Taken& taken) {
       if (!any_at(accumulator.taps(shape_), taken.point)) continue;
       const Fields& fields = gpu == nullptr ? layer.fields[i] : gpu->fields[i];
       Destination to{block_of(fields, block, held), streams_.at(taken.layer),
-                     rotary_pairs(config_, taken.layer)};
+                     rotary_pairs(config_, taken.layer), shape_.context, block};
       if (gpu != nullptr) {
         to.q_heads = gpu->q_heads;
         to.kv_heads = gpu->kv_heads;

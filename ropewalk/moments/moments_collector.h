@@ -29,8 +29,11 @@ struct CollectorOptions {
   std::optional<std::filesystem::path> scratch{};  // a folder
   bool pre_rope = false;                           // beside a `point` after RoPE: sums before it
   int64_t context = 0;                             // tokens per document at most; 0: unknown
+  int64_t plasticity = 0;                          // as in CaptureShape
 
-  CaptureShape shape(int64_t head_dim) const { return {head_dim, point, pre_rope, context}; }
+  CaptureShape shape(int64_t head_dim) const {
+    return {head_dim, point, pre_rope, context, plasticity};
+  }
 };
 
 // Bytes of all accumulators' fields: of all layers together, and of the largest layer.

@@ -60,6 +60,21 @@ void add_pieces(Bundle& bundle, const std::string& name, at::ScalarType type,
              });
 }
 
+// The narrowest type of numbers that holds all pieces' as they are.
+at::ScalarType narrowest_type(const std::vector<Piece>& pieces,
+                              const std::function<at::Tensor(const Piece&)>& take) {
+  at::ScalarType type = at::kHalf;
+  for (const Piece& piece : pieces) {
+    throw_if_interrupted();
+    const at::Tensor numbers = take(piece);
+    while (type != at::kDouble && !numbers.to(type).to(numbers.scalar_type()).equal(numbers)) {
+      type = type == at::kHalf ? at::kFloat : at::kDouble;
+    }
+    piece.release();
+  }
+  return type;
+}
+
 // What a moments file holds.
 struct Contents {
   const CaptureInfo& info;
@@ -90,13 +105,18 @@ void add_fields(Bundle& bundle, const Contents& contents, size_t place, StreamKi
     for (size_t i = 0; i < fields.size(); ++i) {
       const KeptField& field = fields[i];
       if (field.kind != kind || (blocks && !field.blocks)) continue;
+      // Of a collector that had room for more documents, those that were read.
+      const auto taken = [total, i, width = field.width](const Piece& piece) {
+        return total(piece)[i].narrow(1, 0, width);
+      };
       if (blocks) {
         add_pieces(bundle, blocks_name(accumulator, field), field.exact ? at::kDouble : at::kFloat,
                    {streams, contents.counts.blocks(), field.width}, contents.pieces,
                    [place, i](const Piece& piece) { return piece.kept[place].blocks[i]; });
       } else {
-        add_pieces(bundle, total_name(accumulator, field), at::kDouble, {streams, field.width},
-                   contents.pieces, [total, i](const Piece& piece) { return total(piece)[i]; });
+        add_pieces(bundle, total_name(accumulator, field),
+                   field.compact ? narrowest_type(contents.pieces, taken) : at::kDouble,
+                   {streams, field.width}, contents.pieces, taken);
       }
     }
   }
@@ -177,6 +197,8 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
                    const CaptureInfo& info, const std::vector<DocumentRecord>& documents) {
   const BlockCounts& counts = collector.layers().begin()->second.counts;
   Contents contents{info, documents, counts, {}, {}, collector.shape(), {}};
+  contents.shape.plasticity =
+      std::min(contents.shape.plasticity, shape_of(info, documents, 0).plasticity);
   std::map<int64_t, std::vector<Accumulated>> kept;
   for (const auto& [number, layer] : collector.layers()) {
     if (layer.counts != counts) {
@@ -194,14 +216,14 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
 }
 
 void write_moments(const std::filesystem::path& path, const CaptureMoments& moments) {
-  write_contents(path, {moments.info,
-                        moments.documents,
-                        moments.counts,
-                        moments.queries,
-                        moments.keys,
-                        {moments.streams(StreamKind::query).d(), moments.info.point, true,
-                         moments.info.context},
-                        {{moments.accumulated, [] {}}}});
+  write_contents(path,
+                 {moments.info,
+                  moments.documents,
+                  moments.counts,
+                  moments.queries,
+                  moments.keys,
+                  shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d()),
+                  {{moments.accumulated, [] {}}}});
 }
 
 }  // namespace ropewalk

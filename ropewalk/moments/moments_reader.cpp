@@ -18,6 +18,14 @@ class Unbundle {
 
   bool has(const std::string& name) const { return file_.tensors().contains(name); }
   std::vector<int64_t> shape(const std::string& name) const { return find(name).shape; }
+  // Of numbers that may be stored in several types; float64 where it is none of them.
+  at::ScalarType number_type(const std::string& name) const {
+    const std::string& stored = find(name).type_name;
+    for (const at::ScalarType type : {at::kHalf, at::kFloat}) {
+      if (stored == type_name(type)) return type;
+    }
+    return at::kDouble;
+  }
 
   at::Tensor tensor(const std::string& name, at::ScalarType type,
                     const std::vector<int64_t>& shape) const {
@@ -102,8 +110,9 @@ Accumulated read_fields(const Unbundle& file, const CaptureMoments& moments,
                           });
   for (const KeptField& field : fields) {
     const auto streams = static_cast<int64_t>(moments.ids(field.kind).size());
-    kept.total.push_back(
-        file.tensor(total_name(accumulator, field), at::kDouble, {streams, field.width}));
+    const std::string name = total_name(accumulator, field);
+    kept.total.push_back(file.tensor(name, field.compact ? file.number_type(name) : at::kDouble,
+                                     {streams, field.width}));
     if (!has_blocks) continue;
     kept.blocks.push_back(field.blocks ? file.tensor(blocks_name(accumulator, field),
                                                      field.exact ? at::kDouble : at::kFloat,
@@ -175,8 +184,8 @@ CaptureMoments read_moments(const std::filesystem::path& path, Blocks blocks) {
   CaptureMoments moments = read_head(file, tensors);
   moments.queries = read_ids(tensors, name, "query");
   moments.keys = read_ids(tensors, name, "key");
-  const CaptureShape shape{read_head_dim(tensors, name), moments.info.point, true,
-                           moments.info.context};
+  const CaptureShape shape =
+      shape_of(moments.info, moments.documents, read_head_dim(tensors, name));
   for (const Accumulator* accumulator : accumulators()) {
     const std::vector<KeptField> fields = accumulator->fields(shape);
     const bool kept = accumulator == accumulators().front() ||

@@ -73,6 +73,11 @@ int64_t restore(const SafetensorsFile& file, MomentsCollector& collector,
   if (std::memcmp(saved, digests.data(), digests.size() * sizeof(int64_t)) != 0) return 0;
   const auto layers = static_cast<int64_t>(collector.layers().size());
   const std::byte* hashes = bytes_of(file, kHashes, layers * kHashBytes);
+  for (const auto& [number, layer] : collector.layers()) {
+    // With room for another number of documents (CaptureShape::plasticity).
+    const auto found = file.tensors().find(layer_name(number));
+    if (found != file.tensors().end() && found->second.bytes != layer.bytes) return 0;
+  }
   for (const auto& [number, layer] : collector.layers()) {  // all of it is looked at first
     const std::byte* bytes = bytes_of(file, layer_name(number), layer.bytes);
     const ContentHash hash = hash_bytes(bytes, static_cast<size_t>(layer.bytes));

@@ -9,7 +9,7 @@ namespace ropewalk {
 inline constexpr const char* kMomentsInfoKey = "ropewalk";  // of the metadata
 
 inline const char* type_name(at::ScalarType type) {
-  return type == at::kFloat ? "F32" : type == at::kLong ? "I64" : "F64";
+  return type == at::kHalf ? "F16" : type == at::kFloat ? "F32" : type == at::kLong ? "I64" : "F64";
 }
 
 }  // namespace ropewalk

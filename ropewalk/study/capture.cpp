@@ -155,7 +155,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   const TokenSampler sampler = make_sampler(options, model);
   CaptureInfo info = describe_capture(options, model, documents);
 
-  CollectorOptions collected = collector_options(options, model);
+  CollectorOptions collected = collector_options(options, model, documents.documents);
   const MomentsBytes bytes = moments_bytes(config, model.heads, collected);
   const int64_t held = bytes.held(model.memory);
   const bool spooled = held < bytes.all;

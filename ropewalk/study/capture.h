@@ -38,6 +38,7 @@ struct CaptureOptions {
   Shard shard;
   std::string point = kPostRope;       // where moments and vectors are taken; else kPreRope
   bool pre_rope = true;                // beside moments after RoPE, keep sums before it
+  bool plasticity = false;             // also keep the sample that plasticity is measured with
   std::optional<std::string> vectors;  // also write vectors: uniform, log-uniform or all
   double rate = 1;                     // expected tokens per bucket
   int64_t bucket_size = 0;             // tokens; 0: context / 16
@@ -65,8 +66,9 @@ TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model)
 // One digest of the documents' ids, which are written beside vectors.
 std::string ids_digest(std::span<const Document> documents);
 
-// What it collects; `scratch` is left to the capture.
-CollectorOptions collector_options(const CaptureOptions& options, const OpenModel& model);
+// What it collects of these documents; `scratch` is left to the capture.
+CollectorOptions collector_options(const CaptureOptions& options, const OpenModel& model,
+                                   std::span<const Document> documents);
 
 // What such a capture will say of itself; the digest of its weights is not known before they are
 // read.

@@ -6,6 +6,7 @@
 #include "ropewalk/model/describe_config.h"
 #include "ropewalk/model/precision.h"
 #include "ropewalk/moments/moments_file.h"
+#include "ropewalk/moments/plasticity_sample.h"
 #include "ropewalk/study/capture.h"
 #include "ropewalk/study/locate.h"
 
@@ -37,11 +38,14 @@ TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model)
   return TokenSampler(sampling);
 }
 
-CollectorOptions collector_options(const CaptureOptions& options, const OpenModel& model) {
+CollectorOptions collector_options(const CaptureOptions& options, const OpenModel& model,
+                                   std::span<const Document> documents) {
+  const bool sample = options.plasticity && !documents.empty();
   return {.blocks = options.blocks,
           .point = options.point,
           .pre_rope = options.pre_rope,
-          .context = model.context};
+          .context = model.context,
+          .plasticity = sample ? plasticity_slots(documents.back().index) : 0};
 }
 
 CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& model,
@@ -55,7 +59,8 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
   info.device = model.device.is_cuda() ? "cuda" : "cpu";
   info.context = model.context;
   info.point = options.point;
-  info.kept = kept_names(collector_options(options, model).shape(model.text.config.d_head));
+  info.kept = kept_names(
+      collector_options(options, model, documents.documents).shape(model.text.config.d_head));
   info.heads = model.heads;
   info.heads_seed = options.model.seed;
   info.skipped_short = documents.skipped_short;

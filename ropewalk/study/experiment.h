@@ -63,6 +63,7 @@ struct Experiment {
   int64_t blocks = 16;
   bool sliding = false;
   bool pre_rope = true;
+  bool plasticity = false;
   std::optional<std::string> vectors;
   int64_t components = 10;
   std::vector<Phase> phases;

@@ -35,7 +35,7 @@ std::string ranges(const std::vector<int64_t>& layers) {
 }
 
 int64_t collecting(const OpenModel& model) {
-  const CaptureShape shape = collector_options({}, model).shape(model.text.config.d_head);
+  const CaptureShape shape = collector_options({}, model, {}).shape(model.text.config.d_head);
   return moments_workspace(model.text.config, shape, model.context, model.dtype, model.device);
 }
 
@@ -82,7 +82,7 @@ Json inspect_model(const OpenModel& model) {
   const WeightReader weights = model.weights();
   const int64_t hidden = model.context * bytes_per_token(config, weights.element_size());
   MemoryNeeds needs = weight_needs(model);
-  const MomentsBytes moments = moments_bytes(config, model.heads, collector_options({}, model));
+  const MomentsBytes moments = moments_bytes(config, model.heads, collector_options({}, model, {}));
   needs.reserved = moments.held(model.memory);
   Json json = describe_config(config);
   json["model"] = printable(model.name);

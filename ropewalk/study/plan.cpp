@@ -147,6 +147,7 @@ CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
   options.label = label;
   options.blocks = experiment.blocks;
   options.pre_rope = experiment.pre_rope;
+  options.plasticity = experiment.plasticity;
   options.vectors = experiment.vectors;
   options.title = label;
   options.out = out / "checkpoints" / label;

@@ -87,7 +87,8 @@ const std::map<std::string, Expected> kExpected{
     {"r2_pc10_k", {0.9334922421033349, 0.010883979836651165}},
     {"drift_stability", {0.9967606887809424, kUndefined}}};
 
-const std::set<std::string> kOfRope{"Rotary frequencies", "Drift and the turning mean", "Distance"};
+const std::set<std::string> kOfRope{"Rotary frequencies", "Drift and the turning mean", "Distance",
+                                    "Plasticity"};
 
 TEST(HeadColumns, AsNumpy) {
   CheckpointAnalysis checkpoint;
@@ -98,7 +99,8 @@ TEST(HeadColumns, AsNumpy) {
   for (const Statistic* statistic : statistics()) {
     // Those without a computation are known along a run only (carried_signs_test.cpp).
     if (statistic->table != Table::heads || statistic->compute == nullptr) continue;
-    // Those of RoPE need what is not known here (rope_columns_test.cpp).
+    // Those of RoPE and plasticity need what is not known here (rope_columns_test.cpp,
+    // plasticity_test.cpp).
     const std::string group = statistic_group(*statistic);
     if (kOfRope.contains(group)) {
       EXPECT_TRUE(std::isnan(checkpoint.column(statistic->key).value[0])) << statistic->key;

@@ -168,6 +168,7 @@ EXPERIMENT_EDITS = {
     "blocks": dict(blocks=5),
     "sliding": dict(sliding=True),
     "pre_rope": dict(pre_rope=False),
+    "plasticity": dict(plasticity=True),
     "vectors": dict(vectors="uniform"),
     "components": dict(components=2),
     "portraits": dict(portraits=["A"]),

@@ -198,12 +198,13 @@ TEST_P(OtherFieldsTest, AgreeWithTheCpu) {
   config.ropes.resize(1);
   config.ropes[0].rotary_dim = turns;
   config.ropes[0].interleaved = interleaved;
-  const CollectorOptions options{.blocks = 2, .pre_rope = true, .context = 5000};
+  const CollectorOptions options{.blocks = 2, .pre_rope = true, .context = 5000, .plasticity = 3};
   MomentsCollector here(config, {{0, 0}, {0, 1}, {0, 3}}, options);
   MomentsCollector there(config, {{0, 0}, {0, 1}, {0, 3}}, options);
-  for (const int64_t tokens : {2, 5, 700, 5000}) {
+  int64_t index = 0;
+  for (const int64_t tokens : {2, 5, 5000, 700}) {
     Document document;
-    document.index = tokens;
+    document.index = index++;
     const Positions positions = Positions::counted(tokens);
     const at::Tensor q = random_tensor({4, tokens, d}, 1).to(dtype) + 1;
     const at::Tensor k = random_tensor({kv_heads, tokens, d}, 2).to(dtype) + 1;

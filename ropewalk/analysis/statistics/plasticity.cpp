@@ -1,0 +1,66 @@
+// Whether content or position decides which key a query prefers. curves.csv has it by position.
+
+#include "ropewalk/analysis/plasticity.h"
+
+#include "ropewalk/analysis/statistic.h"
+
+namespace ropewalk::statistic {
+namespace {
+
+// Of the buckets in which the whole sample has it: all, the first fifth, the last fifth, and the
+// first less the last.
+at::Tensor compute(const HeadCases& head) {
+  at::Tensor numbers = at::full({head.blocks() + 1, 4}, kUndefined, at::kDouble);
+  const at::Tensor& curve = head_plasticity(head);
+  if (!curve.defined()) return numbers;
+  const at::Tensor known = curve[0].isnan().logical_not().nonzero().flatten();
+  const int64_t count = known.size(0);
+  if (count == 0) return numbers;
+  const at::Tensor values = curve.index_select(1, known);
+  constexpr int64_t kParts = 5;
+  const int64_t part = (count + kParts - 1) / kParts;
+  const at::Tensor first = values.narrow(1, 0, part).mean(1);
+  const at::Tensor last = values.narrow(1, count - part, part).mean(1);
+  numbers.select(1, 0).copy_(values.mean(1));
+  numbers.select(1, 1).copy_(first);
+  numbers.select(1, 2).copy_(last);
+  numbers.select(1, 3).copy_(first - last);
+  return numbers;
+}
+
+Statistic within_one(Statistic statistic) {
+  statistic.readings.front().high = 1;
+  return statistic;
+}
+
+}  // namespace
+
+const std::vector<Statistic>& plasticity() {
+  // An unbiased estimate of what is at most 1 may lie above it.
+  static const std::vector<Statistic> kStatistics = [] {
+    std::vector<Statistic> list = computed_by(
+        compute,
+        {within_one(head_statistic(
+             "ap_overall", "plasticity", Hue::both,
+             "twice the chance that two queries near one position, of other documents, disagree "
+             "about which of two earlier keys of a document they prefer, mean over positions: 1 "
+             "where content decides, 0 where the order is fixed",
+             0, 2, true)),
+         within_one(head_statistic(
+             "ap_first20", "plasticity at first positions", Hue::both,
+             "plasticity, as in `ap_overall`, over the first fifth of the positions in curves.csv",
+             0, 2)),
+         within_one(head_statistic(
+             "ap_last20", "plasticity at last positions", Hue::both,
+             "plasticity, as in `ap_overall`, over the last fifth of the positions in curves.csv",
+             0, 2)),
+         head_statistic("ap_drop", "loss of plasticity", Hue::both, "`ap_first20` less `ap_last20`",
+                        -2, 2)});
+    list.back().readings.front().low = -1;
+    list.back().readings.front().high = 1;
+    return list;
+  }();
+  return kStatistics;
+}
+
+}  // namespace ropewalk::statistic

@@ -1,0 +1,214 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ropewalk/base/printable.h"
+#include "ropewalk/figures/mean_layers.h"
+#include "ropewalk/figures/over_training.h"
+#include "ropewalk/figures/reading_look.h"
+#include "ropewalk/figures/series_figures.h"
+#include "ropewalk/figures/text_width.h"
+#include "ropewalk/figures/theme.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr double kHeightOfMeans = 250;
+constexpr double kHeightOfCurves = 210;
+constexpr double kLabelRoom = 120;  // pixels, of a checkpoint's name in the legend
+constexpr const char* kCurve = "plasticity";
+
+struct Line {
+  const char* reading;
+  const char* name;
+  std::string_view color;
+  const char* shape;
+  bool band;  // ±1 SD across heads
+};
+constexpr Line kLines[] = {{"ap_overall", "all positions", theme::kBoth, "diamond", true},
+                           {"ap_first20", "first fifth", "#a28fc6", "triangle-up", false},
+                           {"ap_last20", "last fifth", theme::kInk, "triangle-down", false}};
+
+// The means over training; an estimate may lie a little above 1.
+Json means_view(const CheckpointAxis& axis, Json& datasets) {
+  std::vector<MeanSeries> series;
+  double high = 1;
+  for (const Line& line : kLines) {
+    const size_t place = find_reading(line.reading);
+    const auto number = [place, band = line.band](const CheckpointNumbers& numbers) {
+      HeadMean mean = numbers.readings[place].over_heads;
+      if (!band) mean.sd = std::numeric_limits<double>::quiet_NaN();
+      return mean;
+    };
+    series.push_back({line.name, line.color, line.shape, 2.4, true, number});
+    for (const Slot& slot : axis.slots()) {
+      const HeadMean mean = number(*slot.numbers);
+      for (const double spread : {mean.sd, mean.se}) {
+        if (!slot.baseline && std::isfinite(mean.mean + spread)) {
+          high = std::max(high, std::ceil((mean.mean + spread) * 20) / 20);
+        }
+      }
+    }
+  }
+  Json view{{"width", theme::kPlotWidth}, {"height", kHeightOfMeans}};
+  MeanPlot plot;
+  plot.y_title = "plasticity";
+  plot.high = high;
+  plot.width = theme::kPlotWidth;
+  add_mean_layers(view, datasets, axis, series, plot);
+  return view;
+}
+
+// The checkpoints whose curves are drawn, and where their points lie.
+struct Curves {
+  struct One {
+    const CheckpointNumbers* numbers;
+    const SeriesNumbers* mean;
+    std::string label;
+    std::string color;
+  };
+  std::vector<One> all;
+  bool by_share = false;  // contexts differ: positions as a share of them
+  double length(const One& one) const {
+    return by_share ? static_cast<double>(one.numbers->context) : 1;
+  }
+};
+
+Curves curves_of(const RunNumbers& run, const FigureOptions& options) {
+  Curves curves;
+  for (const CheckpointNumbers* numbers : portrait_checkpoints(run, options)) {
+    const SeriesNumbers* mean = series_mean(*numbers, kCurve);
+    if (mean == nullptr) continue;
+    std::string label = fit_text(printable(numbers->label), theme::kLabelSize, kLabelRoom);
+    const auto taken = [&](const Curves::One& one) { return one.label == label; };
+    while (std::any_of(curves.all.begin(), curves.all.end(), taken)) label += "′";
+    curves.all.push_back({numbers, mean, label, ""});
+    curves.by_share = curves.by_share || numbers->context != curves.all.front().numbers->context;
+  }
+  if (std::any_of(curves.all.begin(), curves.all.end(),
+                  [](const Curves::One& one) { return one.numbers->context == 0; })) {
+    curves.by_share = false;
+  }
+  // From pale to dark along the run.
+  for (size_t i = 0; i < curves.all.size(); ++i) {
+    const double along = curves.all.size() == 1
+                             ? 1
+                             : static_cast<double>(i) / static_cast<double>(curves.all.size() - 1);
+    curves.all[i].color = theme::ramp_color(theme::kPurples, 0.35 + 0.65 * along);
+  }
+  return curves;
+}
+
+Json curve_rows(const Curves& curves) {
+  Json rows = Json::array();
+  for (const Curves::One& one : curves.all) {
+    for (size_t i = 0; i < one.mean->x.size(); ++i) {
+      const double value = one.mean->value[i];
+      if (std::isnan(value)) continue;
+      const double se = std::isnan(one.mean->se[i]) ? 0 : one.mean->se[i];
+      rows.push_back({{"checkpoint", one.label},
+                      {"position", one.mean->x[i] / curves.length(one)},
+                      {"plasticity", value},
+                      {"se", theme::number(one.mean->se[i])},
+                      {"low", value - se},
+                      {"high", value + se}});
+    }
+  }
+  return rows;
+}
+
+Json curves_view(const Curves& curves) {
+  Json names = Json::array(), colors = Json::array(), tooltip = Json::array();
+  for (const Curves::One& one : curves.all) {
+    names.push_back(one.label);
+    colors.push_back(one.color);
+  }
+  for (const char* field : {"checkpoint", "position", "plasticity", "se"}) {
+    tooltip.push_back({{"field", field}});
+  }
+  double end = 1;
+  for (const Curves::One& one : curves.all) {
+    end = std::max({end, one.mean->x.back() / curves.length(one),
+                    curves.by_share ? 1 : static_cast<double>(one.numbers->context)});
+  }
+  const Json x{{"field", "position"},
+               {"type", "quantitative"},
+               {"scale", {{"domain", {0, end}}, {"nice", false}}},
+               {"axis",
+                {{"title", curves.by_share ? "position, share of the context" : "position, tokens"},
+                 {"format", curves.by_share ? ".1f" : "~s"},
+                 {"grid", false}}}};
+  const auto y = [](const char* field) {
+    return Json{{"field", field},
+                {"type", "quantitative"},
+                {"scale", {{"zero", false}, {"nice", true}}},
+                {"axis", {{"title", "plasticity"}, {"tickCount", 5}}}};
+  };
+  const Json color{{"field", "checkpoint"},
+                   {"type", "nominal"},
+                   {"scale", {{"domain", names}, {"range", colors}}},
+                   {"legend",
+                    {{"orient", "top"},
+                     {"title", nullptr},
+                     {"symbolType", "stroke"},
+                     {"symbolSize", 500},
+                     {"symbolStrokeWidth", 2.4},
+                     {"symbolOpacity", 1},
+                     {"columns", names.size()}}}};
+  const Json data{{"name", "curves"}};
+  Json layers = Json::array();
+  layers.push_back(
+      {{"name", "curve errors"},
+       {"data", data},
+       {"mark", {{"type", "area"}, {"opacity", 0.2}}},
+       {"encoding", {{"x", x}, {"y", y("low")}, {"y2", {{"field", "high"}}}, {"color", color}}}});
+  layers.push_back(
+      {{"name", "curves"},
+       {"data", data},
+       {"mark", {{"type", "line"}, {"strokeWidth", 2.4}, {"point", false}}},
+       {"encoding", {{"x", x}, {"y", y("plasticity")}, {"color", color}, {"tooltip", tooltip}}}});
+  return {{"name", "positions"},
+          {"width", theme::kPlotWidth},
+          {"height", kHeightOfCurves},
+          {"layer", layers}};
+}
+
+}  // namespace
+
+bool has_plasticity(const RunNumbers& run) {
+  return has_numbers(run, find_reading(kLines[0].reading));
+}
+
+Json plasticity_figure(const RunNumbers& run, const FigureOptions& options) {
+  const CheckpointAxis axis(run);
+  const bool errors = std::any_of(
+      run.checkpoints.begin(), run.checkpoints.end(), [](const CheckpointNumbers& numbers) {
+        return !std::isnan(numbers.readings[find_reading(kLines[0].reading)].over_heads.se);
+      });
+  std::string subtitle =
+      "Twice the chance that two queries of other documents disagree about which of two earlier "
+      "keys they prefer: 1 where content decides, 0 where the order is fixed. Mean over " +
+      heads_text(run) + "; band: ±1 SD across heads";
+  if (errors) subtitle += "; bars, and bands below: ±1 standard error over documents";
+  subtitle += ".";
+  if (!run.baselines.empty()) subtitle += " Dotted: freshly initialised weights.";
+  const Curves curves = curves_of(run, options);
+  if (!curves.all.empty()) subtitle += " Below: by the position of the queries.";
+  Json spec = theme::begin_figure(options.title, "Attention plasticity, over training", subtitle,
+                                  theme::kPlotWidth);
+  spec["params"] = axis.params();
+  Json& datasets = spec["datasets"];
+  Json views = Json::array({means_view(axis, datasets)});
+  if (!curves.all.empty()) {
+    datasets["curves"] = curve_rows(curves);
+    views.push_back(curves_view(curves));
+  }
+  spec["vconcat"] = views;
+  spec["spacing"] = 26;
+  spec["resolve"] = {{"scale", {{"color", "independent"}, {"shape", "independent"}}}};
+  return spec;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,330 @@
+"""Plasticity from capture to table: against numpy on the vectors of all tokens, and the same numbers however a capture came about."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pandas
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+import bands_reference
+import engine
+import plain_models
+import plasticity_reference as reference
+import tiny_models
+from plasticity_reference import COLUMNS
+from trust_study import Study, good, tables
+
+CONTEXT, DOCUMENTS, BLOCKS = 112, 40, 8
+MPIRUN = os.environ.get("ROPEWALK_MPIRUN", "")
+ALLOW = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+
+def lengths():
+    """Most are whole; some end early, one before the first tokens do."""
+    found = np.full(DOCUMENTS, CONTEXT)
+    found[[3, 10, 17, 24]] = 30, 60, 111, 3
+    return found
+
+
+def write_corpus(path, sizes):
+    rng = np.random.default_rng(3)
+    path.write_text("".join(json.dumps({"id": i, "tokens": rng.integers(0, 90, n).tolist()}) + "\n" for i, n in enumerate(sizes)))
+    return path
+
+
+def arguments(model, corpus, out, *options, context=CONTEXT, blocks=BLOCKS):
+    return ["capture", model, "--corpus", corpus, "--out", out, "--context", context, "--min-tokens", 1, "--dtype", "float32",
+            "--blocks", blocks, "--label", "run", "--plasticity", "--quiet", *options]  # fmt: skip
+
+
+def capture(*given, **named):
+    done = engine.run(*arguments(*given, **named))
+    assert (done.code, done.stderr) == (0, ""), done.stderr
+    return given[2]
+
+
+def analyze(folder, out):
+    done = engine.run("analyze", folder, "--out", out / "qk.csv", "--quiet")
+    assert done.code == 0, done.stderr
+    return pandas.read_csv(out / "heads.csv"), pandas.read_csv(out / "curves.csv").query("curve == 'plasticity'")
+
+
+class Captured:
+    def __init__(self, name, root):
+        self.root = root
+        self.model = tiny_models.write(tiny_models.MODELS[name], root / "model")
+        self.corpus = write_corpus(root / "tokens.jsonl", lengths())
+        self.out = capture(self.model, self.corpus, root / "run", "--vectors", "all", "--sliding")
+        self.heads, self.curves = analyze(self.out, root / "tables")
+        self.vectors = {key: [documents[i] for i in range(DOCUMENTS)] for key, documents in engine.read_streams(self.out).items()}
+        info = json.loads((self.out / "capture.json").read_text())
+        self.kept, self.group = info["kept"], info["config"]["n_q_heads"] // info["config"]["n_kv_heads"]
+        self.sizes = np.array([2.0 * sum(lengths()[b::BLOCKS]) for b in range(BLOCKS)])
+
+    def streams(self, layer, head):
+        return self.vectors[layer, head, "q"], self.vectors[layer, head // self.group, "k"]
+
+
+# Queries share keys; NoPE layers, on which equal tokens have equal keys; interleaved pairs.
+@pytest.fixture(scope="module", params=["llama_gqa", "smollm3_list_sliding", "glm4_yarn"])
+def captured(request, tmp_path_factory):
+    return Captured(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def test_the_sample_is_what_numpy_draws(captured):
+    assert captured.kept == ["lags", "plasticity", "pre_rope"]
+    tensors = load_file(captured.out / "moments.safetensors")
+    assert not [name for name in tensors if name.startswith("plasticity") and "block_" in name]
+    for kind in ("query", "key"):
+        stored = tensors[f"plasticity.{kind}.sample"]
+        assert stored.dtype == np.float16
+        for i, (layer, head) in enumerate(zip(tensors[f"{kind}.layer"], tensors[f"{kind}.head"])):
+            found = stored[i].reshape(DOCUMENTS, reference.BUCKETS, -1)
+            expected = np.zeros(found.shape)
+            for place, vector in reference.sample(captured.vectors[layer, head, kind[0]], CONTEXT).items():
+                expected[place] = vector
+            assert (found == expected).all()
+    tokens = [[reference.token(i, b, CONTEXT, n) for b in range(reference.BUCKETS)] for i, n in enumerate(lengths())]
+    position = np.array([[0 if t is None else t + 1 for t in row] for row in tokens])
+    assert (tensors["plasticity.key.position"] == position.ravel()).all()
+    assert position[0].min() >= 5 and not position[24].any() and position[3, :3].all() and not position[3, 5:].any()
+    assert (tensors["plasticity.key.block"] == np.arange(DOCUMENTS) % BLOCKS + 1).all()
+
+
+def test_curves_and_columns_are_those_of_numpy(captured):
+    """Products in float32 may order two keys the other way where they are all but equal, which is rare and small."""
+    apart = []
+    for row in captured.heads.query("layer < 2").to_dict("records"):
+        q, k = (reference.sample(x, CONTEXT) for x in captured.streams(row["layer"], row["q_head"]))
+        rows = [reference.curve(q, k, CONTEXT)] + [reference.curve(q, k, CONTEXT, range(b, DOCUMENTS, BLOCKS)) for b in range(BLOCKS)]
+        table = captured.curves.query(f"layer == {row['layer']} and q_head == {row['q_head']}")
+        assert table.x.tolist() == list(rows[0]) and len(table) == 14
+        values = np.array([list(one.values()) for one in rows])
+        apart.extend(table.value - values[0])
+        apart.extend(table.value_se - bands_reference.jackknife(values[0], values[1:], captured.sizes))
+        numbers = [reference.columns(one, ~np.isnan(values[0])) for one in values]
+        for key in COLUMNS:
+            value, *replicates = (one[key] for one in numbers)
+            apart.append(row[key] - value)
+            apart.append(row[f"{key}_se"] - bands_reference.jackknife(value, replicates, captured.sizes))
+    apart = np.abs(apart)
+    assert apart.max() < 2e-3 and (apart < 1e-8).mean() > 0.8, (apart.max(), (apart < 1e-8).mean())
+
+
+def test_the_sample_stands_for_all_tokens(captured):
+    """Beyond its standard errors it does not differ from the same over every token of every bucket."""
+    off = []
+    for row in captured.heads.query("q_head == 1 and layer < 2").to_dict("records"):
+        q, k = captured.streams(row["layer"], row["q_head"])
+        table = captured.curves.query(f"layer == {row['layer']} and q_head == 1").set_index("x")
+        for b in (3, 8):
+            positions = reference.bucket(b, CONTEXT)
+            found = table.loc[(positions[0] + positions[-1]) / 2]
+            off.append((found.value - reference.of_all_tokens(q, k, CONTEXT, b)) / found.value_se)
+    assert np.abs(off).max() < 4 and np.sqrt(np.mean(np.square(off))) < 1.8, off
+
+
+def test_means_are_in_the_summary_and_in_figures(captured):
+    summary = json.loads((captured.root / "tables" / "summary.json").read_text())
+    for key in COLUMNS:
+        mean = summary[f"mean_{key}"]["run"]
+        assert abs(mean["value"] - captured.heads[key].mean()) < 1e-8 and mean["se"] > 0
+    curve = summary["curves"]["run"]["plasticity"]
+    assert np.allclose(curve["value"], captured.curves.groupby("x").value.mean(), atol=1e-8) and min(curve["se"]) > 0
+    done = engine.run("figures", captured.root / "tables" / "qk.csv", "--out", captured.root / "figures", "--format", "json")
+    assert done.code == 0, done.stderr
+    spec = json.loads((captured.root / "figures" / "plasticity.vl.json").read_text())
+    drawn = [row["plasticity"] for row in spec["datasets"]["curves"]]
+    assert np.allclose(drawn, curve["value"], atol=1e-8)
+    means = {row["series"]: row["mean"] for row in spec["datasets"]["means"]}
+    assert abs(means["last fifth"] - captured.heads.ap_last20.mean()) < 1e-8
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A capture in one go, without vectors, and what it was made of."""
+    root = tmp_path_factory.mktemp("whole")
+    model = plain_models.write(tiny_models.MODELS["llama_gqa"], root / "model")
+    corpus = write_corpus(root / "tokens.jsonl", lengths())
+    return capture(model, corpus, root / "run"), model, corpus
+
+
+def same_sample(one, two):
+    names = [name for name in load_file(two / "moments.safetensors") if name.startswith("plasticity")]
+    assert len(names) == 4
+    tensors = [load_file(folder / "moments.safetensors") for folder in (one, two)]
+    for name in names:
+        assert tensors[0][name].dtype == tensors[1][name].dtype and (tensors[0][name] == tensors[1][name]).all(), name
+
+
+def same_numbers(one, two, root):
+    tables = [analyze(folder, root / f"tables{i}") for i, folder in enumerate((one, two))]
+    for mine, theirs in zip(*tables):
+        for column in [*COLUMNS, "value"]:
+            if column in mine:
+                assert (mine[column] == theirs[column]).all()
+                assert np.abs(mine[f"{column}_se"] - theirs[f"{column}_se"]).max() < 1e-8
+
+
+def test_shards_are_merged(whole, tmp_path):
+    out, model, corpus = whole
+    shards = [capture(model, corpus, tmp_path / f"shard{i}", "--shard", f"{i}/3") for i in range(3)]
+    done = engine.run("merge", *reversed(shards), "--out", tmp_path / "merged", "--quiet")
+    assert done.code == 0, done.stderr
+    same_sample(tmp_path / "merged", out)
+    same_numbers(tmp_path / "merged", out, tmp_path)
+    assert json.loads((tmp_path / "merged" / "capture.json").read_text())["kept"] == ["lags", "plasticity", "pre_rope"]
+    plain = engine.run(*[a for a in arguments(model, corpus, tmp_path / "plain", "--shard", "1/3") if a != "--plasticity"])
+    assert plain.code == 0, plain.stderr
+    done = engine.run("merge", shards[0], tmp_path / "plain", shards[2], "--out", tmp_path / "less", "--quiet")
+    assert done.code == 0, done.stderr
+    heads, curves = analyze(tmp_path / "less", tmp_path / "less_tables")
+    assert heads[COLUMNS].isna().all().all() and len(curves) == 0, "a sum lacks what a part lacks"
+
+
+@pytest.mark.skipif(not MPIRUN, reason="built without MPI")
+def test_two_processes(whole, tmp_path):
+    out, model, corpus = whole
+    command = [MPIRUN, "-n", "2", engine.program(), *map(str, arguments(model, corpus, tmp_path / "joint"))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **ALLOW}, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    same_sample(tmp_path / "joint", out)
+    same_numbers(tmp_path / "joint", out, tmp_path)
+
+
+def test_moments_that_do_not_fit_into_memory(whole, tmp_path):
+    out, model, corpus = whole
+    spooled = capture(model, corpus, tmp_path / "spooled", "--memory", "1MiB")
+    assert (spooled / "moments.safetensors").read_bytes() == (out / "moments.safetensors").read_bytes()
+
+
+def test_a_stop_at_a_target(whole, tmp_path):
+    _, model, corpus = whole
+    stopped = capture(model, corpus, tmp_path / "stopped", "--target-se", "0.5")
+    read = json.loads((stopped / "capture.json").read_text())["documents"]
+    assert read < DOCUMENTS
+    same_sample(stopped, capture(model, corpus, tmp_path / "few", "--documents", read))
+
+
+def test_killed_and_resumed_and_extended(tmp_path):
+    study = Study(tmp_path / "study", ("A", "B"))
+    study.write_corpus(study.rows * 6)
+    study.write(plasticity=True, corpus={"path": "corpus.jsonl"})
+    out, fresh = tmp_path / "out", tmp_path / "fresh"
+    start = time.monotonic()
+    good(study.run(fresh))
+    took = time.monotonic() - start
+    dice = random.Random(3)
+    for _ in range(10):
+        process = subprocess.Popen([engine.program(), "run", study.root / "study.yaml", "--out", out, "--format", "json", "--quiet"])
+        time.sleep(dice.uniform(0.2, 0.9) * took)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    good(study.run(out))
+    assert tables(out) == tables(fresh) and not pandas.read_csv(out / "heads.csv").ap_overall.isna().any()
+    same_sample(out / "checkpoints" / "A", fresh / "checkpoints" / "A")
+
+    few = tmp_path / "few"
+    study.write(plasticity=True, corpus={"path": "corpus.jsonl", "documents": len(study.rows)})
+    good(study.run(few))
+    study.write(plasticity=True, corpus={"path": "corpus.jsonl"})
+    assert "documents are there already" in good(study.run(few)).stderr
+    same_sample(few / "checkpoints" / "A", fresh / "checkpoints" / "A")
+
+
+def test_a_capture_without_it_is_measured_again_and_one_with_it_is_kept(tmp_path):
+    study = Study(tmp_path / "study", ("A",))
+    out = tmp_path / "out"
+    good(study.run(out))
+    heads = pandas.read_csv(out / "heads.csv")
+    assert heads[COLUMNS].isna().all().all()
+    assert not (out / "figures" / "plasticity.vl.json").exists()
+    study.write(plasticity=True)
+    assert 'it was measured without "plasticity"' in good(study.run(out)).stderr
+    assert (out / "figures" / "plasticity.vl.json").exists()
+    study.write(plasticity=False)
+    assert "measured again" not in good(study.run(out)).stderr
+
+
+def test_what_float16_does_not_hold_is_float32(whole, tmp_path):
+    _, model, corpus = whole
+    shutil.copytree(model, tmp_path / "model")
+    weights = load_file(model / "model.safetensors")
+    for kind in ("weight", "bias"):
+        weights[f"model.layers.1.self_attn.q_proj.{kind}"] *= 3e6
+    save_file(weights, tmp_path / "model" / "model.safetensors", {"format": "pt"})
+    out = capture(tmp_path / "model", corpus, tmp_path / "run", "--vectors", "all")
+    tensors, vectors = load_file(out / "moments.safetensors"), engine.read_streams(out)
+    sample = tensors["plasticity.query.sample"]
+    assert sample.dtype == np.float32 and tensors["plasticity.key.sample"].dtype == np.float16
+    assert np.isfinite(sample).all() and np.abs(sample).max() > 65504
+    for i, (layer, head) in enumerate(zip(tensors["query.layer"], tensors["query.head"])):
+        documents = [vectors[layer, head, "q"][j] for j in range(DOCUMENTS)]
+        for place, vector in reference.sample(documents, CONTEXT).items():
+            assert (sample[i].reshape(DOCUMENTS, reference.BUCKETS, -1)[place] == vector).all()
+    heads, _ = analyze(out, tmp_path / "tables")
+    assert heads.ap_overall.notna().all()
+
+
+@pytest.mark.parametrize(
+    "sizes, context, blocks, columns, points",
+    [
+        ([CONTEXT], CONTEXT, 1, 0, 0),  # no other document
+        ([CONTEXT] * 2, CONTEXT, 2, 0, 0),  # one other, and two are compared
+        ([CONTEXT] * 3, CONTEXT, 1, 4, 14),  # one block: no errors
+        ([CONTEXT] * 3, CONTEXT, 3, 4, 14),  # without a block too few are left: no errors
+        ([40] * 9, CONTEXT, 3, 4, 4),  # documents end in their sixth bucket
+        ([20] * 9, 20, 3, 4, 11),  # buckets of one or two tokens, the first of which are left out
+        ([9] * 9, 9, 3, 4, 3),
+        ([5] * 9, 5, 3, 0, 0),
+        ([3] * 9, 3, 3, 0, 0),
+    ],
+)
+def test_too_little_of_it_is_empty(whole, tmp_path, sizes, context, blocks, columns, points):
+    _, model, _ = whole
+    corpus = write_corpus(tmp_path / "tokens.jsonl", sizes)
+    out = capture(model, corpus, tmp_path / "run", blocks=blocks, context=context)
+    heads, curves = analyze(out, tmp_path / "tables")
+    assert heads[COLUMNS].notna().all(axis=0).sum() == columns and heads[COLUMNS].isna().all(axis=0).sum() == 4 - columns
+    assert (curves.value.notna().groupby([curves.layer, curves.q_head]).sum() == points).all()
+    assert curves.flag[curves.value.isna()].str.contains("no_pairs").all()
+    if blocks < 2 or len(sizes) <= 3:
+        assert heads.ap_overall_se.isna().all()
+    assert "nan" not in (tmp_path / "tables" / "summary.json").read_text().lower()
+
+
+@pytest.mark.parametrize(
+    "name, change, says",
+    [
+        ("plasticity.key.position", lambda x: x * 0 + 7000, "'plasticity.key.position' holds 7000, expected whole numbers from 0 to 112"),
+        ("plasticity.key.position", lambda x: x * 0 + 0.5, "holds 0.5, expected whole numbers"),
+        ("plasticity.key.block", lambda x: x * 0 + 9, "'plasticity.key.block' holds 9, expected whole numbers from 0 to 8"),
+        ("plasticity.query.sample", lambda x: x[:, :-1], "tensor 'plasticity.query.sample' is F16 [16, 10239], expected F16 [16, 10240]"),
+        ("plasticity.query.sample", lambda x: x.astype(np.int16), "tensor 'plasticity.query.sample' is I16"),
+        ("plasticity.key.sample", lambda x: x * np.float16("nan"), "'plasticity.key.sample' holds values that are not finite"),
+    ],
+)
+def test_numbers_that_make_no_sense(whole, tmp_path, name, change, says):
+    out, _, _ = whole
+    shutil.copytree(out, tmp_path / "run")
+    with safe_open(out / "moments.safetensors", "np") as file:
+        metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}
+    tensors[name] = np.ascontiguousarray(change(tensors[name]))
+    save_file(tensors, tmp_path / "run" / "moments.safetensors", metadata)
+    done = engine.run("analyze", tmp_path / "run", "--out", tmp_path / "qk.csv")
+    assert done.code == 3 and says in done.stderr, done.stderr
+    assert not (tmp_path / "qk.csv").exists()
+
+
+def test_options_that_do_not_go_together(whole, tmp_path):
+    _, model, corpus = whole
+    done = engine.run(*arguments(model, corpus, tmp_path / "run", "--pre-rope"))
+    assert done.code == 2 and "excludes" in done.stderr, done.stderr
