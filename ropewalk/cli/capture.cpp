@@ -56,13 +56,8 @@ void add_capture(CLI::App& app, Communicator& processes) {
   verb->add_flag_callback(
       "--no-pre-rope", [&options] { options.pre_rope = false; },
       "Keep nothing of queries and keys before RoPE");
-  CLI::Option* plasticity =
-      verb->add_flag("--plasticity", options.plasticity,
-                     "Also keep queries and keys of a few tokens, to measure plasticity");
-  verb->add_flag_callback(
-          "--pre-rope", [&options] { options.point = kPreRope; }, "Capture before RoPE alone")
-      ->excludes(plasticity)
-      ->group("");  // of earlier editions
+  verb->add_flag("--plasticity", options.plasticity,
+                 "Also keep queries and keys of a few tokens, to measure plasticity");
   verb->add_option("--vectors", options.vectors,
                    "Also write vectors of tokens: uniform, log-uniform or all");
   verb->add_option("--rate", options.rate, "Expected tokens per bucket")

@@ -25,14 +25,13 @@ std::map<int64_t, LayerStreams> layer_streams(const std::vector<QueryHead>& head
 // What is collected: see MomentsCollector.
 struct CollectorOptions {
   int64_t blocks = 16;
-  std::string point = kPostRope;
   std::optional<std::filesystem::path> scratch{};  // a folder
-  bool pre_rope = false;                           // beside a `point` after RoPE: sums before it
+  bool pre_rope = false;                           // beside moments after RoPE: sums before it
   int64_t context = 0;                             // tokens per document at most; 0: unknown
   int64_t plasticity = 0;                          // as in CaptureShape
 
   CaptureShape shape(int64_t head_dim) const {
-    return {head_dim, point, pre_rope, context, plasticity};
+    return {head_dim, kPostRope, pre_rope, context, plasticity};
   }
 };
 

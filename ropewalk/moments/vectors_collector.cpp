@@ -7,9 +7,9 @@
 namespace ropewalk {
 
 VectorsCollector::VectorsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads,
-                                   int64_t context, std::string point, const TokenSampler& sampler,
+                                   int64_t context, const TokenSampler& sampler,
                                    VectorsWriter& writer)
-    : point_(std::move(point)), sampler_(sampler), writer_(writer) {
+    : sampler_(sampler), writer_(writer) {
   const auto group = static_cast<int32_t>(config.n_q_heads / config.n_kv_heads);
   for (const QueryHead& head : heads) {
     LayerHeads& layer = layers_[head.layer];
@@ -25,7 +25,7 @@ VectorsCollector::VectorsCollector(const ModelConfig& config, const std::vector<
 
 std::vector<Tap> VectorsCollector::taps(int64_t layer) const {
   if (!layers_.contains(layer)) return {};
-  return {{point_, "q"}, {point_, "k"}};
+  return {{kPostRope, "q"}, {kPostRope, "k"}};
 }
 
 void VectorsCollector::collect(const Taken& taken) {

@@ -10,12 +10,13 @@
 
 namespace ropewalk {
 
-// Writes the vectors of the chosen tokens of the chosen heads, and of the KV heads they read.
+// Writes the vectors after RoPE of the chosen tokens of the chosen heads, and of the KV heads they
+// read.
 // Throws InputError on a value that is not finite, naming layer, head and document.
 class VectorsCollector : public Collector {
  public:
   VectorsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads, int64_t context,
-                   std::string point, const TokenSampler& sampler, VectorsWriter& writer);
+                   const TokenSampler& sampler, VectorsWriter& writer);
 
   std::vector<Tap> taps(int64_t layer) const override;
   void collect(const Taken& taken) override;
@@ -28,7 +29,6 @@ class VectorsCollector : public Collector {
   };
   void collect_kind(const Taken& taken, StreamKind kind, const LayerHeads& heads);
 
-  std::string point_;
   const TokenSampler& sampler_;
   VectorsWriter& writer_;
   std::map<int64_t, LayerHeads> layers_;

@@ -170,7 +170,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   std::optional<VectorsCollector> vectors;
   if (options.vectors) {
     writer.emplace(folder->path(), config.d_head, kVectorsBuffer);
-    vectors.emplace(config, model.heads, model.context, options.point, sampler, *writer);
+    vectors.emplace(config, model.heads, model.context, sampler, *writer);
     collectors.add(*vectors);
   }
 

@@ -36,7 +36,6 @@ struct CaptureOptions {
   int64_t blocks = kDefaultBlocks;    // of documents, for standard errors
   std::optional<double> target_se;    // of mean r_q and mean r_k: stop there
   Shard shard;
-  std::string point = kPostRope;       // where moments and vectors are taken; else kPreRope
   bool pre_rope = true;                // beside moments after RoPE, keep sums before it
   bool plasticity = false;             // also keep the sample that plasticity is measured with
   std::optional<std::string> vectors;  // also write vectors: uniform, log-uniform or all

@@ -42,7 +42,6 @@ CollectorOptions collector_options(const CaptureOptions& options, const OpenMode
                                    std::span<const Document> documents) {
   const bool sample = options.plasticity && !documents.empty();
   return {.blocks = options.blocks,
-          .point = options.point,
           .pre_rope = options.pre_rope,
           .context = model.context,
           .plasticity = sample ? plasticity_slots(documents.back().index) : 0};
@@ -58,7 +57,7 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
   info.dtype = dtype_name(model.dtype);
   info.device = model.device.is_cuda() ? "cuda" : "cpu";
   info.context = model.context;
-  info.point = options.point;
+  info.point = kPostRope;
   info.kept = kept_names(
       collector_options(options, model, documents.documents).shape(model.text.config.d_head));
   info.heads = model.heads;

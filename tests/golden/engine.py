@@ -2,6 +2,7 @@
 
 import ctypes
 import dataclasses
+import json
 import os
 import re
 import resource
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as parquet
+import safetensors
+import safetensors.numpy
 
 # A child's peak memory starts at its parent's, so a process as large as pytest with torch cannot
 # measure it: this small one in between can.
@@ -101,6 +104,18 @@ def read_streams(out: Path):
         layer, head, kind = re.fullmatch(r"l(\d+)h(\d+)([qk])", folder.name).groups()
         streams[int(layer), int(head), kind] = read_stream(out, int(layer), int(head), kind)
     return streams
+
+
+def before_rope(capture: Path, target: Path, label: str) -> Path:
+    """A capture as earlier editions made with --pre-rope: moments alone, stated to be of vectors before RoPE."""
+    with safetensors.safe_open(capture / "moments.safetensors", "numpy") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys() if not name.startswith(("lags.", "pre_rope."))}
+        info = json.loads(file.metadata()["ropewalk"]) | {"point": "pre-rope", "label": label}
+    del info["kept"]
+    target.mkdir()
+    safetensors.numpy.save_file(tensors, target / "moments.safetensors", {"ropewalk": json.dumps(info)})
+    (target / "capture.json").write_text(json.dumps(info))
+    return target
 
 
 def repository() -> Path:

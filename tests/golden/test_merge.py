@@ -120,10 +120,11 @@ def test_refusals(study, tmp_path):
         ("blocks", ["--blocks", 4], {}),
         ("heads", ["--heads", 2], {}),
         ("dtype", [], dict(dtype="bfloat16")),
-        ("point", ["--pre-rope"], {}),
     ]:
         other = study.capture(f"other_{field}", "--shard", "1/2", *options, **changed)
         refused(f"'{field}'", study.even, other)
+    odd = study.capture("odd_half", "--shard", "1/2")
+    refused("'point'", study.even, engine.before_rope(odd, tmp_path / "before", "run"))
     # Other weights of the same shape.
     twin = tmp_path / "model"
     shutil.copytree(study.model, twin)
