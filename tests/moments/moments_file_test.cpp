@@ -60,7 +60,7 @@ TEST(MomentsFile, RefusesLayersThatReadDifferently) {
   config.n_q_heads = config.n_kv_heads = 1;
   config.d_head = 2;
   config.layers.resize(2);
-  MomentsCollector collector(config, {{0, 0}, {1, 0}}, {4, kPostRope, std::nullopt});
+  MomentsCollector collector(config, {{0, 0}, {1, 0}}, {.blocks = 4});
   const TemporaryFolder folder;
   const auto path = folder.path() / "moments.safetensors";
   Document document;
