@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import torch
 
 import reference
 
@@ -52,6 +53,8 @@ def layers_of(folder, d, tokens):
     config = network.config.get_text_config()
     rotary = next((m for m in network.modules() if type(m).__name__.endswith("RotaryEmbedding")), None)
     parameters = getattr(config, "rope_parameters", None) or {}
+    if rotary is not None and hasattr(rotary, "inv_freq"):  # some kinds have other angles once they see so many tokens
+        rotary(torch.zeros(1), torch.arange(tokens)[None])
     interleaved = config.model_type.startswith("glm")
     found = []
     for layer in range(config.num_hidden_layers):

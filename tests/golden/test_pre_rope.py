@@ -34,8 +34,9 @@ class Captured:
         self.out = engine.capture(folder, corpus, root / "after", *options, context=CONTEXT)
         streams = engine.read_streams(self.out)
         d = next(iter(next(iter(streams.values())).values())).shape[1]
-        layers = bands_reference.layers_of(folder, d, CONTEXT)
-        self.vectors = {key: {document: layers[key[0]].unturned(x, key[2] == "q") for document, x in documents.items()}
+        # Of each length: long RoPE turns short documents by other angles.
+        layers = {length: bands_reference.layers_of(folder, d, length) for length in {len(x) for documents in streams.values() for x in documents.values()}}
+        self.vectors = {key: {document: layers[len(x)][key[0]].unturned(x, key[2] == "q") for document, x in documents.items()}
                         for key, documents in streams.items()}  # fmt: skip
         self.expected = reference.capture(folder, texts, CONTEXT, pre_rope=True, fresh=False)
         self.order = list(texts)  # documents as the corpus has them

@@ -135,7 +135,7 @@ def test_captures_before_rope_are_still_read(captures, tmp_path):
     for name in ("bands.csv", "curves.csv"):
         assert len(pandas.read_csv(tmp_path / "less" / name)) == 0
     result = analyze(captures / LABELS[1], before, out=tmp_path / "both.csv")
-    assert result.code == 3 and "point is 'post-rope' and 'pre-rope'" in result.stderr
+    assert result.code == 3 and "point is 'pre-rope' and 'post-rope'" in result.stderr
     gone = engine.run("capture", captures / "model", "--corpus", captures / "tokens.jsonl", "--out", tmp_path / "gone", "--pre-rope")
     assert gone.code == 2 and "--pre-rope" in gone.stderr and not (tmp_path / "gone").exists()
 
