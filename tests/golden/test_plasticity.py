@@ -322,9 +322,3 @@ def test_numbers_that_make_no_sense(whole, tmp_path, name, change, says):
     done = engine.run("analyze", tmp_path / "run", "--out", tmp_path / "qk.csv")
     assert done.code == 3 and says in done.stderr, done.stderr
     assert not (tmp_path / "qk.csv").exists()
-
-
-def test_options_that_do_not_go_together(whole, tmp_path):
-    _, model, corpus = whole
-    done = engine.run(*arguments(model, corpus, tmp_path / "run", "--pre-rope"))
-    assert done.code == 2 and "excludes" in done.stderr, done.stderr

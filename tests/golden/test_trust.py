@@ -172,7 +172,7 @@ EXPERIMENT_EDITS = {
     "vectors": dict(vectors="uniform"),
     "components": dict(components=2),
     "portraits": dict(portraits=["A"]),
-    "figures": dict(figures={"statistics": ["r2cv_q"], "portraits": [["r_q", "r2cv_q"]]}),
+    "figures": dict(figures={"statistics": ["r2cv_q"], "portraits": [["r_q", "r2cv_q"]], "distance": ["L0H1"]}),
     "chunk": dict(corpus={"path": "corpus.jsonl", "documents": DOCUMENTS, "chunk": True}),
 }
 
