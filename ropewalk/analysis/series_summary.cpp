@@ -43,13 +43,15 @@ bool same(const Json& list, const std::vector<double>& values) {
   return true;
 }
 
-void take(SeriesMean& mean, const Json& leaf) {
+// Whether the leaf has these means.
+bool take(SeriesMean& mean, const Json& leaf) {
   const Json& errors = member(leaf, "se");
-  if (!same(member(leaf, "value"), mean.value)) return;
-  if (!errors.is_array() || errors.size() != mean.value.size()) return;
+  if (!same(member(leaf, "value"), mean.value)) return false;
+  if (!errors.is_array() || errors.size() != mean.value.size()) return true;
   for (size_t i = 0; i < mean.value.size(); ++i) {
     if (errors[i].is_number() && errors[i] >= 0) mean.se[i] = errors[i].get<double>();
   }
+  return true;
 }
 
 }  // namespace
@@ -85,7 +87,8 @@ Json summarize_curves(const CheckpointAnalysis& checkpoint, int64_t rope) {
   return curves;
 }
 
-void take_series_errors(CheckpointAnalysis& checkpoint, const Json& summary) {
+bool take_series_errors(CheckpointAnalysis& checkpoint, const Json& summary) {
+  bool agrees = true;
   for (size_t place = 0; place < checkpoint.series.size(); ++place) {
     const std::string& key = series()[place]->key;
     for (SeriesMean& mean : checkpoint.series[place].means) {
@@ -93,18 +96,23 @@ void take_series_errors(CheckpointAnalysis& checkpoint, const Json& summary) {
       if (series()[place]->table == SeriesTable::bands) {
         const Json& sets = member(member(summary, "bands"), checkpoint.label);
         if (!sets.is_array()) continue;
+        bool found = false;
         for (const Json& set : sets) {
-          if (same(member(set, "theta"), points)) take(mean, member(set, key));
+          found = found || (same(member(set, "theta"), points) && take(mean, member(set, key)));
         }
+        agrees = agrees && found;
         continue;
       }
       const Json& group = mean.rope == SeriesMean::kAll
                               ? summary
                               : member(summary, mean.rope == 1 ? "rope" : "nope");
       const Json& curve = member(member(member(group, "curves"), checkpoint.label), key);
-      if (same(member(curve, "x"), points)) take(mean, curve);
+      if (curve.is_null()) continue;
+      const bool found = same(member(curve, "x"), points) && take(mean, curve);
+      agrees = agrees && found;
     }
   }
+  return agrees;
 }
 
 }  // namespace ropewalk

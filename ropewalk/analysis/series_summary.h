@@ -12,7 +12,7 @@ Json summarize_bands(const CheckpointAnalysis& checkpoint);
 Json summarize_curves(const CheckpointAnalysis& checkpoint, int64_t rope);
 
 // Takes the errors of means from a summary.json, where it has the same means: tables do not hold
-// them.
-void take_series_errors(CheckpointAnalysis& checkpoint, const Json& summary);
+// them. False where it states other means than the tables give.
+bool take_series_errors(CheckpointAnalysis& checkpoint, const Json& summary);
 
 }  // namespace ropewalk

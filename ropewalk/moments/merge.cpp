@@ -9,6 +9,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/log.h"
 
 namespace ropewalk {
 namespace {
@@ -180,6 +181,14 @@ CaptureMoments merge_moments(const std::vector<MergeInput>& sources, std::string
   for (size_t i = 1; i < inputs.size(); ++i) {
     throw_if_interrupted();
     join_capture(merged, read_moments(inputs[i].source.file));
+  }
+  for (const Input& input : inputs) {
+    const std::vector<std::string>& kept = merged.info.kept;
+    for (const std::string& name : input.head.info.kept) {
+      if (std::find(kept.begin(), kept.end(), name) != kept.end()) continue;
+      log::warning("{}: has '{}', which another input lacks; the merged capture is without it",
+                   input.source.name, name);
+    }
   }
   merged.info.shard.reset();
   return merged;

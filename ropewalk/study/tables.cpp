@@ -114,7 +114,15 @@ fs::path bands_path(const fs::path& table) { return beside(table, kBands); }
 fs::path curves_path(const fs::path& table) { return beside(table, kCurves); }
 
 void StudyTables::take_errors() {
-  for (CheckpointAnalysis& checkpoint : heads.checkpoints) take_series_errors(checkpoint, summary);
+  for (CheckpointAnalysis& checkpoint : heads.checkpoints) {
+    if (take_series_errors(checkpoint, summary)) continue;
+    log::warning(
+        "{}: means by rotary pair or by distance of '{}' are not those of bands.csv and curves.csv "
+        "beside {}: one of these files is incomplete or belongs to another run; going on without "
+        "their standard errors",
+        summary_source, checkpoint.label, heads.source);
+    return;
+  }
 }
 
 StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::path& table,

@@ -293,3 +293,15 @@ def test_tables_of_others_are_left_out(tmp_path):
         done = engine.run("figures", out / "qk.csv", "--out", out / "figures", "--format", "json")
         assert done.code == 0 and says in done.stderr and "going on without it" in done.stderr, done.stderr
         (out / name).write_text(kept)
+
+
+@pytest.mark.parametrize("name", ["bands.csv", "curves.csv"])
+def test_tables_that_the_summary_does_not_state_are_said(tmp_path, name):
+    """Rows cut off, or numbers of another run under the same labels."""
+    out = analyze(captured(tmp_path), tmp_path / "out")
+    done = engine.run("figures", out / "qk.csv", "--out", out / "figures", "--format", "json")
+    assert done.code == 0 and "warning" not in done.stderr, done.stderr
+    lines = (out / name).read_text().splitlines(keepends=True)
+    (out / name).write_text("".join(lines[: len(lines) // 2]))
+    done = engine.run("figures", out / "qk.csv", "--out", out / "figures", "--format", "json")
+    assert done.code == 0 and "one of these files is incomplete or belongs to another run" in done.stderr, done.stderr

@@ -81,6 +81,13 @@ def test_two_halves_are_the_whole(study):
     assert (merged / "moments.safetensors").read_bytes() == (other / "moments.safetensors").read_bytes()
 
 
+def test_what_one_part_lacks_is_said(study):
+    less = study.capture("less", "--shard", "1/2", "--no-pre-rope")
+    done = engine.run("merge", study.even, less, "--out", study.root / "without")
+    assert done.code == 0 and f"warning: {study.even}: has 'pre_rope', which another input lacks" in done.stderr, done.stderr
+    assert json.loads((study.root / "without" / "capture.json").read_text())["kept"] == ["lags"]
+
+
 def test_merging_holds_one_part_at_a_time(study, tmp_path):
     """Of eight parts no more than of two, within the size of one or two."""
     parts = [study.capture(f"eighth{i}", "--shard", f"{i}/8", blocks=4096) for i in range(8)]
