@@ -6,14 +6,9 @@
 #include <set>
 
 #include "ropewalk/moments/kept_fields.h"
-#include "ropewalk/moments/merge.h"
-#include "ropewalk/moments/moments_file.h"
-#include "ropewalk/moments/moments_state.h"
 #include "ropewalk/moments/plasticity_sample.h"
 #include "tests/moments/small_config.h"
-#include "tests/moments/taken.h"
-#include "tests/temporary_folder.h"
-#include "tests/thread_job.h"
+#include "tests/moments/small_run.h"
 
 namespace ropewalk {
 namespace {
@@ -21,50 +16,11 @@ namespace {
 constexpr int64_t kDim = 6;
 constexpr int64_t kBlocks = 3;
 constexpr int64_t kContext = 100;  // no multiple of 16
-const std::vector<int64_t> kLengths{100, 3, 50, 100, 31, 99, 100};
+const SmallRun kRun{{100, 3, 50, 100, 31, 99, 100}, kDim, 2, kContext, false, true};
 const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {1, 2}};  // KV heads 0 and 1, and 1
-
-at::Tensor vectors(int64_t document, int64_t layer, int64_t heads) {
-  const auto generator = at::make_generator<at::CPUGeneratorImpl>(
-      static_cast<uint64_t>(1000 * document + 10 * layer + heads));
-  return at::randn({heads, kLengths[static_cast<size_t>(document)], kDim}, generator) + 2;
-}
-
-// Neighbours in one text share a block.
-Document document_of(int64_t i) {
-  Document document;
-  document.index = i;
-  document.cluster = i / 2;
-  document.tokens.assign(static_cast<size_t>(kLengths[static_cast<size_t>(i)]),
-                         static_cast<int32_t>(i));
-  document.set_digests();
-  return document;
-}
 
 const ModelConfig kConfig = small_config(2, kDim);
 const CollectorOptions kOptions{.blocks = kBlocks, .context = kContext, .plasticity = 7};
-
-void read(MomentsCollector& collector, int64_t first = 0, int64_t step = 1, int64_t end = 7) {
-  for (const auto& [layer, streams] : collector.streams()) {
-    for (int64_t i = first; i < end; i += step) {
-      const Positions positions = Positions::counted(kLengths[static_cast<size_t>(i)]);
-      collector.collect(
-          taken(layer, document_of(i), positions, vectors(i, layer, 4), vectors(i, layer, 2)));
-    }
-  }
-}
-
-CaptureMoments written(const TemporaryFolder& folder, const MomentsCollector& collector,
-                       int64_t first = 0, int64_t step = 1, int64_t end = 7) {
-  std::vector<DocumentRecord> records;
-  for (int64_t i = first; i < end; i += step) records.push_back({i, static_cast<uint64_t>(i), 1});
-  CaptureInfo info;
-  info.context = kContext;
-  info.point = kPostRope;
-  info.kept = kept_names(collector.shape());
-  write_moments(folder.path() / "file", collector, info, records);
-  return read_moments(folder.path() / "file");
-}
 
 at::Tensor field(const CaptureMoments& moments, StreamKind kind, const char* name) {
   return KeptFields::find(moments, plasticity(), kind)->total(name);
@@ -125,9 +81,9 @@ TEST(PlasticitySample, PairsAreAllOrSomeOfThem) {
 
 TEST(PlasticityAccumulator, KeepsOneTokenOfEachBucket) {
   MomentsCollector collector(kConfig, kHeads, kOptions);
-  read(collector);
+  kRun.read(collector);
   const TemporaryFolder folder;
-  const CaptureMoments moments = written(folder, collector);
+  const CaptureMoments moments = kRun.written(folder, collector);
   EXPECT_EQ(moments.info.kept, (std::vector<std::string>{"lags", "plasticity"}));
   int64_t missing = 0;
   for (int64_t stream = 0; stream < 3; ++stream) {
@@ -143,14 +99,15 @@ TEST(PlasticityAccumulator, KeepsOneTokenOfEachBucket) {
     for (int64_t i = 0; i < 7; ++i) {
       EXPECT_EQ(block[i].item<double>(), static_cast<double>(i / 2 % kBlocks + 1));
       for (int64_t b = 0; b < kPlasticityBuckets; ++b) {
-        const int64_t token = plasticity_token(i, b, kContext, kLengths[static_cast<size_t>(i)]);
+        const int64_t token =
+            plasticity_token(i, b, kContext, kRun.lengths[static_cast<size_t>(i)]);
         EXPECT_EQ(position[i * kPlasticityBuckets + b].item<double>(),
                   static_cast<double>(token + 1));
         missing += token < 0 ? 1 : 0;
         const auto expected = [&](int64_t heads, int64_t number) {
-          return token < 0
-                     ? at::zeros({kDim})
-                     : vectors(i, head.layer, heads)[number][token].to(at::kHalf).to(at::kFloat);
+          return token < 0 ? at::zeros({kDim})
+                           : kRun.vectors(i, head.layer, heads)[number][token].to(at::kHalf).to(
+                                 at::kFloat);
         };
         EXPECT_TRUE(q[i][b].equal(expected(4, head.q_head)));
         EXPECT_TRUE(k[i][b].equal(expected(2, head.q_head / 2)));
@@ -164,11 +121,11 @@ TEST(PlasticityAccumulator, LeavesLaterDocumentsOut) {
   CollectorOptions options = kOptions;
   options.plasticity = 2;
   MomentsCollector collector(kConfig, kHeads, options);
-  read(collector);
+  kRun.read(collector);
   EXPECT_EQ(collector.layers().at(0).fields[3].back().sizes().vec(),
             (std::vector<int64_t>{2, 1, 2}));
   MomentsCollector none(kConfig, kHeads, {.blocks = kBlocks, .context = kContext});
-  read(none);
+  kRun.read(none);
   EXPECT_TRUE(none.layers().at(0).fields[3].empty());
   EXPECT_TRUE(plasticity().fields({kDim, kPreRope, false, kContext, 7}).empty());
 }
@@ -177,11 +134,11 @@ TEST(PlasticityAccumulator, KeepsFloat32WhatFloat16DoesNotHold) {
   const at::Tensor plain = at::randn({4, kContext, kDim});
   for (const double scale : {1.0, 1e6, 1e-7}) {
     MomentsCollector collector(kConfig, {{0, 1}}, kOptions);
-    const Document document = document_of(0);
+    const Document document = kRun.documents().front();
     collector.collect(
         taken(0, document, Positions::counted(kContext), plain * scale, plain.slice(0, 0, 2)));
     const TemporaryFolder folder;
-    const CaptureMoments moments = written(folder, collector, 0, 1, 1);
+    const CaptureMoments moments = kRun.written(folder, collector, 0, 1, 1);
     const at::Tensor q = field(moments, StreamKind::query, "sample");
     EXPECT_EQ(q.scalar_type(), scale == 1.0 ? at::kHalf : at::kFloat);
     EXPECT_EQ(field(moments, StreamKind::key, "sample").scalar_type(), at::kHalf);
@@ -204,68 +161,48 @@ void expect_same(const CaptureMoments& found, const CaptureMoments& expected) {
 TEST(PlasticityAccumulator, SurvivesMergeResumeAndProcesses) {
   const TemporaryFolder folder;
   MomentsCollector whole(kConfig, kHeads, kOptions);
-  read(whole);
-  const CaptureMoments expected = written(folder, whole);
+  kRun.read(whole);
+  const CaptureMoments expected = kRun.written(folder, whole);
+  const SmallParts parts{kRun, kConfig, kHeads, kOptions,
+                         [&](const CaptureMoments& found) { expect_same(found, expected); }};
 
   // Parts with room for other numbers of documents.
   CollectorOptions narrow = kOptions;
   narrow.plasticity = 6;
-  MomentsCollector even(kConfig, kHeads, kOptions);
   MomentsCollector odd(kConfig, kHeads, narrow);
-  read(even, 0, 2);
-  read(odd, 1, 2);
-  const CaptureMoments evens = written(folder, even, 0, 2), odds = written(folder, odd, 1, 2);
-  EXPECT_EQ(field(odds, StreamKind::key, "block").size(1), 6);
-  for (const bool reversed : {false, true}) {
-    CaptureMoments merged = reversed ? written(folder, odd, 1, 2) : written(folder, even, 0, 2);
-    join_capture(merged, reversed ? evens : odds);
-    expect_same(merged, expected);
-    write_moments(folder.path() / "merged", merged);
-    expect_same(read_moments(folder.path() / "merged"), expected);
-  }
+  kRun.read(odd, 1, 2);
+  EXPECT_EQ(field(kRun.written(folder, odd, 1, 2), StreamKind::key, "block").size(1), 6);
+  parts.expect_merged(folder, narrow);
 
-  std::vector<Document> all;
-  for (int64_t i = 0; i < 7; ++i) all.push_back(document_of(i));
-  MomentsCollector first(kConfig, kHeads, kOptions);
-  read(first, 0, 1, 3);
-  save_state(folder.path() / "state", first, {{{"a", 1}}, 3, 0}, std::span(all).first(3));
-  MomentsCollector second(kConfig, kHeads, kOptions);
-  ASSERT_EQ(restore_state(folder.path() / "state", second, {{"a", 1}}, all), 3);
-  read(second, 3);
-  expect_same(written(folder, second), expected);
+  parts.expect_resumed(folder);
   MomentsCollector other(kConfig, kHeads, narrow);
-  EXPECT_EQ(restore_state(folder.path() / "state", other, {{"a", 1}}, all), 0)
+  EXPECT_EQ(restore_state(folder.path() / "state", other, {{"a", 1}}, kRun.documents()), 0)
       << "it has room for another number of documents";
 
-  ThreadJob(3).run([&](const Communicator& processes) {
-    MomentsCollector part(kConfig, kHeads, kOptions);
-    read(part, processes.rank(), processes.count());
-    part.join_in_first(processes);
-    if (processes.first()) expect_same(written(folder, part), expected);
-  });
+  parts.expect_joined(folder);
 }
 
 TEST(PlasticityAccumulator, AFileHasRoomForWhatWasRead) {
   const TemporaryFolder folder;
   MomentsCollector planned(kConfig, kHeads, kOptions);
-  read(planned, 0, 1, 4);  // and stopped there
+  kRun.read(planned, 0, 1, 4);  // and stopped there
   CollectorOptions options = kOptions;
   options.plasticity = 4;
   MomentsCollector exact(kConfig, kHeads, options);
-  read(exact, 0, 1, 4);
-  const CaptureMoments stopped = written(folder, planned, 0, 1, 4);
+  kRun.read(exact, 0, 1, 4);
+  const CaptureMoments stopped = kRun.written(folder, planned, 0, 1, 4);
   EXPECT_EQ(field(stopped, StreamKind::key, "block").size(1), 4);
-  expect_same(stopped, written(folder, exact, 0, 1, 4));
+  expect_same(stopped, kRun.written(folder, exact, 0, 1, 4));
 }
 
 TEST(PlasticityAccumulator, ASumLacksWhatAPartLacks) {
   const TemporaryFolder folder;
   MomentsCollector with(kConfig, kHeads, kOptions);
   MomentsCollector without(kConfig, kHeads, {.blocks = kBlocks, .context = kContext});
-  read(with, 0, 2);
-  read(without, 1, 2);
-  CaptureMoments merged = written(folder, with, 0, 2);
-  join_capture(merged, written(folder, without, 1, 2));
+  kRun.read(with, 0, 2);
+  kRun.read(without, 1, 2);
+  CaptureMoments merged = kRun.written(folder, with, 0, 2);
+  join_capture(merged, kRun.written(folder, without, 1, 2));
   EXPECT_EQ(merged.info.kept, std::vector<std::string>{"lags"});
   EXPECT_FALSE(KeptFields::find(merged, plasticity(), StreamKind::key));
 }

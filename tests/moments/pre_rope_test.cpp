@@ -3,38 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include "ropewalk/moments/merge.h"
-#include "ropewalk/moments/moments_file.h"
-#include "ropewalk/moments/moments_state.h"
 #include "tests/moments/small_config.h"
-#include "tests/moments/taken.h"
-#include "tests/temporary_folder.h"
-#include "tests/thread_job.h"
+#include "tests/moments/small_run.h"
 
 namespace ropewalk {
 namespace {
 
 constexpr int64_t kDim = 6;
 constexpr int64_t kBlocks = 3;
-const std::vector<int64_t> kLengths{20, 2, 700, 4, 5, 33, 9};  // tokens of documents
-const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {1, 0}};   // KV heads 0 and 1, and 0
-
 // A mean of a thousand times the spread.
-at::Tensor vectors(int64_t document, int64_t layer, int64_t heads) {
-  const auto generator = at::make_generator<at::CPUGeneratorImpl>(
-      static_cast<uint64_t>(1000 * document + 10 * layer + heads));
-  return at::randn({heads, kLengths[static_cast<size_t>(document)], kDim}, generator) + 1000;
-}
-
-std::vector<Document> documents() {
-  std::vector<Document> all(kLengths.size());
-  for (size_t i = 0; i < all.size(); ++i) {
-    all[i].index = static_cast<int64_t>(i);
-    all[i].tokens.assign(static_cast<size_t>(kLengths[i]), static_cast<int32_t>(i));
-    all[i].set_digests();
-  }
-  return all;
-}
+const SmallRun kRun{{20, 2, 700, 4, 5, 33, 9}, kDim, 1000, 0, true};
+const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {1, 0}};  // KV heads 0 and 1, and 0
 
 ModelConfig config(int64_t rotary_dim, bool interleaved) {
   ModelConfig made = small_config(2, kDim);
@@ -46,33 +25,7 @@ ModelConfig config(int64_t rotary_dim, bool interleaved) {
   return made;
 }
 
-// Every `step`-th document before `end`, through all layers.
-void read(MomentsCollector& collector, int64_t first = 0, int64_t step = 1, int64_t end = 7) {
-  const std::vector<Document> all = documents();
-  for (const auto& [layer, streams] : collector.streams()) {
-    for (int64_t i = first; i < end; i += step) {
-      const Document& document = all[static_cast<size_t>(i)];
-      const Positions positions = Positions::counted(kLengths[static_cast<size_t>(i)]);
-      const at::Tensor q = vectors(i, layer, 4);
-      const at::Tensor k = vectors(i, layer, 2);
-      collector.collect({layer, &document, &positions, kPreRope, {{"q", q}, {"k", k}}});
-      collector.collect(taken(layer, document, positions, q, k));
-    }
-  }
-}
-
 const CollectorOptions kOptions{.blocks = kBlocks, .pre_rope = true};
-
-CaptureMoments written(const TemporaryFolder& folder, const MomentsCollector& collector,
-                       int64_t first = 0, int64_t step = 1) {
-  std::vector<DocumentRecord> records;
-  for (int64_t i = first; i < 7; i += step) records.push_back({i, static_cast<uint64_t>(i), 1});
-  CaptureInfo info;
-  info.point = kPostRope;
-  info.kept = kept_names(collector.shape());
-  write_moments(folder.path() / "file", collector, info, records);
-  return read_moments(folder.path() / "file");
-}
 
 // The fields of queries, then of keys, in their order.
 std::vector<at::Tensor> totals(const CaptureMoments& moments) {
@@ -90,9 +43,9 @@ TEST_P(PreRopeSums, AreThoseOfAllTokens) {
   const auto [dim, interleaved] = GetParam();
   const ModelConfig made = config(dim, interleaved);
   MomentsCollector collector(made, kHeads, kOptions);
-  read(collector);
+  kRun.read(collector);
   const TemporaryFolder folder;
-  const CaptureMoments moments = written(folder, collector);
+  const CaptureMoments moments = kRun.written(folder, collector);
   const Accumulated& kept = moments.accumulated.back();
   EXPECT_EQ(moments.info.kept, std::vector<std::string>{"pre_rope"});
   const at::Tensor half = at::triu_indices(kDim, kDim);
@@ -103,7 +56,7 @@ TEST_P(PreRopeSums, AreThoseOfAllTokens) {
     std::vector<at::Tensor> early;
     std::vector<at::Tensor> late;
     for (int64_t i = std::max<int64_t>(block, 0); i < 7; i += block < 0 ? 1 : kBlocks) {
-      const at::Tensor x = vectors(i, 1, 4)[0].to(at::kDouble);  // of layer 1, query head 0
+      const at::Tensor x = kRun.vectors(i, 1, 4)[0].to(at::kDouble);  // of layer 1, query head 0
       early.push_back(x.slice(0, 0, 4));
       late.push_back(x.slice(0, 4));
     }
@@ -159,34 +112,13 @@ TEST(PreRope, SurvivesMergeResumeAndProcesses) {
   const ModelConfig made = config(4, true);
   const TemporaryFolder folder;
   MomentsCollector whole(made, kHeads, kOptions);
-  read(whole);
-  const CaptureMoments expected = written(folder, whole);
-
-  MomentsCollector even(made, kHeads, kOptions);
-  MomentsCollector odd(made, kHeads, kOptions);
-  read(even, 0, 2);
-  read(odd, 1, 2);
-  CaptureMoments merged = written(folder, even, 0, 2);
-  join_capture(merged, written(folder, odd, 1, 2));
-  expect_same(merged, expected);
-  write_moments(folder.path() / "merged", merged);
-  expect_same(read_moments(folder.path() / "merged"), expected);
-
-  const std::vector<Document> all = documents();
-  MomentsCollector first(made, kHeads, kOptions);
-  read(first, 0, 1, 3);
-  save_state(folder.path() / "state", first, {{{"a", 1}}, 3, 0}, std::span(all).first(3));
-  MomentsCollector second(made, kHeads, kOptions);
-  ASSERT_EQ(restore_state(folder.path() / "state", second, {{"a", 1}}, all), 3);
-  read(second, 3);
-  expect_same(written(folder, second), expected);
-
-  ThreadJob(3).run([&](const Communicator& processes) {
-    MomentsCollector part(made, kHeads, kOptions);
-    read(part, processes.rank(), processes.count());
-    part.join_in_first(processes);
-    if (processes.first()) expect_same(written(folder, part), expected);
-  });
+  kRun.read(whole);
+  const CaptureMoments expected = kRun.written(folder, whole);
+  const SmallParts parts{kRun, made, kHeads, kOptions,
+                         [&](const CaptureMoments& found) { expect_same(found, expected); }};
+  parts.expect_merged(folder, kOptions);
+  parts.expect_resumed(folder);
+  parts.expect_joined(folder);
 }
 
 TEST(PreRope, IsDroppedWhereOneOfTwoLacksIt) {
@@ -194,16 +126,12 @@ TEST(PreRope, IsDroppedWhereOneOfTwoLacksIt) {
   const TemporaryFolder folder;
   MomentsCollector with(made, kHeads, kOptions);
   MomentsCollector without(made, kHeads, {.blocks = kBlocks});
-  read(with, 0, 2);
-  for (const auto& [layer, streams] : without.streams()) {
-    for (int64_t i = 1; i < 7; i += 2) {
-      without.collect(taken(layer, documents()[static_cast<size_t>(i)],
-                            Positions::counted(kLengths[static_cast<size_t>(i)]),
-                            vectors(i, layer, 4), vectors(i, layer, 2)));
-    }
-  }
-  CaptureMoments merged = written(folder, with, 0, 2);
-  join_capture(merged, written(folder, without, 1, 2));
+  kRun.read(with, 0, 2);
+  SmallRun after = kRun;
+  after.before_rope = false;
+  after.read(without, 1, 2);
+  CaptureMoments merged = kRun.written(folder, with, 0, 2);
+  join_capture(merged, kRun.written(folder, without, 1, 2));
   EXPECT_EQ(merged.accumulated.size(), 1);
   EXPECT_TRUE(merged.info.kept.empty());
 }
