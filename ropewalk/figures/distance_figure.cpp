@@ -26,11 +26,7 @@ bool has_distances(const RunNumbers& run) {
 Json distance_figure(const RunNumbers& run, const FigureOptions& options) {
   const auto chosen = portrait_checkpoints(run, options);
   const double width = kColumns * kPanelWidth + (kColumns - 1) * kGap;
-  DistanceColors colors{"curve", {}, {}, width};
-  for (const DistanceCurve& curve : kDistanceCurves) {
-    colors.names.emplace_back(curve.name);
-    colors.colors.emplace_back(curve.color);
-  }
+  const DistanceColors colors = curve_colors(width);
   // One span: panels differ in time, and are to be compared.
   DistanceSpan span;
   int64_t heads = 0;
@@ -57,10 +53,7 @@ Json distance_figure(const RunNumbers& run, const FigureOptions& options) {
         {i, chosen[i]->label, chosen[i]->phase, kPanelWidth, kPanelHeight, bottom, left, left},
         span, colors));
   }
-  spec["datasets"] = datasets;
-  spec["concat"] = views;
-  spec["columns"] = kColumns;
-  spec["spacing"] = {{"row", 14}, {"column", kGap}};
+  add_panels(spec, std::move(datasets), std::move(views), kColumns, kGap);
   return spec;
 }
 

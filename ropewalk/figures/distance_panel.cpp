@@ -150,6 +150,22 @@ Json distance_panel(const DistancePanel& panel, const DistanceSpan& span,
           {"layer", layers}};
 }
 
+DistanceColors curve_colors(double room) {
+  DistanceColors colors{"curve", {}, {}, room};
+  for (const DistanceCurve& curve : kDistanceCurves) {
+    colors.names.emplace_back(curve.name);
+    colors.colors.emplace_back(curve.color);
+  }
+  return colors;
+}
+
+void add_panels(Json& spec, Json datasets, Json panels, size_t columns, double gap) {
+  spec["datasets"] = std::move(datasets);
+  spec["concat"] = std::move(panels);
+  spec["columns"] = columns;
+  spec["spacing"] = {{"row", 14}, {"column", gap}};
+}
+
 std::string distance_words(bool errors) {
   return fmt::format(
       "Dashed, predicted: of the mean query and the mean key, turned by RoPE. Solid, actual: of "

@@ -64,6 +64,12 @@ Json distance_rows(const std::vector<DistanceLine>& lines, DistanceSpan& span);
 Json distance_panel(const DistancePanel& panel, const DistanceSpan& span,
                     const DistanceColors& colors);
 
+// Colours of the curves themselves.
+DistanceColors curve_colors(double room);
+
+// Adds panels and their datasets to a figure, in rows of so many.
+void add_panels(Json& spec, Json datasets, Json panels, size_t columns, double gap);
+
 // What the curves are, for a subtitle.
 std::string distance_words(bool errors);
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "ropewalk/analysis/series.h"
 #include "ropewalk/figures/distance_panel.h"
@@ -22,22 +23,33 @@ const CheckpointAnalysis* find_checkpoint(const HeadTable& table, const std::str
   return found == table.checkpoints.end() ? nullptr : &*found;
 }
 
+struct HeadPlace {
+  size_t row = 0;     // of the table
+  size_t number = 0;  // among the checkpoint's heads
+};
+std::optional<HeadPlace> find_head(const CheckpointAnalysis& checkpoint, const QueryHead& head) {
+  const std::vector<size_t> rows = checkpoint.head_rows();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (checkpoint.layer[rows[i]] == head.layer && checkpoint.q_head[rows[i]] == head.q_head) {
+      return HeadPlace{rows[i], i};
+    }
+  }
+  return std::nullopt;
+}
+
 // Its curves at a checkpoint; the numbers stay in the table.
 std::vector<DistanceLine> lines_of(const CheckpointAnalysis& checkpoint, const QueryHead& head,
                                    const std::string& color) {
   std::vector<DistanceLine> lines;
-  const std::vector<size_t> rows = checkpoint.head_rows();
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const bool wanted =
-        checkpoint.layer[rows[i]] == head.layer && checkpoint.q_head[rows[i]] == head.q_head;
-    for (const DistanceCurve& curve : kDistanceCurves) {
-      const size_t place = series_place(curve.key);
-      const auto x = wanted ? series_points(checkpoint, place, i) : std::span<const double>();
-      if (x.empty()) continue;
-      const HeadSeries& numbers = checkpoint.series[place];
-      lines.push_back({&curve, checkpoint.label, color.empty() ? std::string(curve.color) : color,
-                       x, numbers.values(i), numbers.errors(i)});
-    }
+  const std::optional<HeadPlace> found = find_head(checkpoint, head);
+  if (!found) return lines;
+  for (const DistanceCurve& curve : kDistanceCurves) {
+    const size_t place = series_place(curve.key);
+    const auto x = series_points(checkpoint, place, found->number);
+    if (x.empty()) continue;
+    const HeadSeries& numbers = checkpoint.series[place];
+    lines.push_back({&curve, checkpoint.label, color.empty() ? std::string(curve.color) : color, x,
+                     numbers.values(found->number), numbers.errors(found->number)});
   }
   return lines;
 }
@@ -45,11 +57,11 @@ std::vector<DistanceLine> lines_of(const CheckpointAnalysis& checkpoint, const Q
 // What the table says of the head beside its number.
 std::string about(const HeadTable& table, const QueryHead& head) {
   for (const CheckpointAnalysis& checkpoint : table.checkpoints) {
-    for (const size_t row : checkpoint.head_rows()) {
-      if (checkpoint.layer[row] != head.layer || checkpoint.q_head[row] != head.q_head) continue;
-      if (checkpoint.rope[row] == 0) return "no RoPE: predicted the same at every distance";
-      return checkpoint.rope[row] == 1 ? "RoPE" : "";
-    }
+    const std::optional<HeadPlace> found = find_head(checkpoint, head);
+    if (!found) continue;
+    const int64_t rope = checkpoint.rope[found->row];
+    if (rope == 0) return "no RoPE: predicted the same at every distance";
+    return rope == 1 ? "RoPE" : "";
   }
   return "";
 }
@@ -57,13 +69,9 @@ std::string about(const HeadTable& table, const QueryHead& head) {
 }  // namespace
 
 bool has_head(const HeadTable& table, const QueryHead& head) {
-  return std::any_of(table.checkpoints.begin(), table.checkpoints.end(),
-                     [&](const CheckpointAnalysis& one) {
-                       const std::vector<size_t> rows = one.head_rows();
-                       return std::any_of(rows.begin(), rows.end(), [&](size_t row) {
-                         return one.layer[row] == head.layer && one.q_head[row] == head.q_head;
-                       });
-                     });
+  return std::any_of(
+      table.checkpoints.begin(), table.checkpoints.end(),
+      [&](const CheckpointAnalysis& one) { return find_head(one, head).has_value(); });
 }
 
 bool has_distances(const HeadTable& table, const QueryHead& head) {
@@ -79,18 +87,14 @@ Json head_distance_figure(const HeadTable& table, const RunNumbers& run,
   // Colours tell checkpoints apart, the later the darker; of a single one, the curves.
   const bool several = chosen.size() > 1;
   const double width = kColumns * kPanelWidth + (kColumns - 1) * kGap;
-  DistanceColors colors{several ? "checkpoint" : "curve", {}, {}, width};
+  DistanceColors colors = curve_colors(width);
   if (several) {
+    colors = {"checkpoint", {}, {}, width};
     for (size_t i = 0; i < chosen.size(); ++i) {
       const double part = static_cast<double>(i) / static_cast<double>(chosen.size() - 1);
       colors.names.push_back(chosen[i]->label);
       colors.colors.push_back(
           theme::ramp_color(theme::kPurples, kLightest + part * (1 - kLightest)));
-    }
-  } else {
-    for (const DistanceCurve& curve : kDistanceCurves) {
-      colors.names.emplace_back(curve.name);
-      colors.colors.emplace_back(curve.color);
     }
   }
   Json datasets = Json::object(), views = Json::array();
@@ -116,10 +120,7 @@ Json head_distance_figure(const HeadTable& table, const RunNumbers& run,
                                    : fmt::format("At {}. ", chosen.empty() ? "" : chosen[0]->label);
   Json spec = theme::begin_figure(options.title, "Logits by distance of single heads",
                                   when + distance_words(errors), width);
-  spec["datasets"] = datasets;
-  spec["concat"] = views;
-  spec["columns"] = kColumns;
-  spec["spacing"] = {{"row", 14}, {"column", kGap}};
+  add_panels(spec, std::move(datasets), std::move(views), kColumns, kGap);
   return spec;
 }
 
