@@ -1,11 +1,12 @@
 #pragma once
 
-// One body for each processor generation, chosen when the program starts. Sanitizers run before
-// that choice can be made.
+// One body for each level of instructions, chosen when the program starts. By level, not by
+// processor: arch=haswell would be chosen on a Haswell alone. Sanitizers run before that choice can
+// be made.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define ROPEWALK_CLONES \
-  __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define ROPEWALK_CLONES
 #endif

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "ropewalk/kernels/moments_cpu.h"
+
 namespace ropewalk {
 namespace {
 
@@ -51,22 +53,17 @@ constexpr int64_t kChunk = 512;
 // Moments of each chunk of each head, float32.
 struct Chunks {
   at::Tensor mean;      // [heads, chunks, d], rounded
-  at::Tensor sums;      // [heads, chunks, d, 2]: of (x - mean)(t - middle), and of x - mean
-  at::Tensor products;  // [heads, chunks, d, d]: of (x - mean)(x - mean)^T
-};
+  at::Tensor rest;      // [heads, chunks, d]: of x - mean
+  at::Tensor position;  // [heads, chunks, d]: of (x - mean)(t - middle)
+  at::Tensor products;  // [heads, chunks, d, d]: of (x - mean)(x - mean)^T, its upper half
 
-// basis [tokens, 2]: t - middle, and 1.
-void multiply_chunk(const at::Tensor& x, const at::Tensor& basis, Chunks& out, int64_t head,
-                    int64_t chunk) {
-  const at::Tensor wide = x.to(at::kFloat);  // [tokens, d]
-  at::Tensor mean = out.mean.select(0, head).select(0, chunk);
-  at::mean_out(mean, wide, 0);
-  const at::Tensor centred = wide - mean;
-  at::Tensor sums = out.sums.select(0, head).select(0, chunk);
-  at::mm_out(sums, centred.t(), basis);
-  at::Tensor products = out.products.select(0, head).select(0, chunk);
-  at::mm_out(products, centred.t(), centred);
-}
+  ChunkMoments at(int64_t slot) const {
+    const auto place = [slot](const at::Tensor& tensor) {
+      return tensor.mutable_data_ptr<float>() + slot * tensor.stride(1);
+    };
+    return {place(mean), place(rest), place(position), place(products)};
+  }
+};
 
 // One chunk of a head in float64. Its mean was rounded to float32; what is left of it comes back
 // here.
@@ -80,19 +77,16 @@ class ChunkRow {
         products_(d_ * (d_ + 1) / 2) {}
 
   Row<const double> read(const Chunks& chunks, int64_t slot, double tokens) {
-    const auto place = static_cast<size_t>(slot) * d_;
-    const float* mean = chunks.mean.const_data_ptr<float>() + place;
-    const float* sums = chunks.sums.const_data_ptr<float>() + 2 * place;
-    const float* products = chunks.products.const_data_ptr<float>() + place * d_;
+    const ChunkMoments chunk = chunks.at(slot);
     for (size_t i = 0; i < d_; ++i) {
-      position_[i] = sums[2 * i];
-      rest_[i] = sums[2 * i + 1];
-      mean_[i] = mean[i] + rest_[i] / tokens;
+      position_[i] = chunk.position[i];
+      rest_[i] = chunk.rest[i];
+      mean_[i] = chunk.mean[i] + rest_[i] / tokens;
     }
     double* packed = products_.data();
     for (size_t i = 0; i < d_; ++i) {
       const double mean_rest = rest_[i] / tokens;
-      for (size_t j = i; j < d_; ++j) *packed++ = products[i * d_ + j] - mean_rest * rest_[j];
+      for (size_t j = i; j < d_; ++j) *packed++ = chunk.products[i * d_ + j] - mean_rest * rest_[j];
     }
     return {mean_.data(), position_.data(), products_.data()};
   }
@@ -127,19 +121,22 @@ Moments document_moments(const at::Tensor& x, const Positions& positions) {
   const int64_t d = x.size(2);
   const int64_t chunks = (tokens + kChunk - 1) / kChunk;
   const auto options = at::TensorOptions().dtype(at::kFloat);
-  Chunks parts{at::empty({heads, chunks, d}, options), at::empty({heads, chunks, d, 2}, options),
-               at::empty({heads, chunks, d, d}, options)};
+  const auto empty = [&](at::IntArrayRef shape) { return at::empty(shape, options); };
+  const Chunks parts{empty({heads, chunks, d}), empty({heads, chunks, d}),
+                     empty({heads, chunks, d}), empty({heads, chunks, d, d})};
   const Positions::Chunks& chunked = positions.chunks(kChunk, at::kCPU);
-  const at::Tensor basis = at::stack({chunked.offset, at::ones({tokens}, options)}, 1);
+  const auto* from_middle = chunked.offset.const_data_ptr<float>();
   at::parallel_for(0, heads * chunks, 1, [&](int64_t begin, int64_t end) {
     const c10::InferenceMode no_autograd;
+    std::vector<float> room(static_cast<size_t>(chunk_room(std::min(kChunk, tokens), d)));
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t head = i / chunks;
-      const int64_t chunk = i % chunks;
-      const int64_t from = chunk * kChunk;
+      const int64_t from = i % chunks * kChunk;
       const int64_t to = std::min(from + kChunk, tokens);
-      multiply_chunk(x.select(0, head).slice(0, from, to), basis.slice(0, from, to), parts, head,
-                     chunk);
+      at::Tensor rows = x.select(0, i / chunks).slice(0, from, to).to(at::kFloat);
+      if (rows.stride(1) != 1) rows = rows.contiguous();
+      multiply_chunk(
+          {rows.const_data_ptr<float>(), rows.stride(0), to - from, d, from_middle + from},
+          room.data(), parts.at(i));
     }
   });
 

@@ -42,6 +42,18 @@ TEST(DocumentMoments, AgreeWithFloat64) {
   }
 }
 
+TEST(DocumentMoments, TakeAnyDimensionsLayoutAndNumbers) {
+  for (const int64_t d : {1, 5, 16, 17, 23, 64, 80, 128}) {
+    const at::Tensor tokens_first = random_tensor({700, 3, d}, 7) + 5;
+    const at::Tensor reversed = random_tensor({3, d, 700}, 8) + 5;
+    for (const at::Tensor& x : {tokens_first.transpose(0, 1), reversed.transpose(1, 2),
+                                tokens_first.transpose(0, 1).to(at::kBFloat16)}) {
+      expect_close(document_moments(x, Positions::counted(700)), two_pass(x, at::arange(700)),
+                   3e-6);
+    }
+  }
+}
+
 TEST(DocumentMoments, TakePositionsAsTheyAre) {
   const at::Tensor x = vectors(1300, 2);
   // Two packed documents, the second with gaps, in no order.

@@ -18,7 +18,7 @@ at::Tensor r2_on(const StreamCases& stream, const at::Tensor& products, const at
   const at::Tensor r2 =
       at::where(values > floor, along.square() / values, 0.0).sum(1) / stream.position_scatter;
   const at::Tensor defined = (values > floor).any(1).logical_and(stream.position_scatter > 0);
-  return at::where(defined, r2, kUndefined);
+  return at::where(defined, r2.clamp_max(1), kUndefined);  // above 1 by rounding
 }
 
 // The same on the first two and the first ten components.

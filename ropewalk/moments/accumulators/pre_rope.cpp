@@ -4,6 +4,7 @@
 
 #include "ropewalk/kernels/gpu_chunks.h"
 #include "ropewalk/kernels/moments.h"
+#include "ropewalk/kernels/rows.h"
 #include "ropewalk/kernels/sums.h"
 #include "ropewalk/model/config.h"
 #include "ropewalk/moments/accumulators/stream_moments.h"
@@ -75,15 +76,8 @@ class Sums {
     numbers(sum).add_(document.mean, n);
     numbers(squares).add_(all.index_select(1, in_triangle(each, each, d)));
     paired(pairs).add_(all.index_select(1, in_triangle(places.first, places.second, d)));
-    const auto half_of = [&](const at::Tensor& which) {
-      return x.index_select(2, which).to(at::kFloat);
-    };
-    paired(moduli).add_(half_of(places.first)
-                            .square_()
-                            .add_(half_of(places.second).square_())
-                            .sqrt_()
-                            .sum({1}, false, at::kDouble));
     numbers(products).add_(all);
+    add_moduli(x);
   }
 
   const at::Tensor& numbers(Field field) const { return block_.numbers[begin_ + field]; }
@@ -95,6 +89,20 @@ class Sums {
   }
 
  private:
+  void add_moduli(const at::Tensor& x) const {
+    const at::Tensor& to = numbers(moduli);
+    at::parallel_for(0, x.size(0), 1, [&](int64_t begin, int64_t end) {
+      const c10::InferenceMode no_autograd;
+      for (int64_t stream = begin; stream < end; ++stream) {
+        at::Tensor rows = x.select(0, stream).to(at::kFloat);
+        if (rows.stride(1) != 1) rows = rows.contiguous();
+        add_lengths(to.mutable_data_ptr<double>() + stream * to.stride(0),
+                    rows.const_data_ptr<float>(), rows.size(0), rows.stride(0), rotary_.count(),
+                    rotary_.interleaved);
+      }
+    });
+  }
+
   // Where fewer dimensions turn than there are, the last numbers stay 0.
   at::Tensor paired(Field field) const { return numbers(field).narrow(1, 0, rotary_.count()); }
 
@@ -166,10 +174,11 @@ class PreRope : public Accumulator {
       return kernel + kept * (config.n_q_heads + config.n_kv_heads) * tokens * d *
                           static_cast<int64_t>(c10::elementSize(dtype));
     }
-    // A document's triangles, the same about zero, and what makes them so; and half the vectors in
-    // float32, twice.
-    return kernel + config.n_q_heads * (2 * d * (d + 1) * static_cast<int64_t>(sizeof(double)) +
-                                        tokens * d * static_cast<int64_t>(sizeof(float)));
+    // A document's triangles, the same about zero, and what makes them so; and the vectors of some
+    // heads in float32.
+    return kernel + config.n_q_heads * 2 * d * (d + 1) * static_cast<int64_t>(sizeof(double)) +
+           std::min<int64_t>(config.n_q_heads, at::get_num_threads()) * tokens * d *
+               static_cast<int64_t>(sizeof(float));
   }
 
  private:

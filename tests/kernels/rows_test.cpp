@@ -1,0 +1,34 @@
+#include "ropewalk/kernels/rows.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/kernels/tensors.h"
+
+namespace ropewalk {
+namespace {
+
+TEST(Rows, AddUpLengthsOfPairs) {
+  constexpr int64_t kTokens = 5;
+  constexpr int64_t kStride = 97;
+  const at::Tensor x = random_tensor({kTokens, kStride}, 1);
+  for (const int64_t pairs : {1, 7, 16, 45}) {
+    for (const bool interleaved : {false, true}) {
+      std::vector<double> sum(static_cast<size_t>(pairs) + 1, 3);  // what is there stays
+      add_lengths(sum.data(), x.const_data_ptr<float>(), kTokens, kStride, pairs, interleaved);
+      for (int64_t f = 0; f < pairs; ++f) {
+        double expected = 3;
+        for (int64_t t = 0; t < kTokens; ++t) {
+          expected += interleaved ? std::hypot(element(x, t, 2 * f), element(x, t, 2 * f + 1))
+                                  : std::hypot(element(x, t, f), element(x, t, pairs + f));
+        }
+        EXPECT_NEAR(sum[static_cast<size_t>(f)], expected, 1e-5);
+      }
+      EXPECT_EQ(sum.back(), 3);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ropewalk
