@@ -47,10 +47,7 @@ CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& 
   if (!use_moments(folder, options.from)) {
     return analyze_vectors(folder, options.components, options.kv_group);
   }
-  const fs::path path = moments_path(folder);
-  CaptureMoments moments = read_moments(path, Blocks::if_there);
-  if (const auto names = current_names(folder)) moments.info.names() = *names;
-  return analyze_capture(moments, options.components, path.string());
+  return analyze_capture(read_capture(folder), options.components, moments_path(folder).string());
 }
 
 bool order_by_training(std::vector<CheckpointAnalysis>& checkpoints) {

@@ -40,7 +40,10 @@ fs::path moments_path(const fs::path& capture) {
 
 void refuse_used_folder(const fs::path& out) {
   std::error_code error;
-  if (!fs::exists(out, error)) return;
+  if (!fs::exists(out, error)) {
+    if (!fs::is_symlink(out, error)) return;
+    throw UsageError("--out {}: is a link to nothing; remove it first", out.string());
+  }
   if (!fs::is_directory(out, error)) throw UsageError("--out {}: is not a folder", out.string());
   if (!fs::is_empty(out, error)) {
     throw UsageError("--out {}: is not empty; name a new folder, or remove it first", out.string());

@@ -13,6 +13,7 @@
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/moments/stream_key.h"
 #include "ropewalk/study/capture.h"
+#include "ropewalk/study/capture_folder.h"
 #include "ropewalk/study/capture_state.h"
 
 namespace ropewalk {
@@ -109,17 +110,34 @@ std::optional<CaptureNames> current_names(const fs::path& folder) {
   const fs::path file = folder / kCaptureName;
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) return std::nullopt;
+  CaptureInfo info;
   try {
-    return CaptureInfo::from_json(read_json_file(file), file.string()).names();
+    info = CaptureInfo::from_json(read_json_file(file), file.string());
   } catch (const InputError& damaged) {
     log::warning("{}; names are those of {}", damaged.what(), kMomentsName);
     return std::nullopt;
   }
+  try {
+    require_whole_moments(folder, info);
+  } catch (const InputError& changed) {
+    throw InputError(
+        "{}, by the hash in {}; measure it again, or name the file itself to take it "
+        "as it is",
+        changed.what(), kCaptureName);
+  }
+  return info.names();
 }
 
 void require_whole_moments(const fs::path& folder, const CaptureInfo& info) {
   if (info.moments.empty() || info.moments == hash_of(folder / kMomentsName)) return;
   throw InputError("{}: is not as it was written", (folder / kMomentsName).string());
+}
+
+CaptureMoments read_capture(const fs::path& capture) {
+  const fs::path path = moments_path(capture);
+  CaptureMoments moments = read_moments(path, Blocks::if_there);  // says more of damage than a hash
+  if (const auto names = current_names(capture)) moments.info.names() = *names;
+  return moments;
 }
 
 bool is_capture(const fs::path& folder) {

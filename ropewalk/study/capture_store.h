@@ -11,6 +11,8 @@
 
 namespace ropewalk {
 
+struct CaptureMoments;
+
 // A finished capture in a results folder.
 struct StoredCapture {
   std::filesystem::path folder;
@@ -62,11 +64,15 @@ class CaptureStore {
 void describe_in(const std::filesystem::path& folder, CaptureInfo info);
 
 // What a capture is called now; nothing where its capture.json is missing or damaged. The moments
-// file beside it holds the names that it was measured under.
+// file beside it holds the names that it was measured under. Throws InputError where its moments
+// are not those that were written.
 std::optional<CaptureNames> current_names(const std::filesystem::path& folder);
 
 // Throws InputError where the moments of a capture are not those that were written.
 void require_whole_moments(const std::filesystem::path& folder, const CaptureInfo& info);
+
+// The moments of a capture folder by its current names, or of a moments file as they are.
+CaptureMoments read_capture(const std::filesystem::path& capture);
 
 // Whether a folder holds the files of a capture and nothing else, so that it may be moved or
 // removed; damaged ones count too.

@@ -70,11 +70,9 @@ std::vector<std::string> export_targets() {
 void export_capture(const ExportOptions& options) {
   const Target& target = find_target(options.to);
   refuse_used_folder(options.out);
-  const fs::path path = moments_path(options.capture);
-  CaptureMoments moments = read_moments(path, Blocks::if_there);
-  if (const auto names = current_names(options.capture)) moments.info.names() = *names;
-  const ExportSource source{path.string(), moments,
-                            read_capture_facts(moments.info.to_json(), path.string())};
+  const CaptureMoments moments = read_capture(options.capture);
+  const std::string file = moments_path(options.capture).string();
+  const ExportSource source{file, moments, read_capture_facts(moments.info.to_json(), file)};
   const int64_t d = moments.streams(StreamKind::query).d();
   if (source.d() != d) {
     throw InputError("{}: tensor 'query.mean' has {} dimensions, key 'config.head_dim' says {}",

@@ -117,9 +117,9 @@ Exported export_to_kvpress(const ExportSource& source) {
                   {"query_variance", by_layer(variance_errors, source.layers())}}}};
   if (const std::set<int64_t>& nope = source.facts.nope_layers; !nope.empty()) {
     made.warnings.push_back(fmt::format(
-        "layers {} have no RoPE, and kvpress rotates their queries all the same: its scores "
-        "there are not what it means to compute",
-        list_layers({nope.begin(), nope.end()})));
+        "no RoPE in {} {}, and kvpress rotates the queries there all the same: its scores "
+        "are not what it means to compute",
+        nope.size() == 1 ? "layer" : "layers", list_layers({nope.begin(), nope.end()})));
   }
   return made;
 }

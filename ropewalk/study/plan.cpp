@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/figures/head_name.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/study/locate.h"
 
@@ -125,6 +126,21 @@ void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
   check("vocabulary", config.vocabulary_size, first.vocabulary_size);
 }
 
+// Before anything is measured: the heads that the experiment wants to see are among those measured.
+void check_asked_heads(const Experiment& experiment, const OpenModel& model) {
+  const ModelConfig& config = model.text.config;
+  for (const QueryHead& head : experiment.figures.distance) {
+    const auto same = [&](const QueryHead& measured) { return measured == head; };
+    if (std::any_of(model.heads.begin(), model.heads.end(), same)) continue;
+    const bool there = head.layer < config.n_layers && head.q_head < config.n_q_heads;
+    throw InputError(
+        "{}: figures: distance: head {} {}", experiment.file.string(), head_name(head),
+        there ? "is not among the heads sampled; leave it out, or measure all heads"
+              : fmt::format("does not exist; the model has layers 0 to {} with heads 0 to {}",
+                            config.n_layers - 1, config.n_q_heads - 1));
+  }
+}
+
 // The contexts that a checkpoint of a phase is measured at; nothing: its own.
 std::vector<std::optional<int64_t>> contexts_of(const Phase& phase) {
   if (phase.contexts.empty()) return {std::nullopt};
@@ -218,6 +234,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
       plan.vocabulary = model.text.config.embedding_rows;
     }
     check_alike(experiment, planned, model.text.config, first_label, first);
+    check_asked_heads(experiment, model);
     if (model.checkpoint) model.weights();  // every tensor is there and has its shape
     plan.longest_context = std::max(plan.longest_context, model.context);
     plan.vocabulary = std::min(plan.vocabulary, model.text.config.embedding_rows);

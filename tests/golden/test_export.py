@@ -169,7 +169,7 @@ def test_kvpress_refuses_other_rotations(captures, name):
 
 def test_layers_without_rope_are_named(captures):
     result, out = captures("smollm3_list_sliding").export("kvpress", out=captures("smollm3_list_sliding").root / "warned")
-    assert result.code == 0 and "warning: " in result.stderr and "layers 0, 3 have no RoPE" in result.stderr
+    assert result.code == 0 and "warning: " in result.stderr and "no RoPE in layers 0, 3," in result.stderr
 
 
 @pytest.mark.parametrize("name", [*ROTATED, *OTHERS])
@@ -208,11 +208,22 @@ def test_other_captures(llama, tmp_path):
 
 
 def rewrite(capture, out, change):
-    """A copy of a capture whose tensors are changed."""
-    shutil.copytree(capture, out)
+    """The moments of a capture with tensors changed, without its capture.json, which has their hash."""
+    out.mkdir()
     with safe_open(capture / "moments.safetensors", "np") as file:
         save_file(change(load_file(capture / "moments.safetensors")), out / "moments.safetensors", file.metadata())
     return out
+
+
+def test_moments_that_changed_are_refused(llama, tmp_path):
+    changed = rewrite(llama.out, tmp_path / "changed", lambda tensors: {**tensors, "query.mean": tensors["query.mean"] * 2})
+    shutil.copy(llama.out / "capture.json", changed)
+    message = "moments.safetensors: is not as it was written, by the hash in capture.json; measure it again, or name the file itself"
+    refused(llama, INPUT, message, to="kvpress", capture=changed)
+    for command in (["analyze", changed, "--out", tmp_path / "qk.csv"], ["merge", changed, "--out", tmp_path / "merged"]):
+        result = engine.run(*command, "--quiet")
+        assert result.code == INPUT and message in result.stderr and result.stderr.count("\n") == 1
+    assert engine.run("analyze", changed / "moments.safetensors", "--out", tmp_path / "qk.csv").code == 0
 
 
 def test_damaged_captures(llama, tmp_path):
@@ -241,6 +252,9 @@ def test_folders(llama, tmp_path):
     assert [path.name for path in (tmp_path / "used").iterdir()] == ["mine"]
     (tmp_path / "empty").mkdir()
     assert llama.export("kvpress", out=tmp_path / "empty")[0].code == 0
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    result, _ = llama.export("kvpress", out=tmp_path / "link")
+    assert result.code == USAGE and "is a link to nothing" in result.stderr
     refused(llama, USAGE, "--to", to="vllm")
     refused(llama, 4, "No such file", to="kvpress", capture=tmp_path / "nowhere")
     refused(llama, INPUT, "holds no moments.safetensors", to="kvpress", capture=llama.folder)

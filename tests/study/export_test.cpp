@@ -178,7 +178,7 @@ TEST(ExportToKvpress, RefusesWhatItWouldRotateOtherwise) {
   captured.moments.info.config["nope_layers"] = {1};
   const Exported made = export_to_kvpress(captured.source());
   ASSERT_EQ(made.warnings.size(), 1);
-  EXPECT_PRED2(starts, made.warnings[0], "layers 1 have no RoPE");
+  EXPECT_PRED2(starts, made.warnings[0], "no RoPE in layer 1,");
 }
 
 TEST(ExportToKvpress, NeedsSumsBeforeRope) {

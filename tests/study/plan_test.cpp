@@ -77,6 +77,16 @@ TEST_F(Plan, AContextBeyondTheModelsIsRefused) {
   EXPECT_TRUE(complaint(a_, "[8, 65]").starts_with("e.yaml:6: context 65 is beyond the max"));
 }
 
+TEST_F(Plan, HeadsToDrawAreMeasured) {
+  EXPECT_EQ(complaint(a_ + "figures: {distance: [L0H0]}\n"), "");
+  EXPECT_EQ(complaint(a_ + "figures: {distance: [L0H0, L9H0]}\n"),
+            "e.yaml: figures: distance: head L9H0 does not exist; the model has layers 0 to 2 with "
+            "heads 0 to 3");
+  const std::string sampled = a_ + "heads: {count: 1}\nfigures: {distance: [L0H0, L0H1]}\n";
+  EXPECT_NE(complaint(sampled).find("is not among the heads sampled; leave it out"),
+            std::string::npos);
+}
+
 TEST_F(Plan, SeveralContextsAreMeasuredByCheckpointAndNumberedByContext) {
   const StudyPlan found = plan("      - {label: init, random: 7}\n" + a_, "[32, 16]");
   std::vector<std::string> labels;
