@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := build
 
 JOBS := $(shell nproc)
-FUZZ_TARGETS := safetensors pytorch config tokenizer experiment moments parquet jsonl
+FUZZ_TARGETS := safetensors pytorch config tokenizer experiment dataset_card moments parquet jsonl
 SOURCES = $$(git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
 
 setup:

@@ -1,5 +1,7 @@
 #include "ropewalk/analysis/analyze_capture.h"
 
+#include <optional>
+
 #include "ropewalk/analysis/analyze_streams.h"
 #include "ropewalk/analysis/capture_facts.h"
 #include "ropewalk/analysis/plasticity.h"
@@ -12,7 +14,7 @@ namespace {
 
 // Every query head of the file; its keys must be there.
 std::vector<HeadId> find_heads(const StreamSet& queries, const StreamSet& keys,
-                               const CaptureFacts& facts, const std::string& source) {
+                               const CaptureFacts& facts, bool sampled, const std::string& source) {
   std::vector<HeadId> heads;
   for (const StreamId& id : queries.ids) {
     if (id.layer >= facts.origin.layers || id.head >= facts.origin.n_q_heads) {
@@ -26,7 +28,10 @@ std::vector<HeadId> find_heads(const StreamSet& queries, const StreamSet& keys,
       throw InputError("{}: layer {} head {} has no keys (head {})", source, id.layer, id.head,
                        kv_head);
     }
-    const bool rope = !facts.nope_layers.contains(id.layer);
+    std::optional<bool> rope;  // of somebody's vectors without their model, nobody knows
+    if (!sampled || !facts.origin.architecture.empty()) {
+      rope = !facts.nope_layers.contains(id.layer);
+    }
     heads.push_back({id.layer, id.head, kv_head, rope});
   }
   return heads;
@@ -92,18 +97,23 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   }
   StreamSource streams;
   streams.name = source;
-  streams.heads = find_heads(queries, keys, facts, source);
+  streams.heads = find_heads(queries, keys, facts, moments.sampled(), source);
   streams.units = facts.units;
-  const RopeSource rope(moments, facts.nope_layers, blocks, source);
-  const PlasticitySource plasticity(moments, blocks, source);
+  // Sums over sampled tokens are no sums over all.
+  std::optional<RopeSource> rope;
+  std::optional<PlasticitySource> plasticity;
+  if (!moments.sampled()) {
+    rope.emplace(moments, facts.nope_layers, blocks, source);
+    plasticity.emplace(moments, blocks, source);
+  }
   const auto input = [&](const StreamSet& set, StreamKind kind, const StreamId& id) {
     const int64_t row = set.find(id);
-    StreamInput made = stream_of(set, row, moments.counts, blocks);
-    made.plasticity = plasticity.sample(kind, row);
-    made.layer = rope.layer(id.layer);
+    StreamInput made = stream_of(set, row, moments.counts_of(kind, row), blocks);
+    if (plasticity) made.plasticity = plasticity->sample(kind, row);
+    if (rope) made.layer = rope->layer(id.layer);
     if (!made.layer) return made;
-    made.before = rope.sums(kind, row);
-    if (kind == StreamKind::query) made.lags = rope.lags(row);
+    made.before = rope->sums(kind, row);
+    if (kind == StreamKind::query) made.lags = rope->lags(row);
     return made;
   };
   streams.queries = [&](const HeadId& id) {

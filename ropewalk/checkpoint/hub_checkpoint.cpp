@@ -35,11 +35,19 @@ std::vector<std::string> shard_names(const fs::path& index) {
   return {names.begin(), names.end()};
 }
 
-// The names of the weight files as far as the cache knows them; empty: not at all.
-std::vector<std::string> known_weights(const HubCache& cache, const std::string& commit) {
+// The names of the weight files in the repository as far as the cache knows them; empty: not at
+// all.
+std::vector<std::string> known_weights(const HubCache& cache, const HubCheckpoint& checkpoint) {
+  const std::string& commit = checkpoint.commit;
   for (const WeightNames& kind : kWeightNames) {
-    if (cache.has(commit, kind.index())) return shard_names(cache.file(commit, kind.index()));
-    if (cache.has(commit, kind.single())) return {kind.single()};
+    const std::string index = checkpoint.inside(kind.index());
+    const std::string single = checkpoint.inside(kind.single());
+    if (cache.has(commit, index)) {
+      std::vector<std::string> names = shard_names(cache.file(commit, index));
+      for (std::string& name : names) name = checkpoint.inside(name);
+      return names;
+    }
+    if (cache.has(commit, single)) return {single};
   }
   return {};
 }
@@ -56,15 +64,26 @@ std::string digest_of(const std::map<std::string, std::string>& etags) {
 
 }  // namespace
 
-std::string HubCheckpoint::name() const { return fmt::format("{}@{}", repository.id, commit); }
+std::string HubCheckpoint::name() const {
+  return fmt::format("{}@{}{}{}", repository.id, commit, subfolder.empty() ? "" : "/", subfolder);
+}
 
-HubCheckpoint find_checkpoint(Hub& hub, const std::string& id, const std::string& revision) {
-  HubCheckpoint found{{HubRepository::Kind::model, id}, revision, "", {}};
-  found.commit = hub.commit(found.repository, revision);
-  found.folder = hub.cache(found.repository).snapshot(found.commit);
-  if (hub.fetch(found.repository, found.commit, "config.json", {"config.json", false, {}})
-          .empty()) {
-    throw InputError("{}@{}: holds no config.json{}", id, revision,
+std::string HubCheckpoint::title() const {
+  return fmt::format("{}@{}{}{}", repository.id, revision, subfolder.empty() ? "" : "/", subfolder);
+}
+
+std::string HubCheckpoint::inside(const std::string& file) const {
+  return subfolder.empty() ? file : subfolder + "/" + file;
+}
+
+HubCheckpoint find_checkpoint(Hub& hub, const std::string& id, const std::string& revision,
+                              const std::string& subfolder) {
+  HubCheckpoint found{{HubRepository::Kind::model, id}, revision, "", subfolder, {}};
+  const std::string config = found.inside("config.json");
+  found.commit = hub.commit(found.repository, revision, config);
+  found.folder = hub.cache(found.repository).file(found.commit, config).parent_path();
+  if (hub.fetch(found.repository, found.commit, config, {config, false, {}}).empty()) {
+    throw InputError("{}: holds no config.json{}", found.title(),
                      hub.settings().offline ? " in the cache, and HF_HUB_OFFLINE is set"
                                             : "; is this a model for transformers?");
   }
@@ -73,30 +92,33 @@ HubCheckpoint find_checkpoint(Hub& hub, const std::string& id, const std::string
 
 bool has_weights(const Hub& hub, const HubCheckpoint& checkpoint) {
   const HubCache cache = hub.cache(checkpoint.repository);
-  const std::vector<std::string> names = known_weights(cache, checkpoint.commit);
+  const std::vector<std::string> names = known_weights(cache, checkpoint);
   return !names.empty() && std::all_of(names.begin(), names.end(), [&](const std::string& name) {
     return cache.has(checkpoint.commit, name);
   });
 }
 
 std::vector<HubFile> missing_weights(Hub& hub, const HubCheckpoint& checkpoint) {
-  const auto& [repository, revision, commit, folder] = checkpoint;
+  const HubRepository& repository = checkpoint.repository;
+  const std::string& commit = checkpoint.commit;
   const HubCache cache = hub.cache(repository);
-  std::vector<std::string> names = known_weights(cache, commit);
+  std::vector<std::string> names = known_weights(cache, checkpoint);
   for (const WeightNames& kind : kWeightNames) {
-    const std::string index = kind.index();
+    const std::string index = checkpoint.inside(kind.index());
     if (names.empty() && !hub.fetch(repository, commit, index, {index, false, {}}).empty()) {
-      names = known_weights(cache, commit);
+      names = known_weights(cache, checkpoint);
     }
     if (!names.empty()) break;
-    if (const auto single = hub.find(repository, commit, kind.single())) return {*single};
+    if (const auto single = hub.find(repository, commit, checkpoint.inside(kind.single()))) {
+      return {*single};
+    }
   }
   if (names.empty()) {
     throw hub.settings().offline
-        ? InputError("{}@{}: {} is not in the cache {}, and HF_HUB_OFFLINE is set", repository.id,
-                     revision, kWeightNames[0].single(), hub.settings().cache.string())
-        : InputError("{}@{}: holds neither {} nor {}, nor an index of either's shards",
-                     repository.id, revision, kWeightNames[0].single(), kWeightNames[1].single());
+        ? InputError("{}: {} is not in the cache {}, and HF_HUB_OFFLINE is set", checkpoint.title(),
+                     kWeightNames[0].single(), hub.settings().cache.string())
+        : InputError("{}: holds neither {} nor {}, nor an index of either's shards",
+                     checkpoint.title(), kWeightNames[0].single(), kWeightNames[1].single());
   }
   std::erase_if(names, [&](const std::string& name) { return cache.has(commit, name); });
   std::vector<std::optional<HubFile>> found(names.size());
@@ -108,21 +130,22 @@ std::vector<HubFile> missing_weights(Hub& hub, const HubCheckpoint& checkpoint) 
     if (found[i]) {
       files.push_back(*found[i]);
     } else if (hub.settings().offline) {
-      throw InputError("{}@{}: {} is not in the cache {}, and HF_HUB_OFFLINE is set", repository.id,
-                       revision, names[i], hub.settings().cache.string());
+      throw InputError("{}: {} is not in the cache {}, and HF_HUB_OFFLINE is set",
+                       checkpoint.title(), names[i], hub.settings().cache.string());
     } else {
-      const WeightNames& kind = kWeightNames[cache.has(commit, kWeightNames[0].index()) ? 0 : 1];
-      throw InputError("{}@{}: {} names shard {}, which is missing", repository.id, revision,
-                       kind.index(), names[i]);
+      const bool first = cache.has(commit, checkpoint.inside(kWeightNames[0].index()));
+      throw InputError("{}: {} names shard {}, which is missing", checkpoint.title(),
+                       kWeightNames[first ? 0 : 1].index(), fs::path(names[i]).filename().string());
     }
   }
   return files;
 }
 
 std::string stated_weights(Hub& hub, const HubCheckpoint& checkpoint) {
-  const auto& [repository, revision, commit, folder] = checkpoint;
+  const HubRepository& repository = checkpoint.repository;
+  const std::string& commit = checkpoint.commit;
   const HubCache cache = hub.cache(repository);
-  std::vector<std::string> names = known_weights(cache, commit);
+  std::vector<std::string> names = known_weights(cache, checkpoint);
   std::map<std::string, std::string> etags;
   for (const std::string& name : names) etags[name] = cache.etag(commit, name);
   if (const std::string digest = digest_of(etags); !digest.empty() || hub.settings().offline) {
@@ -130,14 +153,17 @@ std::string stated_weights(Hub& hub, const HubCheckpoint& checkpoint) {
   }
   try {
     std::map<std::string, HubFile> files;
-    for (const HubFile& file : hub.tree(repository, commit)) files[file.name] = file;
+    for (const HubFile& file : hub.tree(repository, commit, checkpoint.subfolder)) {
+      files[file.name] = file;
+    }
     for (const WeightNames& kind : kWeightNames) {
-      const std::string index = kind.index();
+      const std::string index = checkpoint.inside(kind.index());
+      const std::string single = checkpoint.inside(kind.single());
       if (names.empty() && files.contains(index)) {
         hub.fetch(repository, commit, {files[index]}, {index, false, {}});
-        names = known_weights(cache, commit);
+        names = known_weights(cache, checkpoint);
       }
-      if (names.empty() && files.contains(kind.single())) names = {kind.single()};
+      if (names.empty() && files.contains(single)) names = {single};
     }
     etags.clear();
     for (const std::string& name : names) etags[name] = files[name].etag;
@@ -155,15 +181,15 @@ void fetch_weights(Hub& hub, const HubCheckpoint& checkpoint, const FetchOptions
 }
 
 bool fetch_tokenizer(Hub& hub, const HubCheckpoint& checkpoint) {
-  return !hub.fetch(checkpoint.repository, checkpoint.commit, kTokenizer, {kTokenizer, false, {}})
-              .empty();
+  const std::string name = checkpoint.inside(kTokenizer);
+  return !hub.fetch(checkpoint.repository, checkpoint.commit, name, {name, false, {}}).empty();
 }
 
 int64_t evict_weights(const Hub& hub, const HubCheckpoint& checkpoint) {
   const HubCache cache = hub.cache(checkpoint.repository);
   int64_t freed = 0;
   int64_t kept = 0;  // bytes
-  for (const std::string& name : known_weights(cache, checkpoint.commit)) {
+  for (const std::string& name : known_weights(cache, checkpoint)) {
     std::error_code missing;
     const auto size = fs::file_size(cache.file(checkpoint.commit, name), missing);
     if (missing) continue;

@@ -9,19 +9,24 @@
 
 namespace ropewalk {
 
-// A revision of a Hub model at the commit it was at when found. Its folder in the cache is a
-// checkpoint folder like any other once its weights are there.
+// A revision of a Hub model at the commit it was at when found, or a folder of it. Its folder in
+// the cache is a checkpoint folder like any other once its weights are there.
 struct HubCheckpoint {
   HubRepository repository;
   std::string revision;
   std::string commit;
+  std::string subfolder;  // "hf_ckpt/16.78B"; empty: the top
   std::filesystem::path folder;
 
-  std::string name() const;  // "org/name@COMMIT"
+  std::string name() const;   // "org/name@COMMIT", then "/SUBFOLDER"
+  std::string title() const;  // the same with the revision, for messages
+  // The name of one of its files in the repository.
+  std::string inside(const std::string& file) const;
 };
 
 // Finds a revision and fetches its config.json. Throws InputError where it has none.
-HubCheckpoint find_checkpoint(Hub& hub, const std::string& id, const std::string& revision);
+HubCheckpoint find_checkpoint(Hub& hub, const std::string& id, const std::string& revision,
+                              const std::string& subfolder = "");
 
 // Whether the weights are all in the cache; asks nobody.
 bool has_weights(const Hub& hub, const HubCheckpoint& checkpoint);

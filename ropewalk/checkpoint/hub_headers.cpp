@@ -99,7 +99,8 @@ HubHeaders::HubHeaders(Hub& hub, const HubCheckpoint& checkpoint) {
       fs::create_symlink(fs::canonical(entry.path()), folder_ / entry.path().filename());
     }
     run_parallel(files.size(), 4, {}, [&](size_t i, const std::stop_token&) {
-      const Outline outline(hub, checkpoint, files[i], folder_ / files[i].name);
+      const Outline outline(hub, checkpoint, files[i],
+                            folder_ / fs::path(files[i].name).filename());
       if (files[i].name.ends_with(".safetensors")) {
         outline.read_safetensors();
       } else {

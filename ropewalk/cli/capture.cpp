@@ -1,7 +1,9 @@
 #include "ropewalk/study/capture.h"
 
+#include "ropewalk/base/error.h"
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
+#include "ropewalk/study/hub_place.h"
 #include "ropewalk/study/locate.h"
 
 namespace ropewalk::cli {
@@ -13,12 +15,29 @@ std::string default_label(const ModelOptions& model) {
   return model.hub->revision == "main" ? id.substr(id.find('/') + 1) : model.hub->revision;
 }
 
+// A place on the Hub without a file is a dataset.
+void name_dataset(CorpusPlace& corpus, DatasetName dataset) {
+  const std::string path = corpus.path.string();
+  if (is_hub_place(path)) {
+    const HubPlace place = parse_hub_place(path, "hf://datasets/org/name");
+    dataset.id = place.inside.empty() ? place.repository.id : "";
+    dataset.revision = place.revision;
+  }
+  if (!dataset.id.empty()) {
+    corpus.dataset = dataset;
+  } else if (!dataset.split.empty() || !dataset.config.empty()) {
+    throw UsageError(
+        "--split and --dataset-config are for --corpus hf://datasets/org/name; {} is a file", path);
+  }
+}
+
 }  // namespace
 
 void add_capture(CLI::App& app, Communicator& processes) {
   struct Arguments {
     ModelArguments model;
     CaptureOptions capture;
+    DatasetName dataset;
     std::string shard;
   };
   auto arguments = std::make_shared<Arguments>();
@@ -26,18 +45,22 @@ void add_capture(CLI::App& app, Communicator& processes) {
   CLI::App* verb = app.add_subcommand(
       "capture", "Run text through a checkpoint and keep the moments of its queries and keys");
   add_model_arguments(*verb, arguments->model);
-  verb->add_option("--corpus", options.corpus,
+  verb->add_option("--corpus", options.corpus.path,
                    "Text: .txt, .jsonl (both also .gz or .zst), .parquet, or a folder of them; "
-                   "or hf://datasets/org/name/FILE")
+                   "hf://datasets/org/name/FILE; or hf://datasets/org/name, a whole dataset")
       ->required();
+  verb->add_option("--split", arguments->dataset.split,
+                   "Split of the dataset [default: the only one]");
+  verb->add_option("--dataset-config", arguments->dataset.config,
+                   "Configuration of the dataset [default: its default one]");
   verb->add_option("--out", options.out, "Folder to write; must be new or empty")->required();
   verb->add_option("--tokenizer", options.tokenizer,
                    "tokenizer.json, its folder, or a Hub model [default: beside the weights]");
   verb->add_option("--label", options.label,
                    "Name of this checkpoint [default: the folder's or the revision]");
-  verb->add_option("--field", options.field,
+  verb->add_option("--field", options.corpus.fields.field,
                    "Field or column with the text or tokens [default: text, else tokens]");
-  verb->add_option("--id", options.id, "Field or column with the id [default: id]");
+  verb->add_option("--id", options.corpus.fields.id, "Field or column with the id [default: id]");
   verb->add_flag("--chunk", options.chunk,
                  "Cut long texts into documents of the context's length; default: drop their rest");
   verb->add_option("--documents", options.documents, "Documents to read [default: all]")
@@ -68,6 +91,7 @@ void add_capture(CLI::App& app, Communicator& processes) {
       ->check(whole_number(1));
   verb->callback([arguments, &processes] {
     CaptureOptions parsed = arguments->capture;
+    name_dataset(parsed.corpus, arguments->dataset);
     // A shard is one process's, whatever started it.
     if (arguments->shard.empty()) {
       processes = join_processes();

@@ -45,9 +45,10 @@ void add_run(CLI::App& app, Communicator& processes) {
   verb->add_option("experiment", arguments->run.experiment, "Experiment file (YAML)")->required();
   verb->add_option("--only", arguments->run.only, "Measure only the checkpoint of this label")
       ->type_name("LABEL");
-  verb->add_flag("--evict", arguments->run.evict,
-                 "Remove a Hub checkpoint's weights from the cache once it is measured, where this "
-                 "program downloaded them");
+  verb->add_flag(
+      "--evict", arguments->run.evict,
+      "Remove a Hub checkpoint's weights, or captured vectors, from the cache once it is "
+      "measured, where this program downloaded them");
   verb->add_flag("--keep-going", arguments->run.keep_going,
                  "Measure the rest where a checkpoint fails; exit code 3 at the end");
   verb->add_flag("--replace", arguments->run.replace,

@@ -116,6 +116,8 @@ fs::path HubCache::blob(const std::string& etag) const {
   return root_ / folder_ / "blobs" / checked_etag(etag);
 }
 
+fs::path HubCache::notes() const { return root_ / folder_ / ".ropewalk"; }
+
 std::string HubCache::etag(const std::string& commit, const std::string& name) const {
   const fs::path bytes = target(file(commit, name));
   return bytes.parent_path() == root_ / folder_ / "blobs" ? bytes.filename().string() : "";

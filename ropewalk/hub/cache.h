@@ -43,7 +43,10 @@ bool is_content_hash(const std::string& etag);
 //   models--org--name/blobs/ETAG                the bytes, one copy for all commits
 //   models--org--name/blobs/ETAG.incomplete     those that have arrived
 //   models--org--name/.ropewalk/ETAG            a note that this program downloaded them
-//   .locks/models--org--name/ETAG.lock          held by the process that downloads them
+//   models--org--name/.ropewalk/files/COMMIT…   the names of a commit's files (listing.h)
+//   models--org--name/.ropewalk/parts/ETAG/     parts of a file that is read in part
+//   (remote_file.h) .locks/models--org--name/ETAG.lock          held by the process that downloads
+//   them
 //
 // Names come from a server. One that would lead out of the cache is an InputError.
 class HubCache {
@@ -56,6 +59,8 @@ class HubCache {
   std::filesystem::path blob(const std::string& etag) const;
   // The etag of a file's bytes, as the snapshot's link names it; empty where there is no such link.
   std::string etag(const std::string& commit, const std::string& name) const;
+  // Where this program keeps what it notes of the repository.
+  std::filesystem::path notes() const;
   // Whether the file is there, all of it.
   bool has(const std::string& commit, const std::string& name) const;
 

@@ -23,16 +23,22 @@ constexpr size_t kParallel = 4;  // files at a time
 // downloaded.
 int64_t largest_size(const std::string& name) {
   constexpr int64_t kMiB = int64_t{1} << 20;
-  if (name == "config.json") return 16 * kMiB;
+  const std::string file = fs::path(name).filename().string();
+  if (file == "config.json" || file == "README.md") return 16 * kMiB;
   if (name.ends_with(".json")) return 256 * kMiB;  // what read_json_file takes
   return std::numeric_limits<int64_t>::max();
 }
 
-std::string file_path(const HubRepository& repository, const std::string& commit,
-                      const std::string& name) {
-  std::string path = fmt::format("{}/resolve/{}", repository.page(), encode_url(commit));
+// "/a/b" of the names a/b.
+std::string encode_path(const std::string& name) {
+  std::string path;
   for (const fs::path& part : fs::path(name)) path += "/" + encode_url(part.string());
   return path;
+}
+
+std::string file_path(const HubRepository& repository, const std::string& commit,
+                      const std::string& name) {
+  return fmt::format("{}/resolve/{}{}", repository.page(), encode_url(commit), encode_path(name));
 }
 
 void check_space(const fs::path& folder, int64_t needed, const std::string& title) {
@@ -141,15 +147,18 @@ std::map<std::string, std::string> Hub::refs(const HubRepository& repository) {
   return refs_[repository.api()] = std::move(refs);
 }
 
-std::vector<HubFile> Hub::tree(const HubRepository& repository, const std::string& commit) {
+std::vector<HubFile> Hub::tree(const HubRepository& repository, const std::string& commit,
+                               const std::string& folder, bool deep) {
   const std::string what = fmt::format("{}@{}", repository.id, commit);
   std::vector<HubFile> files;
   constexpr int kPages = 1000;
-  std::string page = fmt::format("{}/tree/{}", repository.api(), encode_url(commit));
+  std::string page = fmt::format("{}/tree/{}{}{}", repository.api(), encode_url(commit),
+                                 encode_path(folder), deep ? "?recursive=true" : "");
   for (int i = 0; !page.empty(); ++i) {
     if (i == kPages) throw InputError("{}: its list of files has no end", what);
     const HttpResponse response =
         ask({}, [&](HubRequests& requests) { return requests.get(page); });
+    if (!folder.empty() && response.header("x-error-code") == "EntryNotFound") return {};
     if (response.status != 200) fail_request(response, what);
     const std::string source = fmt::format("list of the files of {}", what);
     for (HubFile& file : read_tree(response.body, source)) files.push_back(std::move(file));
@@ -182,7 +191,7 @@ std::optional<HubFile> Hub::find(const HubRepository& repository, const std::str
   cache(repository).blob(file.etag);  // refuses what would lead out of the cache
   if (is_content_hash(file.etag)) return file;
   // A mirror's own etag says nothing about the bytes; its list of files may.
-  for (const HubFile& listed : tree(repository, commit)) {
+  for (const HubFile& listed : tree(repository, commit, fs::path(name).parent_path().string())) {
     if (listed.name == name) return listed;
   }
   return file;

@@ -38,8 +38,10 @@ class Hub {
                      const std::string& file = "config.json");
   // Branches and tags, by name, with their commits; offline, those asked for before.
   std::map<std::string, std::string> refs(const HubRepository& repository);
-  // The files at the top of a commit.
-  std::vector<HubFile> tree(const HubRepository& repository, const std::string& commit);
+  // The files in a folder of a commit (empty: at its top); `deep`: in the folders below it too.
+  // None where there is no such folder.
+  std::vector<HubFile> tree(const HubRepository& repository, const std::string& commit,
+                            const std::string& folder = "", bool deep = false);
   // One file, or nothing where the commit has none of that name.
   std::optional<HubFile> find(const HubRepository& repository, const std::string& commit,
                               const std::string& name);

@@ -66,11 +66,20 @@ struct CaptureMoments {
   CaptureInfo info;
   std::vector<DocumentRecord> documents;  // sorted by index
   BlockCounts counts;
+  // Of vectors of which a sample was taken, another one in each stream: every stream's own counts,
+  // in the order of `queries` and `keys`. Empty: every stream has all tokens of `counts`.
+  std::vector<BlockCounts> query_counts;
+  std::vector<BlockCounts> key_counts;
   std::vector<StreamId> queries;  // sorted, as all streams
   std::vector<StreamId> keys;
   std::vector<Accumulated> accumulated;  // second moments first
 
   int64_t blocks() const { return counts.blocks(); }
+  bool sampled() const { return !query_counts.empty(); }
+  const BlockCounts& counts_of(StreamKind kind, int64_t row) const {
+    const auto& own = kind == StreamKind::query ? query_counts : key_counts;
+    return own.empty() ? counts : own[static_cast<size_t>(row)];
+  }
   const std::vector<StreamId>& ids(StreamKind kind) const {
     return kind == StreamKind::query ? queries : keys;
   }

@@ -84,6 +84,8 @@ struct Contents {
   std::vector<StreamId> keys;
   CaptureShape shape;
   std::vector<Piece> pieces;
+  std::vector<BlockCounts> query_counts{};  // of sampled vectors
+  std::vector<BlockCounts> key_counts{};
 };
 
 // The fields of one kind of one accumulator.
@@ -133,6 +135,24 @@ void add_ids(Bundle& bundle, const std::string& kind, const std::vector<StreamId
   bundle.add(kind + ".head", heads);
 }
 
+// [streams, blocks] of each stream's own counts.
+void add_counts(Bundle& bundle, const std::string& kind, const std::vector<BlockCounts>& counts) {
+  if (counts.empty()) return;
+  const std::vector<int64_t> shape{static_cast<int64_t>(counts.size()), counts.front().blocks()};
+  const auto add = [&](const char* name, const auto BlockCounts::*field) {
+    using Value = typename std::decay_t<decltype(counts.front().*field)>::value_type;
+    const auto type = c10::CppTypeToScalarType<Value>::value;
+    at::Tensor kept = at::empty(shape, at::TensorOptions().dtype(type));
+    for (size_t i = 0; i < counts.size(); ++i) {
+      kept[static_cast<int64_t>(i)].copy_(at::tensor(counts[i].*field, kept.options()));
+    }
+    bundle.add(kind + name, type, shape, [kept](const ByteSink& write) { write(bytes_of(kept)); });
+  };
+  add(".block_tokens", &BlockCounts::tokens);
+  add(".block_position_mean", &BlockCounts::position_mean);
+  add(".block_position_scatter", &BlockCounts::position_scatter);
+}
+
 void write_contents(const std::filesystem::path& path, const Contents& contents) {
   Bundle bundle;
   std::vector<int64_t> index;
@@ -154,7 +174,9 @@ void write_contents(const std::filesystem::path& path, const Contents& contents)
   bundle.add("block.position_mean", contents.counts.position_mean);
   bundle.add("block.position_scatter", contents.counts.position_scatter);
   for (const StreamKind kind : {StreamKind::query, StreamKind::key}) {
-    add_ids(bundle, kind_name(kind), kind == StreamKind::query ? contents.queries : contents.keys);
+    const bool query = kind == StreamKind::query;
+    add_ids(bundle, kind_name(kind), query ? contents.queries : contents.keys);
+    add_counts(bundle, kind_name(kind), query ? contents.query_counts : contents.key_counts);
     for (size_t place = 0; place < contents.pieces.front().kept.size(); ++place) {
       add_fields(bundle, contents, place, kind);
     }
@@ -223,7 +245,9 @@ void write_moments(const std::filesystem::path& path, const CaptureMoments& mome
                   moments.queries,
                   moments.keys,
                   shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d()),
-                  {{moments.accumulated, [] {}}}});
+                  {{moments.accumulated, [] {}}},
+                  moments.query_counts,
+                  moments.key_counts});
 }
 
 }  // namespace ropewalk

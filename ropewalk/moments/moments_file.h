@@ -24,7 +24,11 @@ void write_moments(const std::filesystem::path& path, const CaptureMoments& mome
 // accumulator did not exist for yet is not there. Without its blocks a file still has its numbers,
 // but not how sure they are: for who asks for blocks if they are there, that is no error.
 enum class Blocks { needed, if_there };
-CaptureMoments read_moments(const std::filesystem::path& path, Blocks blocks = Blocks::needed);
+// Moments of sampled vectors (CaptureMoments::sampled) cannot be joined and are an error for who
+// needs those of all tokens.
+enum class Tokens { all, sampled_too };
+CaptureMoments read_moments(const std::filesystem::path& path, Blocks blocks = Blocks::needed,
+                            Tokens tokens = Tokens::all);
 // All of it but what accumulators kept.
 CaptureMoments read_moments_head(const std::filesystem::path& path);
 

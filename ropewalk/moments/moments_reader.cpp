@@ -122,6 +122,42 @@ Accumulated read_fields(const Unbundle& file, const CaptureMoments& moments,
   return kept;
 }
 
+void check_counts(const BlockCounts& counts, const std::string& path, const std::string& whose) {
+  int64_t tokens = 0;
+  for (size_t b = 0; b < counts.tokens.size(); ++b) {
+    constexpr int64_t kLimit = int64_t{1} << 52;  // counts and their sum are exact in float64
+    const bool sane = counts.tokens[b] >= 0 && counts.tokens[b] < kLimit - tokens &&
+                      counts.documents[b] >= 0 && counts.documents[b] <= counts.tokens[b] &&
+                      counts.position_scatter[b] >= 0;
+    if (!sane) throw InputError("{}: the counts of block {}{} make no sense", path, b, whose);
+    tokens += counts.tokens[b];
+  }
+}
+
+// Each stream's own counts, of sampled vectors.
+std::vector<BlockCounts> read_stream_counts(const Unbundle& file, const std::string& path,
+                                            const std::string& kind, size_t streams,
+                                            int64_t blocks) {
+  if (!file.has("query.block_tokens")) return {};
+  const std::vector<int64_t> shape{static_cast<int64_t>(streams), blocks};
+  const at::Tensor tokens = file.tensor(kind + ".block_tokens", at::kLong, shape);
+  const at::Tensor mean = file.tensor(kind + ".block_position_mean", at::kDouble, shape);
+  const at::Tensor scatter = file.tensor(kind + ".block_position_scatter", at::kDouble, shape);
+  std::vector<BlockCounts> all;
+  for (int64_t i = 0; i < shape[0]; ++i) {
+    BlockCounts counts(blocks);
+    for (int64_t b = 0; b < blocks; ++b) {
+      const auto block = static_cast<size_t>(b);
+      counts.tokens[block] = tokens.const_data_ptr<int64_t>()[i * blocks + b];
+      counts.position_mean[block] = mean.const_data_ptr<double>()[i * blocks + b];
+      counts.position_scatter[block] = scatter.const_data_ptr<double>()[i * blocks + b];
+    }
+    check_counts(counts, path, fmt::format(" of {} {}", kind, i));
+    all.push_back(std::move(counts));
+  }
+  return all;
+}
+
 BlockCounts read_counts(const Unbundle& file, const std::string& path) {
   const std::vector<int64_t> shape = file.shape("block.tokens");
   if (shape.size() != 1 || shape[0] < 1)
@@ -131,15 +167,7 @@ BlockCounts read_counts(const Unbundle& file, const std::string& path) {
   counts.tokens = file.values<int64_t>("block.tokens", shape[0]);
   counts.position_mean = file.values<double>("block.position_mean", shape[0]);
   counts.position_scatter = file.values<double>("block.position_scatter", shape[0]);
-  int64_t tokens = 0;
-  for (size_t b = 0; b < counts.tokens.size(); ++b) {
-    constexpr int64_t kLimit = int64_t{1} << 52;  // counts and their sum are exact in float64
-    const bool sane = counts.tokens[b] >= 0 && counts.tokens[b] < kLimit - tokens &&
-                      counts.documents[b] >= 0 && counts.documents[b] <= counts.tokens[b] &&
-                      counts.position_scatter[b] >= 0;
-    if (!sane) throw InputError("{}: the counts of block {} make no sense", path, b);
-    tokens += counts.tokens[b];
-  }
+  check_counts(counts, path, "");
   return counts;
 }
 
@@ -177,13 +205,21 @@ CaptureMoments read_moments_head(const std::filesystem::path& path) {
   return read_head(file, Unbundle(file));
 }
 
-CaptureMoments read_moments(const std::filesystem::path& path, Blocks blocks) {
+CaptureMoments read_moments(const std::filesystem::path& path, Blocks blocks, Tokens tokens) {
   const std::string name = path.string();
   const SafetensorsFile file(path);
   const Unbundle tensors(file);
   CaptureMoments moments = read_head(file, tensors);
   moments.queries = read_ids(tensors, name, "query");
   moments.keys = read_ids(tensors, name, "key");
+  if (tokens == Tokens::all && tensors.has("query.block_tokens")) {
+    throw InputError("{}: holds moments of sampled vectors, which cannot be joined or exported",
+                     name);
+  }
+  moments.query_counts =
+      read_stream_counts(tensors, name, "query", moments.queries.size(), moments.blocks());
+  moments.key_counts =
+      read_stream_counts(tensors, name, "key", moments.keys.size(), moments.blocks());
   const CaptureShape shape =
       shape_of(moments.info, moments.documents, read_head_dim(tensors, name));
   for (const Accumulator* accumulator : accumulators()) {

@@ -1,5 +1,4 @@
 #include "ropewalk/study/audit.h"
-#include "ropewalk/checkpoint/weight_names.h"
 
 #include <algorithm>
 #include <charconv>
@@ -11,7 +10,9 @@
 #include "ropewalk/base/parallel.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/checkpoint/config_overrides.h"
+#include "ropewalk/checkpoint/weight_names.h"
 #include "ropewalk/model/describe_config.h"
+#include "ropewalk/study/audit_vectors.h"
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/revisions.h"
 #include "ropewalk/study/yaml_map.h"
@@ -82,15 +83,19 @@ void read_files(const std::vector<HubFile>& files, Subject& subject) {
 void read_hub(const std::string& id, const std::string& commit, Subject& subject) {
   Hub& hub = shared_hub();
   const HubRepository repository{HubRepository::Kind::model, id};
-  const std::vector<HubFile> files = hub.tree(repository, commit);
+  std::vector<HubFile> files = hub.tree(repository, commit, subject.entry->subfolder);
+  const auto config = std::find_if(files.begin(), files.end(), [](const HubFile& file) {
+    return fs::path(file.name).filename() == "config.json";
+  });
+  const std::optional<HubFile> found =
+      config == files.end() ? std::nullopt : std::optional(*config);
+  for (HubFile& file : files) file.name = fs::path(file.name).filename().string();
   read_files(files, subject);
-  const auto config = std::find_if(files.begin(), files.end(),
-                                   [](const HubFile& file) { return file.name == "config.json"; });
-  if (config == files.end()) return;
+  if (!found) return;
   // The same bytes serve every revision, so most configs cost no request.
-  hub.fetch(repository, commit, std::vector{*config}, {"config.json", false, {}});
+  hub.fetch(repository, commit, std::vector{*found}, {"config.json", false, {}});
   try {
-    subject.config.emplace(hub.cache(repository).file(commit, "config.json"));
+    subject.config.emplace(hub.cache(repository).file(commit, found->name));
   } catch (const InputError& error) {
     subject.missing.push_back(error.what());
   }
@@ -127,7 +132,11 @@ void read_subjects(const Experiment& experiment, bool read_weights,
     Subject& subject = subjects[i];
     const CheckpointEntry& entry = *subject.entry;
     if (entry.path) return read_folder(experiment.resolve(*entry.path), read_weights, subject);
-    if (local) return read_folder(model / *entry.revision, read_weights, subject);
+    if (local) {
+      const bool inside = !entry.subfolder.empty() && *entry.revision == "main";
+      const fs::path folder = inside ? model : model / *entry.revision;
+      return read_folder(folder / entry.subfolder, read_weights, subject);
+    }
     if (is_commit(*entry.revision)) return read_hub(*experiment.model, *entry.revision, subject);
     const auto found = refs.find(*entry.revision);
     if (found != refs.end()) return read_hub(*experiment.model, found->second, subject);
@@ -234,6 +243,7 @@ void find_gaps(const Experiment& experiment, std::vector<AuditFinding>& findings
 }  // namespace
 
 Audit audit_experiment(const Experiment& experiment, bool read_weights) {
+  if (experiment.from_vectors()) return audit_vectors(experiment);
   std::vector<Subject> subjects;
   for (const Phase& phase : experiment.phases) {
     for (const CheckpointEntry& entry : phase.checkpoints) {

@@ -51,12 +51,13 @@ DocumentSet choose_documents(const CaptureOptions& options, const OpenModel& mod
   wanted.vocabulary_size = static_cast<int32_t>(model.text.config.embedding_rows);
   wanted.chunk = options.chunk;
   wanted.blocks = options.blocks;
-  DocumentSet set = read_documents(locate_corpus(options.corpus), {options.field, options.id},
-                                   find_tokenizer(options), wanted);
+  std::optional<Dataset> dataset;
+  DocumentSet set = read_placed_documents(options.corpus, find_tokenizer(options), wanted, dataset);
   if (options.shard.count > 1) {
     set = part_of_documents(set, options.shard.index, options.shard.count);
     if (set.documents.empty()) {
-      throw InputError("{}: no document is left for shard {}/{}", options.corpus.string(),
+      throw InputError("{}: no document is left for shard {}/{}",
+                       dataset ? dataset->title() : options.corpus.path.string(),
                        options.shard.index, options.shard.count);
     }
   }

@@ -9,6 +9,7 @@
 #include "ropewalk/model/tap.h"
 #include "ropewalk/moments/capture_info.h"
 #include "ropewalk/moments/token_sampler.h"
+#include "ropewalk/study/corpus_place.h"
 #include "ropewalk/study/open_model.h"
 #include "ropewalk/text/documents.h"
 
@@ -24,12 +25,10 @@ Shard parse_shard(const std::string& text);
 
 struct CaptureOptions {
   ModelOptions model;
-  std::filesystem::path corpus;
+  CorpusPlace corpus;
   std::filesystem::path out;
   std::optional<std::filesystem::path> tokenizer;  // default: beside the weights
   std::string label;                               // default: the model folder's name
-  std::string field;                               // of the corpus; as in CorpusOptions
-  std::string id;
   bool chunk = false;                 // cut texts into documents of the context's length
   std::optional<int64_t> documents;   // default: all that are long enough
   std::optional<int64_t> min_tokens;  // default: the context

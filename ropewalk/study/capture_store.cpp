@@ -133,9 +133,10 @@ void require_whole_moments(const fs::path& folder, const CaptureInfo& info) {
   throw InputError("{}: is not as it was written", (folder / kMomentsName).string());
 }
 
-CaptureMoments read_capture(const fs::path& capture) {
+CaptureMoments read_capture(const fs::path& capture, Tokens tokens) {
   const fs::path path = moments_path(capture);
-  CaptureMoments moments = read_moments(path, Blocks::if_there);  // says more of damage than a hash
+  // Says more of damage than a hash.
+  CaptureMoments moments = read_moments(path, Blocks::if_there, tokens);
   if (const auto names = current_names(capture)) moments.info.names() = *names;
   return moments;
 }

@@ -12,6 +12,7 @@
 namespace ropewalk {
 
 struct CaptureMoments;
+enum class Tokens;  // moments_file.h
 
 // A finished capture in a results folder.
 struct StoredCapture {
@@ -71,8 +72,9 @@ std::optional<CaptureNames> current_names(const std::filesystem::path& folder);
 // Throws InputError where the moments of a capture are not those that were written.
 void require_whole_moments(const std::filesystem::path& folder, const CaptureInfo& info);
 
-// The moments of a capture folder by its current names, or of a moments file as they are.
-CaptureMoments read_capture(const std::filesystem::path& capture);
+// The moments of a capture folder by its current names, or of a moments file as they are. Of
+// sampled vectors only for who takes these too.
+CaptureMoments read_capture(const std::filesystem::path& capture, Tokens tokens);
 
 // Whether a folder holds the files of a capture and nothing else, so that it may be moved or
 // removed; damaged ones count too.

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
+#include <map>
+
 #include "ropewalk/base/units.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/locate.h"
+#include "ropewalk/study/measure_vectors.h"
 #include "ropewalk/study/results_folder.h"
 #include "ropewalk/study/settle.h"
 #include "ropewalk/study/work.h"
@@ -14,10 +17,10 @@ namespace {
 using Task = Work::Task;
 
 // How much of a Hub checkpoint is still to come.
-std::string missing(const HubCheckpoint& checkpoint) {
+int64_t missing(const HubCheckpoint& checkpoint) {
   int64_t bytes = 0;
   for (const HubFile& file : missing_weights(shared_hub(), checkpoint)) bytes += file.size;
-  return format_bytes(bytes);
+  return bytes;
 }
 
 // Documents of a checkpoint that are read already.
@@ -33,13 +36,23 @@ struct Settling {
   bool follows(const Work& work) const { return decisive != nullptr && work.planned != decisive; }
 };
 
-std::string to_do(const Work& work, bool remote, const Settling& settling) {
+// "0.02", "1.3"
+std::string format_hours(double seconds) {
+  const double hours = seconds / 3600;
+  return hours < 0.001 ? "under 0.001" : fmt::format("{:.2g}", hours);
+}
+
+bool is_measured(const Work& work, const Settling& settling) {
+  return work.task != Task::leave_out && (work.task != Task::keep || settling.follows(work));
+}
+
+// `download`: bytes that must come first.
+std::string to_do(const Work& work, int64_t download, const Settling& settling) {
   const int64_t done = done_documents(work);
   if (work.task == Task::leave_out) return "not asked for";
-  if (work.task == Task::keep && !settling.follows(work)) return "measured already";
+  if (!is_measured(work, settling)) return "measured already";
   std::string text =
-      remote ? fmt::format("download {}, measure", missing(*work.planned->capture.model.hub))
-             : "measure";
+      download > 0 ? fmt::format("download {}, measure", format_bytes(download)) : "measure";
   if (settling.decides(work)) text += ", until the target is reached";
   if (settling.follows(work)) {
     text += fmt::format(", as many documents as '{}'", settling.decisive->capture.label);
@@ -54,6 +67,7 @@ std::string to_do(const Work& work, bool remote, const Settling& settling) {
 std::string describe_run(const RunOptions& options) {
   const Study study = open_study(options);
   require_own_folder(study, read_if_there(study.out / kManifest));
+  if (study.experiment.from_vectors()) return describe_vectors_run(study);
   CaptureStore store(study.out);
   const PlannedCheckpoint* decisive = decisive_checkpoint(study);
   const Settled settled =
@@ -84,6 +98,7 @@ std::string describe_run(const RunOptions& options) {
                       "context", "tokens", "weights", "TFLOP", "to do");
   double total = 0;
   double rate = 0;
+  std::map<std::string, int64_t> downloads;  // by checkpoint: contexts share weights
   for (const Work& work : works) {
     const ModelOptions& model_options = work.planned->capture.model;
     const bool remote = model_options.hub && !has_weights(shared_hub(), *model_options.hub);
@@ -93,13 +108,19 @@ std::string describe_run(const RunOptions& options) {
         flops_per_document(model) * static_cast<double>(work.info.documents - done_documents(work));
     if (work.task != Task::leave_out) total += flops;
     if (rate == 0) rate = product_rate(model.dtype, model.device);
+    int64_t download = 0;
+    if (remote && is_measured(work, settling)) {
+      auto [found, added] = downloads.try_emplace(model_options.hub->name());
+      if (added) found->second = missing(*model_options.hub);
+      download = found->second;
+    }
     text += fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9.3g}  {}\n",
                         work.planned->capture.label, work.planned->phase, model.context,
                         format_count(static_cast<double>(work.info.tokens)),
                         model_options.random ? "random"
                         : remote             ? "on the Hub"
                                              : format_bytes(needed_weights(model)),
-                        flops / 1e12, to_do(work, remote, settling));
+                        flops / 1e12, to_do(work, download, settling));
   }
   for (const CheckpointFailure& failure : study.plan.failures) {
     text += fmt::format("{:<16}  cannot be measured: {}\n", failure.label, failure.text());
@@ -109,8 +130,15 @@ std::string describe_run(const RunOptions& options) {
   }
   // Attention and what is not a matrix product run below the rate of a large product.
   constexpr double kEfficiency = 0.5;
-  text += fmt::format("\nabout {} of computing on this machine\n",
-                      format_duration(total / (rate * kEfficiency)));
+  // What SmolLM3-3B's shapes reach in bfloat16 on one H200 (docs/performance.md); small models
+  // reach less.
+  constexpr double kH200 = 550e12;
+  int64_t bytes = 0;
+  for (const auto& [name, size] : downloads) bytes += size;
+  text += fmt::format(
+      "\n{}about {} of computing on this machine; {} GPU hours on one H200, at {:.0f} TFLOP/s\n",
+      bytes > 0 ? format_bytes(bytes) + " to download; " : "",
+      format_duration(total / (rate * kEfficiency)), format_hours(total / kH200), kH200 / 1e12);
   return text;
 }
 

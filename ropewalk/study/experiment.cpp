@@ -9,33 +9,13 @@
 #include "ropewalk/figures/head_name.h"
 #include "ropewalk/figures/reading_look.h"
 #include "ropewalk/study/analyze.h"
+#include "ropewalk/study/experiment_checkpoint.h"
+#include "ropewalk/study/experiment_corpus.h"
 #include "ropewalk/study/yaml_map.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr int64_t kMostTokens = INT32_MAX;
-
-// Labels name folders.
-std::string read_label(const YamlValue& value) {
-  const std::string label = value.text();
-  const bool allowed = std::all_of(label.begin(), label.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '+' ||
-           c == '-';
-  });
-  if (label.size() > kLongestLabel) {
-    value.fail(fmt::format("a label of {} characters; at most {} can name a folder", label.size(),
-                           kLongestLabel));
-  }
-  if (!allowed || label.starts_with('.')) {
-    value.fail(
-        fmt::format("'{}' cannot be a label; use letters, digits, '.', '_', '+' and '-', "
-                    "not starting with a dot",
-                    label));
-  }
-  return label;
-}
 
 int64_t read_memory(const YamlValue& value) {
   try {
@@ -43,26 +23,6 @@ int64_t read_memory(const YamlValue& value) {
   } catch (const UsageError& error) {
     throw InputError("{}", error.what());
   }
-}
-
-void read_corpus(const YamlValue& value, Experiment& experiment) {
-  Experiment::Corpus& corpus = experiment.corpus;
-  corpus.line = value.line();
-  if (!value.is_map()) {
-    value.fail("found a single value; write corpus: {path: FILE}");
-  }
-  value.map(
-      {{"path",
-        [&](const YamlValue& v) {
-          corpus.path = v.text();
-          corpus.line = v.line();
-        },
-        true},
-       {"documents", [&](const YamlValue& v) { corpus.documents = v.integer(1, INT64_MAX); }},
-       {"min_tokens", [&](const YamlValue& v) { corpus.min_tokens = v.integer(1, kMostTokens); }},
-       {"field", [&](const YamlValue& v) { corpus.field = v.text(); }},
-       {"id", [&](const YamlValue& v) { corpus.id = v.text(); }},
-       {"chunk", [&](const YamlValue& v) { corpus.chunk = v.flag(); }}});
 }
 
 void read_heads(const YamlValue& value, Experiment& experiment) {
@@ -90,20 +50,6 @@ Json read_config(const YamlValue& value) {
     value.fail("rope_scaling: expected a map such as {rope_type: linear, factor: 2}, or null");
   }
   return config;
-}
-
-CheckpointEntry read_checkpoint(const YamlValue& value) {
-  CheckpointEntry entry;
-  entry.line = value.line();
-  value.map({{"label", [&](const YamlValue& v) { entry.label = read_label(v); }, true},
-             {"path", [&](const YamlValue& v) { entry.path = v.text(); }},
-             {"revision", [&](const YamlValue& v) { entry.revision = v.text(); }},
-             {"random", [&](const YamlValue& v) { entry.random = v.integer(0, INT64_MAX); }}});
-  if (entry.path.has_value() + entry.revision.has_value() + entry.random.has_value() != 1) {
-    value.fail(fmt::format(
-        "'{}' needs exactly one of path: FOLDER, revision: NAME and random: SEED", entry.label));
-  }
-  return entry;
 }
 
 void read_contexts(const YamlValue& value, Phase& phase) {
@@ -241,6 +187,13 @@ std::vector<std::string> Phase::labels_of(const CheckpointEntry& entry) const {
   return labels;
 }
 
+bool Experiment::from_vectors() const {
+  return std::any_of(phases.begin(), phases.end(), [](const Phase& phase) {
+    return std::any_of(phase.checkpoints.begin(), phase.checkpoints.end(),
+                       [](const CheckpointEntry& entry) { return entry.vectors.has_value(); });
+  });
+}
+
 std::string Experiment::at(int line) const { return fmt::format("{}:{}", file.string(), line); }
 
 fs::path Experiment::resolve(const fs::path& path) const {
@@ -252,53 +205,60 @@ Experiment read_experiment(const fs::path& file) {
   Experiment experiment;
   experiment.file = file;
   std::map<std::string, int> portrait_lines;
-  const YamlValue top = read_yaml(file);
-  top.map(
-      {{"name", [&](const YamlValue& v) { experiment.name = v.text(); }, true},
-       {"model",
-        [&](const YamlValue& v) {
-          experiment.model = v.text();
-          experiment.model_line = v.line();
-        }},
-       {"tokenizer",
-        [&](const YamlValue& v) {
-          experiment.tokenizer = v.text();
-          experiment.tokenizer_line = v.line();
-        }},
-       {"corpus", [&](const YamlValue& v) { read_corpus(v, experiment); }, true},
-       {"heads", [&](const YamlValue& v) { read_heads(v, experiment); }},
-       {"precision",
-        [&](const YamlValue& v) {
-          v.map({{"target_se", [&](const YamlValue& se) { experiment.target_se = se.positive(); },
-                  true}});
-        }},
-       {"portraits", [&](const YamlValue& v) { read_portraits(v, experiment, portrait_lines); }},
-       {"figures", [&](const YamlValue& v) { read_figures(v, experiment); }},
-       {"dtype",
-        [&](const YamlValue& v) {
-          experiment.dtype = v.word({"auto", "float32", "bfloat16"});
-        }},
-       {"device",
-        [&](const YamlValue& v) {
-          experiment.device = v.text();  // checked where the machine is known
-          experiment.device_line = v.line();
-        }},
-       {"memory",
-        [&](const YamlValue& v) {
-          experiment.memory = read_memory(v);
-          experiment.memory_line = v.line();
-        }},
-       {"blocks", [&](const YamlValue& v) { experiment.blocks = v.integer(1, 4096); }},
-       {"sliding", [&](const YamlValue& v) { experiment.sliding = v.flag(); }},
-       {"pre_rope", [&](const YamlValue& v) { experiment.pre_rope = v.flag(); }},
-       {"plasticity", [&](const YamlValue& v) { experiment.plasticity = v.flag(); }},
-       {"vectors",
-        [&](const YamlValue& v) {
-          experiment.vectors = v.word({"uniform", "log-uniform", "all"});
-        }},
-       {"components",
-        [&](const YamlValue& v) { experiment.components = v.integer(1, kMostComponents); }},
-       {"phases", [&](const YamlValue& v) { read_phases(v, experiment); }, true}});
+  std::vector<YamlValue::Key> keys = {
+      {"name", [&](const YamlValue& v) { experiment.name = v.text(); }, true},
+      {"model",
+       [&](const YamlValue& v) {
+         experiment.model = v.text();
+         experiment.model_line = v.line();
+       }},
+      {"tokenizer",
+       [&](const YamlValue& v) {
+         experiment.tokenizer = v.text();
+         experiment.tokenizer_line = v.line();
+       }},
+      {"corpus", [&](const YamlValue& v) { read_corpus(v, experiment); }},
+      {"heads", [&](const YamlValue& v) { read_heads(v, experiment); }},
+      {"precision",
+       [&](const YamlValue& v) {
+         v.map({{"target_se", [&](const YamlValue& se) { experiment.target_se = se.positive(); },
+                 true}});
+       }},
+      {"portraits", [&](const YamlValue& v) { read_portraits(v, experiment, portrait_lines); }},
+      {"figures", [&](const YamlValue& v) { read_figures(v, experiment); }},
+      {"dtype",
+       [&](const YamlValue& v) {
+         experiment.dtype = v.word({"auto", "float32", "bfloat16"});
+       }},
+      {"device",
+       [&](const YamlValue& v) {
+         experiment.device = v.text();  // checked where the machine is known
+         experiment.device_line = v.line();
+       }},
+      {"memory",
+       [&](const YamlValue& v) {
+         experiment.memory = read_memory(v);
+         experiment.memory_line = v.line();
+       }},
+      {"blocks", [&](const YamlValue& v) { experiment.blocks = v.integer(1, 4096); }},
+      {"sliding", [&](const YamlValue& v) { experiment.sliding = v.flag(); }},
+      {"pre_rope", [&](const YamlValue& v) { experiment.pre_rope = v.flag(); }},
+      {"vectors",
+       [&](const YamlValue& v) {
+         experiment.vectors = v.word({"uniform", "log-uniform", "all"});
+       }},
+      {"components",
+       [&](const YamlValue& v) { experiment.components = v.integer(1, kMostComponents); }},
+      {"phases", [&](const YamlValue& v) { read_phases(v, experiment); }, true}};
+  std::map<std::string, int> lines;
+  for (YamlValue::Key& key : keys) {
+    key.read = [read = key.read, &line = lines[std::string(key.name)]](const YamlValue& v) {
+      line = v.line();
+      read(v);
+    };
+  }
+  read_yaml(file).map(keys);
+  check_text(experiment, lines);
   check_portraits(experiment, portrait_lines);
   return experiment;
 }

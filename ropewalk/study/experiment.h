@@ -8,6 +8,7 @@
 
 #include "ropewalk/base/json.h"
 #include "ropewalk/figures/asked_figures.h"
+#include "ropewalk/study/dataset.h"
 
 namespace ropewalk {
 
@@ -20,7 +21,9 @@ struct CheckpointEntry {
   std::string label;
   std::optional<std::filesystem::path> path;  // its folder
   std::optional<std::string> revision;        // of the experiment's Hub model
+  std::string subfolder;                      // of the revision, or of the model's folder
   std::optional<int64_t> random;              // seed: fresh weights instead of trained ones
+  std::optional<std::string> vectors;  // captured ones instead: a folder or hf://datasets/…
   int line = 0;
 };
 
@@ -44,7 +47,8 @@ struct Experiment {
   std::optional<std::string> model;      // Hub id or folder
   std::optional<std::string> tokenizer;  // Hub id, folder or tokenizer.json
   struct Corpus {
-    std::filesystem::path path;
+    std::filesystem::path path;          // empty: a dataset
+    std::optional<DatasetName> dataset;  // of the Hub
     std::optional<int64_t> documents;
     std::optional<int64_t> min_tokens;
     std::string field;
@@ -72,6 +76,8 @@ struct Experiment {
   int device_line = 0;
   int memory_line = 0;
 
+  // Whether its checkpoints are captured vectors; then all are.
+  bool from_vectors() const;
   // "demo.yaml:12", for messages.
   std::string at(int line) const;
   // A path of the file, made absolute.

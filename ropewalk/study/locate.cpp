@@ -9,8 +9,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kMain = "main";
-constexpr std::string_view kScheme = "hf://";
-constexpr std::string_view kDatasets = "hf://datasets/";
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;
@@ -67,36 +65,6 @@ fs::path locate_tokenizer(const fs::path& path) {
                      repository.id);
   }
   throw InputError("{}: holds no tokenizer.json; {}", repository.id, kMakeTokenizerJson);
-}
-
-bool is_hub_corpus(const fs::path& path) { return path.string().starts_with(kScheme); }
-
-fs::path locate_corpus(const fs::path& path) {
-  if (!is_hub_corpus(path)) return path;
-  const std::string text = path.string();
-  const size_t name = text.find('/', kDatasets.size());
-  const size_t file = name == std::string::npos ? name : text.find('/', name + 1);
-  HubRepository repository{HubRepository::Kind::dataset, ""};
-  std::string revision = kMain;
-  if (text.starts_with(kDatasets) && file != std::string::npos) {
-    repository.id = text.substr(kDatasets.size(), file - kDatasets.size());
-    if (const size_t at = repository.id.find('@'); at != std::string::npos) {
-      revision = repository.id.substr(at + 1);
-      repository.id.resize(at);
-    }
-  }
-  if (!is_hub_id(repository.id) || revision.empty() || file + 1 == text.size()) {
-    throw InputError("{}: is no file of a dataset; write hf://datasets/org/name/file.parquet",
-                     text);
-  }
-  Hub& hub = shared_hub();
-  const std::string inside = text.substr(file + 1);
-  const std::string commit = hub.commit(repository, revision, inside);
-  const fs::path there = hub.fetch(repository, commit, inside, {inside, true, {}});
-  if (!there.empty()) return there;
-  throw InputError("{}: {}", text,
-                   hub.settings().offline ? "is not in the cache, and HF_HUB_OFFLINE is set"
-                                          : "the dataset has no such file");
 }
 
 }  // namespace ropewalk

@@ -8,7 +8,7 @@
 
 namespace ropewalk {
 
-// Models, tokenizers and corpora are named by a path or by their place on the Hub (docs/hub.md).
+// Models and tokenizers are named by a path or by their place on the Hub (docs/hub.md).
 // What is there as a file or folder wins.
 
 // The Hub of this process, set up from the environment when first asked for.
@@ -26,9 +26,5 @@ OpenModel open_for_inspection(const ModelOptions& options, const std::string& re
 // A tokenizer.json or its folder; that of a Hub model is fetched. A path that is not there is
 // returned as it is.
 std::filesystem::path locate_tokenizer(const std::filesystem::path& path);
-
-// A corpus; hf://datasets/org/name/FILE, or org/name@revision, is fetched.
-std::filesystem::path locate_corpus(const std::filesystem::path& path);
-bool is_hub_corpus(const std::filesystem::path& path);
 
 }  // namespace ropewalk

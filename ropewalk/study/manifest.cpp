@@ -41,6 +41,13 @@ Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& m
     capture["phase"] = checkpoint.planned->phase;
     captures.push_back(capture);
   }
+  Json corpus =
+      study.dataset ? study.dataset->describe() : Json{{"path", experiment.corpus.path.string()}};
+  corpus.update(Json{{"documents", read.documents.size()},
+                     {"tokens", read.total_tokens},
+                     {"skipped_short", study.documents.skipped_short},
+                     {"skipped_empty", study.documents.skipped_empty},
+                     {"tokenizer", study.documents.tokenizer_digest}});
   const std::string text(MappedFile(experiment.file).text());
   return {{"format", 1},
           {"ropewalk", version_details()},
@@ -50,13 +57,7 @@ Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& m
             {"path", std::filesystem::absolute(experiment.file).lexically_normal().string()},
             {"sha256", sha256_hex(text)},
             {"text", text}}},
-          {"corpus",
-           {{"path", experiment.corpus.path.string()},
-            {"documents", read.documents.size()},
-            {"tokens", read.total_tokens},
-            {"skipped_short", study.documents.skipped_short},
-            {"skipped_empty", study.documents.skipped_empty},
-            {"tokenizer", study.documents.tokenizer_digest}}},
+          {"corpus", corpus},
           {"settings", describe_settings(experiment)},
           {"checkpoints", captures}};
 }

@@ -14,6 +14,7 @@
 #include "ropewalk/study/early_stop.h"
 #include "ropewalk/study/extend_capture.h"
 #include "ropewalk/study/locate.h"
+#include "ropewalk/study/measure_vectors.h"
 #include "ropewalk/study/prefetch.h"
 #include "ropewalk/study/settle.h"
 #include "ropewalk/study/work.h"
@@ -284,6 +285,8 @@ Measured Measuring::run() {
 
 }  // namespace
 
-Measured measure_study(const Study& study) { return Measuring(study).run(); }
+Measured measure_study(const Study& study) {
+  return study.experiment.from_vectors() ? measure_vectors(study) : Measuring(study).run();
+}
 
 }  // namespace ropewalk

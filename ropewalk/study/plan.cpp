@@ -8,6 +8,7 @@
 #include "ropewalk/figures/head_name.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/study/locate.h"
+#include "ropewalk/study/plan_vectors.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -38,7 +39,11 @@ Location locate_checkpoint(const Experiment& experiment, const CheckpointEntry& 
   }
   const fs::path model = experiment.resolve(*experiment.model);
   if (is_folder(model)) {
-    const fs::path folder = model / *entry.revision;
+    // Without a revision of its own, a subfolder is one of the model's.
+    const bool inside = !entry.subfolder.empty() && *entry.revision == "main";
+    const fs::path folder =
+        (inside ? model / entry.subfolder : model / *entry.revision / entry.subfolder)
+            .lexically_normal();
     if (is_folder(folder)) return {folder, {}};
     throw InputError("{}: '{}': the model has no folder {}", experiment.at(entry.line), entry.label,
                      folder.string());
@@ -48,7 +53,8 @@ Location locate_checkpoint(const Experiment& experiment, const CheckpointEntry& 
                      experiment.at(experiment.model_line), *experiment.model);
   }
   try {
-    const HubCheckpoint found = find_checkpoint(shared_hub(), *experiment.model, *entry.revision);
+    const HubCheckpoint found =
+        find_checkpoint(shared_hub(), *experiment.model, *entry.revision, entry.subfolder);
     return {found.folder, found};
   } catch (const InputError& error) {
     throw InputError("{}: '{}': model '{}' is not a folder, and {}", experiment.at(entry.line),
@@ -204,6 +210,7 @@ std::string CheckpointFailure::text() const {
 
 StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool keep_going,
                      const Communicator& processes) {
+  if (experiment.from_vectors()) return plan_vectors(experiment, out, keep_going);
   check_device(experiment, processes);
   StudyPlan plan;
   std::string first_label;

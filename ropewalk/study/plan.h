@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include "ropewalk/study/experiment.h"
 
 namespace ropewalk {
+
+struct PlannedVectors;
 
 // One checkpoint of an experiment at one context: where it is and how it will be measured.
 struct PlannedCheckpoint {
@@ -17,6 +20,7 @@ struct PlannedCheckpoint {
                            // where it is measured at several
   CaptureOptions capture;  // without documents
   int line = 0;            // in the experiment file
+  std::shared_ptr<const PlannedVectors> vectors;  // in its place (plan_vectors.h); null: weights
 };
 
 // A checkpoint that cannot be measured, and why.

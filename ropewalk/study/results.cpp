@@ -85,7 +85,8 @@ void warn_of_same_weights(const Measured& measured) {
     const std::string& label = checkpoint.planned->checkpoint;  // of all its contexts
     const auto [found, added] = first.try_emplace(checkpoint.info.weights, label);
     if (!added && found->second != label) {
-      log::warning("'{}' and '{}' have the same weights", found->second, label);
+      log::warning("'{}' and '{}' have the same {}", found->second, label,
+                   checkpoint.planned->vectors ? "vectors" : "weights");
     }
   }
 }

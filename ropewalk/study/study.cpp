@@ -83,14 +83,25 @@ Study open_study(const RunOptions& options) {
   study.experiment = read_experiment(options.experiment);
   expand_revisions(study.experiment);
   study.out = options.out.value_or(fs::path("out") / options.experiment.stem());
+  const bool vectors = study.experiment.from_vectors();
+  if (vectors && processes.count() > 1) {
+    throw UsageError("captured vectors are for one process, and these are {}", processes.count());
+  }
   const Audit audit = processes.first() ? try_audit(study.experiment) : Audit();
   study.plan = plan_study(study.experiment, study.out, options.keep_going, processes);
   check_only(study);
   check_audit(study, audit);
-  if (processes.first()) study.documents = study_documents(study.experiment, study.plan);
+  if (processes.first() && !vectors) {
+    study.documents = study_documents(study.experiment, study.plan, study.dataset);
+  }
   const auto count = [](const auto& list, const char* thing) {
     return format_number_of(static_cast<int64_t>(list.size()), thing);
   };
+  if (vectors) {
+    log::info("{}: {}, captured vectors", study.experiment.name,
+              count(study.plan.checkpoints, "checkpoint"));
+    return study;
+  }
   log::info("{}: {}, {} of up to {} tokens; {}", study.experiment.name,
             count(study.plan.checkpoints, "checkpoint"),
             count(study.documents.documents, "document"), study.plan.longest_context,

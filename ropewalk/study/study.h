@@ -19,7 +19,10 @@ struct Study {
   Experiment experiment;
   std::filesystem::path out;
   StudyPlan plan;
-  DocumentSet documents;  // of the longest context; of several processes, the first one's alone
+  // Of several processes, the first one's alone: documents of the longest context, and the dataset
+  // that they are from, where they are from one.
+  DocumentSet documents;
+  std::optional<Dataset> dataset;
 
   // Of every checkpoint in the file, those that cannot be measured included.
   std::vector<std::string> labels() const;

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/study/corpus_place.h"
+#include "ropewalk/study/hub_place.h"
 #include "ropewalk/study/locate.h"
 
 namespace ropewalk {
@@ -41,26 +43,23 @@ std::optional<fs::path> find_tokenizer(const Experiment& experiment, const Study
   return std::nullopt;
 }
 
-fs::path find_corpus(const Experiment& experiment) {
+// Where the experiment's corpus is; a path that is not there is an InputError.
+CorpusPlace find_corpus(const Experiment& experiment) {
   const Experiment::Corpus& corpus = experiment.corpus;
-  if (is_hub_corpus(corpus.path)) {
-    try {
-      return locate_corpus(corpus.path);
-    } catch (const InputError& error) {
-      throw InputError("{}: corpus: {}", experiment.at(corpus.line), error.what());
-    }
-  }
-  const fs::path path = experiment.resolve(corpus.path);
+  CorpusPlace place{corpus.path, corpus.dataset, {corpus.field, corpus.id}};
+  if (corpus.dataset || is_hub_place(corpus.path.string())) return place;
+  place.path = experiment.resolve(corpus.path);
   std::error_code ignored;
-  if (fs::exists(path, ignored)) return path;
+  if (fs::exists(place.path, ignored)) return place;
   throw InputError("{}: corpus: there is no {}; paths are relative to the experiment file",
-                   experiment.at(corpus.line), path.string());
+                   experiment.at(corpus.line), place.path.string());
 }
 
 }  // namespace
 
-DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan) {
-  const fs::path path = find_corpus(experiment);
+DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan,
+                            std::optional<Dataset>& found) {
+  const CorpusPlace place = find_corpus(experiment);
   DocumentOptions wanted;
   wanted.context = plan.longest_context;
   wanted.min_tokens = experiment.corpus.min_tokens;
@@ -68,8 +67,13 @@ DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan)
   wanted.vocabulary_size = static_cast<int32_t>(plan.vocabulary);
   wanted.chunk = experiment.corpus.chunk;
   wanted.blocks = experiment.blocks;
-  return read_documents(path, {experiment.corpus.field, experiment.corpus.id},
-                        find_tokenizer(experiment, plan), wanted);
+  const std::optional<fs::path> tokenizer = find_tokenizer(experiment, plan);
+  try {
+    return read_placed_documents(place, tokenizer, wanted, found);
+  } catch (const InputError& error) {
+    if (!place.dataset && !is_hub_place(place.path.string())) throw;
+    throw InputError("{}: corpus: {}", experiment.at(experiment.corpus.line), error.what());
+  }
 }
 
 DocumentSet cut_documents(const DocumentSet& documents, int64_t context, int64_t count) {

@@ -4,8 +4,10 @@
 
 namespace ropewalk {
 
-// The experiment's documents, chosen once for its longest context.
-DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan);
+// The experiment's documents, chosen once for its longest context; `found` becomes the dataset that
+// they are from, where it is one.
+DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan,
+                            std::optional<Dataset>& found);
 
 // The first `count` documents (all: -1), cut to a context.
 DocumentSet cut_documents(const DocumentSet& documents, int64_t context, int64_t count);

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "ropewalk/base/error.h"
 
@@ -38,13 +39,18 @@ class PlainSource : public ByteSource {
 
 std::unique_ptr<ByteSource> open_source(const std::filesystem::path& path,
                                         Compression compression) {
+  return open_source(open_plain_source(path), path.string(), compression);
+}
+
+std::unique_ptr<ByteSource> open_source(std::unique_ptr<ByteSource> bytes, const std::string& name,
+                                        Compression compression) {
   switch (compression) {
     case Compression::gzip:
-      return open_gzip_source(path);
+      return open_gzip_source(std::move(bytes), name);
     case Compression::zstd:
-      return open_zstd_source(path);
+      return open_zstd_source(std::move(bytes), name);
     default:
-      return open_plain_source(path);
+      return bytes;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <string>
 
 namespace ropewalk {
 
@@ -18,10 +19,13 @@ class ByteSource {
 enum class Compression { none, gzip, zstd };
 
 std::unique_ptr<ByteSource> open_source(const std::filesystem::path& path, Compression compression);
+// The same of bytes from elsewhere; `name` is for messages.
+std::unique_ptr<ByteSource> open_source(std::unique_ptr<ByteSource> bytes, const std::string& name,
+                                        Compression compression);
 
 // The sources behind it. Gzip may have several members, zstd several frames.
 std::unique_ptr<ByteSource> open_plain_source(const std::filesystem::path& path);
-std::unique_ptr<ByteSource> open_gzip_source(const std::filesystem::path& path);
-std::unique_ptr<ByteSource> open_zstd_source(const std::filesystem::path& path);
+std::unique_ptr<ByteSource> open_gzip_source(std::unique_ptr<ByteSource> bytes, std::string name);
+std::unique_ptr<ByteSource> open_zstd_source(std::unique_ptr<ByteSource> bytes, std::string name);
 
 }  // namespace ropewalk

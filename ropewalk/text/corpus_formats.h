@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,6 +10,8 @@
 #include "ropewalk/text/corpus.h"
 
 namespace ropewalk {
+
+class RemoteFile;
 
 // What a file is, by the end of its name, upper or lower case alike.
 struct CorpusKind {
@@ -28,7 +31,12 @@ std::unique_ptr<CorpusReader> open_text_corpus(const std::filesystem::path& path
 std::unique_ptr<CorpusReader> open_jsonl_corpus(const std::filesystem::path& path,
                                                 Compression compression,
                                                 const CorpusOptions& options);
+std::unique_ptr<CorpusReader> open_jsonl_corpus(std::unique_ptr<ByteSource> source,
+                                                const std::string& name,
+                                                const CorpusOptions& options);
 std::unique_ptr<CorpusReader> open_parquet_corpus(const std::filesystem::path& path,
+                                                  const CorpusOptions& options);
+std::unique_ptr<CorpusReader> open_parquet_corpus(const std::shared_ptr<RemoteFile>& file,
                                                   const CorpusOptions& options);
 std::unique_ptr<CorpusReader> open_corpus_file(const std::filesystem::path& path,
                                                const CorpusKind& kind,
@@ -37,6 +45,10 @@ std::unique_ptr<CorpusReader> open_corpus_file(const std::filesystem::path& path
 // kinds are left out; links are followed, each folder once.
 std::unique_ptr<CorpusReader> open_folder_corpus(const std::filesystem::path& folder,
                                                  const CorpusOptions& options);
+
+// One reader after another, each opened when its turn comes; `name` is for messages.
+using OpenCorpus = std::function<std::unique_ptr<CorpusReader>()>;
+std::unique_ptr<CorpusReader> open_in_turn(std::string name, std::vector<OpenCorpus> parts);
 
 // Text has no fields to choose: throws UsageError where some are named.
 void refuse_fields(const std::filesystem::path& path, const CorpusOptions& options);

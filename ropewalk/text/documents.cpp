@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
@@ -113,7 +114,10 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
   };
   while (!full()) {
     throw_if_interrupted();
-    std::optional<EncodedEntry> encoded = entries.next();
+    // Each entry has a document at least, or none: so many may be needed.
+    std::optional<EncodedEntry> encoded = entries.next(
+        options.documents ? *options.documents - static_cast<int64_t>(set.documents.size())
+                          : std::numeric_limits<int64_t>::max());
     if (!encoded) break;
     auto& [entry, pieces, from_text] = *encoded;
     ++set.entries_read;

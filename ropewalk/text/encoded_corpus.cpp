@@ -83,8 +83,10 @@ EncodedCorpus::EncodedCorpus(CorpusReader& corpus, const Tokenizer* tokenizer,
                              const DocumentOptions& options)
     : corpus_(corpus), tokenizer_(tokenizer), options_(options) {}
 
-std::optional<EncodedEntry> EncodedCorpus::next() {
-  if (next_ == slots_.size()) read_ahead();
+std::optional<EncodedEntry> EncodedCorpus::next(int64_t wanted) {
+  if (next_ == slots_.size()) {
+    read_ahead(std::min(worker_count() * kAheadEntries, static_cast<size_t>(wanted)));
+  }
   if (slots_.empty()) return std::nullopt;
   Slot& slot = slots_[next_++];
   if (slot.error) std::rethrow_exception(slot.error);
@@ -108,11 +110,11 @@ void EncodedCorpus::encode(Slot& slot) const {
   }
 }
 
-void EncodedCorpus::read_ahead() {
+void EncodedCorpus::read_ahead(size_t most) {
   slots_.clear();
   next_ = 0;
   size_t bytes = 0;
-  while (slots_.size() < worker_count() * kAheadEntries && bytes < kAheadBytes) {
+  while (slots_.size() < most && bytes < kAheadBytes) {
     Slot slot;
     try {
       throw_if_interrupted();

@@ -24,15 +24,16 @@ class EncodedCorpus {
   // What is passed by reference must live as long.
   EncodedCorpus(CorpusReader& corpus, const Tokenizer* tokenizer, const DocumentOptions& options);
 
-  // The next entry, or nothing at the end. Throws InputError on a malformed one.
-  std::optional<EncodedEntry> next();
+  // The next entry, or nothing at the end. Throws InputError on a malformed one. No more than
+  // `wanted` entries are read ahead.
+  std::optional<EncodedEntry> next(int64_t wanted);
 
  private:
   struct Slot {
     EncodedEntry encoded;
     std::exception_ptr error;
   };
-  void read_ahead();
+  void read_ahead(size_t most);
   void encode(Slot& slot) const;
 
   CorpusReader& corpus_;

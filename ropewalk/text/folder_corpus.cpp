@@ -63,37 +63,38 @@ class FolderListing {
   std::vector<std::string> others_;
 };
 
-// One file after another, one open at a time.
-class FolderCorpus : public CorpusReader {
+// One reader is open at a time.
+class CorporaInTurn : public CorpusReader {
  public:
-  FolderCorpus(std::string name, std::vector<fs::path> files, const CorpusOptions& options)
-      : name_(std::move(name)), files_(std::move(files)), options_(options) {}
+  CorporaInTurn(std::string name, std::vector<OpenCorpus> parts)
+      : name_(std::move(name)), parts_(std::move(parts)) {}
 
   std::string name() const override { return name_; }
 
   std::optional<CorpusEntry> next() override {
     for (;;) {
-      if (file_) {
-        if (auto entry = file_->next()) return entry;
-        file_.reset();
+      if (part_) {
+        if (auto entry = part_->next()) return entry;
+        part_.reset();
       }
-      if (next_ == files_.size()) return std::nullopt;
+      if (next_ == parts_.size()) return std::nullopt;
       throw_if_interrupted();
-      const fs::path& path = files_[next_++];
-      const CorpusKind kind = *corpus_kind(path);
-      file_ = open_corpus_file(path, kind, kind.has_fields() ? options_ : CorpusOptions());
+      part_ = parts_[next_++]();
     }
   }
 
  private:
   std::string name_;
-  std::vector<fs::path> files_;
-  CorpusOptions options_;
+  std::vector<OpenCorpus> parts_;
   size_t next_ = 0;
-  std::unique_ptr<CorpusReader> file_;
+  std::unique_ptr<CorpusReader> part_;
 };
 
 }  // namespace
+
+std::unique_ptr<CorpusReader> open_in_turn(std::string name, std::vector<OpenCorpus> parts) {
+  return std::make_unique<CorporaInTurn>(std::move(name), std::move(parts));
+}
 
 std::unique_ptr<CorpusReader> open_folder_corpus(const fs::path& folder,
                                                  const CorpusOptions& options) {
@@ -102,14 +103,17 @@ std::unique_ptr<CorpusReader> open_folder_corpus(const fs::path& folder,
     throw InputError("{}: the folder holds no {} file; it holds {}", folder.string(), kCorpusKinds,
                      quoted_list(listing.others()));
   }
-  std::vector<fs::path> files;
+  std::vector<OpenCorpus> files;
   bool fields = false;
   for (const auto& [name, path] : listing.files()) {
-    files.push_back(path);
-    fields = fields || corpus_kind(path)->has_fields();
+    const CorpusKind kind = *corpus_kind(path);
+    fields = fields || kind.has_fields();
+    files.emplace_back([path = path, kind, options] {
+      return open_corpus_file(path, kind, kind.has_fields() ? options : CorpusOptions());
+    });
   }
   if (!fields) refuse_fields(folder, options);
-  return std::make_unique<FolderCorpus>(folder.string(), std::move(files), options);
+  return open_in_turn(folder.string(), std::move(files));
 }
 
 }  // namespace ropewalk

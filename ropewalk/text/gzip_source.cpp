@@ -1,5 +1,6 @@
 #include <zlib.h>
 
+#include <utility>
 #include <vector>
 
 #include "ropewalk/base/error.h"
@@ -10,8 +11,8 @@ namespace {
 
 class GzipSource : public ByteSource {
  public:
-  explicit GzipSource(const std::filesystem::path& path)
-      : path_(path.string()), file_(open_plain_source(path)), input_(1 << 16) {
+  GzipSource(std::unique_ptr<ByteSource> bytes, std::string name)
+      : path_(std::move(name)), file_(std::move(bytes)), input_(1 << 16) {
     constexpr int kGzipOnly =
         15 + 16;  // the largest window; 16 asks for gzip's header and checksum
     if (inflateInit2(&stream_, kGzipOnly) != Z_OK)
@@ -88,8 +89,8 @@ class GzipSource : public ByteSource {
 
 }  // namespace
 
-std::unique_ptr<ByteSource> open_gzip_source(const std::filesystem::path& path) {
-  return std::make_unique<GzipSource>(path);
+std::unique_ptr<ByteSource> open_gzip_source(std::unique_ptr<ByteSource> bytes, std::string name) {
+  return std::make_unique<GzipSource>(std::move(bytes), std::move(name));
 }
 
 }  // namespace ropewalk

@@ -138,8 +138,13 @@ class JsonlCorpus : public CorpusReader {
 std::unique_ptr<CorpusReader> open_jsonl_corpus(const std::filesystem::path& path,
                                                 Compression compression,
                                                 const CorpusOptions& options) {
-  LineReader lines(open_source(path, compression), path.string());
-  return std::make_unique<JsonlCorpus>(std::move(lines), options);
+  return open_jsonl_corpus(open_source(path, compression), path.string(), options);
+}
+
+std::unique_ptr<CorpusReader> open_jsonl_corpus(std::unique_ptr<ByteSource> source,
+                                                const std::string& name,
+                                                const CorpusOptions& options) {
+  return std::make_unique<JsonlCorpus>(LineReader(std::move(source), name), options);
 }
 
 }  // namespace ropewalk

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/hub/remote_file.h"
 #include "ropewalk/text/corpus_formats.h"
+#include "ropewalk/text/remote_arrow_file.h"
 
 namespace ropewalk {
 namespace {
@@ -37,6 +39,10 @@ void ParquetBatches::guarded(Action&& action) const {
     action();
   } catch (const InputError&) {
     throw;
+  } catch (const SystemError&) {
+    throw;
+  } catch (const Interrupted&) {
+    throw;
   } catch (const std::exception& error) {
     throw InputError("{}: cannot be read as Parquet: {}", name_, error.what());
   }
@@ -52,6 +58,18 @@ ParquetBatches::ParquetBatches(const std::filesystem::path& path, int64_t batch_
     throw SystemError("{}: cannot open: {}", name_,
                       detail ? detail->ToString() : file.status().message());
   }
+  open(*file, batch_rows);
+}
+
+ParquetBatches::ParquetBatches(const std::shared_ptr<RemoteFile>& file, int64_t batch_rows)
+    : name_(file->name()),
+      memory_(
+          std::make_unique<arrow::CappedMemoryPool>(arrow::default_memory_pool(), kMostMemory)) {
+  open(arrow_file(file), batch_rows);
+}
+
+void ParquetBatches::open(const std::shared_ptr<arrow::io::RandomAccessFile>& file,
+                          int64_t batch_rows) {
   guarded([&] {
     parquet::ReaderProperties properties(memory_.get());
     properties.enable_buffered_stream();  // pages as they are needed, not whole column chunks
@@ -60,7 +78,7 @@ ParquetBatches::ParquetBatches(const std::filesystem::path& path, int64_t batch_
     arrow_properties.set_pre_buffer(false);
     parquet::arrow::FileReaderBuilder builder;
     builder.memory_pool(memory_.get());
-    check(builder.Open(*file, properties));
+    check(builder.Open(file, properties));
     builder.properties(arrow_properties);
     check(builder.Build(&reader_));
     check(reader_->GetSchema(&schema_));

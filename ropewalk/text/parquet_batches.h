@@ -14,9 +14,14 @@ class FileReader;
 
 namespace arrow {
 class CappedMemoryPool;
+namespace io {
+class RandomAccessFile;
 }
+}  // namespace arrow
 
 namespace ropewalk {
+
+class RemoteFile;
 
 // Chosen columns of a Parquet file, a few rows at a time. It holds one batch, and one page per
 // column, however large the row groups are; at most 1 GiB. Throws SystemError when the file cannot
@@ -24,11 +29,13 @@ namespace ropewalk {
 class ParquetBatches {
  public:
   ParquetBatches(const std::filesystem::path& path, int64_t batch_rows);
+  // The same of a file elsewhere: of it, the footer and what `next` needs are read.
+  ParquetBatches(const std::shared_ptr<RemoteFile>& file, int64_t batch_rows);
   ~ParquetBatches();
   ParquetBatches(const ParquetBatches&) = delete;
   ParquetBatches& operator=(const ParquetBatches&) = delete;
 
-  // The path, for messages.
+  // The path, or the remote file's name, for messages.
   const std::string& name() const { return name_; }
   std::vector<std::string> column_names() const;
   bool has_column(const std::string& column) const;
@@ -43,6 +50,7 @@ class ParquetBatches {
  private:
   template <typename Action>
   void guarded(Action&& action) const;
+  void open(const std::shared_ptr<arrow::io::RandomAccessFile>& file, int64_t batch_rows);
 
   std::string name_;
   std::unique_ptr<arrow::CappedMemoryPool> memory_;  // outlives what was read

@@ -12,11 +12,14 @@ namespace {
 
 // Rows decoded at a time: enough to spread the cost of a batch, few enough for long documents.
 constexpr int64_t kBatchRows = 64;
+// Of a file elsewhere: what is not needed any more should not travel.
+constexpr int64_t kRemoteBatchRows = 8;
 
 class ParquetCorpus : public CorpusReader {
  public:
-  ParquetCorpus(const std::filesystem::path& path, const CorpusOptions& options)
-      : file_(path, kBatchRows), field_(choose_field(options)), id_(choose_id(options)) {
+  template <typename File>
+  ParquetCorpus(const File& file, int64_t batch_rows, const CorpusOptions& options)
+      : file_(file, batch_rows), field_(choose_field(options)), id_(choose_id(options)) {
     require_content_type(*file_.column_type(field_), field_, field_content(options, field_),
                          file_.name());
     std::vector<std::string> columns = {field_};
@@ -70,7 +73,12 @@ class ParquetCorpus : public CorpusReader {
 
 std::unique_ptr<CorpusReader> open_parquet_corpus(const std::filesystem::path& path,
                                                   const CorpusOptions& options) {
-  return std::make_unique<ParquetCorpus>(path, options);
+  return std::make_unique<ParquetCorpus>(path, kBatchRows, options);
+}
+
+std::unique_ptr<CorpusReader> open_parquet_corpus(const std::shared_ptr<RemoteFile>& file,
+                                                  const CorpusOptions& options) {
+  return std::make_unique<ParquetCorpus>(file, kRemoteBatchRows, options);
 }
 
 }  // namespace ropewalk

@@ -1,6 +1,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include <utility>
 #include <vector>
 
 #include "ropewalk/base/error.h"
@@ -15,9 +16,9 @@ constexpr int kLargestWindowLog = 27;
 
 class ZstdSource : public ByteSource {
  public:
-  explicit ZstdSource(const std::filesystem::path& path)
-      : path_(path.string()),
-        file_(open_plain_source(path)),
+  ZstdSource(std::unique_ptr<ByteSource> bytes, std::string name)
+      : path_(std::move(name)),
+        file_(std::move(bytes)),
         input_(ZSTD_DStreamInSize()),
         stream_(ZSTD_createDStream()) {
     if (!stream_ || ZSTD_isError(ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax,
@@ -86,8 +87,8 @@ class ZstdSource : public ByteSource {
 
 }  // namespace
 
-std::unique_ptr<ByteSource> open_zstd_source(const std::filesystem::path& path) {
-  return std::make_unique<ZstdSource>(path);
+std::unique_ptr<ByteSource> open_zstd_source(std::unique_ptr<ByteSource> bytes, std::string name) {
+  return std::make_unique<ZstdSource>(std::move(bytes), std::move(name));
 }
 
 }  // namespace ropewalk

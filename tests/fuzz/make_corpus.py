@@ -162,6 +162,25 @@ phases:
     write("experiment", "small", "name: x\ncorpus: {path: a.txt}\nphases: [{name: p, checkpoints: [{label: a, path: b}]}]\n")
 
 
+def write_dataset_cards():
+    write("dataset_card", "whole", """---
+license: mit
+configs:
+- config_name: a
+  default: true
+  data_dir: d
+  data_files:
+  - split: test
+    path: &p [x/*, y.jsonl]
+  - {split: train, path: *p}
+- config_name: b
+  data_files: "**/*.parquet"
+- data_files: {dev: z}
+---
+# Texts
+""")
+
+
 def write_moments():
     blocks, streams, d = 2, 1, 2
 
@@ -224,8 +243,8 @@ def write_tables():
 
 
 def main():
-    for make in (write_safetensors, write_pytorch, write_configs, write_tokenizers, write_experiments, write_moments, write_parquets, write_tables,
-                 write_jsonls):
+    for make in (write_safetensors, write_pytorch, write_configs, write_tokenizers, write_experiments, write_dataset_cards, write_moments,
+                 write_parquets, write_tables, write_jsonls):
         make()
 
 

@@ -71,6 +71,7 @@ class FakeHub:
         self.faults = {"api": [], "resolve": [], "bytes": []}
         self.always = {}  # where: fault of every request
         self.token = None  # required where set
+        self.gated_only = False  # and only of repositories that are gated
         self.page = 1000  # entries of a tree's page
         self.lock = threading.Lock()
         self.main, self.bytes = self._serve(_Hub), self._serve(_Bytes)
@@ -212,7 +213,7 @@ class _Hub(_Handler):
         allowed = hub.token is None or self.headers.get("Authorization") == f"Bearer {hub.token}"
         if repository is not None and repository.gated and not allowed:
             return self.fail(401 if "Authorization" not in self.headers else 403, "GatedRepo")
-        if repository is None or not allowed:
+        if repository is None or not (allowed or self.server.hub.gated_only):
             return self.fail(401, "RepoNotFound")
         if parts[2:] == ["refs"]:
             return self.refs(repository, fault)
@@ -220,7 +221,7 @@ class _Hub(_Handler):
         if files is None:
             return self.fail(404, "RevisionNotFound")
         if parts[2] == "tree":
-            return self.tree({} if repository.hidden else files, int(parse_qs(url.query).get("cursor", ["0"])[0]), fault)
+            return self.tree({} if repository.hidden else files, "/".join(parts[4:]), parse_qs(url.query), fault)
         return self.resolve(commit, files, "/".join(parts[4:]), fault)
 
     do_HEAD = do_GET
@@ -238,9 +239,16 @@ class _Hub(_Handler):
         self.json({"branches": listed(repository.refs, "heads"), "tags": listed(repository.tags, "tags"), "converts": []},
                   fault=fault)  # fmt: skip
 
-    def tree(self, files, cursor, fault):
+    def tree(self, files, folder, query, fault):
+        """The files in a folder, and below it where the list is recursive."""
         entries = [{"type": "directory", "path": "folder", "oid": "0" * 40, "size": 0}]
-        for name, data in sorted(files.items()):
+        deep, cursor = query.get("recursive") == ["true"], int(query.get("cursor", ["0"])[0])
+        inside = {n: d for n, d in files.items() if n.startswith(f"{folder}/" if folder else "")}
+        if folder and not inside:
+            return self.fail(404, "EntryNotFound")
+        for name, data in sorted(inside.items()):
+            if not deep and "/" in name[len(folder) :].lstrip("/"):
+                continue
             entry = {"type": "file", "path": name, "size": len(data), "oid": git_hash(data)}
             if name.endswith(LARGE):
                 pointer = b"pointer to " + hashlib.sha256(data).hexdigest().encode()
@@ -249,7 +257,8 @@ class _Hub(_Handler):
             entries.append(entry)
         page = self.server.hub.page
         after = cursor + page
-        link = f'<{self.server.hub.endpoint}{urlsplit(self.path).path}?cursor={after}>; rel="next"'
+        more = f"cursor={after}&recursive=true" if deep else f"cursor={after}"
+        link = f'<{self.server.hub.endpoint}{urlsplit(self.path).path}?{more}>; rel="next"'
         self.json(entries[cursor:after], {"Link": link} if after < len(entries) else {}, fault)
 
     def resolve(self, commit, files, name, fault):

@@ -329,7 +329,7 @@ def test_run_on_the_hub_equals_run_on_folders(hub, client, published, tmp_path):
     assert local.code == 0, local.stderr
     hub.requests.clear()
     plan = client.run("run", published(MODEL), "--out", tmp_path / "b", "--dry-run")
-    assert plan.code == 0 and plan.stdout.count("download") == 3, plan.stderr
+    assert plan.code == 0 and plan.stdout.count("download") == 4, "each, and all of them"
     assert not hub.asked("bytes")
     remote = client.run("run", published(MODEL), "--out", tmp_path / "b", "--format", "json")
     assert remote.code == 0, remote.stderr
@@ -479,7 +479,7 @@ def test_single_verbs(hub, client, published, tmp_path):
     info, *others = ({**json.loads((tmp_path / f"capture{i}" / "capture.json").read_text()), "seconds": 0} for i in range(3))
     assert info["label"] == "step2" and info["model"] == MODEL and info["documents"] == 10
     assert all(info == other for other in others)
-    for corpus, said in (("hf://datasets/org/texts/absent.jsonl", "no such file"), ("hf://spaces/a/b/c", "is no file of a dataset"),
+    for corpus, said in (("hf://datasets/org/texts/absent.jsonl", "no such file"), ("hf://spaces/a/b/c", "is no place in a dataset"),
                          ("hf://datasets/org/none/x.jsonl", "no such repository")):  # fmt: skip
         bad = client.run("capture", MODEL, "--revision", "step2", "--corpus", corpus, "--out", tmp_path / "bad")
         assert bad.code == 3 and said in bad.stderr, bad.stderr
@@ -517,3 +517,40 @@ def test_the_next_downloads_meanwhile(hub, client, published, tmp_path):
         time.sleep(0.005)
     assert process.communicate()[0] is None and process.returncode == 0
     assert seen
+
+
+def test_subfolders(hub, client, published, tmp_path):
+    """Checkpoints in folders of one branch: the same numbers as in branches, audited and evicted alike."""
+    files = {"README.md": b"a run\n"}
+    for step in (1, 2, 3):
+        files |= {f"hf_ckpt/{step}.5B/{name}": data for name, data in model_files(step, shards=step).items()}
+    commit = hub.repository("org/folders").commit("main", files)
+    labels = {f"step{i}": f"hf_ckpt/{i}.5B" for i in (1, 2, 3)}
+
+    def phases(revision=None):
+        named = {"revision": revision} if revision else {}
+        return [{"name": "P", "context": 48, "checkpoints": [{"label": k, "subfolder": v, **named} for k, v in labels.items()]}]
+
+    assert client.run("run", published(MODEL), "--out", tmp_path / "a", "--format", "json").code == 0
+    plan = client.run("run", published("org/folders", phases=phases()), "--out", tmp_path / "b", "--dry-run")
+    assert plan.code == 0 and plan.stdout.count("download") == 4, plan.stderr
+    done = client.run("run", published("org/folders", phases=phases()), "--out", tmp_path / "b", "--format", "json", "--evict")
+    assert done.code == 0, done.stderr
+    assert numbers(tmp_path / "a") == numbers(tmp_path / "b")
+    manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
+    assert [c["hub"] for c in manifest["checkpoints"]] == [f"org/folders@{commit}/{labels[f'step{i}']}" for i in (1, 2, 3)]
+    assert [p for p in client.repository("org/folders").rglob("*.safetensors")] == []
+    hub.requests.clear()
+    again = client.run("run", published("org/folders", phases=phases(commit)), "--out", tmp_path / "b", "--format", "json")
+    assert again.stderr.count("measured already") == 3 and not hub.asked("bytes")
+    assert client.run("audit", published("org/folders", phases=phases())).code == 0
+    del files["hf_ckpt/2.5B/model-00001-of-00002.safetensors"]
+    hub.repository("org/folders").commit("main", files)
+    audit = client.run("audit", published("org/folders", phases=phases()))
+    assert audit.code == 3 and "'step2': shard model-00001-of-00002.safetensors is missing" in audit.stdout
+    labels["step4"] = "hf_ckpt/4.5B"
+    missing = client.run("run", published("org/folders", phases=phases()), "--out", tmp_path / "c")
+    assert missing.code == 3 and "org/folders@main/hf_ckpt/4.5B: holds no config.json" in missing.stderr
+    labels["step4"] = "../x"
+    bad = client.run("run", published("org/folders", phases=phases()), "--out", tmp_path / "c")
+    assert bad.code == 3 and "'../x' is no folder inside a repository" in bad.stderr

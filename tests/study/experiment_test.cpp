@@ -200,5 +200,64 @@ TEST(Experiment, FilesThatAreNotExperiments) {
             std::string::npos);
 }
 
+TEST(Experiment, CorporaAreFilesOrDatasets) {
+  const std::string rest = "\nphases: [{name: p, checkpoints: [{label: a, path: b}]}]\n";
+  const TemporaryFolder folder;
+  const auto read = [&](const std::string& corpus) {
+    return read_experiment(folder.write("e.yaml", "name: x\ncorpus: " + corpus + rest));
+  };
+  const Experiment e =
+      read("{dataset: org/name, config: c, split: test, revision: v1, field: body}");
+  ASSERT_TRUE(e.corpus.dataset);
+  EXPECT_EQ(e.corpus.dataset->id, "org/name");
+  EXPECT_EQ(e.corpus.dataset->config, "c");
+  EXPECT_EQ(e.corpus.dataset->split, "test");
+  EXPECT_EQ(e.corpus.dataset->revision, "v1");
+  EXPECT_EQ(read("{dataset: org/name}").corpus.dataset->revision, "main");
+  EXPECT_NE(message("name: x\ncorpus: {path: a, split: test}" + rest)
+                .find("corpus.split is for a dataset"),
+            std::string::npos);
+  EXPECT_NE(
+      message("name: x\ncorpus: {documents: 3}" + rest).find("needs either path: FILE or dataset"),
+      std::string::npos);
+  EXPECT_NE(message("name: x" + rest).find("key 'corpus' is missing"), std::string::npos);
+}
+
+TEST(Experiment, CapturedVectorsNeedNoText) {
+  const auto with = [](const std::string& top, const std::string& entries) {
+    return "name: x\n" + top + "phases: [{name: p, checkpoints: [" + entries + "]}]\n";
+  };
+  const TemporaryFolder folder;
+  const Experiment e = read_experiment(folder.write("e.yaml", with("", "{label: a, vectors: v}")));
+  EXPECT_TRUE(e.from_vectors());
+  EXPECT_EQ(e.phases[0].checkpoints[0].vectors, "v");
+  EXPECT_NE(message(with("dtype: float32\n", "{label: a, vectors: v}"))
+                .find("e.yaml:2: dtype is for checkpoints with weights"),
+            std::string::npos);
+  EXPECT_NE(message(with("", "{label: a, vectors: v}, {label: b, path: c}"))
+                .find("make two experiments of them"),
+            std::string::npos);
+  EXPECT_NE(message(with("", "{label: a, vectors: v, path: c}")).find("needs exactly one of"),
+            std::string::npos);
+}
+
+TEST(Experiment, ASubfolderIsOneOfARevision) {
+  const auto entry = [](const std::string& text) {
+    const TemporaryFolder folder;
+    return read_experiment(folder.write("e.yaml",
+                                        "name: x\ncorpus: {path: a}\nphases: [{name: p, "
+                                        "checkpoints: [{label: a, " +
+                                            text + "}]}]\n"))
+        .phases[0]
+        .checkpoints[0];
+  };
+  EXPECT_EQ(entry("subfolder: hf_ckpt/16.78B").revision, "main");
+  EXPECT_EQ(entry("subfolder: hf_ckpt/16.78B").subfolder, "hf_ckpt/16.78B");
+  EXPECT_EQ(entry("subfolder: b, revision: v2").revision, "v2");
+  EXPECT_THROW(entry("subfolder: ../b"), InputError);
+  EXPECT_THROW(entry("subfolder: /b"), InputError);
+  EXPECT_THROW(entry("subfolder: b, path: c"), InputError);
+}
+
 }  // namespace
 }  // namespace ropewalk

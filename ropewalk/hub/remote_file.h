@@ -1,0 +1,59 @@
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "ropewalk/hub/hub.h"
+
+namespace ropewalk {
+
+// A file elsewhere of which parts are read as they are needed. What was read is kept on the disk,
+// so that nothing travels twice. Parts cannot be checked against the hash of the whole; those on
+// the disk are as they arrived, or are read again. Thread-safe.
+class RemoteFile {
+ public:
+  static constexpr int64_t kPart = int64_t{1} << 20;  // bytes; requests are for whole parts
+
+  // `read` gets `length` bytes from `offset` on, all of which exist. `parts` is the folder to keep
+  // them in; it need not exist.
+  using Read = std::function<std::string(int64_t offset, int64_t length)>;
+  RemoteFile(std::string name, int64_t size, std::filesystem::path parts, Read read);
+
+  const std::string& name() const { return name_; }  // for messages
+  int64_t size() const { return size_; }
+  // Bytes that `read` was asked for.
+  int64_t travelled() const { return travelled_; }
+
+  // Copies at most `length` bytes from `offset` on; fewer only where the file ends. Returns how
+  // many.
+  int64_t read(int64_t offset, char* data, int64_t length);
+
+ private:
+  struct Part {
+    int64_t number = -1;
+    std::string bytes;
+  };
+  const std::string& part(int64_t number);
+  std::string kept(int64_t number) const;
+  void keep(int64_t number, const std::string& bytes) const;
+  int64_t length_of(int64_t number) const;
+
+  std::string name_;
+  int64_t size_;
+  std::filesystem::path parts_;
+  Read read_;
+  std::atomic<int64_t> travelled_ = 0;
+  std::mutex mutex_;
+  std::list<Part> recent_;  // latest first
+};
+
+// A file of a repository at a commit.
+std::shared_ptr<RemoteFile> open_remote_file(Hub& hub, const HubRepository& repository,
+                                             const std::string& commit, const HubFile& file);
+
+}  // namespace ropewalk

@@ -1,0 +1,152 @@
+#include "ropewalk/study/plan_vectors.h"
+
+#include <algorithm>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/json.h"
+#include "ropewalk/base/version.h"
+#include "ropewalk/checkpoint/config_overrides.h"
+#include "ropewalk/model/architecture.h"
+#include "ropewalk/model/describe_config.h"
+#include "ropewalk/study/hub_place.h"
+#include "ropewalk/study/locate.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+// The folder of the experiment's config.json; nothing: it names no model.
+std::optional<fs::path> locate_config(const Experiment& experiment) {
+  if (!experiment.model) return std::nullopt;
+  const fs::path folder = experiment.resolve(*experiment.model);
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored)) return folder;
+  try {
+    if (is_hub_id(*experiment.model)) {
+      return find_checkpoint(shared_hub(), *experiment.model, "main").folder;
+    }
+  } catch (const InputError& error) {
+    throw InputError("{}: model '{}' is not a folder, and {}", experiment.at(experiment.model_line),
+                     *experiment.model, error.what());
+  }
+  throw InputError("{}: model '{}' is neither a folder nor a Hub model (org/name)",
+                   experiment.at(experiment.model_line), *experiment.model);
+}
+
+// What is known of the model: its config with the phase's overrides, else what vectors state.
+Json describe_model(const std::optional<fs::path>& folder, const Phase& phase,
+                    const VectorsSource& source) {
+  int64_t layers = 0;
+  for (const auto& [key, file] : source.streams) layers = std::max<int64_t>(layers, key.layer + 1);
+  if (!folder) {
+    const VectorsFacts facts = facts_of(source);
+    return {{"layers", layers},
+            {"n_q_heads", facts.n_q_heads},
+            {"n_kv_heads", facts.n_kv_heads},
+            {"nope_layers", Json::array()}};
+  }
+  const ConfigFile file(*folder / "config.json");
+  const ModelConfig config = read_text_model(override_config(file, phase.config)).config;
+  if (layers > config.n_layers) {
+    throw InputError("{}: has vectors of layer {}, and the model of the experiment {} layers",
+                     source.title, layers - 1, config.n_layers);
+  }
+  return describe_config(config);
+}
+
+class Planning {
+ public:
+  Planning(const Experiment& experiment, fs::path out)
+      : experiment_(experiment), out_(std::move(out)), config_(locate_config(experiment)) {}
+
+  PlannedCheckpoint plan(const Phase& phase, const CheckpointEntry& entry) {
+    const std::string place = is_hub_place(*entry.vectors)
+                                  ? *entry.vectors
+                                  : experiment_.resolve(*entry.vectors).string();
+    PlannedCheckpoint planned;
+    planned.phase = phase.name;
+    planned.checkpoint = entry.label;
+    planned.line = entry.line;
+    planned.capture.label = entry.label;
+    planned.capture.out = out_ / "checkpoints" / entry.label;
+    planned.capture.state = out_ / "checkpoints" / ("." + entry.label + ".state");
+    if (!phase.contexts.empty()) planned.capture.model.context = phase.contexts.front();
+    auto vectors = std::make_shared<PlannedVectors>();
+    try {
+      vectors->source = find_vectors(place);
+      describe(phase, entry, *vectors);
+    } catch (const InputError& error) {
+      throw InputError("{}: '{}': {}", experiment_.at(entry.line), entry.label, error.what());
+    }
+    check_alike(entry, vectors->info.config);
+    planned.vectors = std::move(vectors);
+    return planned;
+  }
+
+ private:
+  void describe(const Phase& phase, const CheckpointEntry& entry, PlannedVectors& vectors) const {
+    const VectorsSource& source = vectors.source;
+    CaptureInfo& info = vectors.info;
+    info.config = describe_model(config_, phase, source);
+    const auto heads = [&](const char* key) { return info.config.at(key).get<int64_t>(); };
+    require_keys(source, heads("n_q_heads") / heads("n_kv_heads"));
+    info.ropewalk = version();
+    info.model = experiment_.model.value_or(source.repository ? source.repository->id
+                                                              : source.folder.filename().string());
+    info.label = entry.label;
+    if (source.repository) info.hub = source.name();
+    info.weights = source.digest();
+    info.point = kPostRope;
+    info.context = phase.contexts.empty() ? 0 : phase.contexts.front();
+    for (const auto& [key, file] : source.streams) {
+      if (key.kind == StreamKind::query) info.heads.push_back({key.layer, key.head});
+    }
+  }
+
+  void check_alike(const CheckpointEntry& entry, const Json& config) {
+    if (first_.empty()) {
+      first_ = entry.label;
+      first_config_ = config;
+    }
+    for (const char* key : {"n_q_heads", "n_kv_heads"}) {
+      if (config.at(key) == first_config_.at(key)) continue;
+      throw InputError("{}: '{}' is of another model than '{}': its {} is {}, not {}",
+                       experiment_.at(entry.line), entry.label, first_, key, config.at(key).dump(),
+                       first_config_.at(key).dump());
+    }
+  }
+
+  const Experiment& experiment_;
+  fs::path out_;
+  std::optional<fs::path> config_;
+  std::string first_;  // label
+  Json first_config_;
+};
+
+}  // namespace
+
+StudyPlan plan_vectors(const Experiment& experiment, const fs::path& out, bool keep_going) {
+  StudyPlan plan;
+  Planning planning(experiment, out);
+  for (const Phase& phase : experiment.phases) {
+    for (const CheckpointEntry& entry : phase.checkpoints) {
+      try {
+        plan.checkpoints.push_back(planning.plan(phase, entry));
+        plan.checkpoints.back().order = static_cast<int64_t>(plan.checkpoints.size()) - 1;
+        for (const int64_t context : phase.contexts) {
+          plan.longest_context = std::max(plan.longest_context, context);
+        }
+      } catch (const std::runtime_error&) {
+        if (!keep_going) throw;
+        plan.failures.push_back({entry.label, std::current_exception()});
+      }
+    }
+  }
+  if (plan.checkpoints.empty()) {
+    throw InputError("{}: no checkpoint can be measured; '{}': {}", experiment.file.string(),
+                     plan.failures.front().label, plan.failures.front().text());
+  }
+  return plan;
+}
+
+}  // namespace ropewalk
