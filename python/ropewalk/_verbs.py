@@ -45,7 +45,8 @@ def run(
 def capture(
     model: Any, corpus: Any, out: PathLike | None = None, *, revision: str | None = None, tokenizer: PathLike | None = None, label: str | None = None,
     context: int | None = None, documents: int | None = None, min_tokens: int | None = None, field: str | None = None, id: str | None = None,  # noqa: A002
-    split: str | None = None, dataset_config: str | None = None, chunk: bool = False, heads: int | None = None, seed: int | None = None, sliding: bool = False, pre_rope: bool = True, plasticity: bool = False,
+    split: str | None = None, dataset_config: str | None = None,
+    chunk: bool = False, heads: int | None = None, seed: int | None = None, sliding: bool = False, pre_rope: bool = True, plasticity: bool = False,
     blocks: int | None = None, target_se: float | None = None, shard: str | None = None, vectors: str | None = None, rate: float | None = None, bucket_size: int | None = None,
     device: str | None = None, dtype: str | None = None, memory: str | None = None, threads: int | None = None, progress: bool | None = None,
 ) -> Capture:  # fmt: skip

@@ -243,6 +243,7 @@ Experiment read_experiment(const fs::path& file) {
       {"blocks", [&](const YamlValue& v) { experiment.blocks = v.integer(1, 4096); }},
       {"sliding", [&](const YamlValue& v) { experiment.sliding = v.flag(); }},
       {"pre_rope", [&](const YamlValue& v) { experiment.pre_rope = v.flag(); }},
+      {"plasticity", [&](const YamlValue& v) { experiment.plasticity = v.flag(); }},
       {"vectors",
        [&](const YamlValue& v) {
          experiment.vectors = v.word({"uniform", "log-uniform", "all"});
