@@ -16,7 +16,7 @@ Kind = Literal["pandas", "polars", "arrow"]
 # Columns that are no floating-point numbers.
 TEXT = {"model", "checkpoint", "phase", "class", "within_class", "flag", "curve", "from", "to", "kind", "statistic"}
 WHOLE = {"order", "layer", "q_head", "pc", "n_q", "n_k", "n_blocks", "pair", "changed", "paired"}
-WHOLE_OR_EMPTY = {"kv_head", "rope"}
+WHOLE_OR_EMPTY = {"kv_head", "rope", "step", "tokens"}
 NAMES = ("model", "checkpoint", "phase", "from", "to")
 
 # An apostrophe stands before names that spreadsheets would take for formulas.

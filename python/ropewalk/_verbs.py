@@ -96,14 +96,15 @@ def analyze(
 def figures(
     study: Study | PathLike, out: PathLike, *, format: Sequence[str] = ("png", "svg", "pdf"), statistic: Sequence[str] = (),  # noqa: A002
     portrait: Sequence[tuple[str, str]] = (), portraits: Sequence[str] = (), distance: Sequence[str] = (), title: str | None = None,
+    axis: str | None = None,
     experiment: PathLike | None = None, summary: PathLike | None = None,
 ) -> list[Path]:  # fmt: skip
     """Writes all figures of a study, or of any table such as qk.csv, to a folder. Returns the files."""
     table = study.path if isinstance(study, Study) else Study(study).path
     options = dict(
         out=out, format=_commas(format), statistic=_commas(statistic), portraits=_commas(portraits), distance=_commas(distance), title=title,
-        experiment=experiment, summary=summary
-    )
+        axis=axis, experiment=experiment, summary=summary,
+    )  # fmt: skip
     _call("figures", [table], options, False, repeated={"portrait": [_commas(pair) for pair in portrait]})
     return sorted(Path(out).iterdir())
 

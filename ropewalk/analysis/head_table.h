@@ -49,7 +49,9 @@ struct CheckpointAnalysis {
   std::string label;
   std::string phase;
   int64_t order = 0;
-  bool random = false;  // fresh weights: a baseline beside the run
+  int64_t step = kUnknown;    // of training
+  int64_t tokens = kUnknown;  // that it had read until then
+  bool random = false;        // fresh weights: a baseline beside the run
   CheckpointOrigin origin;
   LogitUnits units;
   int64_t last_layer = 0;  // the model's highest layer index; of a table that was read, the highest

@@ -48,6 +48,8 @@ struct Columns {
     model = header.find("model");
     phase = header.find("phase");
     order = header.find("order");
+    step = header.find("step");
+    tokens = header.find("tokens");
     rope = header.find("rope");
     flag = header.find("flag");
     for (const auto& [name, member] :
@@ -69,7 +71,7 @@ struct Columns {
   }
 
   size_t checkpoint, layer, q_head, pc;
-  std::optional<size_t> model, phase, order, rope, flag;
+  std::optional<size_t> model, phase, order, step, tokens, rope, flag;
   std::vector<std::pair<std::optional<size_t>, std::vector<int64_t> Checkpoint::*>> counts;
   std::vector<std::optional<size_t>> values, errors;  // by statistic
 };
@@ -93,6 +95,12 @@ class TableBuilder {
     if (columns_.order && record.order(*columns_.order) != orders_[place]) {
       record.fail(*columns_.order,
                   fmt::format("the same as in the rows of {} before", printable(label)));
+    }
+    for (const auto& [column, known] : {std::pair(columns_.step, checkpoint.step),
+                                        std::pair(columns_.tokens, checkpoint.tokens)}) {
+      if (column && record.count(*column, Checkpoint::kUnknown) != known) {
+        record.fail(*column, fmt::format("the same as in the rows of {} before", printable(label)));
+      }
     }
     add_row(record, place);
   }
@@ -128,6 +136,8 @@ class TableBuilder {
     checkpoint.label = label;
     if (columns_.model) checkpoint.model = record.optional_name(*columns_.model);
     if (columns_.phase) checkpoint.phase = record.optional_name(*columns_.phase);
+    if (columns_.step) checkpoint.step = record.count(*columns_.step, Checkpoint::kUnknown);
+    if (columns_.tokens) checkpoint.tokens = record.count(*columns_.tokens, Checkpoint::kUnknown);
     checkpoint.columns.resize(statistics().size());
     table_.checkpoints.push_back(std::move(checkpoint));
     orders_.push_back(columns_.order ? record.order(*columns_.order) : std::nullopt);

@@ -81,6 +81,8 @@ CheckpointNumbers checkpoint_numbers(const CheckpointAnalysis& checkpoint, int64
   CheckpointNumbers numbers;
   numbers.label = checkpoint.label;
   numbers.phase = checkpoint.phase;
+  numbers.step = checkpoint.step;
+  numbers.tokens = checkpoint.tokens;
   numbers.last_layer = last_layer;
   numbers.series = series_numbers(checkpoint);
   const HeadGroup all = whole_group(checkpoint);

@@ -60,6 +60,8 @@ struct SeriesNumbers {
 struct CheckpointNumbers {
   std::string label;
   std::string phase;
+  int64_t step = CheckpointAnalysis::kUnknown;  // of training
+  int64_t tokens = CheckpointAnalysis::kUnknown;
   int64_t context = 0;                                  // tokens per document; 0: unknown
   int64_t undefined = 0;                                // heads left out because a value is missing
   std::vector<HeadPoint> heads;                         // by layer, then head

@@ -11,7 +11,7 @@
 namespace ropewalk {
 namespace {
 
-constexpr size_t kHeadColumns = 8;  // which head: the first columns of every table
+constexpr size_t kHeadColumns = 10;  // which head: the first columns of every table
 
 // Columns after those that say which head, and before `flag`.
 std::vector<std::pair<std::string, std::string>> own_columns(SeriesTable table) {
@@ -63,8 +63,9 @@ class Writer {
     for (size_t head = 0; head < heads.size(); ++head) {
       const size_t row = heads[head];
       const std::string id =
-          fmt::format("{},{},{},{},{},{},{},{},", csv_name(checkpoint.model),
+          fmt::format("{},{},{},{},{},{},{},{},{},{},", csv_name(checkpoint.model),
                       csv_name(checkpoint.label), csv_name(checkpoint.phase), checkpoint.order,
+                      table_count(checkpoint.step), table_count(checkpoint.tokens),
                       table_count(checkpoint.layer[row]), table_count(checkpoint.q_head[row]),
                       table_count(checkpoint.kv_head[row]), table_count(checkpoint.rope[row]));
       const std::string flags =

@@ -23,6 +23,10 @@ Json finite_or_null(double value) { return std::isnan(value) ? Json() : Json(val
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
+Json count_or_null(int64_t count) {
+  return count == CheckpointAnalysis::kUnknown ? Json() : Json(count);
+}
+
 Json leaf(double value, double se) {
   return {{"value", finite_or_null(value)}, {"se", finite_or_null(se)}};
 }
@@ -88,6 +92,8 @@ Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
   Json json{{"label", checkpoint.label},
             {"phase", checkpoint.phase},
             {"order", checkpoint.order},
+            {"step", count_or_null(checkpoint.step)},
+            {"tokens", count_or_null(checkpoint.tokens)},
             {"documents", checkpoint.documents.size()},
             {"heads", checkpoint.head_rows().size()},
             {"blocks", all.block_sizes.size()},

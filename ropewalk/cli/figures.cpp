@@ -85,10 +85,17 @@ void add_figures(CLI::App& app) {
                    "Draw logits by distance of single heads too: L3H2 for layer 3, head 2; several "
                    "with commas, or again")
       ->allow_extra_args(false);
+  auto axis = std::make_shared<std::string>();
+  verb->add_option(
+          "--axis", *axis,
+          "Lay out figures over training by labels, steps, tokens, log-steps or log-tokens "
+          "[default: the experiment's, else labels]")
+      ->check(CLI::IsMember(std::vector<std::string>(kTimeAxes.begin(), kTimeAxes.end())));
   verb->add_option("--title", options->figures.title,
                    "Name of the run in titles [default: the model's]");
-  verb->callback([options, experiment, keys, pairs, heads] {
+  verb->callback([options, experiment, keys, pairs, heads, axis] {
     DrawOptions parsed = *options;
+    if (!axis->empty()) parsed.figures.axis = time_axis(*axis);
     parsed.figures.asked = asked_figures(*keys, *pairs, *heads);
     if (!experiment->empty()) parsed.experiment = read_experiment(*experiment);
     for (std::string& label : parsed.figures.portraits) CLI::detail::trim(label);

@@ -6,17 +6,18 @@
 #include <cmath>
 #include <optional>
 
+#include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/figures/checkpoint_places.h"
 #include "ropewalk/figures/text_width.h"
 #include "ropewalk/figures/theme.h"
 
 namespace ropewalk {
 namespace {
 
-constexpr double kBaselineGap = 0.5;   // between baselines and the run
-constexpr double kEdge = 0.5;          // before the first and after the last
 constexpr double kLongestLabel = 140;  // pixels
 constexpr double kSlantedPitch = 22;   // pixels from one slanted label to the next, at least
+constexpr double kLeastPitch = 9;      // pixels that markers of full size need
 constexpr double kLineHeight = theme::kPhaseSize + 3;
 constexpr double kHeaderGap = 8;  // between the plot and the phases' names
 
@@ -37,25 +38,37 @@ std::string checkpoint_label(const CheckpointNumbers& numbers) {
   return fit_middle(printable(numbers.label), theme::kLabelSize, kLongestLabel);
 }
 
-CheckpointAxis::CheckpointAxis(const RunNumbers& run) {
+CheckpointAxis::CheckpointAxis(const RunNumbers& run, TimeAxis time) : time_(time) {
   const auto baselines = static_cast<double>(run.baselines.size());
   double position = -baselines - kBaselineGap;
   for (const CheckpointNumbers& numbers : run.baselines) {
-    slots_.push_back({&numbers, position, true});
+    slots_.push_back({&numbers, position, true, position - kEdge, position + kEdge});
     position += 1;
   }
-  position = 0;
-  for (const CheckpointNumbers& numbers : run.checkpoints) {
-    slots_.push_back({&numbers, position, false});
-    position += 1;
+  CheckpointPlaces places = checkpoint_places(run, time_);
+  ticks_ = std::move(places.ticks);
+  for (size_t i = 0; i < run.checkpoints.size(); ++i) {
+    const CheckpointPlace& place = places.places[i];
+    slots_.push_back({&run.checkpoints[i], place.along, false, place.from, place.to});
   }
   from_ = slots_.front().along - kEdge;
   to_ = slots_.back().along + kEdge;
   const RunOrder order(entries(slots_));
   several_ = order.several();
+  if (several_ && timed()) {
+    throw InputError("{}: axis {}: checkpoints have several contexts; take the axis labels",
+                     run.source, time_axis_name(time_));
+  }
   add_spans(run);
   add_lines(order);
   add_reaches(order);
+}
+
+bool CheckpointAxis::crowded(double width) const {
+  const double least = kLeastPitch * length() / width;
+  return std::adjacent_find(slots_.begin(), slots_.end(), [&](const Slot& a, const Slot& b) {
+           return b.along - a.along < least;
+         }) != slots_.end();
 }
 
 void CheckpointAxis::add_spans(const RunNumbers& run) {
@@ -69,16 +82,15 @@ void CheckpointAxis::add_spans(const RunNumbers& run) {
   if (!phases && !several_) return;
   for (const Slot& slot : slots_) {
     if (slot.baseline) continue;
-    const double left = slot.along - kEdge;
     const int64_t tokens = several_ ? slot.numbers->context : 0;
-    const PhaseSpan span{slot.numbers->phase, tokens > 0 ? fmt::format("@{}", tokens) : "", left,
-                         left + 1};
+    const PhaseSpan span{slot.numbers->phase, tokens > 0 ? fmt::format("@{}", tokens) : "",
+                         slot.from, slot.to};
     const bool first = slot.along == 0;
     if (!first && spans_.back().name == span.name && spans_.back().context == span.context) {
-      spans_.back().to += 1;
+      spans_.back().to = slot.to;
       continue;
     }
-    if (!first) separators_.push_back(left);
+    if (!first) separators_.push_back(slot.from);
     spans_.push_back(span);
   }
 }
@@ -115,8 +127,13 @@ void CheckpointAxis::add_reaches(const RunOrder& order) {
 Json CheckpointAxis::params() const {
   Json positions = Json::array(), labels = Json::array();
   for (const Slot& slot : slots_) {
+    if (timed() && !slot.baseline) continue;
     positions.push_back(slot.along);
     labels.push_back(checkpoint_label(*slot.numbers));
+  }
+  for (const auto& [place, text] : ticks_) {
+    positions.push_back(place);
+    labels.push_back(text);
   }
   return Json::array({Json{{"name", "places"}, {"value", positions}},
                       Json{{"name", "labels"}, {"value", labels}}});
@@ -131,19 +148,23 @@ Json CheckpointAxis::x_channel(double width) const {
   const double step = width / length();
   double widest = 0;
   for (const Slot& slot : slots_) {
+    if (timed() && !slot.baseline) continue;
     widest = std::max(widest, text_width(checkpoint_label(*slot.numbers), theme::kLabelSize));
   }
-  const bool slanted = widest > step - 8;
+  const bool slanted = !timed() && widest > step - 8;
   const auto every =
       slanted ? static_cast<size_t>(std::max(1.0, std::ceil(kSlantedPitch / step))) : size_t{1};
   // Counted from the last, which is the one people look for.
   Json ticks = Json::array();
   for (size_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].baseline || (slots_.size() - 1 - i) % every == 0) {
+    if (timed() ? slots_[i].baseline && widest <= step - 8
+                : slots_[i].baseline || (slots_.size() - 1 - i) % every == 0) {
       ticks.push_back(slots_[i].along);
     }
   }
-  Json axis{{"title", nullptr},      {"values", ticks},
+  for (const auto& [place, text] : ticks_) ticks.push_back(place);
+  const Json title = timed() ? Json(time_title(time_)) : Json();
+  Json axis{{"title", title},        {"values", ticks},
             {"grid", false},         {"labelExpr", "labels[indexof(places, datum.value)]"},
             {"labelOverlap", false}, {"labelFlush", false}};
   if (slanted) {
@@ -154,6 +175,17 @@ Json CheckpointAxis::x_channel(double width) const {
     axis["labelAngle"] = 0;
   }
   return {{"field", "x"}, {"type", "quantitative"}, {"scale", x_scale()}, {"axis", axis}};
+}
+
+void CheckpointAxis::widen_bars(Json& layer, double width) const {
+  // Outlines of their own colour: no seams where places are narrower than a pixel.
+  layer["mark"] = {{"type", "rect"}, {"strokeWidth", 0.7}};
+  Json& encoding = layer["encoding"];
+  encoding["stroke"] = encoding["color"];
+  encoding["stroke"]["legend"] = nullptr;
+  encoding["x"] = x_channel(width);
+  encoding["x"]["field"] = "x_from";
+  encoding["x2"] = {{"field", "x_to"}};
 }
 
 Json CheckpointAxis::separator_rows() const {
@@ -167,6 +199,7 @@ Json CheckpointAxis::phase_rows(double width) const {
   for (const PhaseSpan& span : spans_) {
     const double room = (span.to - span.from) * width / length() - 6;
     const auto lines = wrap_text(printable(span.text()), theme::kPhaseSize, room, 2);
+    if (timed() && lines.size() == 1 && lines.front() == "…") continue;  // no room for a name
     for (size_t i = 0; i < lines.size(); ++i) {
       const auto above = static_cast<double>(lines.size() - 1 - i);
       rows.push_back({{"phase", span.text()},

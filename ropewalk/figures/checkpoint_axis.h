@@ -6,16 +6,18 @@
 #include "ropewalk/analysis/run_numbers.h"
 #include "ropewalk/analysis/run_order.h"
 #include "ropewalk/base/json.h"
+#include "ropewalk/figures/time_axis.h"
 
 namespace ropewalk {
 
-// Where a checkpoint stands along the run: 0, 1, … for the run itself, and half a step apart from
-// it, on the negative side, for baselines.
+// Where a checkpoint stands along the run: 0, 1, … for the run itself, or where its time is
+// (time_axis.h), and half a step apart from it, on the negative side, for baselines.
 struct Slot {
   const CheckpointNumbers* numbers = nullptr;
   double along = 0;
   bool baseline = false;
-  size_t line = 0;  // of the run: its place in CheckpointAxis::lines()
+  double from = 0, to = 0;  // the edges of its place, where the next ones begin
+  size_t line = 0;          // of the run: its place in CheckpointAxis::lines()
 };
 
 // Consecutive checkpoints of one phase, and of one context where the run has several, by the outer
@@ -40,7 +42,8 @@ struct BaselineReach {
 // so that separators and phase names have places between them.
 class CheckpointAxis {
  public:
-  explicit CheckpointAxis(const RunNumbers& run);
+  // Throws InputError where a run cannot be laid out by `time`.
+  explicit CheckpointAxis(const RunNumbers& run, TimeAxis time = TimeAxis::labels);
 
   const std::vector<Slot>& slots() const { return slots_; }
   const std::vector<PhaseSpan>& spans() const { return spans_; }
@@ -51,6 +54,10 @@ class CheckpointAxis {
   // or one for each context. Where two steps lead from one checkpoint, a line begins with a slot
   // of another.
   const std::vector<std::vector<size_t>>& lines() const { return lines_; }
+  // Whether places are times: places then have widths of their own.
+  bool timed() const { return time_ != TimeAxis::labels; }
+  // Whether some checkpoints are too close to each other for markers of full size.
+  bool crowded(double width) const;
   // Whether a checkpoint has several contexts.
   bool several_contexts() const { return several_; }
   // Across the run; with several contexts, beside the checkpoints of its own.
@@ -60,6 +67,9 @@ class CheckpointAxis {
   Json params() const;
   // An x channel of places with the labels of checkpoints, for a plot `width` pixels wide.
   Json x_channel(double width) const;
+  // On an axis of time: makes a layer of bars fill the places of checkpoints, whose rows have edges
+  // `x_from` and `x_to`.
+  void widen_bars(Json& layer, double width) const;
   // The same scale without an axis.
   Json x_scale() const;
   // Adds dashed lines between phases and, unless a plot above has them, the phases' names.
@@ -75,6 +85,8 @@ class CheckpointAxis {
   void add_lines(const RunOrder& order);
   void add_reaches(const RunOrder& order);
 
+  TimeAxis time_;
+  std::vector<std::pair<double, std::string>> ticks_;  // of times
   std::vector<Slot> slots_;
   std::vector<std::vector<size_t>> lines_;
   std::vector<BaselineReach> reaches_;

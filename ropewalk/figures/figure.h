@@ -1,11 +1,13 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ropewalk/analysis/run_numbers.h"
 #include "ropewalk/base/json.h"
 #include "ropewalk/figures/asked_figures.h"
+#include "ropewalk/figures/time_axis.h"
 
 namespace ropewalk {
 
@@ -19,6 +21,9 @@ struct FigureOptions {
   std::string title;                   // of the run; empty: the model's name, where there is one
   std::vector<std::string> portraits;  // labels for phase portraits; empty: six spread over the run
   AskedFigures asked;                  // besides those of every run
+  std::optional<TimeAxis> axis;        // of figures over training; none: labels
+
+  TimeAxis time() const { return axis.value_or(TimeAxis::labels); }
 };
 
 // All figures of a run, in the order of docs/figures.md: those over training that headline

@@ -8,8 +8,9 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kMarkerSize = 62;     // square pixels
-constexpr double kCapWidth = 13;       // of standard-error bars
+constexpr double kMarkerSize = 62;  // square pixels
+constexpr double kCapWidth = 13;    // of standard-error bars
+constexpr double kCrowdedMarker = 9, kCrowdedCap = 2;
 constexpr double kLoneBandWidth = 26;  // a run of one checkpoint has no line to put a band around
 
 Json mean_row(const Slot& slot, const MeanSeries& series) {
@@ -199,7 +200,7 @@ class LayerBuilder {
       add(std::string("caps ") + end, there,
           {{"type", "tick"},
            {"orient", "horizontal"},
-           {"size", kCapWidth},
+           {"size", crowded_ ? kCrowdedCap : kCapWidth},
            {"thickness", 1.6},
            {"opacity", 1}},
           {{"y", y(end)}, {"color", color()}});
@@ -222,7 +223,11 @@ class LayerBuilder {
           encoding);
     }
     add("markers", "datum.full && !datum.baseline" + points_,
-        {{"type", "point"}, {"size", kMarkerSize}, {"opacity", 1}, {"filled", true}}, encoding);
+        {{"type", "point"},
+         {"size", crowded_ ? kCrowdedMarker : kMarkerSize},
+         {"opacity", 1},
+         {"filled", true}},
+        encoding);
   }
 
   size_t lines_alone() const {
@@ -239,6 +244,7 @@ class LayerBuilder {
   const std::string points_ = several_lines_ ? " && !datum.joint" : "";
   const std::vector<MeanSeries>& series_;
   const MeanPlot& plot_;
+  const bool crowded_ = axis_.crowded(plot_.width);
   Json rows_;
   Json layers_;
 };

@@ -188,7 +188,7 @@ void add_views(Json& spec, const Json& views) {
 
 Json draw(const RunNumbers& run, const FigureOptions& options, const std::vector<Lines>& plots) {
   const Lines& lines = plots.front();
-  const CheckpointAxis axis(run);
+  const CheckpointAxis axis(run, options.time());
   const double width = theme::kPlotWidth;
   Json spec =
       theme::begin_figure(options.title, lines.figure.title, subtitle_of(run, axis, plots), width);

@@ -32,6 +32,8 @@ Json share_rows(const CheckpointAxis& axis, const std::vector<SharePart>& parts)
       if (std::isnan(share)) continue;
       rows.push_back({{"checkpoint", slot.numbers->label},
                       {"x", slot.along},
+                      {"x_from", slot.from},
+                      {"x_to", slot.to},
                       {"component", parts[i].name},
                       {"pc", i},
                       {"share", share},
@@ -137,7 +139,9 @@ Json stacked_shares(const CheckpointAxis& axis, const std::vector<SharePart>& pa
              {"offset", 10}}}}},
          {"tooltip", Json::array({Json{{"field", "checkpoint"}}, Json{{"field", "component"}},
                                   Json{{"field", "share"}}})}}}});
-  if (step >= kLabelledStep) {
+  const bool numbered = !axis.timed() && step >= kLabelledStep;
+  if (axis.timed()) axis.widen_bars(layers.back(), width);
+  if (numbered) {
     datasets["numbers"] = number_rows(axis, parts, look.all_parts);
     layers.push_back({{"name", "numbers"},
                       {"data", {{"name", "numbers"}}},
@@ -153,7 +157,7 @@ Json stacked_shares(const CheckpointAxis& axis, const std::vector<SharePart>& pa
     return {{"width", width}, {"height", look.height}, {"layer", layers}};
   }
   axis.add_phase_layers(layers, datasets, width, false);
-  const char* numbers = step >= kLabelledStep ? " (per cent: PC0, and all)" : "";
+  const char* numbers = numbered ? " (per cent: PC0, and all)" : "";
   return {{"title", {{"text", look.title + numbers}, {"fontSize", 15}, {"offset", 6}}},
           {"width", width},
           {"height", look.height},

@@ -28,6 +28,8 @@ Json segment_rows(const CheckpointAxis& axis) {
       rows.push_back({{"checkpoint", slot.numbers->label},
                       {"phase", slot.numbers->phase},
                       {"x", slot.along},
+                      {"x_from", slot.from},
+                      {"x_to", slot.to},
                       {"class", class_name(kHeadClasses[i])},
                       {"fraction", theme::number(share.share)},
                       {"se", theme::number(share.se)},
@@ -68,7 +70,7 @@ Json error_rows(const CheckpointAxis& axis) {
     const ClassShare& share = slot.numbers->classes[kPositionDominated];
     if (std::isnan(share.se) || share.heads == 0) continue;
     rows.push_back({{"checkpoint", slot.numbers->label},
-                    {"x", slot.along + kErrorShift},
+                    {"x", slot.along + (axis.timed() ? 0 : kErrorShift)},
                     {"fraction", share.share},
                     {"se", share.se},
                     {"se_low", std::max(0.0, share.share - share.se)},
@@ -133,13 +135,15 @@ void add_error_bars(Json& layers, const Json& x, double step, std::string_view c
 }  // namespace
 
 Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
-  const CheckpointAxis axis(run);
+  const CheckpointAxis axis(run, options.time());
   const double width = theme::kPlotWidth;
   const double step = width / axis.length();
-  const Json errors = error_rows(axis);
+  const bool numbered = !axis.timed() && step >= kLabelledStep;
+  // On an axis of time with many checkpoints, bars would hide the shares.
+  const Json errors = axis.timed() && axis.crowded(width) ? Json::array() : error_rows(axis);
   std::string subtitle = "Share of " + heads_text(run) +
                          " in each class, by r_q and |r_k| on PC0 (high > 0.7, low < 0.3)";
-  subtitle += step >= kLabelledStep ? "; numbers are per cent." : ".";
+  subtitle += numbered ? "; numbers are per cent." : ".";
   if (!errors.empty()) {
     subtitle += " Bars: ±1 standard error of the position-dominated share.";
   }
@@ -172,7 +176,8 @@ Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
                       {"y2", {{"field", "to"}}},
                       {"color", class_color_channel(axis.header_height(width) + 8)},
                       {"tooltip", tooltip}}}});
-  if (step >= kLabelledStep) {
+  if (axis.timed()) axis.widen_bars(layers.back(), width);
+  if (numbered) {
     datasets["numbers"] = label_rows(segments);
     layers.push_back({{"name", "numbers"},
                       {"data", {{"name", "numbers"}}},

@@ -18,6 +18,7 @@
 #include "ropewalk/study/capture_folder.h"
 #include "ropewalk/study/capture_store.h"
 #include "ropewalk/study/revisions.h"
+#include "ropewalk/study/training_time.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -94,6 +95,11 @@ void analyze(const AnalyzeOptions& options) {
     if (!labels.insert(analysis.label).second) {
       throw InputError("{}: another capture is also labelled '{}'; capture with another --label",
                        folder.string(), analysis.label);
+    }
+    if (!analysis.random) {
+      const TrainingTime time = read_training_time(split_label(analysis.label).name);
+      analysis.step = time.step.value_or(CheckpointAnalysis::kUnknown);
+      analysis.tokens = time.tokens.value_or(CheckpointAnalysis::kUnknown);
     }
     checkpoints.push_back(std::move(analysis));
     progress.advance(1);

@@ -226,6 +226,7 @@ Experiment read_experiment(const fs::path& file) {
        }},
       {"portraits", [&](const YamlValue& v) { read_portraits(v, experiment, portrait_lines); }},
       {"figures", [&](const YamlValue& v) { read_figures(v, experiment); }},
+      {"axis", [&](const YamlValue& v) { experiment.axis = time_axis(v.word(kTimeAxes)); }},
       {"dtype",
        [&](const YamlValue& v) {
          experiment.dtype = v.word({"auto", "float32", "bfloat16"});

@@ -8,6 +8,7 @@
 
 #include "ropewalk/base/json.h"
 #include "ropewalk/figures/asked_figures.h"
+#include "ropewalk/figures/time_axis.h"
 #include "ropewalk/study/dataset.h"
 
 namespace ropewalk {
@@ -23,7 +24,8 @@ struct CheckpointEntry {
   std::optional<std::string> revision;        // of the experiment's Hub model
   std::string subfolder;                      // of the revision, or of the model's folder
   std::optional<int64_t> random;              // seed: fresh weights instead of trained ones
-  std::optional<std::string> vectors;  // captured ones instead: a folder or hf://datasets/…
+  std::optional<std::string> vectors;   // captured ones instead: a folder or hf://datasets/…
+  std::optional<int64_t> step, tokens;  // given; see training_time.h
   int line = 0;
 };
 
@@ -61,6 +63,7 @@ struct Experiment {
   std::optional<double> target_se;
   std::vector<std::string> portraits;
   AskedFigures figures;  // besides those of every run
+  TimeAxis axis = TimeAxis::labels;
   std::string dtype = "auto";
   std::string device = "auto";
   std::optional<int64_t> memory;

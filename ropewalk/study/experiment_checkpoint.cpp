@@ -50,6 +50,8 @@ CheckpointEntry read_checkpoint(const YamlValue& value) {
              {"path", [&](const YamlValue& v) { entry.path = v.text(); }},
              {"revision", [&](const YamlValue& v) { entry.revision = v.text(); }},
              {"subfolder", [&](const YamlValue& v) { entry.subfolder = read_subfolder(v); }},
+             {"step", [&](const YamlValue& v) { entry.step = v.integer(0, kMostTime); }},
+             {"tokens", [&](const YamlValue& v) { entry.tokens = v.integer(0, kMostTime); }},
              {"random", [&](const YamlValue& v) { entry.random = v.integer(0, INT64_MAX); }},
              {"vectors", [&](const YamlValue& v) { entry.vectors = v.text(); }}});
   const bool weights = entry.revision || !entry.subfolder.empty();

@@ -13,23 +13,38 @@
 #include "ropewalk/figures/reading_look.h"
 #include "ropewalk/figures/render.h"
 #include "ropewalk/figures/series_figures.h"
+#include "ropewalk/study/training_time.h"
 
 namespace ropewalk {
 namespace {
 
+void fill_time(CheckpointNumbers& numbers, const TrainingTime& time) {
+  if (numbers.step < 0 && time.step) numbers.step = *time.step;
+  if (numbers.tokens < 0 && time.tokens) numbers.tokens = *time.tokens;
+}
+
 void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptions& figures) {
   if (figures.title.empty()) figures.title = experiment.name;
-  std::map<std::string, std::string> phases;
+  struct Said {
+    std::string phase;
+    TrainingTime time;
+  };
+  std::map<std::string, Said> said;
   for (const Phase& phase : experiment.phases) {
     for (const CheckpointEntry& entry : phase.checkpoints) {
-      for (const std::string& label : phase.labels_of(entry)) phases[label] = phase.name;
+      for (const std::string& label : phase.labels_of(entry)) {
+        said[label] = {phase.name, training_time(entry)};
+      }
     }
   }
   for (CheckpointNumbers& numbers : run.checkpoints) {
-    const auto phase = phases.find(numbers.label);
-    if (numbers.phase.empty() && phase != phases.end()) numbers.phase = phase->second;
+    const auto found = said.find(numbers.label);
+    if (found == said.end()) continue;
+    if (numbers.phase.empty()) numbers.phase = found->second.phase;
+    fill_time(numbers, found->second.time);
   }
   if (figures.asked.empty()) figures.asked = experiment.figures;
+  if (!figures.axis) figures.axis = experiment.axis;
   if (!figures.portraits.empty()) return;
   for (const std::string& label : experiment.portraits) {
     for (const CheckpointNumbers& numbers : run.checkpoints) {
@@ -98,6 +113,9 @@ std::vector<Figure> study_figures(const StudyTables& tables, const FigureOptions
   RunNumbers run = tables.numbers();
   FigureOptions wanted = options;
   if (experiment) apply_experiment(*experiment, run, wanted);
+  for (CheckpointNumbers& numbers : run.checkpoints) {  // of tables without those columns
+    fill_time(numbers, read_training_time(split_label(numbers.label).name));
+  }
   for (const std::string& name : missing_figures(run)) {
     log::info("{}: no {} of heads that count, so no figure of it", run.source, name);
   }

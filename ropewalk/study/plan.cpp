@@ -132,6 +132,7 @@ void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
   check("vocabulary", config.vocabulary_size, first.vocabulary_size);
 }
 
+
 // Before anything is measured: the heads that the experiment wants to see are among those measured.
 void check_asked_heads(const Experiment& experiment, const OpenModel& model) {
   const ModelConfig& config = model.text.config;
@@ -145,6 +146,26 @@ void check_asked_heads(const Experiment& experiment, const OpenModel& model) {
               : fmt::format("does not exist; the model has layers 0 to {} with heads 0 to {}",
                             config.n_layers - 1, config.n_q_heads - 1));
   }
+}
+
+// Before anything is measured: figures can be laid out as the experiment asks.
+void check_axis(const Experiment& experiment) {
+  std::vector<TimedLabel> run;
+  if (experiment.axis == TimeAxis::labels) return;
+  for (const Phase& phase : experiment.phases) {
+    if (phase.contexts.size() > 1) {
+      throw InputError("{}: axis {} is for one context at a time; write axis: labels",
+                       experiment.at(phase.context_line), time_axis_name(experiment.axis));
+    }
+    for (const CheckpointEntry& entry : phase.checkpoints) {
+      const TrainingTime time = training_time(entry);
+      if (!entry.random) {
+        run.push_back({entry.label, time.step.value_or(-1), time.tokens.value_or(-1)});
+      }
+    }
+  }
+  const std::string problem = time_problem(run, experiment.axis);
+  if (!problem.empty()) throw InputError("{}: {}", experiment.file.string(), problem);
 }
 
 // The contexts that a checkpoint of a phase is measured at; nothing: its own.
@@ -210,6 +231,7 @@ std::string CheckpointFailure::text() const {
 
 StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool keep_going,
                      const Communicator& processes) {
+  check_axis(experiment);
   if (experiment.from_vectors()) return plan_vectors(experiment, out, keep_going);
   check_device(experiment, processes);
   StudyPlan plan;
@@ -224,6 +246,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     }
     PlannedCheckpoint planned;
     planned.phase = phase.name;
+    planned.time = training_time(entry);
     planned.checkpoint = entry.label;
     planned.line = entry.line;
     planned.capture = capture_options(experiment, phase, entry, label, out);

@@ -7,6 +7,7 @@
 
 #include "ropewalk/study/capture.h"
 #include "ropewalk/study/experiment.h"
+#include "ropewalk/study/training_time.h"
 
 namespace ropewalk {
 
@@ -15,6 +16,7 @@ struct PlannedVectors;
 // One checkpoint of an experiment at one context: where it is and how it will be measured.
 struct PlannedCheckpoint {
   std::string phase;
+  TrainingTime time;
   int64_t order = 0;       // in tables, from 0: the order of the run, at one context after another
   std::string checkpoint;  // its label in the experiment; capture.label has the context besides
                            // where it is measured at several

@@ -65,6 +65,7 @@ class Planning {
                                   : experiment_.resolve(*entry.vectors).string();
     PlannedCheckpoint planned;
     planned.phase = phase.name;
+    planned.time = training_time(entry);
     planned.checkpoint = entry.label;
     planned.line = entry.line;
     planned.capture.label = entry.label;

@@ -45,6 +45,9 @@ CheckpointAnalysis analyze_checkpoint(const Study& study, const MeasuredCheckpoi
   checkpoint.label = measured.planned->capture.label;
   checkpoint.phase = measured.planned->phase;
   checkpoint.order = measured.planned->order;
+  const TrainingTime& time = measured.planned->time;
+  checkpoint.step = time.step.value_or(CheckpointAnalysis::kUnknown);
+  checkpoint.tokens = time.tokens.value_or(CheckpointAnalysis::kUnknown);
   checkpoint.model = study.experiment.name;
   // All read the same documents, each cut to its own context: pairs are by the whole ones.
   const auto& documents = study.documents.documents;
@@ -98,6 +101,8 @@ Json table_inputs(const Study& study, const Measured& measured) {
     captures.push_back({{"label", info.label},
                         {"phase", checkpoint.planned->phase},
                         {"order", checkpoint.planned->order},
+                        {"step", checkpoint.planned->time.step.value_or(-1)},
+                        {"tokens", checkpoint.planned->time.tokens.value_or(-1)},
                         {"identity", info.identity()},
                         {"corpus", info.corpus},
                         {"moments", info.moments}});
@@ -150,6 +155,7 @@ Stage figures_stage(const Study& study, const Json& tables, Products& products) 
                     {"name", experiment.name},
                     {"portraits", experiment.portraits},
                     {"figures", experiment.figures.to_json()},
+                    {"axis", time_axis_name(experiment.axis)},
                     {"formats", study.options.formats}};
   const auto make = [&study, &products] {
     std::vector<fs::path> files;

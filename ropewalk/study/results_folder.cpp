@@ -41,7 +41,7 @@ bool looks_ours(const fs::path& path) {
   const std::string extension = path.extension().string();
   if (extension == ".csv") {
     const std::string first = beginning(path);
-    return first.starts_with("model,checkpoint,phase,order,layer") ||
+    return first.starts_with("model,checkpoint,phase,order,") ||
            first.starts_with("model,from,to,kind,layer");
   }
   if (name.ends_with(".vl.json")) {

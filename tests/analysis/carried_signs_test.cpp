@@ -84,7 +84,7 @@ TEST(HeadsTable, IsReadBackIntoItsTable) {
   carry_signs(run);
   const std::string text = format_heads_table(run);
   EXPECT_TRUE(
-      text.starts_with("model,checkpoint,phase,order,layer,q_head,kv_head,rope,r2cv_q,"
+      text.starts_with("model,checkpoint,phase,order,step,tokens,layer,q_head,kv_head,rope,r2cv_q,"
                        "r2cv_q_se,"));
   HeadTable table = parse_qk_table(format_qk_table(run), "qk.csv");
   EXPECT_TRUE(std::isnan(table.checkpoints[1].column("r_k_run").value[0]));

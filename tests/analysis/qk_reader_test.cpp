@@ -78,6 +78,18 @@ TEST(QkReader, ReadsOptionalColumns) {
   EXPECT_TRUE(std::isnan(a.column("r_q").value[1]));
 }
 
+TEST(QkReader, ReadsStepsAndTokens) {
+  const std::string header = "checkpoint,step,tokens,layer,q_head,pc,r_q,r_k\n";
+  const HeadTable table =
+      parse_qk_table(header + "a,5,41000000000,0,0,0,0.5,0.5\nb,,,0,0,0,0.5,0.5\n", "qk.csv");
+  EXPECT_EQ(table.checkpoints[0].step, 5);
+  EXPECT_EQ(table.checkpoints[0].tokens, 41'000'000'000);
+  EXPECT_EQ(table.checkpoints[1].step, CheckpointAnalysis::kUnknown);
+  EXPECT_EQ(table.checkpoints[1].tokens, CheckpointAnalysis::kUnknown);
+  const std::string text = failure(header + "a,5,,0,0,0,0.5,0.5\na,6,,0,1,0,0.5,0.5\n");
+  EXPECT_TRUE(text.ends_with("the same as in the rows of a before")) << text;
+}
+
 TEST(QkReader, TakesWholeNumbersWithAPoint) {
   EXPECT_EQ(parse_qk_table(kHeader + "a,3.0,1.0,0.0,0,0\n", "qk.csv").checkpoints[0].layer[0], 3);
 }

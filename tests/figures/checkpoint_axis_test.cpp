@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ropewalk/base/error.h"
+
 namespace ropewalk {
 namespace {
 
@@ -98,6 +100,26 @@ TEST(CheckpointAxis, SlantsAndThinsLabelsThatDoNotFit) {
   EXPECT_EQ(axis["labelAngle"], -40);
   EXPECT_LE(axis["values"].size(), 40u);
   EXPECT_EQ(axis["values"].back(), 99);  // the last is always named
+}
+
+TEST(CheckpointAxis, LaysOutByTime) {
+  RunNumbers run = run_of({{"a", "P"}, {"b", "P"}, {"c", "Q"}});
+  run.source = "qk.csv";
+  run.baselines = run_of({{"init", ""}}).checkpoints;
+  for (size_t i = 0; i < 3; ++i) run.checkpoints[i].step = std::vector{1000, 2000, 5000}[i];
+  const CheckpointAxis axis(run, TimeAxis::steps);
+  EXPECT_DOUBLE_EQ(axis.slots()[0].along, -1.5);
+  EXPECT_DOUBLE_EQ(axis.slots()[2].along, kTimeLength / 4);
+  EXPECT_DOUBLE_EQ(axis.slots()[2].from, kTimeLength / 8);
+  EXPECT_DOUBLE_EQ(axis.slots()[2].to, kTimeLength * 5 / 8);
+  EXPECT_DOUBLE_EQ(axis.slots()[3].to, kTimeLength + 0.5);
+  EXPECT_DOUBLE_EQ(axis.spans()[2].from, kTimeLength * 5 / 8);
+  EXPECT_EQ(axis.params()[1]["value"], Json::parse(R"(["init", "1k", "2k", "3k", "4k", "5k"])"));
+  EXPECT_EQ(axis.x_channel(660)["axis"]["values"], axis.params()[0]["value"]);
+  EXPECT_EQ(axis.x_channel(660)["axis"]["title"], "training steps");
+  EXPECT_FALSE(axis.crowded(660));
+  EXPECT_TRUE(CheckpointAxis(run, TimeAxis::steps).crowded(40));
+  EXPECT_THROW(CheckpointAxis(run, TimeAxis::tokens), InputError);
 }
 
 TEST(CheckpointAxis, SaysHowManyHeads) {

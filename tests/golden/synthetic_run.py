@@ -93,6 +93,25 @@ def demo_like(baseline=True) -> pandas.DataFrame:
     return pandas.DataFrame(rows, columns=COLUMNS)
 
 
+def pythia_like(baseline=True) -> pandas.DataFrame:
+    """4 layers of 4 heads at Pythia's 154 steps, which its labels say, and freshly initialised weights."""
+    heads = [(layer, head) for layer in range(4) for head in range(4)]
+    rng = np.random.default_rng(4)
+    steps = [0, *(2**i for i in range(10)), *range(1000, 144000, 1000)]
+    places = [({"label": "init", "phase": ""}, None)] if baseline else []
+    places += [({"label": f"step{step}", "phase": "Warm-up" if step < 1430 else "Training"}, step) for step in steps]
+    character = rng.normal(0, 0.12, len(heads))
+    rows = []
+    for order, (checkpoint, step) in enumerate(places):
+        learnt = 1 / (1 + math.exp(-2.2 * (math.log10(max(step or 0, 1)) - 3)))
+        r_q = np.clip(0.35 + 0.5 * learnt + character + rng.normal(0, 0.02, len(heads)), -0.04, 0.99)
+        r_k = np.clip(0.1 + 0.6 * learnt + 2 * character + rng.normal(0, 0.03, len(heads)), -0.97, 0.97)
+        first = np.clip(0.12 + 0.3 * learnt + character / 3, 0.04, 0.8)
+        added = table_rows("pythia", checkpoint, order, heads, r_q, r_k, first, rng, every_nope=5, group=1, components=4)
+        rows += [row | {"flag": "random_weights"} for row in added] if step is None else added
+    return pandas.DataFrame(rows, columns=COLUMNS)
+
+
 def table_rows(model, checkpoint, order, heads, r_q, r_k, first, rng, every_nope, group, components=10):
     rows = []
     for i, (layer, head) in enumerate(heads):

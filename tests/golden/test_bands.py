@@ -18,7 +18,7 @@ CONTEXT, DOCUMENTS, BLOCKS = 112, 24, 8
 # Half-split, llama3, YaRN with its factor, interleaved and partial, partial alone, two thetas, NoPE layers, queries scaled by
 # position, no RoPE at all.
 FAMILIES = ["llama_gqa", "llama_llama3_mha", "llama_yarn_mscale", "glm4_yarn", "gpt_neox_parallel", "gemma3_text", "smollm3_list_sliding", "ministral3", "gpt2"]  # fmt: skip
-FIRST = ["model", "checkpoint", "phase", "order", "layer", "q_head", "kv_head", "rope"]
+FIRST = ["model", "checkpoint", "phase", "order", "step", "tokens", "layer", "q_head", "kv_head", "rope"]
 
 
 def write_corpus(path, lengths):

@@ -18,7 +18,7 @@ import tiny_models
 CONTEXT = 160
 DOCUMENTS = 24
 MODELS = ["smollm3_interval", "gpt_neox_parallel", "qwen3_yarn"]  # NoPE layers, partial rotary, q/k norm
-FIRST = ["model", "checkpoint", "phase", "order", "layer", "q_head", "kv_head", "rope"]
+FIRST = ["model", "checkpoint", "phase", "order", "step", "tokens", "layer", "q_head", "kv_head", "rope"]
 
 
 def capture(model, root, name, *options, context=CONTEXT):

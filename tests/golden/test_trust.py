@@ -172,6 +172,8 @@ EXPERIMENT_EDITS = {
     "vectors": dict(vectors="uniform"),
     "components": dict(components=2),
     "portraits": dict(portraits=["A"]),
+    "axis": dict(axis="log-steps", phases=[{"name": "P", "context": LENGTH, "checkpoints": [
+        {"label": "init", "random": 0}, {"label": "A", "path": "A", "step": 5}]}]),
     "figures": dict(figures={"statistics": ["r2cv_q"], "portraits": [["r_q", "r2cv_q"]], "distance": ["L0H1"]}),
     "chunk": dict(corpus={"path": "corpus.jsonl", "documents": DOCUMENTS, "chunk": True}),
 }
@@ -191,7 +193,7 @@ def write_others(study):
 
 
 # What a setting of the experiment changes in words only, or in what is written beside the numbers.
-KEPT = ("name", "path to the same", "id", "min_tokens", "device", "memory", "components", "portraits", "figures", "target_se", "tokenizer", "model", "pre_rope")
+KEPT = ("name", "path to the same", "id", "min_tokens", "device", "memory", "components", "portraits", "axis", "figures", "target_se", "tokenizer", "model", "pre_rope")
 
 
 @pytest.mark.parametrize("edit", EXPERIMENT_EDITS)
@@ -264,6 +266,7 @@ PHASE_EDITS = {
     "window": dict(config={"sliding_window": None}),
     "label": dict(checkpoints=[{"label": "init", "random": 0}, {"label": "B", "path": "A"}]),
     "path": dict(checkpoints=[{"label": "init", "random": 0}, {"label": "A", "path": "models/step-1"}]),
+    "time": dict(checkpoints=[{"label": "init", "random": 0}, {"label": "A", "path": "A", "step": 7, "tokens": 9000}]),
     "revision": dict(checkpoints=[{"label": "init", "random": 0}, {"label": "A", "revision": "step-2"}]),
     "revisions": dict(checkpoints=None, revisions="step-*"),
 }

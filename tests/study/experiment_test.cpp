@@ -91,6 +91,19 @@ TEST(Experiment, ReadsEverything) {
   EXPECT_TRUE(e.phases[1].contexts.empty());
 }
 
+TEST(Experiment, ReadsTheAxisAndTheTimesOfCheckpoints) {
+  EXPECT_EQ(read(kWhole).axis, TimeAxis::labels);
+  EXPECT_FALSE(read(kWhole).phases[0].checkpoints[1].step);
+  EXPECT_EQ(read(changed("dtype: float32", "axis: log-tokens")).axis, TimeAxis::log_tokens);
+  const Experiment timed =
+      read(changed("revision: step-1}", "revision: step-1, step: 7, tokens: 14000}"));
+  EXPECT_EQ(timed.phases[0].checkpoints[1].step, 7);
+  EXPECT_EQ(timed.phases[0].checkpoints[1].tokens, 14000);
+  EXPECT_EQ(message(changed("dtype: float32", "axis: log-step")).find("e.yaml:9: axis: "), 0u);
+  EXPECT_EQ(
+      message(changed("revision: step-1}", "revision: step-1, step: -1}")).find("e.yaml:22: "), 0u);
+}
+
 TEST(Experiment, AListOfContextsIsSortedAndNamesLabels) {
   const Experiment e = read(changed("context: 512", "context: [2048, 512]"));
   EXPECT_EQ(e.phases[0].contexts, (std::vector<int64_t>{512, 2048}));

@@ -18,9 +18,9 @@ class Plan : public testing::Test {
   StudyPlan plan(const std::string& checkpoints, const std::string& context = "16",
                  bool keep_going = false, const Communicator& processes = {}) {
     const std::string text = fmt::format(
-        "name: T\ncorpus: {{path: t.jsonl}}\ndevice: cpu\nphases:\n  - name: One\n"
+        "name: T\ncorpus: {{path: t.jsonl}}\ndevice: cpu\naxis: {}\nphases:\n  - name: One\n"
         "    context: {}\n    checkpoints:\n{}",
-        context, checkpoints);
+        axis_, context, checkpoints);
     folder_.write("e.yaml", text);
     return plan_study(read_experiment(folder_.path() / "e.yaml"), "out", keep_going, processes);
   }
@@ -35,6 +35,7 @@ class Plan : public testing::Test {
     return "";
   }
 
+  std::string axis_ = "labels";
   TinyCheckpoint first_;
   const std::string a_ = fmt::format("      - {{label: A, path: {}}}\n", tiny(first_).string());
   TemporaryFolder folder_;
@@ -115,6 +116,29 @@ TEST_F(Plan, AllAreOneModel) {
   const std::string b = fmt::format("      - {{label: B, path: {}}}\n", tiny(other).string());
   EXPECT_EQ(complaint(a_ + b),
             "e.yaml:9: 'B' is another model than 'A': its number of layers is 2, not 3");
+}
+
+TEST_F(Plan, AnAxisOfTimeNeedsIncreasingNumbers) {
+  const std::string folder = tiny(first_).string();
+  const auto entry = [&](const char* label, const char* more) {
+    return fmt::format("      - {{label: {}, path: {}{}}}\n", label, folder, more);
+  };
+  EXPECT_EQ(plan(a_).checkpoints[0].time, TrainingTime{});
+  axis_ = "log-steps";
+  const StudyPlan good = plan("      - {label: init, random: 0}\n" + entry("step-5", "") +
+                              entry("B", ", step: 9, tokens: 80"));
+  EXPECT_EQ(good.checkpoints[0].time, TrainingTime{});
+  EXPECT_EQ(good.checkpoints[1].time, (TrainingTime{5, std::nullopt}));
+  EXPECT_EQ(good.checkpoints[2].time, (TrainingTime{9, 80}));
+  EXPECT_EQ(complaint(a_),
+            "e.yaml: axis log-steps: 'A' says no step; give it step: N in the experiment, or take "
+            "the axis labels");
+  EXPECT_EQ(complaint(entry("step-5", "") + entry("stage2-step-5", "")),
+            "e.yaml: axis log-steps: 'stage2-step-5' (step 5) comes after 'step-5' (step 5); give "
+            "them step: N in the experiment, counted from the beginning of training, or take the "
+            "axis labels");
+  EXPECT_EQ(complaint(entry("step-5", ""), "[8, 16]"),
+            "e.yaml:6: axis log-steps is for one context at a time; write axis: labels");
 }
 
 TEST(CutDocuments, KeepsTheFirstAndTheirFirstTokens) {
