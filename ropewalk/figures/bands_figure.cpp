@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "ropewalk/analysis/series.h"
-#include "ropewalk/figures/checkpoint_axis.h"
+#include "ropewalk/figures/checkpoint_rows.h"
 #include "ropewalk/figures/series_figures.h"
 #include "ropewalk/figures/theme.h"
 
@@ -96,8 +96,8 @@ Json cell_rows(const CheckpointAxis& axis, const Kind& kind) {
                       {"wavelength", cell.wavelength},
                       {"from", cell.from},
                       {"to", cell.to},
-                      {"y", slot.along - 0.5},
-                      {"y_end", slot.along + 0.5},
+                      {"y", slot.from},
+                      {"y_end", slot.to},
                       {"share", cell.share},
                       {"se", theme::number(cell.se)}});
     }
@@ -112,8 +112,8 @@ Json context_rows(const CheckpointAxis& axis, const Reach& reach) {
     if (context <= reach.shortest || context >= reach.longest) continue;
     rows.push_back({{"checkpoint", slot.numbers->label},
                     {"context", context},
-                    {"y", slot.along - 0.5},
-                    {"y_end", slot.along + 0.5}});
+                    {"y", slot.from},
+                    {"y_end", slot.to}});
   }
   return rows;
 }
@@ -128,21 +128,13 @@ Json ticks(const Reach& reach) {
 
 Json map_of(const CheckpointAxis& axis, const Kind& kind, const Reach& reach, bool last,
             Json& datasets) {
-  const double row = std::min(kRowHeight, kMostHeight / axis.length());
-  Json places = Json::array();
-  for (const Slot& slot : axis.slots()) places.push_back(slot.along);
+  const CheckpointRows of = checkpoint_rows(axis, {kRowHeight, kMostHeight, kLeastLabelRow});
   const Json x_scale{{"type", "log"}, {"domain", {reach.shortest, reach.longest}}, {"nice", false}};
   const Json x_axis{{"title", last ? Json("wavelength of the rotary pair, tokens") : Json()},
                     {"values", ticks(reach)},
                     {"format", "~s"},
                     {"grid", false},
                     {"labels", last}};
-  const Json y_scale{
-      {"domain", {axis.from(), axis.to()}}, {"nice", false}, {"zero", false}, {"reverse", true}};
-  const Json y_axis{{"title", nullptr}, {"values", places},
-                    {"grid", false},    {"domain", false},
-                    {"ticks", false},   {"labelOverlap", row < kLeastLabelRow},
-                    {"labelLimit", 0},  {"labelExpr", "labels[indexof(places, datum.value)]"}};
   const auto place = [](const char* field, const Json& scale, const Json& with_axis) {
     return Json{{"field", field}, {"type", "quantitative"}, {"scale", scale}, {"axis", with_axis}};
   };
@@ -162,7 +154,7 @@ Json map_of(const CheckpointAxis& axis, const Kind& kind, const Reach& reach, bo
        {"encoding",
         {{"x", place("from", x_scale, x_axis)},
          {"x2", {{"field", "to"}}},
-         {"y", place("y", y_scale, y_axis)},
+         {"y", place("y", of.scale, of.axis)},
          {"y2", {{"field", "y_end"}}},
          {"color",
           {{"field", "share"},
@@ -172,10 +164,11 @@ Json map_of(const CheckpointAxis& axis, const Kind& kind, const Reach& reach, bo
             {{"orient", "right"},
              {"title", nullptr},
              {"format", "~%"},
-             {"gradientLength", std::max(60.0, row * axis.length() - 10)},
+             {"gradientLength", std::max(60.0, of.height - 10)},
              {"gradientThickness", 13},
              {"tickCount", 4}}}}},
          {"tooltip", tooltip}}}});
+  close_gaps(layers.back(), of);
   const auto rule = [&](const char* data, const Json& encoding, const Json& dash, double width) {
     layers.push_back(
         {{"name", fmt::format("{}_{}", data, kind.title)},
@@ -187,19 +180,19 @@ Json map_of(const CheckpointAxis& axis, const Kind& kind, const Reach& reach, bo
   if (datasets.contains("contexts")) {
     rule("contexts",
          {{"x", place("context", x_scale, x_axis)},
-          {"y", place("y", y_scale, y_axis)},
+          {"y", place("y", of.scale, of.axis)},
           {"y2", {{"field", "y_end"}}}},
          Json::array({1, 0}), 2.4);
   }
   if (datasets.contains("separators")) {
-    rule("separators", {{"y", place("position", y_scale, y_axis)}}, Json::array({5, 4}), 1.2);
+    rule("separators", {{"y", place("position", of.scale, of.axis)}}, Json::array({5, 4}), 1.2);
   }
   return {{"title",
            {{"text", std::string("share of the energy of ") + kind.title},
             {"fontSize", 15},
             {"offset", 6}}},
           {"width", kWidth},
-          {"height", row * axis.length()},
+          {"height", of.height},
           {"layer", layers}};
 }
 
@@ -223,7 +216,7 @@ bool has_bands(const RunNumbers& run) {
 }
 
 Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
-  const CheckpointAxis axis(run);
+  const CheckpointAxis axis(run, options.time());
   const Reach reach = reach_of(axis);
   const Json contexts = context_rows(axis, reach);
   std::string subtitle = fmt::format(

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ropewalk/base/printable.h"
-#include "ropewalk/figures/checkpoint_axis.h"
+#include "ropewalk/figures/checkpoint_rows.h"
 #include "ropewalk/figures/depth_columns.h"
 #include "ropewalk/figures/depth_scale.h"
 #include "ropewalk/figures/figure.h"
@@ -59,8 +59,8 @@ Json cell_rows(const CheckpointAxis& axis, const Heatmap& map, const DepthScale&
            {"bin", column.bin},
            {"x", i},
            {"x_end", i + 1},
-           {"y", slot.along - 0.5},
-           {"y_end", slot.along + 0.5},
+           {"y", slot.from},
+           {"y_end", slot.to},
            {"value", theme::number(value)},
            {"se", theme::number(se)},
            {"heads", slot.numbers->depth_heads[static_cast<size_t>(column.bin)]},
@@ -108,19 +108,17 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, const
 }  // namespace
 
 Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t reading) {
-  const CheckpointAxis axis(run);
+  const CheckpointAxis axis(run, options.time());
   const Heatmap map{reading, all_readings().at(reading), depth_columns(run)};
   const DepthScale scale(map.placed, map.numbers(axis, &DepthCell::value));
   const auto columns = static_cast<double>(map.columns.size());
   const double width = std::min(kWidestCell, kWidth / columns) * columns;
-  const double row = std::min(kRowHeight, kMostHeight / axis.length());
-  const double height = row * axis.length();
+  const CheckpointRows rows = checkpoint_rows(axis, {kRowHeight, kMostHeight, kLeastTextRow});
 
   double phase_width = 0;
-  Json rows = Json::array();
-  for (const Slot& slot : axis.slots()) rows.push_back(slot.along);
   Json phases = Json::array();
   for (const PhaseSpan& span : axis.spans()) {
+    if ((span.to - span.from) * rows.height / axis.length() < theme::kPhaseSize) continue;
     const PhaseSpan shown{fit_text(printable(span.name), theme::kPhaseSize, kPhaseLimit),
                           span.context};
     const std::string text = shown.text();
@@ -136,10 +134,8 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
   params.push_back({{"name", "columns"}, {"value", column_labels(run, map.columns)}});
   spec["params"] = params;
   spec["width"] = width;
-  spec["height"] = height;
+  spec["height"] = rows.height;
 
-  const Json y_scale{
-      {"domain", {axis.from(), axis.to()}}, {"nice", false}, {"zero", false}, {"reverse", true}};
   const Json x_scale{{"domain", {0, columns}}, {"nice", false}};
   Json column_places = Json::array();
   for (size_t i = 0; i < map.columns.size(); ++i) {
@@ -158,10 +154,6 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
       {"labelFontSize", 13},
       {"labelLineHeight", 17},
       {"labelExpr", "columns[floor(datum.value)]"}};
-  const Json y_axis{{"title", nullptr}, {"values", rows},
-                    {"grid", false},    {"domain", false},
-                    {"ticks", false},   {"labelOverlap", row < kLeastTextRow},
-                    {"labelLimit", 0},  {"labelExpr", "labels[indexof(places, datum.value)]"}};
   const auto place = [](const char* field, const Json& on, const Json& with_axis) {
     return Json{{"field", field}, {"type", "quantitative"}, {"scale", on}, {"axis", with_axis}};
   };
@@ -188,49 +180,50 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
                     {"encoding",
                      {{"x", place("x", x_scale, x_axis)},
                       {"x2", {{"field", "x_end"}}},
-                      {"y", place("y", y_scale, y_axis)},
+                      {"y", place("y", rows.scale, rows.axis)},
                       {"y2", {{"field", "y_end"}}}}}});
-  layers.push_back(
-      {{"name", "cells"},
-       {"data", {{"name", "cells"}}},
-       {"transform", {{{"filter", "datum.value !== null"}}}},
-       {"mark", {{"type", "rect"}, {"stroke", theme::kWhite}, {"strokeWidth", row > 12 ? 1 : 0}}},
-       {"encoding",
-        {{"x", place("x", x_scale, x_axis)},
-         {"x2", {{"field", "x_end"}}},
-         {"y", place("y", y_scale, y_axis)},
-         {"y2", {{"field", "y_end"}}},
-         {"color",
-          {{"field", "value"},
-           {"type", "quantitative"},
-           {"scale",
-            {{"domain", scale.domain()},
-             {"range", scale.range()},
-             {"clamp", true},
-             {"interpolate", "rgb"}}},
-           {"legend",
-            {{"orient", "bottom"},
-             {"title", legend},
-             {"titleLimit", 0},
-             {"titleOrient", "left"},
-             {"titlePadding", 12},
-             {"gradientLength", scale.has_negatives() ? 300 : 260},
-             {"gradientThickness", 13},
-             {"values", scale.ticks()},
-             {"offset", 12}}}}},
-         {"tooltip", tooltip}}}});
+  layers.push_back({{"name", "cells"},
+                    {"data", {{"name", "cells"}}},
+                    {"transform", {{{"filter", "datum.value !== null"}}}},
+                    {"mark", {{"type", "rect"}, {"stroke", theme::kWhite}, {"strokeWidth", 1}}},
+                    {"encoding",
+                     {{"x", place("x", x_scale, x_axis)},
+                      {"x2", {{"field", "x_end"}}},
+                      {"y", place("y", rows.scale, rows.axis)},
+                      {"y2", {{"field", "y_end"}}},
+                      {"color",
+                       {{"field", "value"},
+                        {"type", "quantitative"},
+                        {"scale",
+                         {{"domain", scale.domain()},
+                          {"range", scale.range()},
+                          {"clamp", true},
+                          {"interpolate", "rgb"}}},
+                        {"legend",
+                         {{"orient", "bottom"},
+                          {"title", legend},
+                          {"titleLimit", 0},
+                          {"titleOrient", "left"},
+                          {"titlePadding", 12},
+                          {"gradientLength", scale.has_negatives() ? 300 : 260},
+                          {"gradientThickness", 13},
+                          {"values", scale.ticks()},
+                          {"offset", 12}}}}},
+                      {"tooltip", tooltip}}}});
   layers.back()["encoding"]["color"]["legend"].update(scale.tick_texts());
-  if (row >= kLeastTextRow) {
-    layers.push_back(
-        {{"name", "numbers"},
-         {"data", {{"name", "cells"}}},
-         {"mark",
-          {{"type", "text"}, {"baseline", "middle"}, {"fontSize", std::min(kCellText, row - 2)}}},
-         {"encoding",
-          {{"x", place("x_middle", x_scale, x_axis)},
-           {"y", place("y_middle", y_scale, y_axis)},
-           {"text", {{"field", "text"}, {"type", "nominal"}}},
-           {"color", {{"field", "ink"}, {"type", "nominal"}, {"scale", nullptr}}}}}});
+  close_gaps(layers.back(), rows);
+  if (rows.least >= kLeastTextRow) {
+    layers.push_back({{"name", "numbers"},
+                      {"data", {{"name", "cells"}}},
+                      {"mark",
+                       {{"type", "text"},
+                        {"baseline", "middle"},
+                        {"fontSize", std::min(kCellText, rows.least - 2)}}},
+                      {"encoding",
+                       {{"x", place("x_middle", x_scale, x_axis)},
+                        {"y", place("y_middle", rows.scale, rows.axis)},
+                        {"text", {{"field", "text"}, {"type", "nominal"}}},
+                        {"color", {{"field", "ink"}, {"type", "nominal"}, {"scale", nullptr}}}}}});
   }
   const Json separators = axis.separator_rows();
   if (!separators.empty()) {
@@ -243,7 +236,7 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
          {"encoding",
           {{"x", {{"value", 0}}},
            {"x2", {{"value", width + phase_width + 10}}},
-           {"y", place("position", y_scale, y_axis)}}}});
+           {"y", place("position", rows.scale, rows.axis)}}}});
   }
   if (!phases.empty()) {
     datasets["phases"] = phases;
@@ -257,7 +250,7 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
                         {"color", theme::kMutedInk}}},
                       {"encoding",
                        {{"x", {{"value", width + 10}}},
-                        {"y", place("y", y_scale, y_axis)},
+                        {"y", place("y", rows.scale, rows.axis)},
                         {"text", {{"field", "text"}, {"type", "nominal"}}}}}});
   }
   spec["layer"] = layers;

@@ -163,8 +163,7 @@ Json CheckpointAxis::x_channel(double width) const {
     }
   }
   for (const auto& [place, text] : ticks_) ticks.push_back(place);
-  const Json title = timed() ? Json(time_title(time_)) : Json();
-  Json axis{{"title", title},        {"values", ticks},
+  Json axis{{"title", title()},      {"values", ticks},
             {"grid", false},         {"labelExpr", "labels[indexof(places, datum.value)]"},
             {"labelOverlap", false}, {"labelFlush", false}};
   if (slanted) {

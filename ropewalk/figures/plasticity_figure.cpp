@@ -182,7 +182,7 @@ bool has_plasticity(const RunNumbers& run) {
 }
 
 Json plasticity_figure(const RunNumbers& run, const FigureOptions& options) {
-  const CheckpointAxis axis(run);
+  const CheckpointAxis axis(run, options.time());
   const bool errors = std::any_of(
       run.checkpoints.begin(), run.checkpoints.end(), [](const CheckpointNumbers& numbers) {
         return !std::isnan(numbers.readings[find_reading(kLines[0].reading)].over_heads.se);

@@ -254,7 +254,7 @@ TEST(Figures, AskedForByTheirKeys) {
 
 std::string shown(const RunNumbers& run, const std::vector<std::string>& asked = {}) {
   std::string labels;
-  for (const auto* numbers : portrait_checkpoints(run, {"", asked, {}}))
+  for (const auto* numbers : portrait_checkpoints(run, {"", asked, {}, {}}))
     labels += numbers->label + " ";
   return labels;
 }

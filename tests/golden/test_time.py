@@ -59,6 +59,16 @@ def test_bars_fill_the_places_of_checkpoints(pythia):
     assert [row["position"] for row in pythia.rows("taxonomy", "separators")][1] == pytest.approx(rows[12]["x_from"])
 
 
+def test_maps_run_down_the_same_axis(pythia):
+    rows = [row for row in pythia.rows("depth_r_q", "cells") if row["bin"] == 0]
+    segments = [row for row in pythia.rows("taxonomy", "segments") if row["class"] == "mixed"]
+    assert [(row["y"], row["y_end"]) for row in rows[1:]] == [(row["x_from"], row["x_to"]) for row in segments if not row["baseline"]]
+    layers = {layer["name"]: layer for layer in pythia.spec("depth_r_q")["layer"]}
+    axis = layers["cells"]["encoding"]["y"]["axis"]
+    assert axis["title"] == "training steps (logarithmic)" and len(axis["values"]) == 8
+    assert "numbers" not in layers and layers["cells"]["mark"]["y2Offset"] > 0, "no gaps between low rows"
+
+
 def test_a_linear_axis_and_one_of_tokens(pythia, tmp_path):
     table = synthetic.pythia_like(baseline=False)
     table.insert(4, "tokens", table.checkpoint.map(step_of) * 2_097_152)

@@ -45,7 +45,7 @@ TEST(Soak, TwoHundredCapturesHoldWhatTwentyHold) {
   options.model.device = "cpu";
   options.model.dtype = "float32";
   options.model.context = 40;
-  options.corpus = place.write("corpus.jsonl", corpus);
+  options.corpus.path = place.write("corpus.jsonl", corpus);
   options.label = "tiny";
   options.vectors = "uniform";
   AnalyzeOptions analysis;

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "ropewalk/figures/checkpoint_axis.h"
+
+namespace ropewalk {
+
+// How a map lays out checkpoints from top to bottom: one row each, or the places that they have on
+// an axis of time.
+struct CheckpointRows {
+  double height = 0;  // of the map, in pixels
+  double least = 0;   // of its lowest row
+  Json scale;         // of y, which checkpoints reach from Slot::from to Slot::to
+  Json axis;
+};
+
+struct RowSizes {  // in pixels
+  double row = 0;
+  double most = 0;   // of all rows
+  double label = 0;  // rows that are lower have no room for a label each
+};
+
+CheckpointRows checkpoint_rows(const CheckpointAxis& axis, const RowSizes& sizes);
+
+// Low rows would show as stripes, with gaps between them: each of them reaches a little below the
+// next one.
+void close_gaps(Json& layer, const CheckpointRows& rows);
+
+}  // namespace ropewalk
