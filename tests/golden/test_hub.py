@@ -523,9 +523,9 @@ def test_subfolders(hub, client, published, tmp_path):
     """Checkpoints in folders of one branch: the same numbers as in branches, audited and evicted alike."""
     files = {"README.md": b"a run\n"}
     for step in (1, 2, 3):
-        files |= {f"hf_ckpt/{step}.5B/{name}": data for name, data in model_files(step, shards=step).items()}
+        files |= {f"parts/{step}/{name}": data for name, data in model_files(step, shards=step).items()}
     commit = hub.repository("org/folders").commit("main", files)
-    labels = {f"step{i}": f"hf_ckpt/{i}.5B" for i in (1, 2, 3)}
+    labels = {f"step{i}": f"parts/{i}" for i in (1, 2, 3)}
 
     def phases(revision=None):
         named = {"revision": revision} if revision else {}
@@ -544,7 +544,7 @@ def test_subfolders(hub, client, published, tmp_path):
     again = client.run("run", published("org/folders", phases=phases(commit)), "--out", tmp_path / "b", "--format", "json")
     assert again.stderr.count("measured already") == 3 and not hub.asked("bytes")
     assert client.run("audit", published("org/folders", phases=phases())).code == 0
-    del files["hf_ckpt/2.5B/model-00001-of-00002.safetensors"]
+    del files["parts/2/model-00001-of-00002.safetensors"]
     hub.repository("org/folders").commit("main", files)
     audit = client.run("audit", published("org/folders", phases=phases()))
     assert audit.code == 3 and "'step2': shard model-00001-of-00002.safetensors is missing" in audit.stdout

@@ -18,9 +18,9 @@ class Plan : public testing::Test {
   StudyPlan plan(const std::string& checkpoints, const std::string& context = "16",
                  bool keep_going = false, const Communicator& processes = {}) {
     const std::string text = fmt::format(
-        "name: T\ncorpus: {{path: t.jsonl}}\ndevice: cpu\naxis: {}\nphases:\n  - name: One\n"
-        "    context: {}\n    checkpoints:\n{}",
-        axis_, context, checkpoints);
+        "name: T\ncorpus: {{path: t.jsonl}}\ndevice: cpu\nphases:\n  - name: One\n"
+        "    context: {}\n    checkpoints:\n{}axis: {}\n",
+        context, checkpoints, axis_);
     folder_.write("e.yaml", text);
     return plan_study(read_experiment(folder_.path() / "e.yaml"), "out", keep_going, processes);
   }
