@@ -1,0 +1,71 @@
+#include "ropewalk/study/plan_checks.h"
+
+#include <algorithm>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/figures/head_name.h"
+
+namespace ropewalk {
+
+void check_context(const Experiment& experiment, const Phase& phase,
+                   const std::optional<int64_t>& context, const OpenModel& model,
+                   const std::string& label) {
+  const int64_t most = model.text.config.max_positions;
+  if (!context || *context <= most) return;
+  throw InputError(
+      "{}: context {} is beyond the max_position_embeddings {} of '{}'; write context: {}, or "
+      "config: {{max_position_embeddings: {}}}",
+      experiment.at(phase.context_line), *context, most, label, most, *context);
+}
+
+void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
+                 const ModelConfig& config, const std::string& first_label,
+                 const ModelConfig& first) {
+  const auto check = [&](const char* what, const auto& mine, const auto& theirs) {
+    if (mine == theirs) return;
+    throw InputError("{}: '{}' is another model than '{}': its {} is {}, not {}",
+                     experiment.at(planned.line), planned.capture.label, first_label, what, mine,
+                     theirs);
+  };
+  check("architecture", config.architecture, first.architecture);
+  check("number of layers", config.n_layers, first.n_layers);
+  check("number of query heads", config.n_q_heads, first.n_q_heads);
+  check("number of key heads", config.n_kv_heads, first.n_kv_heads);
+  check("head dimension", config.d_head, first.d_head);
+  check("vocabulary", config.vocabulary_size, first.vocabulary_size);
+}
+
+void check_asked_heads(const Experiment& experiment, const OpenModel& model) {
+  const ModelConfig& config = model.text.config;
+  for (const QueryHead& head : experiment.figures.distance) {
+    const auto same = [&](const QueryHead& measured) { return measured == head; };
+    if (std::any_of(model.heads.begin(), model.heads.end(), same)) continue;
+    const bool there = head.layer < config.n_layers && head.q_head < config.n_q_heads;
+    throw InputError(
+        "{}: figures: distance: head {} {}", experiment.file.string(), head_name(head),
+        there ? "is not among the heads sampled; leave it out, or measure all heads"
+              : fmt::format("does not exist; the model has layers 0 to {} with heads 0 to {}",
+                            config.n_layers - 1, config.n_q_heads - 1));
+  }
+}
+
+void check_axis(const Experiment& experiment) {
+  std::vector<TimedLabel> run;
+  if (experiment.axis == TimeAxis::labels) return;
+  for (const Phase& phase : experiment.phases) {
+    if (phase.contexts.size() > 1) {
+      throw InputError("{}: axis {} is for one context at a time; write axis: labels",
+                       experiment.at(phase.context_line), time_axis_name(experiment.axis));
+    }
+    for (const CheckpointEntry& entry : phase.checkpoints) {
+      const TrainingTime time = training_time(entry);
+      if (!entry.random) {
+        run.push_back({entry.label, time.step.value_or(-1), time.tokens.value_or(-1)});
+      }
+    }
+  }
+  const std::string problem = time_problem(run, experiment.axis);
+  if (!problem.empty()) throw InputError("{}: {}", experiment.file.string(), problem);
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ropewalk/study/open_model.h"
+#include "ropewalk/study/plan.h"
+
+namespace ropewalk {
+
+// What is found out before anything is measured. Each throws InputError with the line of the
+// experiment file, or its name, and what to write instead.
+
+// A checkpoint's context is one that the model has positions for.
+void check_context(const Experiment& experiment, const Phase& phase,
+                   const std::optional<int64_t>& context, const OpenModel& model,
+                   const std::string& label);
+
+// Two checkpoints are of one model.
+void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
+                 const ModelConfig& config, const std::string& first_label,
+                 const ModelConfig& first);
+
+// The heads that the experiment wants to see are among those measured.
+void check_asked_heads(const Experiment& experiment, const OpenModel& model);
+
+// Figures can be laid out as the experiment asks.
+void check_axis(const Experiment& experiment);
+
+}  // namespace ropewalk
