@@ -66,7 +66,7 @@ bench-gpu: all
 	@cmake --preset release -DROPEWALK_BENCHMARKS=ON
 	@cmake --build build --target forward
 	@ctest --test-dir build --output-on-failure --no-tests=error -R '^golden\.gpu$$'
-	@for script in gpu gpu_end_to_end weights_hash plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
+	@for script in gpu gpu_end_to_end weights_hash watch plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
 
 format: setup
 	@clang-format -i $(SOURCES)

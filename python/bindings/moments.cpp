@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "python/bindings/job.h"
+#include "python/bindings/processes.h"
 #include "python/bindings/tensors.h"
 #include "ropewalk/analysis/analyze_capture.h"
 #include "ropewalk/analysis/capture_facts.h"
@@ -20,6 +22,7 @@
 #include "ropewalk/study/capture_folder.h"
 #include "ropewalk/study/capture_store.h"
 #include "ropewalk/study/tables.h"
+#include "ropewalk/study/training_time.h"
 
 namespace ropewalk::python {
 namespace {
@@ -60,6 +63,15 @@ class Kept {
       if (positions) t = positions->dim() == 2 ? positions->select(0, row) : *positions;
       live_->add(layer, documents[i], q.select(0, row), k.select(0, row), t);
     }
+  }
+
+  void fetch() {
+    if (live_) live_->fetch();
+  }
+  // What was added becomes that of all processes, in the first one.
+  void join_in_first(const Communicator& processes) {
+    if (!live_) throw UsageError("nothing was added yet");
+    live_->join_in_first(processes);
   }
 
   // Everything; may share memory with this.
@@ -129,20 +141,36 @@ Kept* sum(const Kept& one, const Kept& other, int64_t shift) {
   return new Kept(std::move(whole));
 }
 
-void analyze(nb::handle listener, const std::vector<const Kept*>& steps,
-             const std::vector<std::string>& labels, const std::string& model,
-             const std::string& table, int64_t components) {
-  run_job(listener, [&] {
-    check_table_path(table);
-    std::vector<CheckpointAnalysis> checkpoints;
-    for (size_t i = 0; i < steps.size(); ++i) {
-      checkpoints.push_back(
-          analyze_capture(named(*steps[i], labels[i], model), components, labels[i]));
-      checkpoints.back().order = static_cast<int64_t>(i);
-    }
-    write_tables(table, std::move(checkpoints));
-  });
-}
+// The tables of a run, one checkpoint after the other: each is analyzed once.
+class Tables {
+ public:
+  // `place`: in the order of the run. A checkpoint that stood there is replaced.
+  void add(nb::handle listener, const Kept& kept, int64_t place, const std::string& label,
+           const std::string& model, int64_t components) {
+    run_job(listener, [&] {
+      CheckpointAnalysis analysis = analyze_capture(named(kept, label, model), components, label);
+      const TrainingTime time = read_training_time(label);
+      analysis.step = time.step.value_or(CheckpointAnalysis::kUnknown);
+      analysis.tokens = time.tokens.value_or(CheckpointAnalysis::kUnknown);
+      checkpoints_.insert_or_assign(place, std::move(analysis));
+    });
+  }
+
+  void write(nb::handle listener, const std::string& table) const {
+    run_job(listener, [&] {
+      check_table_path(table);
+      std::vector<CheckpointAnalysis> checkpoints;
+      for (const auto& [place, checkpoint] : checkpoints_) {
+        checkpoints.push_back(checkpoint);
+        checkpoints.back().order = static_cast<int64_t>(checkpoints.size()) - 1;
+      }
+      write_tables(table, std::move(checkpoints));
+    });
+  }
+
+ private:
+  std::map<int64_t, CheckpointAnalysis> checkpoints_;
+};
 
 nb::object list_of(const std::vector<int64_t>& values) {
   return give_tensor(at::tensor(values, at::kLong));
@@ -213,12 +241,22 @@ void bind_moments(nb::module_& module) {
           nb::arg("positions").none())
       .def("info", [](const Kept& kept) { return kept.all().info.to_json().dump(); })
       .def("tensors", tensors)
+      .def("fetch",
+           [](Kept& kept) {
+             const nb::gil_scoped_release released;
+             kept.fetch();
+           })
+      .def("join_in_first",
+           [](Kept& kept, nb::object group) { kept.join_in_first(python_processes(group)); })
       .def("save", [](const Kept& kept, nb::handle listener, const std::string& out,
                       const std::string& label,
                       const std::string& model) { save(listener, kept, out, label, model); });
   module.def("load", load);
   module.def("sum", sum);
-  module.def("analyze_moments", analyze);
+  nb::class_<Tables>(module, "Tables")
+      .def(nb::init<>())
+      .def("add", &Tables::add)
+      .def("write", &Tables::write);
 }
 
 }  // namespace ropewalk::python

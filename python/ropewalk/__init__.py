@@ -13,6 +13,9 @@
     moments.add(0, q, k)                          # torch tensors [batch, heads, tokens, d_head]
     moments.analyze().heads
 
+    with ropewalk.watch(model, every=500, out="out/run"):
+        train(model)                              # any loop on torch: the model is measured while it trains
+
 docs/python.md has more.
 """
 
@@ -24,6 +27,8 @@ from ._figure import Figure
 from ._moments import Moments
 from ._study import Study, open  # noqa: A004
 from ._verbs import Finding, analyze, audit, capture, export, figures, inspect, run
+from ._callbacks import lightning_callback, trainer_callback
+from ._watch import Watch, watch
 
 _module.check_torch()
 
@@ -39,6 +44,7 @@ __all__ = [
     "Study",
     "SystemError",
     "UsageError",
+    "Watch",
     "__version__",
     "analyze",
     "audit",
@@ -46,6 +52,9 @@ __all__ = [
     "export",
     "figures",
     "inspect",
+    "lightning_callback",
     "open",
     "run",
+    "trainer_callback",
+    "watch",
 ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import _module
 from ._listener import Listener
 from ._capture import Capture, Kind, StreamMoments
+from ._processes import Processes
 from .errors import InputError, UsageError
 from ._study import Study
 
@@ -147,6 +148,28 @@ class Moments:
         """The tables of these moments, with standard errors: those of `ropewalk analyze`. `out`: a folder to keep them in."""
         return analyze({label: self}, out, model=model, components=components)
 
+    def _fetch(self, after: torch.cuda.Event | None = None) -> None:
+        """Brings what a GPU holds to the host, beside what it computes after an event. Raises InputError on what is not finite."""
+        if after is None:
+            self._kept.fetch()
+            return
+        import torch
+
+        stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+        stream.wait_event(after)
+        with torch.cuda.stream(stream):
+            self._kept.fetch()
+
+    def _event(self) -> torch.cuda.Event | None:
+        """The end of what the GPU was told so far; None without a GPU."""
+        import torch
+
+        return torch.cuda.current_stream(self._device).record_event() if self._device is not None and self._device.type == "cuda" else None
+
+    def _join_in_first(self, processes: Processes) -> None:
+        """What was added becomes that of all processes, in the first one. Collective."""
+        self._kept.join_in_first(processes)
+
     def _usable(self) -> None:
         if self._broken:
             raise UsageError(f"these moments met values that are not finite; begin new ones ({self._broken})")
@@ -199,7 +222,10 @@ def analyze(steps: Mapping[str, Moments], out: str | os.PathLike[str] | None = N
     folder = Path(kept.name if kept else out or "")
     folder.mkdir(parents=True, exist_ok=True)
     with Listener() as listener:
-        _module.core().analyze_moments(listener, [moments._kept for moments in steps.values()], list(steps), model, str(folder / "qk.csv"), components)
+        tables = _module.core().Tables()
+        for place, (label, moments) in enumerate(steps.items()):
+            tables.add(listener, moments._kept, place, label, model, components)
+        tables.write(listener, str(folder / "qk.csv"))
     study = Study(folder)
     study._kept = kept
     return study

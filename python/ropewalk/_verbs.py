@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 from . import _module
 from ._capture import Capture
@@ -27,19 +27,31 @@ class Finding(NamedTuple):
     text: str
 
 
+@overload
+def run(
+    experiment: PathLike, out: PathLike | None = ..., *, only: Sequence[str] = ..., format: Sequence[str] = ..., evict: bool = ..., keep_going: bool = ...,  # noqa: A002
+    replace: bool = ..., prune: bool = ..., threads: int | None = ..., progress: bool | None = ..., dry_run: Literal[False] = ...,
+) -> Study: ...  # fmt: skip
+@overload
+def run(
+    experiment: PathLike, out: PathLike | None = ..., *, only: Sequence[str] = ..., format: Sequence[str] = ..., evict: bool = ..., keep_going: bool = ...,  # noqa: A002
+    replace: bool = ..., prune: bool = ..., threads: int | None = ..., progress: bool | None = ..., dry_run: Literal[True],
+) -> str: ...  # fmt: skip
 def run(
     experiment: PathLike, out: PathLike | None = None, *, only: Sequence[str] = (), format: Sequence[str] = ("png", "svg", "pdf"),  # noqa: A002
     evict: bool = False, keep_going: bool = False, replace: bool = False, prune: bool = False, threads: int | None = None, progress: bool | None = None,
-) -> Study:  # fmt: skip
-    """Measures a training run (docs/experiments.md): checkpoints in, tables and figures out. What a former run finished is kept.
+    dry_run: bool = False,
+) -> Any:  # fmt: skip
+    """Measures a training run (docs/experiments.md): checkpoints in, tables and figures out, a Study. What a former run finished is kept.
 
     `out`: results folder, by default out/ and the experiment file's name. `format`: of the figures, ["json"] for specifications alone. `progress`:
-    bars; by default where somebody sees them. The other options are those of `ropewalk run`.
+    bars; by default where somebody sees them. `dry_run`: gives a text instead, which says what would be read and computed. The other options are those
+    of `ropewalk run`.
     """
     folder = Path(out) if out is not None else Path("out") / Path(experiment).stem
     options = dict(out=folder, format=_commas(format), evict=evict, keep_going=keep_going, replace=replace, prune=prune, threads=threads)
-    _call("run", [experiment], options, progress, repeated={"only": only})
-    return Study(folder)
+    text = _call("run", [experiment], options | {"dry_run": dry_run}, progress, repeated={"only": only})
+    return text if dry_run else Study(folder)
 
 
 def capture(

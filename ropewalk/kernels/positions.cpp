@@ -25,8 +25,10 @@ const Positions::Chunks& Positions::chunks(int64_t size, const at::Device& devic
     middles.push_back(chunk.mean().item<double>());
     offsets.push_back((chunk - middles.back()).to(at::kFloat));
   }
-  chunks_.push_back(
-      {size, at::cat(offsets).to(device), at::tensor(middles, at::kDouble).to(device)});
+  const auto there = [&](const at::Tensor& made) {
+    return made.to(device, /*non_blocking=*/true);  // a GPU at work is not waited for
+  };
+  chunks_.push_back({size, there(at::cat(offsets)), there(at::tensor(middles, at::kDouble))});
   return chunks_.back();
 }
 

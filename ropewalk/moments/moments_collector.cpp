@@ -173,7 +173,7 @@ MomentsCollector::GpuLayer& MomentsCollector::gpu_layer(int64_t number, const at
   const Layer& layer = layers_.at(number);
   const LayerStreams& streams = streams_.at(number);
   const auto on_gpu = [&](const std::vector<int64_t>& heads) {
-    return at::tensor(heads, at::kLong).to(at::kInt).to(device);
+    return at::tensor(heads, at::kLong).to(at::kInt).to(device, /*non_blocking=*/true);
   };
   GpuLayer gpu;
   const at::Tensor stored = numbers(layer);
@@ -227,18 +227,22 @@ MomentsCollector::Layer MomentsCollector::joint_layer(int64_t number,
 }
 
 void MomentsCollector::join_in_first(const Communicator& processes) {
+  for (const auto& [number, mine] : layers_) join_in_first(number, processes);
+}
+
+void MomentsCollector::join_in_first(int64_t number, const Communicator& processes) {
   if (processes.alone()) return;
-  for (auto& [number, mine] : layers_) {
-    const Layer joint = joint_layer(number, processes);
-    if (!processes.first()) continue;
-    for (size_t a = 0; a < mine.fields.size(); ++a) {
-      for (size_t f = 0; f < mine.fields[a].size(); ++f) {
-        mine.fields[a][f].copy_(joint.fields[a][f]);
-      }
+  Layer& mine = layers_.at(number);
+  const Layer joint = joint_layer(number, processes);
+  gpu_.erase(number);  // was fetched
+  if (!processes.first()) return;
+  for (size_t a = 0; a < mine.fields.size(); ++a) {
+    for (size_t f = 0; f < mine.fields[a].size(); ++f) {
+      mine.fields[a][f].copy_(joint.fields[a][f]);
     }
-    mine.counts = joint.counts;
-    release(mine);
   }
+  mine.counts = joint.counts;
+  release(mine);
 }
 
 std::string_view MomentsCollector::bytes(const Layer& layer) const {

@@ -81,8 +81,9 @@ class MomentsCollector : public Collector {
   // The layer as all processes together have it, in the first one; in the others its numbers mean
   // nothing. Alone: the layer itself. Collective.
   Layer joint_layer(int64_t number, const Communicator& processes) const;
-  // Makes that of every layer the first process's own. Collective.
+  // Makes that of every layer, or of one, the first process's own. Collective.
   void join_in_first(const Communicator& processes);
+  void join_in_first(int64_t number, const Communicator& processes);
   // All of a layer's numbers, float64; and back, with the counts that go with them.
   std::string_view bytes(const Layer& layer) const;
   void restore(int64_t layer, std::string_view bytes, const BlockCounts& counts);

@@ -1,8 +1,10 @@
 #include "ropewalk/moments/tensor_capture.h"
 
 #include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <fmt/ranges.h>
 
+#include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/kernels/exact_float32.h"
@@ -12,6 +14,8 @@
 
 namespace ropewalk {
 namespace {
+
+constexpr size_t kLatest = 64;  // rows of a batch, or so
 
 ModelConfig make_config(const TensorShape& shape) {
   const bool sizes = shape.layers > 0 && shape.kv_heads > 0 && shape.q_heads >= shape.kv_heads &&
@@ -90,11 +94,22 @@ void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, co
     throw UsageError("document {} was added to layer {} before", document, layer);
   }
   const c10::NoGradGuard no_autograd;
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const ExactFloat32 exact;
   Document read;
   read.index = document;
-  const Positions at = positions ? Positions(*positions) : Positions::counted(tokens);
+  const Positions& at = positions_of(tokens, positions);
   collector_.collect({layer, &read, &at, kPostRope, {{"q", plain(q)}, {"k", plain(k)}}, true});
+}
+
+const Positions& TensorCapture::positions_of(int64_t tokens,
+                                             const std::optional<at::Tensor>& given) {
+  const at::Tensor wanted = given ? given->to(at::kCPU).to(at::kLong) : at::arange(tokens);
+  for (const Positions& known : latest_) {
+    if (known.tensor().equal(wanted)) return known;
+  }
+  if (latest_.size() == kLatest) latest_.pop_front();
+  return latest_.emplace_back(wanted);
 }
 
 CaptureMoments TensorCapture::layer(int64_t number) {
@@ -108,7 +123,9 @@ CaptureMoments TensorCapture::layer(int64_t number) {
   info.blocks = collector_.blocks();
   CaptureMoments moments =
       layer_moments(collector_, number, collector_.layers().at(number), std::move(info));
-  for (const int64_t document : documents_[number]) moments.documents.push_back({document});
+  if (const auto read = documents_.find(number); read != documents_.end()) {
+    for (const int64_t document : read->second) moments.documents.push_back({document});
+  }
   moments.info.documents = moments.counts.total_documents();
   moments.info.tokens = moments.counts.total_tokens();
   moments.info.corpus = documents_digest(moments.documents);
@@ -116,18 +133,47 @@ CaptureMoments TensorCapture::layer(int64_t number) {
 }
 
 CaptureMoments TensorCapture::moments() {
-  CaptureMoments all = layer(0);
-  for (int64_t number = 1; number < config_.n_layers; ++number) {
+  std::optional<CaptureMoments> all;
+  int64_t first = 0;
+  for (const auto& [number, documents] : documents_) {
     CaptureMoments next = layer(number);
-    if (next.documents != all.documents || next.counts != all.counts) {
-      throw UsageError(
-          "layer {} holds {} documents of {} tokens, layer 0 holds {} of {}: expected the same "
-          "documents in every layer",
-          number, next.documents.size(), next.info.tokens, all.documents.size(), all.info.tokens);
+    if (!all) {
+      first = number;
+      all = std::move(next);
+      continue;
     }
-    append_layer(all, next);
+    if (next.documents != all->documents || next.counts != all->counts) {
+      throw UsageError(
+          "layer {} holds {} documents of {} tokens, layer {} holds {} of {}: expected the same "
+          "documents in every layer",
+          number, next.documents.size(), next.info.tokens, first, all->documents.size(),
+          all->info.tokens);
+    }
+    append_layer(*all, next);
   }
-  return all;
+  return all ? std::move(*all) : layer(0);
+}
+
+void TensorCapture::join_in_first(const Communicator& processes) {
+  if (processes.alone()) return;
+  collector_.fetch();
+  for (auto& [number, documents] : documents_) {
+    collector_.join_in_first(number, processes);
+    std::vector<double> mine(documents.begin(), documents.end());
+    if (!processes.first()) {
+      const std::vector<double> count{static_cast<double>(mine.size())};
+      processes.send(0, count);
+      processes.send(0, mine);
+      continue;
+    }
+    for (int other = 1; other < processes.count(); ++other) {
+      std::vector<double> count(1);
+      processes.receive(other, count);
+      std::vector<double> theirs(static_cast<size_t>(count[0]));
+      processes.receive(other, theirs);
+      for (const double document : theirs) documents.insert(static_cast<int64_t>(document));
+    }
+  }
 }
 
 }  // namespace ropewalk

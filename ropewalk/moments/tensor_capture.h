@@ -1,15 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "ropewalk/kernels/positions.h"
 #include "ropewalk/model/config.h"
 #include "ropewalk/moments/capture_moments.h"
 #include "ropewalk/moments/moments_collector.h"
 
 namespace ropewalk {
+
+class Communicator;
 
 // What vectors a program has.
 struct TensorShape {
@@ -23,7 +27,8 @@ struct TensorShape {
 };
 
 // Measures queries and keys that the caller computed, of a model that it trains or that another
-// library runs. The caller's settings of torch (autograd, TF32) neither matter nor change.
+// library runs. The caller's settings of torch (autograd, autocast, TF32) neither matter nor
+// change.
 class TensorCapture {
  public:
   // Throws UsageError where the sizes do not go together.
@@ -37,17 +42,25 @@ class TensorCapture {
   void add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
            const std::optional<at::Tensor>& positions = {});
 
+  // Brings what a GPU holds to the host. Throws InputError on what is not finite.
+  void fetch() { collector_.fetch(); }
   // All that a layer has so far, for analyze_capture (analysis/analyze_capture.h).
   CaptureMoments layer(int64_t number);
-  // The same of all layers, for write_moments and merge. Throws UsageError where they have not read
-  // the same documents.
+  // The same of all layers that were given documents, for write_moments and merge. Throws
+  // UsageError where they have not read the same ones.
   CaptureMoments moments();
+  // Makes what the first process holds that of all `processes`, which have read different documents
+  // in the same layers; the others' numbers mean nothing afterwards. Collective.
+  void join_in_first(const Communicator& processes);
 
  private:
+  const Positions& positions_of(int64_t tokens, const std::optional<at::Tensor>& given);
+
   ModelConfig config_;
   int64_t context_;
   MomentsCollector collector_;
   std::map<int64_t, std::set<int64_t>> documents_;  // by layer
+  std::list<Positions> latest_;  // the other layers have the same, and what is made of them
 };
 
 }  // namespace ropewalk

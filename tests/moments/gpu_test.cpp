@@ -1,4 +1,5 @@
 // What a GPU computes, against the CPU, and moments against float64. Skipped where there is none.
+#include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
 #include "ropewalk/base/error.h"
@@ -8,6 +9,7 @@
 #include "ropewalk/model/device.h"
 #include "ropewalk/moments/accumulators/second_moments.h"
 #include "ropewalk/moments/moments_collector.h"
+#include "ropewalk/moments/tensor_capture.h"
 #include "tests/kernels/tensors.h"
 #include "tests/moments/small_config.h"
 #include "tests/moments/taken.h"
@@ -244,6 +246,20 @@ TEST_F(GpuTest, MomentsAreTheSameEveryTime) {
     if (i == 0) first = bytes;
     EXPECT_EQ(bytes, first);
   }
+}
+
+TEST_F(GpuTest, AutocastDoesNotMatter) {
+  const TensorShape shape{.q_heads = 4, .kv_heads = 2, .head_dim = 128};
+  const at::Tensor q = random_tensor({4, 700, 128}, 1).cuda(),
+                   k = random_tensor({2, 700, 128}, 2).cuda();
+  TensorCapture plain(shape), cast(shape);
+  plain.add(0, 0, q, k);
+  at::autocast::set_autocast_enabled(at::kCUDA, true);
+  cast.add(0, 0, q, k);
+  at::autocast::set_autocast_enabled(at::kCUDA, false);
+  EXPECT_TRUE(cast.layer(0)
+                  .streams(StreamKind::query)
+                  .total.products.equal(plain.layer(0).streams(StreamKind::query).total.products));
 }
 
 TEST_F(GpuTest, NamesWhatIsNotFinite) {

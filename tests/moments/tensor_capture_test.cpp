@@ -7,6 +7,7 @@
 #include "ropewalk/kernels/exact_float32.h"
 #include "ropewalk/moments/moments_file.h"
 #include "tests/temporary_folder.h"
+#include "tests/thread_job.h"
 
 namespace ropewalk {
 namespace {
@@ -91,6 +92,52 @@ TEST(TensorCapture, AllLayersMakeOneFile) {
   }
   capture.add(1, 4, vectors(4, 9, 1), vectors(2, 9, 2));
   EXPECT_THROW(capture.moments(), UsageError) << "a document that one layer lacks";
+}
+
+TEST(TensorCapture, LayersWithoutDocumentsAreLeftOut) {
+  TensorCapture capture(kShape);
+  EXPECT_TRUE(capture.moments().documents.empty());
+  capture.add(1, 0, vectors(4, 9, 1), vectors(2, 9, 2));
+  const CaptureMoments moments = capture.moments();
+  EXPECT_EQ(moments.documents.size(), 1);
+  for (const StreamId& id : moments.queries) EXPECT_EQ(id.layer, 1);
+  EXPECT_EQ(moments.queries.size(), 4);
+  EXPECT_EQ(moments.info.config.at("layers"), 2);
+}
+
+TEST(TensorCapture, PositionsThatComeAgain) {
+  TensorCapture capture(kShape);
+  std::vector<at::Tensor> x, t;
+  for (int64_t i = 0; i < 150; ++i) {  // more than are remembered, each of them twice in a row
+    x.push_back(vectors(4, 5, static_cast<uint64_t>(i)));
+    t.push_back(at::arange(5) * (1 + i / 2 % 71));
+    capture.add(1, i, x.back(), vectors(2, 5, 7), t.back());
+  }
+  expect_moments(capture, at::cat(x, 1)[1].to(at::kDouble), at::cat(t).to(at::kDouble));
+}
+
+TEST(TensorCapture, ProcessesAddUp) {
+  constexpr int kProcesses = 3;
+  const auto add = [](TensorCapture& capture, int64_t document) {
+    const auto seed = static_cast<uint64_t>(document);
+    capture.add(1, document, vectors(4, 9 + document, seed), vectors(2, 9 + document, seed + 50));
+  };
+  TensorCapture whole(kShape);
+  for (int64_t document = 0; document < 9; ++document) add(whole, document);
+  ThreadJob(kProcesses).run([&](const Communicator& processes) {
+    TensorCapture part(kShape);
+    for (int64_t document = processes.rank(); document < 9; document += kProcesses) {
+      add(part, document);
+    }
+    part.join_in_first(processes);
+    if (!processes.first()) return;
+    const CaptureMoments joint = part.moments(), all = whole.moments();
+    EXPECT_EQ(joint.documents, all.documents);
+    EXPECT_EQ(joint.counts.tokens, all.counts.tokens);
+    EXPECT_EQ(joint.info.corpus, all.info.corpus);
+    EXPECT_TRUE(at::allclose(joint.streams(StreamKind::key).total.products,
+                             all.streams(StreamKind::key).total.products));
+  });
 }
 
 TEST(TensorCapture, TakesDoublesAndViews) {

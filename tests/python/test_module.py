@@ -90,6 +90,6 @@ def test_the_document_names_what_there_is():
     """Every public name stands in docs/python.md."""
     text = (ROOT / "docs/python.md").read_text()
     missing = [name for name in ropewalk.__all__ if not name.startswith("_") and name not in text]
-    for thing in (ropewalk.Study, ropewalk.Moments, ropewalk.Capture, ropewalk.Figure):
+    for thing in (ropewalk.Study, ropewalk.Moments, ropewalk.Capture, ropewalk.Figure, ropewalk.Watch):
         missing += [f"{thing.__name__}.{name}" for name in vars(thing) if not name.startswith("_") and name not in text]
     assert not missing

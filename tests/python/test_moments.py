@@ -151,6 +151,12 @@ def test_a_sum_can_grow(batches):
     assert grown.documents == list(range(10))
 
 
+def test_layers_that_got_nothing_are_left_out(batches):
+    moments = ropewalk.Moments(Q, K, D, layers=7, blocks=4)
+    moments.add(5, *batches[0])
+    assert {layer for layer, _, _ in moments.capture().heads} == {5} == set(moments.analyze().heads.layer)
+
+
 def test_save_and_load(batches, tmp_path):
     moments = fill(batches)
     out = moments.save(tmp_path / "step", label="step 1", model="mine")
@@ -196,7 +202,7 @@ WRONG = {
     "layer 0, document -1": lambda m, q, k: m.add(0, q, k, document=-1),
     "has no tokens": lambda m, q, k: m.add(0, q[:, :, :0], k[:, :, :0]),
     "document 1 was added to layer 0 before": lambda m, q, k: (m.add(0, q, k), m.add(0, q, k, document=1)),
-    "expected the same documents in every layer": lambda m, q, k: (m.add(0, q, k), m.to_numpy()),
+    "expected the same documents in every layer": lambda m, q, k: (m.add(0, q, k), m.add(1, q[1:], k[1:]), m.to_numpy()),
     "kind 'v': expected 'q' or 'k'": lambda m, q, k: (m.add(0, q, k), m.add(1, q, k), m.moments(0, "v", 0)),
     "nothing was added yet": lambda m, q, k: m.analyze(),
 }

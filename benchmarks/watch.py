@@ -1,0 +1,142 @@
+"""What `ropewalk.watch` adds to training on a GPU: steps of a model with SmolLM3-3B's shapes cut to 8 layers, at 4,096 tokens, that are measured, that are
+not, and that are trained without it; beside functions of attention that keep every query and key on the host. Needs build/python (`make python`)."""
+
+import statistics
+import sys
+import time
+
+import machine
+
+sys.path.insert(0, str(machine.BUILD / "python"))
+
+import gpu_model  # noqa: E402
+import ropewalk  # noqa: E402
+import torch  # noqa: E402
+from ropewalk import _attention  # noqa: E402
+
+LAYERS, TOKENS, BATCHES, ROUNDS = 8, 4096, 8, 5
+
+
+def make_model():
+    from transformers import SmolLM3Config, SmolLM3ForCausalLM
+
+    config = SmolLM3Config(
+        vocab_size=128256, hidden_size=2048, intermediate_size=11008, num_hidden_layers=LAYERS, num_attention_heads=16, num_key_value_heads=4,
+        max_position_embeddings=65536, rope_theta=5e6, tie_word_embeddings=True, use_cache=False, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    with torch.device("cuda"):
+        torch.set_default_dtype(torch.bfloat16)
+        model = SmolLM3ForCausalLM(config)
+        torch.set_default_dtype(torch.float32)
+    return model.train()
+
+
+class Training:
+    def __init__(self):
+        self.model = make_model()
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5, fused=True)
+        self.batch = torch.randint(3, 128256, (1, TOKENS), device="cuda", generator=torch.Generator("cuda").manual_seed(1))
+
+    def step(self):
+        loss = self.model(input_ids=self.batch, labels=self.batch).loss
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return loss.detach()
+
+    def seconds(self, steps=BATCHES):
+        """Of one step, the mean of some that follow each other, as in training: the host may be ahead."""
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(steps):
+            self.step()
+        torch.cuda.synchronize()
+        return (time.perf_counter() - start) / steps
+
+
+def with_vectors_kept(training):
+    """The usual way: every vector goes to the host, for later."""
+    kept = []
+    interfaces = _attention.interfaces(training.model)
+
+    def keep(module, query, key, mask, named):
+        kept.append((query.detach().cpu(), key.detach().cpu()))
+
+    for interface in interfaces:
+        interface.add(keep)
+    try:
+        return training.seconds()
+    finally:
+        for interface in interfaces:
+            interface.remove(keep)
+
+
+def with_watch(training):
+    """Seconds of measured steps with all that ends them, and of steps between, once tables are made. Bytes of the GPU that the first ones add."""
+    torch.cuda.reset_peak_memory_stats()
+    with ropewalk.watch(training.model, every=10**6, batches=BATCHES) as watch:
+        measured = training.seconds()
+        peak = torch.cuda.max_memory_allocated()
+        assert len(watch.study.heads) == LAYERS * 16
+        between = training.seconds()
+    return measured, between, peak
+
+
+def check(training):
+    """Losses are the same bits with and without, and nothing of a tensor that is added goes to the host."""
+    state = {name: value.clone() for name, value in training.model.state_dict().items()}
+
+    def losses(context):
+        training.model.load_state_dict(state)
+        training.optimizer.state.clear()
+        with context:
+            return torch.stack([training.step() for _ in range(3)])
+
+    assert torch.equal(losses(torch.enable_grad()), losses(ropewalk.watch(training.model, batches=2))), "watch changed the training"
+    moments = ropewalk.Moments(16, 4, 128, blocks=BATCHES)
+    q, k = torch.randn(1, 16, TOKENS, 128, device="cuda"), torch.randn(1, 4, TOKENS, 128, device="cuda")
+    moments.add(0, q, k)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        moments.add(0, q, k)
+        torch.cuda.synchronize()
+    copies = [event.name for event in profile.events() if "DtoH" in event.name]
+    assert not copies, f"Moments.add copied to the host: {copies}"
+
+
+def moments_bytes():
+    """Of all fields on the GPU: float64, by block."""
+    d, streams = 128, LAYERS * (16 + 4)
+    return streams * BATCHES * (d * (d + 1) // 2 + 2 * d) * 8
+
+
+def main():
+    training = Training()
+    check(training)
+    training.seconds()
+    torch.cuda.reset_peak_memory_stats()
+    training.seconds()
+    before = torch.cuda.max_memory_allocated()
+    with_watch(training)
+    seconds = {"plain": [], "measured": [], "between": [], "vectors_kept": []}
+    grown = []
+    for _ in range(ROUNDS):
+        seconds["plain"].append(training.seconds())
+        measured, between, peak = with_watch(training)
+        seconds["measured"].append(measured)
+        seconds["between"].append(between)
+        seconds["vectors_kept"].append(with_vectors_kept(training))
+        grown.append(peak - before)
+        print({name: round(times[-1], 5) for name, times in seconds.items()}, flush=True)
+    medians = {name: statistics.median(times) for name, times in seconds.items()}
+    adds = {name: medians[name] / medians["plain"] - 1 for name in ("measured", "between", "vectors_kept")}
+    result = {
+        "gpu": gpu_model.describe_gpu(), "model": f"SmolLM3-3B's shapes, {LAYERS} layers, random weights, bfloat16", "tokens": TOKENS, "steps": BATCHES,
+        "seconds_per_step": seconds, "median_seconds_per_step": medians, "adds": adds, "gpu_bytes_grown": max(grown), "moments_bytes": moments_bytes(),
+    }  # fmt: skip
+    machine.write("watch", result)
+    print(", ".join(f"{name}: {100 * share:+.2f} %" for name, share in adds.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Queries and keys of a model of transformers, taken where its attention interface gets them. Nothing here imports transformers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+# Called with the attention module, its queries, keys and mask, and the other arguments by name.
+Taker = Callable[["torch.nn.Module", "torch.Tensor", "torch.Tensor", Any, dict[str, Any]], None]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+INTERFACE = "ALL_ATTENTION_FUNCTIONS"
+
+
+def outside(function: Function) -> Function:
+    """The function as a compiled model calls it: outside of its graph."""
+    import torch
+
+    return cast(Function, torch._dynamo.disable(function))  # type: ignore[no-untyped-call]
+
+
+class Interface:
+    """An attention interface: its takers see what its functions are called with. Without takers it is as transformers made it."""
+
+    def __init__(self, interface: Any) -> None:
+        self._interface = interface
+        self._takers: list[Taker] = []
+        look_up = type(interface).get_interface
+        hand_out = outside(self._hand_out)
+
+        # One function for all time: torch.compile keeps a variant of the model for it.
+        def get_interface(implementation: str, default: Callable[..., Any]) -> Callable[..., Any]:
+            function = look_up(interface, implementation, default)
+
+            def seen(module: Any, query: Any, key: Any, value: Any, *others: Any, **named: Any) -> Any:
+                hand_out(module, query, key, others[0] if others else named.get("attention_mask"), named)
+                return function(module, query, key, value, *others, **named)
+
+            return seen
+
+        self._get_interface = get_interface
+
+    def add(self, taker: Taker) -> None:
+        self._takers.append(taker)
+        self._interface.get_interface = self._get_interface
+
+    def remove(self, taker: Taker) -> None:
+        self._takers.remove(taker)
+        if not self._takers:
+            del self._interface.get_interface
+
+    def _hand_out(self, module: Any, query: Any, key: Any, mask: Any, named: dict[str, Any]) -> None:
+        for taker in list(self._takers):
+            taker(module, query, key, mask, named)
+
+
+_known: dict[int, Interface] = {}  # by the identity of what transformers keeps for the life of the process
+
+
+def interfaces(model: torch.nn.Module) -> list[Interface]:
+    """Those that the classes of a model's modules look their attention functions up in."""
+    found: dict[int, Interface] = {}
+    for kind in {kind for module in model.modules() for kind in type(module).__mro__}:
+        interface = getattr(sys.modules.get(kind.__module__), INTERFACE, None)
+        if interface is not None and hasattr(interface, "get_interface"):
+            found[id(interface)] = _known.setdefault(id(interface), Interface(interface))
+    return list(found.values())
+
+
+def numbered(model: torch.nn.Module) -> dict[int, int]:
+    """Layer numbers of modules, by their identity."""
+    layers = ((module, getattr(module, "layer_idx", None)) for module in model.modules())
+    return {id(module): layer for module, layer in layers if isinstance(layer, int)}
+
+
+def real_tokens(mask: Any, batch: int, tokens: int) -> torch.Tensor | None:
+    """Which tokens are no padding, [batch, tokens]; None: all are.
+
+    `mask`: [batch, tokens], or as attention functions get it: [batch, 1, tokens, tokens], true or zero where a key is seen, or a BlockMask. A token that
+    does not see itself is padding.
+    """
+    import torch
+
+    if mask is None:
+        return None
+    if callable(getattr(mask, "mask_mod", None)):
+        device = mask.kv_num_blocks.device
+        row, token = torch.arange(batch, device=device)[:, None], torch.arange(tokens, device=device)[None]
+        seen = mask.mask_mod(row, torch.zeros_like(row), token, token)
+        return torch.as_tensor(seen, device=device).expand(batch, tokens)
+    if isinstance(mask, torch.Tensor) and tuple(mask.shape) == (batch, tokens):
+        return mask != 0
+    if isinstance(mask, torch.Tensor) and mask.dim() == 4 and tuple(mask.shape[2:]) == (tokens, tokens) and mask.shape[0] in (1, batch):
+        seen = mask[:, 0].diagonal(dim1=-2, dim2=-1)
+        if seen.dtype.is_floating_point:
+            seen = seen > torch.finfo(seen.dtype).min / 2
+        return seen.expand(batch, tokens)
+    found = f"a tensor of {list(mask.shape)}" if isinstance(mask, torch.Tensor) else type(mask).__name__
+    raise UsageError(f"mask: found {found}, expected [{batch}, {tokens}] or [{batch}, 1, {tokens}, {tokens}]")

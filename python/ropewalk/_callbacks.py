@@ -1,0 +1,79 @@
+"""A watch as a callback of transformers' Trainer or of Lightning. Neither is imported before it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from ._watch import Watch
+from .errors import UsageError
+
+
+class _Holder:
+    """The watch of a training run: made when it starts, closed when it ends."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._options = options
+        self.watch: Watch | None = None
+
+    def start(self, model: Any, step: int) -> None:
+        if self.watch is not None:
+            self.watch.abort()  # of a run that ended with an exception
+        self.watch = Watch(model, **{"step": step, **self._options})
+
+    def at(self, step: int) -> None:
+        if self.watch is not None:
+            self.watch.at(step)
+
+    def close(self) -> None:
+        if self.watch is not None:
+            self.watch.close()
+
+    def abort(self) -> None:
+        if self.watch is not None:
+            self.watch.abort()
+
+
+def trainer_callback(**options: Any) -> Any:
+    """A callback for `transformers.Trainer(callbacks=[...])`. Options are those of `ropewalk.watch`; its attribute `watch` is the Watch."""
+    from transformers import TrainerCallback
+
+    class WatchCallback(_Holder, TrainerCallback):  # type: ignore[misc, unused-ignore]
+        def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+            self.start(model, state.global_step)
+
+        def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            self.at(state.global_step)
+
+        def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            self.close()
+
+    return WatchCallback(options)
+
+
+def lightning_callback(**options: Any) -> Any:
+    """A callback for `lightning.Trainer(callbacks=[...])`. Options are those of `ropewalk.watch`; its attribute `watch` is the Watch."""
+    base: Any = None
+    for package in ("lightning.pytorch", "pytorch_lightning"):
+        try:
+            base = importlib.import_module(package).Callback
+            break
+        except ImportError:
+            continue
+    if base is None:
+        raise UsageError("lightning_callback: neither lightning nor pytorch_lightning can be imported; install one")
+
+    class WatchCallback(_Holder, base):  # type: ignore[misc, unused-ignore]
+        def on_train_start(self, trainer: Any, module: Any) -> None:
+            self.start(module, trainer.global_step)
+
+        def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
+            self.at(trainer.global_step)
+
+        def on_train_end(self, trainer: Any, module: Any) -> None:
+            self.close()
+
+        def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
+            self.abort()
+
+    return WatchCallback(options)

@@ -1,0 +1,117 @@
+"""One measured step of a training run: moments of the queries and keys of some batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _attention
+from ._moments import Moments
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Rows:
+    """The tokens of a batch: their positions, on the host, and which of them are no padding. Every layer of a batch has the same."""
+
+    def __init__(self, positions: torch.Tensor | None, mask: Any, batch: int, tokens: int, device: torch.device) -> None:
+        import torch
+
+        if positions is None:
+            positions = torch.arange(tokens)
+        elif positions.dim() == 3:  # one for each axis of an image; the first is that of text
+            positions = positions[0]
+        if positions.dim() not in (1, 2) or positions.shape[-1] != tokens or positions.dim() == 2 and positions.shape[0] not in (1, batch):
+            raise UsageError(f"positions: found a tensor of {list(positions.shape)}, expected [{tokens}] or [{batch}, {tokens}]")
+        self.positions = positions.detach().to("cpu").expand(batch, tokens)
+        real = _attention.real_tokens(mask, batch, tokens)
+        real = None if real is None else real.to("cpu")
+        self.places = None if real is None or bool(real.all()) else [row.nonzero().flatten() for row in real]
+        self.context = int(self.positions.max()) + 1 if self.positions.numel() else 0
+        self._device = device
+
+    def add(self, moments: Moments, layer: int, q: torch.Tensor, k: torch.Tensor, documents: list[int]) -> None:
+        if self.places is None:
+            moments.add(layer, q, k, self.positions, documents)
+            return
+        for row, (places, document) in enumerate(zip(self.places, documents, strict=True)):
+            if len(places) == 0:
+                continue
+            there = places.to(self._device)
+            moments.add(layer, q[row].index_select(1, there), k[row].index_select(1, there), self.positions[row][places], document)
+
+
+class Measurement:
+    """Batches from `step` on. Each is a block, and its rows are documents; every process has batches of its own."""
+
+    def __init__(self, step: int, batches: int, layers: int | None, chosen: frozenset[int] | None, rank: int, processes: int) -> None:
+        self.step = step
+        self.moments: Moments | None = None
+        self._wanted, self._layers, self._chosen, self._rank, self._processes = batches, layers, chosen, rank, processes
+        self._done: dict[int, int] = {}  # batches, by layer
+        self._owners: dict[int, int] = {}  # which module a layer is, by layer
+        self._rows: tuple[int, list[tuple[Any, Any, Rows]]] = (-1, [])  # of the batch at hand
+
+    @property
+    def batches(self) -> int:
+        return max(self._done.values(), default=0)
+
+    @property
+    def full(self) -> bool:
+        return bool(self._done) and min(self._done.values()) >= self._wanted
+
+    def facts(self) -> dict[str, Any]:
+        """What all processes must have alike."""
+        moments = self.moments
+        return {"batches": self._done, "heads": (moments.q_heads, moments.kv_heads, moments.d_head) if moments else None}
+
+    def take(self, layer: int, owner: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, scale: float | None) -> None:
+        import torch
+
+        if self._chosen is not None and layer not in self._chosen:
+            return
+        for name, tensor in (("q", q), ("k", k)):
+            if not isinstance(tensor, torch.Tensor) or tensor.dim() != 4:
+                found = f"a tensor of {list(tensor.shape)}" if isinstance(tensor, torch.Tensor) else type(tensor).__name__
+                raise UsageError(f"layer {layer}: {name}: found {found}, expected a tensor [batch, heads, tokens, d_head]")
+            if hasattr(tensor, "to_local"):
+                raise UsageError(f"layer {layer}: {name}: is spread over processes (DTensor); expected all heads in each process")
+        if self._owners.setdefault(layer, owner) != owner:
+            raise UsageError(f"layer {layer}: two attention modules of the model have this number; give watch the part of the model that is meant")
+        if self._done.get(layer, 0) >= self._wanted:
+            return
+        batch, tokens = q.shape[0], q.shape[2]
+        rows = self._find_rows(self._done.get(layer, 0), positions, mask, batch, tokens, q.device)
+        if self.moments is None:
+            layers = self._layers or layer + 1
+            blocks = self._wanted * self._processes
+            self.moments = Moments(q.shape[1], k.shape[1], q.shape[3], layers=layers, blocks=blocks, scale=scale, context=rows.context)
+        block = self._done.get(layer, 0) * self._processes + self._rank
+        try:
+            rows.add(self.moments, layer, q, k, [row * self.moments.blocks + block for row in range(batch)])
+        except UsageError as error:
+            raise UsageError(f"layer {layer}: {error}") from None
+        self._done[layer] = self._done.get(layer, 0) + 1
+
+    def _find_rows(self, number: int, positions: torch.Tensor | None, mask: Any, batch: int, tokens: int, device: torch.device) -> Rows:
+        """Looked up: finding them waits for a GPU."""
+        if self._rows[0] != number:
+            self._rows = number, []
+        for one, other, rows in self._rows[1]:
+            if _same(one, positions) and _same(other, mask):
+                return rows
+        rows = Rows(positions, mask, batch, tokens, device)
+        self._rows[1].append((positions, mask, rows))
+        return rows
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether both are one object, or tensors in the same memory; what is kept here lets its memory go to no other."""
+    import torch
+
+    if one is other:
+        return True
+    if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)):
+        return False
+    return one.data_ptr() == other.data_ptr() and one.shape == other.shape and one.stride() == other.stride()

@@ -1,0 +1,61 @@
+"""What a watch tells about a step, and to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .errors import UsageError
+
+Values = dict[str, float]
+
+# Of summary.json; the results folder has all the others.
+MEANS = (
+    "mean_r2cv_q", "mean_r2cv_k", "mean_r_q", "mean_abs_r_k", "mean_within_r_q", "mean_abs_within_r_k", "mean_logit_pos_share", "mean_logit_sd", "mean_pc0_content",
+    "mean_pc0_pos_q", "mean_pc0_pos_k", "pc0_explained_variance",
+)  # fmt: skip
+
+
+def values(summary: dict[str, Any], label: str) -> Values:
+    """Means over all heads, X and X_se, and the share of heads in each class, of one step."""
+    found: Values = {}
+    for name in MEANS:
+        _put(found, name, summary.get(name, {}).get(label))
+    for name, leaf in summary.get("taxonomy", {}).get(label, {}).items():
+        _put(found, f"share_{name.replace('-', '_')}", leaf)
+    return found
+
+
+def _put(found: Values, name: str, leaf: dict[str, Any] | None) -> None:
+    for key, part in (("", "value"), ("_se", "se"), ("_low", "low"), ("_high", "high")):
+        if leaf and leaf.get(part) is not None:
+            found[f"ropewalk/{name}{key}"] = float(leaf[part])
+
+
+def teller(log: Any) -> Callable[[Values, int], None]:
+    """A function of values and step, for a SummaryWriter, a run of wandb or trackio, a logger of Lightning, a callable, or several of them."""
+    if log is None:
+        return lambda values, step: None
+    if hasattr(log, "add_scalar"):
+
+        def write(values: Values, step: int) -> None:
+            for name, value in values.items():
+                log.add_scalar(name, value, step)
+
+        return write
+    if hasattr(log, "log_metrics"):
+        return lambda values, step: log.log_metrics(values, step)
+    if callable(getattr(log, "log", None)):
+        # Their steps may only grow, and training is further on by now: the step is one of the values.
+        return lambda values, step: log.log({**values, "ropewalk/step": step})
+    if callable(log):
+        return lambda values, step: log(values, step)
+    if isinstance(log, Iterable) and not isinstance(log, str | bytes | dict):
+        tellers = [teller(one) for one in log]
+
+        def tell(values: Values, step: int) -> None:
+            for one in tellers:
+                one(values, step)
+
+        return tell
+    raise UsageError(f"log: found {type(log).__name__}, expected a SummaryWriter, a run of wandb or trackio, or a function of values and step")

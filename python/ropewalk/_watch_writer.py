@@ -1,0 +1,98 @@
+"""Tables of measured steps, made beside the training: on a thread of its own, one step after the other."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import _module, _watch_log
+from ._listener import Listener
+from ._moments import Moments
+from ._study import Study
+from .errors import InputError, SystemError, UsageError  # noqa: A004
+
+if TYPE_CHECKING:
+    import torch
+
+LABEL = "step-{}"  # of a checkpoint; every program that reads labels takes the step from it
+
+
+class Writer:
+    """A results folder that grows by one checkpoint per measured step. Without `out`, its tables live as long as the writer."""
+
+    def __init__(self, out: str | os.PathLike[str] | None, name: str, components: int) -> None:
+        self._kept = tempfile.TemporaryDirectory(prefix="ropewalk-") if out is None else None
+        self._folder = Path(self._kept.name if self._kept else out or "")
+        self._name, self._components = name, components
+        self._tables = _module.core().Tables()
+        self._started = False
+        self._pool = ThreadPoolExecutor(1, "ropewalk-watch")
+        self._working: list[tuple[int, Future[_watch_log.Values]]] = []
+        if self._kept is None:
+            self._read()
+
+    def add(self, step: int, moments: Moments) -> None:
+        """Starts with a step, once those before are done."""
+        self.wait()
+        self._working.append((step, self._pool.submit(self._write, step, moments, moments._event())))
+
+    def finished(self) -> list[tuple[int, _watch_log.Values]]:
+        """What came out since it was last asked. Raises what went wrong."""
+        done = [(step, future) for step, future in self._working if future.done()]
+        self._working = [(step, future) for step, future in self._working if not future.done()]
+        return [(step, future.result()) for step, future in done]
+
+    def wait(self) -> None:
+        """Until nothing is under way."""
+        for _, future in self._working:
+            future.exception()
+
+    def study(self) -> Study:
+        if not self._started:
+            raise UsageError("watch: no step was measured yet")
+        study = Study(self._folder)
+        study._kept = self._kept
+        return study
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True)
+
+    def _read(self) -> None:
+        """Steps that a former process measured."""
+        try:
+            (self._folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+            names = sorted(entry.name for entry in (self._folder / "checkpoints").iterdir() if not entry.name.startswith("."))
+        except OSError as error:
+            raise SystemError(f"{self._folder}: cannot be a results folder: {error.strerror}") from None
+        for name in names:
+            if not re.fullmatch(LABEL.format(r"\d+"), name):
+                raise InputError(f"{self._folder / 'checkpoints' / name}: is no step of a watch; name another folder")
+            self._analyze(int(name.rpartition("-")[2]), Moments.load(self._folder / "checkpoints" / name))
+
+    def _analyze(self, step: int, moments: Moments) -> None:
+        with Listener() as listener:
+            self._tables.add(listener, moments._kept, step, LABEL.format(step), self._name, self._components)
+        self._started = True
+
+    def _write(self, step: int, moments: Moments, measured: torch.cuda.Event | None) -> _watch_log.Values:
+        try:
+            moments._fetch(measured)
+        except InputError as error:  # what a GPU met is known only now
+            raise InputError(f"watch: step {step}: {error}") from None
+        self._analyze(step, moments)
+        if self._kept is None:
+            self._save(self._folder / "checkpoints" / LABEL.format(step), moments)
+        with Listener() as listener:
+            self._tables.write(listener, str(self._folder / "qk.csv"))
+        return _watch_log.values(Study(self._folder).summary, LABEL.format(step))
+
+    def _save(self, place: Path, moments: Moments) -> None:
+        """In place of what a former process left there."""
+        if place.exists():
+            shutil.rmtree(place)
+        moments.save(place, label=place.name, model=self._name)

@@ -1,0 +1,204 @@
+"""A model that is measured while it trains, against the program's capture of the same tokens."""
+
+import numpy as np
+import pytest
+import ropewalk
+import torch
+from ropewalk import _attention
+from watch_models import BATCHES, FAMILIES, TOKENS, in_batches, make_documents, make_model, same, sgd, train_step, watched
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """What the program captures of a model, by the model's family."""
+    captures = {}
+
+    def find(family, documents=None):
+        if family not in captures or documents is not None:
+            texts = make_documents() if documents is None else documents
+            captures[family] = ropewalk.capture(
+                make_model(family), [document.tolist() for document in texts], context=TOKENS, blocks=BATCHES, dtype="float32", device="cpu", min_tokens=1
+            )
+        return captures[family]
+
+    return find
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_same_numbers_as_the_programs_capture(family, attention, expected, tmp_path):
+    same(watched(make_model(family, attention), make_documents(), tmp_path / "out"), expected(family))
+
+
+def test_tables_agree_with_the_programs(expected, tmp_path):
+    watched(make_model(), make_documents(), tmp_path / "out")
+    ropewalk.analyze(expected("llama")._source, tmp_path / "theirs")
+    ours, theirs = ropewalk.open(tmp_path / "out"), ropewalk.open(tmp_path / "theirs")
+    assert list(ours.heads.layer) == list(theirs.heads.layer)
+    for column in ("r2cv_q", "r2cv_k_se", "logit_sd", "pc0_content", "bias_context"):
+        np.testing.assert_allclose(ours.heads[column], theirs.heads[column], rtol=2e-3, atol=1e-5, err_msg=column)
+
+
+def trained(watching, out=None, compiled=False, checkpoint=None, steps=6, **settings):
+    """Losses and weights after some steps."""
+    model, documents = make_model(**settings), make_documents()
+    if checkpoint is not None:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": checkpoint})
+    run = torch.compile(model, backend="eager") if compiled else model
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    context = ropewalk.watch(model, every=2, batches=2, out=out) if watching else torch.enable_grad()
+    with context:
+        losses = [train_step(run, optimizer, in_batches(documents, 2)) for _ in range(steps)]
+    return torch.cat(losses), [parameter.detach().clone() for parameter in model.parameters()]
+
+
+@pytest.mark.parametrize("settings", [{}, {"checkpoint": False}, {"checkpoint": True}, {"compiled": True}, {"attention_dropout": 0.1}], ids=str)
+def test_training_is_left_alone(settings, tmp_path):
+    """Losses and weights, hence gradients and random numbers, are the same bits."""
+    losses, weights = trained(False, **settings)
+    seen, found = trained(True, tmp_path / "out", **settings)
+    assert torch.equal(losses, seen)
+    assert all(torch.equal(one, other) for one, other in zip(weights, found, strict=True))
+    study = ropewalk.open(tmp_path / "out")
+    assert list(study.checkpoints.label) == ["step-0", "step-2", "step-4"] and set(study.checkpoints.blocks) == {2}
+    assert study.capture("step-0").info["tokens"] == make_documents().numel(), "tokens that backward computes again count once"
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_gradient_checkpointing_counts_once(reentrant, expected, tmp_path):
+    model = make_model()
+    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": reentrant})
+    same(watched(model, make_documents(), tmp_path / "out"), expected("llama"))
+
+
+def test_a_compiled_model(expected, tmp_path):
+    """Its graph is broken at measured steps alone, and variants are kept."""
+    model, documents = make_model(), make_documents()
+    torch._dynamo.reset()
+    compiled, optimizer, graphs = torch.compile(model, backend="eager"), sgd(model), []
+    counters = torch._dynamo.utils.counters
+    with ropewalk.watch(model, every=3, batches=BATCHES, out=tmp_path / "out"):
+        for _ in range(9):
+            counters.clear()
+            train_step(compiled, optimizer, in_batches(documents, BATCHES))
+            graphs.append(sum(counters["graph_break"].values()))
+    assert graphs[0] > 0 and set(graphs[1:]) == {0}, "a graph of measured steps, made once"
+    same(ropewalk.open(tmp_path / "out").capture("step-0"), expected("llama"))
+    assert list(ropewalk.open(tmp_path / "out").checkpoints.label) == ["step-0", "step-3", "step-6"]
+
+
+def test_packed_documents_are_told_by_their_positions(tmp_path):
+    """Rows that hold several documents count as these do."""
+    documents = make_documents()
+    rows = [documents[batch::BATCHES].reshape(1, -1) for batch in range(BATCHES)]
+    positions = torch.arange(TOKENS).repeat(3)[None]
+    model = make_model()
+    packed = watched(model, documents, tmp_path / "packed", batches=rows, position_ids=positions)
+    alone = watched(make_model(), documents, tmp_path / "alone")
+    for name in ("block.tokens", "block.position_mean", "block.position_scatter"):
+        np.testing.assert_allclose(packed.tensors[name], alone.tensors[name], rtol=1e-12)
+    # The first layer has seen nothing of other documents.
+    for name in ("query.mean", "query.position", "key.products"):
+        first = slice(0, 2)
+        scale = np.abs(alone.tensors[name][first]).max()
+        np.testing.assert_allclose(packed.tensors[name][first] / scale, alone.tensors[name][first] / scale, atol=2e-6)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_padding_does_not_count(attention, side, tmp_path):
+    documents, lengths = make_documents(), [TOKENS - 3 * (i % 4) for i in range(12)]
+    mask = torch.zeros_like(documents)
+    for row, length in enumerate(lengths):
+        mask[row, slice(0, length) if side == "right" else slice(TOKENS - length, TOKENS)] = 1
+    positions = (mask.cumsum(-1) - 1).clamp(min=0)
+
+    def train(model, optimizer, batches):
+        for ids, real, place in zip(in_batches(documents, BATCHES), in_batches(mask, BATCHES), in_batches(positions, BATCHES), strict=True):
+            model(input_ids=ids, attention_mask=real, position_ids=place, labels=ids.masked_fill(real == 0, -100)).loss.backward()
+        optimizer.step()
+
+    padded = watched(make_model(attention=attention), documents, tmp_path / "padded", train)
+
+    def one_by_one(model, optimizer, batches):
+        for row in range(12):  # every document is a batch
+            start = 0 if side == "right" else TOKENS - lengths[row]
+            ids = documents[row : row + 1, start : start + lengths[row]]
+            model(input_ids=ids, labels=ids).loss.backward()
+        optimizer.step()
+
+    with ropewalk.watch(make_model(), batches=12, out=tmp_path / "alone") as watch:
+        one_by_one(watch._model, sgd(watch._model), None)
+    alone = ropewalk.open(tmp_path / "alone").capture("step-0")
+    assert padded.info["tokens"] == alone.info["tokens"] == sum(lengths)
+    for name in ("query.mean", "query.position", "query.products", "key.mean", "key.position", "key.products"):
+        scale = np.abs(alone.tensors[name]).max()
+        np.testing.assert_allclose(padded.tensors[name] / scale, alone.tensors[name] / scale, atol=5e-6, err_msg=name)
+
+
+def test_padding_of_every_kind_of_mask():
+    """As functions of attention get it: flash, flex, a mask with window, one of added numbers."""
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    real = torch.tensor([[1, 1, 1, 0], [0, 1, 1, 1]])
+    window = torch.ones(4, 4).tril().bool() & ~torch.ones(4, 4).tril(-2).bool()
+    seen = window & real[:, None, None].bool()
+    blocks = create_block_mask(lambda row, head, q, k: (q >= k) & (real[row, k] != 0), 2, None, 4, 4, device="cpu")
+    added = torch.zeros(2, 1, 4, 4, dtype=torch.bfloat16).masked_fill(~seen, torch.finfo(torch.bfloat16).min)
+    for mask in (real, blocks, seen, added, added.float().masked_fill(~seen, float("-inf"))):
+        assert torch.equal(_attention.real_tokens(mask, 2, 4), real.bool())
+    assert _attention.real_tokens(None, 2, 4) is None
+    assert _attention.real_tokens(window[None, None], 2, 4).all()
+
+
+def test_evaluation_and_generation_do_not_count(tmp_path):
+    model, documents = make_model(), make_documents()
+    with ropewalk.watch(model, batches=2, out=tmp_path / "out"):
+        with torch.no_grad():
+            model.eval()(input_ids=documents)
+            model.train()(input_ids=documents[:3])
+        make_model(seed=5)(input_ids=documents)
+        train_step(model, sgd(model), in_batches(documents, 2))
+    assert ropewalk.open(tmp_path / "out").capture("step-0").info["tokens"] == documents.numel()
+
+
+def test_chosen_layers(tmp_path):
+    model = make_model()
+    with ropewalk.watch(model, layers=[1, 2], batches=2, out=tmp_path / "out"):
+        train_step(model, sgd(model), in_batches(make_documents(), 2))
+    assert set(ropewalk.open(tmp_path / "out").heads.layer) == {1, 2}
+
+
+class Own(torch.nn.Module):
+    """Attention that transformers does not know."""
+
+    def __init__(self):
+        super().__init__()
+        self.projection = torch.nn.Linear(8, 3 * 8)
+        self.watch = None
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in self.projection(x).chunk(3, -1))
+        if self.watch is not None:
+            self.watch.tap(0, q, k, torch.arange(x.shape[1]))
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_modules_of_your_own(compiled, tmp_path):
+    model = Own()
+    run, optimizer, x = torch.compile(model, backend="eager") if compiled else model, sgd(model), torch.randn(3, 20, 8)
+    expected = ropewalk.Moments(2, 2, 4, blocks=2)
+    with ropewalk.watch(model, every=3, layers=1, batches=2, out=tmp_path / "out") as model.watch:
+        for step in range(7):
+            if step < 2:
+                q, k, _ = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in model.projection(x).chunk(3, -1))
+                expected.add(0, q, k, document=[step, step + 2, step + 4])
+            run(x).sum().backward()
+            optimizer.step()
+    study = ropewalk.open(tmp_path / "out")
+    assert list(study.checkpoints.label) == ["step-0", "step-3", "step-6"]
+    found = study.capture("step-0")
+    np.testing.assert_allclose(found.tensors["key.products"], expected.to_numpy()["key.products"], rtol=1e-5)
+    with pytest.raises(ropewalk.UsageError, match="watch: is closed"):
+        run(x)

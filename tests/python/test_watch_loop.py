@@ -1,0 +1,118 @@
+"""What a watch does in a training loop: when it measures, what it tells, where results go, and many processes."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+import ropewalk
+from watch_models import in_batches, make_documents, make_model, same, sgd, train_step, watched
+
+
+class Writer:
+    def __init__(self):
+        self.told = []
+
+    def add_scalar(self, name, value, step):
+        self.told.append((name, value, step))
+
+
+class Run:
+    def __init__(self):
+        self.told = []
+
+    def log(self, values):
+        self.told.append(values)
+
+
+def test_what_is_told(tmp_path):
+    writer, run, lines, threads = Writer(), Run(), [], []
+
+    def function(values, step):
+        lines.append((step, values))
+        threads.append(threading.current_thread())
+
+    model = make_model()
+    optimizer = sgd(model)
+    with ropewalk.watch(model, every=2, batches=4, log=[writer, run, function], out=tmp_path / "out") as watch:
+        for _ in range(5):
+            train_step(model, optimizer, in_batches(make_documents(), 4))
+        assert watch.step == 5 and list(watch.study.checkpoints.label) == ["step-0", "step-2", "step-4"], "results are there while training goes on"
+        assert len(ropewalk.figures(tmp_path / "out", tmp_path / "figures", format=["json"])) > 3
+    assert [step for step, _ in lines] == [0, 2, 4] and set(threads) == {threading.current_thread()}
+    summary = ropewalk.open(tmp_path / "out").summary
+    for step, values in lines:
+        assert values["ropewalk/mean_r2cv_q"] == summary["mean_r2cv_q"][f"step-{step}"]["value"]
+        assert values["ropewalk/mean_r2cv_q_se"] == summary["mean_r2cv_q"][f"step-{step}"]["se"]
+        assert 0 <= values["ropewalk/share_mixed"] <= 1 and ("ropewalk/share_mixed_se" in values or "ropewalk/share_mixed_high" in values)
+        assert all(isinstance(value, float) for value in values.values())
+        assert {(name, value, step) for name, value in values.items()} <= set(writer.told)
+    assert list(ropewalk.open(tmp_path / "out").checkpoints.step) == [0, 2, 4]
+    assert [told["ropewalk/step"] for told in run.told] == [0, 2, 4]
+    assert {**lines[1][1], "ropewalk/step": 2} == run.told[1]
+
+
+def test_a_measurement_takes_the_steps_that_it_needs(tmp_path):
+    model, documents = make_model(), make_documents()
+    optimizer = sgd(model)
+    with ropewalk.watch(model, every=5, batches=3, out=tmp_path / "out") as watch:
+        for _ in range(12):
+            train_step(model, optimizer, [documents])
+        assert "measuring" in repr(watch)
+    study = ropewalk.open(tmp_path / "out")
+    assert list(study.checkpoints.label) == ["step-0", "step-5", "step-10"] and list(study.checkpoints.blocks) == [3, 3, 2], "the last one as far as it came"
+    assert [study.capture(label).info["tokens"] for label in ("step-0", "step-5", "step-10")] == [n * documents.numel() for n in (3, 3, 2)]
+
+
+def test_without_a_folder():
+    model, lines = make_model(), []
+    watch = ropewalk.watch(model, batches=2, log=lambda values, step: lines.append(step))
+    with pytest.raises(ropewalk.UsageError, match="no step was measured yet"):
+        watch.study
+    with watch:
+        train_step(model, sgd(model), in_batches(make_documents(), 2))
+        assert len(watch.study.heads) == 12
+    assert lines == [0] and len(watch.study.heads) == 12
+
+
+def test_training_goes_on_in_the_same_folder(tmp_path):
+    documents = make_documents()
+
+    def go(first, steps):
+        model = make_model(seed=first)
+        optimizer = sgd(model)
+        with ropewalk.watch(model, every=2, batches=2, out=tmp_path / "out", step=first):
+            for _ in range(steps):
+                train_step(model, optimizer, in_batches(documents, 2))
+        return ropewalk.open(tmp_path / "out")
+
+    before = go(0, 5).heads
+    study = go(4, 3)
+    assert list(study.checkpoints.label) == ["step-0", "step-2", "step-4", "step-6"]
+    assert study.heads[study.heads.checkpoint == "step-0"].r2cv_q.tolist() == pytest.approx(before[before.checkpoint == "step-0"].r2cv_q.tolist(), rel=1e-4)
+    assert study.heads[study.heads.checkpoint == "step-4"].r2cv_q.tolist() != pytest.approx(before[before.checkpoint == "step-4"].r2cv_q.tolist(), rel=1e-2)
+    (tmp_path / "other" / "checkpoints" / "A").mkdir(parents=True)
+    with pytest.raises(ropewalk.InputError, match="is no step of a watch"):
+        ropewalk.watch(make_model(), out=tmp_path / "other")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ropewalk.SystemError, match="cannot be a results folder"):
+        ropewalk.watch(make_model(), out=tmp_path / "file")
+
+
+
+
+def test_two_processes(tmp_path):
+    """Each trains on half of the batches; the sums are those of one process with all of them."""
+    script = os.path.join(os.path.dirname(__file__), "watch_processes.py")
+    environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20000 + os.getpid() % 20000), "WORLD_SIZE": "2"}
+    started = [
+        subprocess.Popen([sys.executable, script, str(tmp_path / "two")], env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for rank in range(2)
+    ]
+    for process in started:
+        output, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, output
+    one = watched(make_model(), make_documents(), tmp_path / "one")
+    same(ropewalk.open(tmp_path / "two").capture("step-0"), one, 1e-12)
+    assert list(ropewalk.open(tmp_path / "two").checkpoints.label) == ["step-0", "step-1"]

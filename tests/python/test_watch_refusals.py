@@ -1,0 +1,127 @@
+"""What a watch refuses, in one line; nothing is left behind."""
+
+import gc
+import weakref
+
+import pytest
+import ropewalk
+import torch
+from torch.optim.optimizer import _global_optimizer_post_hooks
+from watch_models import make_documents, make_model, sgd
+
+
+
+def refused(kind, message, model, train):
+    """One line, and nothing is left behind."""
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    with pytest.raises(kind, match=message) as error, ropewalk.watch(model, batches=1, every=10) as watch:
+        train(watch)
+    assert "\n" not in str(error.value)
+    assert "get_interface" not in vars(ALL_ATTENTION_FUNCTIONS)
+    assert not _global_optimizer_post_hooks
+    assert torch.is_grad_enabled()
+
+
+def tapping(*arguments, **settings):
+    def train(watch):
+        watch.tap(*arguments, **settings)
+
+    return train
+
+
+Q, K = torch.randn(2, 4, 10, 8), torch.randn(2, 2, 10, 8)
+WRONG = {
+    r"layer 0: q: found list, expected a tensor": tapping(0, [1], K),
+    r"layer 0: q: found a tensor of \[4, 10, 8\], expected": tapping(0, Q[0], K),
+    r"layer 0: k: found a tensor of \[2, 2, 9, 8\], expected \[batch, 2, tokens, 8\]": tapping(0, Q, K[:, :, 1:]),
+    r"layer 0: k: is on meta; expected cpu or cuda": tapping(0, Q, K.to("meta")),
+    r"layer 0: q: found a tensor of torch.int64": tapping(0, Q.long(), K),
+    r"layer 3: layer 3: expected one from 0 to 2": tapping(3, Q, K),
+    r"positions: found a tensor of \[9\], expected \[10\] or \[2, 10\]": tapping(0, Q, K, torch.arange(9)),
+    r"positions: expected a torch tensor of whole numbers": tapping(0, Q, K, torch.rand(10)),
+    r"mask: found a tensor of \[2, 9\], expected \[2, 10\]": tapping(0, Q, K, mask=torch.ones(2, 9)),
+    r"step 0 showed no attention of LlamaForCausalLM": lambda watch: watch.at(1),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_what_does_not_fit(message):
+    refused(ropewalk.UsageError, message, make_model(), WRONG[message])
+
+
+def test_values_that_are_not_finite():
+    model = make_model()
+    with torch.no_grad():
+        model.model.layers[1].self_attn.q_proj.weight[9] = float("nan")
+    refused(ropewalk.InputError, "watch: step 0: queries in layer 1, head 1, .*not all finite", model, lambda watch: model(input_ids=make_documents()))
+
+
+def test_a_model_without_attention_that_is_known():
+    model = torch.nn.Linear(4, 4)
+    optimizer = sgd(model)
+
+    def train(watch):
+        model(torch.randn(2, 4)).sum().backward()
+        optimizer.step()
+
+    refused(ropewalk.UsageError, "step 0 showed no attention of Linear: expected a model of transformers", model, train)
+
+
+def test_heads_that_change_from_layer_to_layer():
+    def train(watch):
+        watch.tap(0, Q, K)
+        watch.tap(1, Q[:, :2], K)
+
+    refused(ropewalk.UsageError, r"layer 1: q: found a tensor of \[2, 2, 10, 8\], expected \[batch, 4", make_model(), train)
+
+
+def test_two_modules_of_one_number():
+    model = make_model()
+    model.model.layers[1].self_attn.layer_idx = 0
+    refused(ropewalk.UsageError, "layer 0: two attention modules", model, lambda watch: model(input_ids=make_documents()))
+
+
+OPTIONS = {
+    "model: found str": lambda: ropewalk.watch("gpt2"),
+    "every: found 0, expected a whole number from 1 on": lambda: ropewalk.watch(make_model(), every=0),
+    "batches: found 1.5": lambda: ropewalk.watch(make_model(), batches=1.5),
+    r"layers: found \[3\], expected numbers of layers from 0 to 2": lambda: ropewalk.watch(make_model(), layers=[3]),
+    "log: found int": lambda: ropewalk.watch(make_model(), log=5),
+}
+
+
+@pytest.mark.parametrize("message", OPTIONS)
+def test_options_that_cannot_be(message):
+    with pytest.raises(ropewalk.UsageError, match=message):
+        OPTIONS[message]()
+    gc.collect()
+    assert not _global_optimizer_post_hooks
+
+
+def test_after_the_end():
+    watch = ropewalk.watch(make_model())
+    watch.close()
+    watch.close()
+    for use in (lambda: watch.at(5), lambda: watch.tap(0, Q, K), lambda: watch.__enter__()):
+        with pytest.raises(ropewalk.UsageError, match="watch: is closed; make a new one"):
+            use()
+    assert "closed" in repr(watch)
+
+
+def test_a_watch_that_was_forgotten_lets_its_model_go():
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    model = make_model()
+    gone = weakref.ref(model)
+    watch = ropewalk.watch(model)
+    del watch, model
+    gc.collect()
+    assert gone() is None and "get_interface" not in vars(ALL_ATTENTION_FUNCTIONS)
+
+
+def test_an_exception_of_the_training_comes_through(tmp_path):
+    with pytest.raises(KeyError), ropewalk.watch(make_model(), out=tmp_path / "out"):
+        raise KeyError("mine")
+    with pytest.raises(ropewalk.SystemError, match=r"holds no qk\.csv"):
+        ropewalk.open(tmp_path / "out")

@@ -1,0 +1,24 @@
+"""One of two processes that train a model together; started by test_watch.py."""
+
+import sys
+
+import ropewalk
+import torch
+from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
+from watch_models import in_batches, make_documents, make_model, train_step
+
+distributed.init_process_group("gloo")
+rank = distributed.get_rank()
+model = make_model()
+parallel = DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+with ropewalk.watch(model, every=1, batches=4, out=sys.argv[1]) as watch:
+    for _ in range(2):
+        train_step(parallel, optimizer, in_batches(make_documents(), 4)[rank::2])
+    if rank == 1:
+        try:
+            watch.study
+        except ropewalk.UsageError as error:
+            assert "in the first process" in str(error)
+distributed.destroy_process_group()
