@@ -9,28 +9,35 @@
 namespace ropewalk {
 namespace {
 
+// Tokens of a part: threads have enough parts to share. Parts are added in their order.
+constexpr int64_t kRun = 1024;
+
 void add_on_cpu(const at::Tensor& q, const at::Tensor& k, const LagHeads& heads,
                 const std::vector<int64_t>& lags, const LagSums& to) {
   const int64_t group = q.size(0) / k.size(0);
   const at::Tensor list = heads.queries.to(at::kLong).contiguous();
   const auto* chosen = list.const_data_ptr<int64_t>();
-  const at::Tensor found =
-      at::zeros({2, list.size(0), static_cast<int64_t>(lags.size())}, at::kDouble);
-  at::parallel_for(0, list.size(0), 1, [&](int64_t begin, int64_t end) {
+  const auto width = static_cast<int64_t>(lags.size());
+  const int64_t runs = at::divup(q.size(1), kRun);
+  const at::Tensor keys = k.to(at::kFloat).contiguous();
+  const at::Tensor found = at::zeros({runs, list.size(0), 2, width}, at::kDouble);
+  at::parallel_for(0, runs * list.size(0), 1, [&](int64_t begin, int64_t end) {
     const c10::InferenceMode no_autograd;
     for (int64_t i = begin; i < end; ++i) {
-      const auto of = [](const at::Tensor& x, int64_t head) {
-        return x.select(0, head).to(at::kFloat).contiguous();
-      };
-      const at::Tensor queries = of(q, chosen[i]);
-      const at::Tensor keys = of(k, chosen[i] / group);
-      sum_lags(queries.const_data_ptr<float>(), keys.const_data_ptr<float>(), q.size(1), q.size(2),
-               lags.data(), static_cast<int64_t>(lags.size()),
-               found[0][i].mutable_data_ptr<double>(), found[1][i].mutable_data_ptr<double>());
+      const int64_t head = chosen[i % list.size(0)];
+      const int64_t first = i / list.size(0) * kRun;
+      const int64_t last = std::min(first + kRun, q.size(1));
+      const at::Tensor queries =
+          q.select(0, head).slice(0, first, last).to(at::kFloat).contiguous();
+      double* sums = found.mutable_data_ptr<double>() + i * 2 * width;
+      sum_lags(queries.const_data_ptr<float>(),
+               keys.const_data_ptr<float>() + head / group * keys.stride(0), first, last, q.size(2),
+               lags.data(), width, sums, sums + width);
     }
   });
-  to.sum.add_(found[0]);
-  to.squares.add_(found[1]);
+  const at::Tensor all = found.sum(0);
+  to.sum.add_(all.select(1, 0));
+  to.squares.add_(all.select(1, 1));
   to.count.add_(q.size(1) - at::tensor(lags, at::kDouble));
 }
 
@@ -82,13 +89,14 @@ void add_lag_sums(const at::Tensor& q, const at::Tensor& k, const LagHeads& head
   (q.is_cuda() ? add_on_gpu : add_on_cpu)(q, k, heads, lags, to);
 }
 
-int64_t lag_sums_workspace(int64_t heads, int64_t tokens, int64_t d, const at::Device& device) {
+int64_t lag_sums_workspace(int64_t q_heads, int64_t kv_heads, int64_t tokens, int64_t d,
+                           const at::Device& device) {
   if (device.is_cuda()) {
     const int64_t tile = gpu_tile(tokens);
-    return (tokens + tile - 1) / tile * heads * cuda::kMostLags * 2 *
+    return (tokens + tile - 1) / tile * q_heads * cuda::kMostLags * 2 *
            static_cast<int64_t>(sizeof(double));
   }
-  return 2 * std::min<int64_t>(heads, at::get_num_threads()) * tokens * d *
+  return (kv_heads * tokens + at::get_num_threads() * std::min(tokens, kRun)) * d *
          static_cast<int64_t>(sizeof(float));
 }
 

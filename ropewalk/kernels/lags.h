@@ -32,6 +32,7 @@ void add_lag_sums(const at::Tensor& q, const at::Tensor& k, const LagHeads& head
                   const std::vector<int64_t>& lags, const LagSums& to);
 
 // Bytes add_lag_sums may hold at once.
-int64_t lag_sums_workspace(int64_t heads, int64_t tokens, int64_t d, const at::Device& device);
+int64_t lag_sums_workspace(int64_t q_heads, int64_t kv_heads, int64_t tokens, int64_t d,
+                           const at::Device& device);
 
 }  // namespace ropewalk

@@ -73,21 +73,22 @@ struct LagSum {
 
 }  // namespace
 
-ROPEWALK_CLONES void sum_lags(const float* q, const float* k, int64_t tokens, int64_t d,
+ROPEWALK_CLONES void sum_lags(const float* q, const float* k, int64_t from, int64_t to, int64_t d,
                               const int64_t* lags, int64_t lag_count, double* sum,
                               double* squares) {
-  for (int64_t from = 0; from < tokens; from += kChunk) {
-    const int64_t to = std::min(from + kChunk, tokens);
-    for (int64_t i = 0; i < lag_count && lags[i] < to; ++i) {
+  const int64_t first = from;
+  for (; from < to; from += kChunk) {
+    const int64_t end = std::min(from + kChunk, to);
+    for (int64_t i = 0; i < lag_count && lags[i] < end; ++i) {
       LagSum found;
       Quad some;
       int64_t t = std::max(from, lags[i]);
-      for (; t + kRows <= to; t += kRows) {
-        dots<kRows>(q + t * d, k + (t - lags[i]) * d, d, some);
+      for (; t + kRows <= end; t += kRows) {
+        dots<kRows>(q + (t - first) * d, k + (t - lags[i]) * d, d, some);
         found.add(some);
       }
-      for (; t < to; ++t) {
-        dots<1>(q + t * d, k + (t - lags[i]) * d, d, some);
+      for (; t < end; ++t) {
+        dots<1>(q + (t - first) * d, k + (t - lags[i]) * d, d, some);
         found.add(some);
       }
       sum[i] += found.logits;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ropewalk/kernels/head_rows.h"
 #include "ropewalk/kernels/moments_cpu.h"
 
 namespace ropewalk {
@@ -125,6 +126,7 @@ Moments document_moments(const at::Tensor& x, const Positions& positions) {
   const Chunks parts{empty({heads, chunks, d}), empty({heads, chunks, d}),
                      empty({heads, chunks, d}), empty({heads, chunks, d, d})};
   const Positions::Chunks& chunked = positions.chunks(kChunk, at::kCPU);
+  const HeadRows vectors(x);
   const auto* from_middle = chunked.offset.const_data_ptr<float>();
   at::parallel_for(0, heads * chunks, 1, [&](int64_t begin, int64_t end) {
     const c10::InferenceMode no_autograd;
@@ -132,11 +134,8 @@ Moments document_moments(const at::Tensor& x, const Positions& positions) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t from = i % chunks * kChunk;
       const int64_t to = std::min(from + kChunk, tokens);
-      at::Tensor rows = x.select(0, i / chunks).slice(0, from, to).to(at::kFloat);
-      if (rows.stride(1) != 1) rows = rows.contiguous();
-      multiply_chunk(
-          {rows.const_data_ptr<float>(), rows.stride(0), to - from, d, from_middle + from},
-          room.data(), parts.at(i));
+      multiply_chunk({vectors.rows(i / chunks, from, to), d, from_middle + from}, room.data(),
+                     parts.at(i));
     }
   });
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ropewalk/kernels/clones.h"
+#include "ropewalk/kernels/bfloat16.h"
 
 namespace ropewalk {
 namespace {
@@ -15,30 +15,30 @@ using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
 
 ROPEWALK_INLINE int64_t whole_lanes(int64_t d) { return (d + kLanes - 1) / kLanes * kLanes; }
 
-ROPEWALK_INLINE void load(Lanes& value, const float* x) {
-  __builtin_memcpy(&value, x, sizeof(value));
-}
-
 // centred [tokens, width]: vectors less their mean, then zeros to the end of a lane.
+template <typename T>
 ROPEWALK_INLINE void centre(const ChunkVectors& vectors, int64_t width, float* centred,
                             const ChunkMoments& to) {
   const int64_t d = vectors.d;
+  const auto row = [&](int64_t t) {
+    return static_cast<const T*>(vectors.rows.data) + t * vectors.rows.stride;
+  };
   std::fill_n(to.mean, d, 0.0F);
-  for (int64_t t = 0; t < vectors.tokens; ++t) {
-    const float* x = vectors.x + t * vectors.stride;
+  for (int64_t t = 0; t < vectors.rows.count; ++t) {
+    const T* x = row(t);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < d; ++i) to.mean[i] += x[i];
+    for (int64_t i = 0; i < d; ++i) to.mean[i] += cpu::load(x[i]);
   }
-  const float share = 1 / static_cast<float>(vectors.tokens);
+  const float share = 1 / static_cast<float>(vectors.rows.count);
   for (int64_t i = 0; i < d; ++i) to.mean[i] *= share;
   std::fill_n(to.rest, d, 0.0F);
   std::fill_n(to.position, d, 0.0F);
-  for (int64_t t = 0; t < vectors.tokens; ++t, centred += width) {
-    const float* x = vectors.x + t * vectors.stride;
+  for (int64_t t = 0; t < vectors.rows.count; ++t, centred += width) {
+    const T* x = row(t);
     const float position = vectors.positions[t];
 #pragma GCC ivdep
     for (int64_t i = 0; i < d; ++i) {
-      const float value = x[i] - to.mean[i];
+      const float value = cpu::load(x[i]) - to.mean[i];
       centred[i] = value;
       to.rest[i] += value;
       to.position[i] += value * position;
@@ -54,7 +54,7 @@ ROPEWALK_INLINE void multiply(const float* centred, int64_t tokens, int64_t widt
   Lanes sums[rows] = {};
   for (int64_t t = 0; t < tokens; ++t, centred += width) {
     Lanes lane;
-    load(lane, centred + j);
+    __builtin_memcpy(&lane, centred + j, sizeof(lane));
     for (int64_t r = 0; r < rows; ++r) sums[r] += centred[i + r] * lane;
   }
   const int64_t inside = std::min(kLanes, d - j);
@@ -72,10 +72,14 @@ ROPEWALK_CLONES void multiply_chunk(const ChunkVectors& vectors, float* room,
                                     const ChunkMoments& to) {
   const int64_t d = vectors.d;
   const int64_t width = whole_lanes(d);
-  centre(vectors, width, room, to);
+  if (vectors.rows.bfloat16) {
+    centre<cpu::Bfloat16>(vectors, width, room, to);
+  } else {
+    centre<float>(vectors, width, room, to);
+  }
   std::fill_n(to.products, d * d, 0.0F);
-  for (int64_t from = 0; from < vectors.tokens; from += kTokens) {
-    const int64_t tokens = std::min(kTokens, vectors.tokens - from);
+  for (int64_t from = 0; from < vectors.rows.count; from += kTokens) {
+    const int64_t tokens = std::min(kTokens, vectors.rows.count - from);
     const float* centred = room + from * width;
     for (int64_t j = 0; j < d; j += kLanes) {
       const int64_t end = std::min(j + kLanes, d);  // below are dimensions of the upper half

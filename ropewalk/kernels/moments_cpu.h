@@ -2,14 +2,14 @@
 
 #include <cstdint>
 
+#include "ropewalk/kernels/rows.h"
+
 namespace ropewalk {
 
-// The vectors of a chunk of tokens of one head, rows `stride` numbers apart, with their positions
-// less the chunk's mean position.
+// The vectors of a chunk of tokens of one head, with their positions less the chunk's mean
+// position.
 struct ChunkVectors {
-  const float* x;
-  int64_t stride;
-  int64_t tokens;
+  NumberRows rows;
   int64_t d;
   const float* positions;
 };

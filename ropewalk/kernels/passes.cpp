@@ -4,23 +4,10 @@
 #include <bit>
 #include <cmath>
 
-#include "ropewalk/kernels/clones.h"
+#include "ropewalk/kernels/bfloat16.h"
 
 namespace ropewalk::cpu {
 namespace {
-
-using Bfloat16 = uint16_t;
-
-ROPEWALK_INLINE float load(const float& x) { return x; }
-ROPEWALK_INLINE float load(const Bfloat16& x) {
-  return std::bit_cast<float>(static_cast<uint32_t>(x) << 16);
-}
-ROPEWALK_INLINE void store(float value, float& x) { x = value; }
-ROPEWALK_INLINE void store(float value, Bfloat16& x) {  // to nearest, ties to even; NaN stays NaN
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-  x = static_cast<Bfloat16>((bits & 0x7FFFFFFF) > 0x7F800000 ? 0x7FC0 : rounded);
-}
 
 // e^x to two units in the last place, in a form compilers vectorise; saturates beyond +-87.
 ROPEWALK_INLINE float exponential(float x) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ropewalk/kernels/head_rows.h"
 #include "tests/kernels/tensors.h"
 
 namespace ropewalk {
@@ -12,11 +13,15 @@ namespace {
 TEST(Rows, AddUpLengthsOfPairs) {
   constexpr int64_t kTokens = 5;
   constexpr int64_t kStride = 97;
-  const at::Tensor x = random_tensor({kTokens, kStride}, 1);
+  const at::Tensor random = random_tensor({kTokens, kStride}, 1);
   for (const int64_t pairs : {1, 7, 16, 45}) {
-    for (const bool interleaved : {false, true}) {
+    for (const auto& [interleaved, type] : {std::pair{false, at::kFloat},
+                                            {true, at::kFloat},
+                                            {false, at::kBFloat16},
+                                            {true, at::kBFloat16}}) {
+      const at::Tensor x = random.to(type);
       std::vector<double> sum(static_cast<size_t>(pairs) + 1, 3);  // what is there stays
-      add_lengths(sum.data(), x.const_data_ptr<float>(), kTokens, kStride, pairs, interleaved);
+      add_lengths(sum.data(), HeadRows(x.unsqueeze(0)).rows(0, 0, kTokens), pairs, interleaved);
       for (int64_t f = 0; f < pairs; ++f) {
         double expected = 3;
         for (int64_t t = 0; t < kTokens; ++t) {

@@ -11,4 +11,9 @@ std::unique_ptr<CorpusReader> open_parquet_corpus(const std::filesystem::path& p
   throw InputError("{}: cannot be read as Parquet: built without it", path.string());
 }
 
+std::unique_ptr<CorpusReader> open_parquet_corpus(const std::shared_ptr<RemoteFile>&,
+                                                  const CorpusOptions&) {
+  throw InputError("a dataset cannot be read as Parquet: built without it");
+}
+
 }  // namespace ropewalk

@@ -58,7 +58,7 @@ class Lags : public Accumulator {
 
   int64_t workspace(const ModelConfig& config, int64_t tokens, at::ScalarType,
                     const at::Device& device) const override {
-    return lag_sums_workspace(config.n_q_heads, tokens, config.d_head, device);
+    return lag_sums_workspace(config.n_q_heads, config.n_kv_heads, tokens, config.d_head, device);
   }
 };
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ropewalk/kernels/gpu_chunks.h"
+#include "ropewalk/kernels/head_rows.h"
 #include "ropewalk/kernels/moments.h"
-#include "ropewalk/kernels/rows.h"
 #include "ropewalk/kernels/sums.h"
 #include "ropewalk/model/config.h"
 #include "ropewalk/moments/accumulators/stream_moments.h"
@@ -90,17 +90,20 @@ class Sums {
 
  private:
   void add_moduli(const at::Tensor& x) const {
-    const at::Tensor& to = numbers(moduli);
-    at::parallel_for(0, x.size(0), 1, [&](int64_t begin, int64_t end) {
-      const c10::InferenceMode no_autograd;
-      for (int64_t stream = begin; stream < end; ++stream) {
-        at::Tensor rows = x.select(0, stream).to(at::kFloat);
-        if (rows.stride(1) != 1) rows = rows.contiguous();
-        add_lengths(to.mutable_data_ptr<double>() + stream * to.stride(0),
-                    rows.const_data_ptr<float>(), rows.size(0), rows.stride(0), rotary_.count(),
-                    rotary_.interleaved);
+    // In runs of tokens, so that threads have enough to share; added in their order.
+    constexpr int64_t kRun = 1024;
+    const int64_t runs = at::divup(x.size(1), kRun);
+    const at::Tensor parts = at::zeros({runs, x.size(0), rotary_.count()}, at::kDouble);
+    const HeadRows vectors(x);
+    at::parallel_for(0, parts.size(0) * parts.size(1), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t from = i / parts.size(1) * kRun;
+        add_lengths(parts.mutable_data_ptr<double>() + i * parts.stride(1),
+                    vectors.rows(i % parts.size(1), from, std::min(from + kRun, x.size(1))),
+                    rotary_.count(), rotary_.interleaved);
       }
     });
+    paired(moduli).add_(parts.sum(0));
   }
 
   // Where fewer dimensions turn than there are, the last numbers stay 0.
@@ -174,11 +177,8 @@ class PreRope : public Accumulator {
       return kernel + kept * (config.n_q_heads + config.n_kv_heads) * tokens * d *
                           static_cast<int64_t>(c10::elementSize(dtype));
     }
-    // A document's triangles, the same about zero, and what makes them so; and the vectors of some
-    // heads in float32.
-    return kernel + config.n_q_heads * 2 * d * (d + 1) * static_cast<int64_t>(sizeof(double)) +
-           std::min<int64_t>(config.n_q_heads, at::get_num_threads()) * tokens * d *
-               static_cast<int64_t>(sizeof(float));
+    // A document's triangles, the same about zero, and what makes them so.
+    return kernel + config.n_q_heads * 2 * d * (d + 1) * static_cast<int64_t>(sizeof(double));
   }
 
  private:
