@@ -314,7 +314,7 @@ def test_too_little_of_it_is_empty(whole, tmp_path, sizes, context, blocks, colu
 )
 def test_numbers_that_make_no_sense(whole, tmp_path, name, change, says):
     out, _, _ = whole
-    shutil.copytree(out, tmp_path / "run")
+    (tmp_path / "run").mkdir()  # without capture.json, which has the file's hash
     with safe_open(out / "moments.safetensors", "np") as file:
         metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}
     tensors[name] = np.ascontiguousarray(change(tensors[name]))
