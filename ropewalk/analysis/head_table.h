@@ -52,6 +52,7 @@ struct CheckpointAnalysis {
   int64_t step = kUnknown;    // of training
   int64_t tokens = kUnknown;  // that it had read until then
   bool random = false;        // fresh weights: a baseline beside the run
+  bool beside = false;        // one of several models: no step of a run; they all have order 0
   CheckpointOrigin origin;
   LogitUnits units;
   int64_t last_layer = 0;  // the model's highest layer index; of a table that was read, the highest

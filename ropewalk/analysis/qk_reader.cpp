@@ -120,11 +120,15 @@ class TableBuilder {
       int64_t& last = last_layers[checkpoint.model];
       for (const int64_t layer : checkpoint.layer) last = std::max(last, layer);
     }
+    const bool beside = ordered && sequence.size() > 1 &&
+                        std::all_of(orders_.begin(), orders_.end(),
+                                    [&](const auto& order) { return order == orders_.front(); });
     std::vector<Checkpoint> sorted;
     for (const size_t place : sequence) {
       sorted.push_back(std::move(table_.checkpoints[place]));
       sorted.back().last_layer = last_layers[sorted.back().model];
-      sorted.back().order = static_cast<int64_t>(sorted.size()) - 1;
+      sorted.back().beside = beside;
+      sorted.back().order = beside ? 0 : static_cast<int64_t>(sorted.size()) - 1;
     }
     table_.checkpoints = std::move(sorted);
     return std::move(table_);

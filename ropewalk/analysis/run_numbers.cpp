@@ -253,6 +253,7 @@ RunNumbers run_numbers(const HeadTable& table, const Json& summary,
       std::all_of(table.checkpoints.begin(), table.checkpoints.end(),
                   [&](const CheckpointAnalysis& c) { return c.model == first.model; });
   if (one_model && first.model != first.label) run.model = first.model;
+  run.models = first.beside && table.checkpoints.size() > 1;
 
   for (const CheckpointAnalysis& checkpoint : table.checkpoints) {
     const SummaryReader reader(summary, summary_source, checkpoint.label);

@@ -79,6 +79,7 @@ struct RunNumbers {
   std::string model;                           // its name, where all checkpoints share one
   std::vector<CheckpointNumbers> checkpoints;  // in the order of training
   std::vector<CheckpointNumbers> baselines;    // freshly initialised weights
+  bool models = false;                         // checkpoints are models side by side
   bool standard_errors = false;                // whether a summary gave any
 };
 

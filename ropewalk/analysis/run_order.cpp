@@ -7,11 +7,11 @@ namespace ropewalk {
 RunOrder::RunOrder(const std::vector<CheckpointAnalysis>& checkpoints) {
   for (const CheckpointAnalysis& checkpoint : checkpoints) {
     const int64_t context = checkpoint.origin.context;
-    Entry entry{checkpoint.label, context, false, checkpoint.random};
+    Entry entry{checkpoint.label, context, false, checkpoint.random, checkpoint.beside};
     const ContextLabel label = split_label(checkpoint.label);
     // A label of somebody's own may look like one of these.
     if (label.context > 0 && (context == 0 || context == label.context)) {
-      entry = {label.name, label.context, true, checkpoint.random};
+      entry = {label.name, label.context, true, checkpoint.random, checkpoint.beside};
       several_ = true;
     }
     entries_.push_back(entry);
@@ -20,7 +20,7 @@ RunOrder::RunOrder(const std::vector<CheckpointAnalysis>& checkpoints) {
 
 std::optional<size_t> RunOrder::step_from(size_t index) const {
   const Entry& to = entries_[index];
-  if (to.random) return std::nullopt;
+  if (to.random || to.beside) return std::nullopt;
   std::optional<size_t> before;
   for (size_t i = index; i-- > 0;) {
     const Entry& from = entries_[i];

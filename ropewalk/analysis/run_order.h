@@ -11,7 +11,8 @@ namespace ropewalk {
 // Which checkpoints of a run are held against each other, by their places in the table. In a
 // run that has no checkpoint at several contexts (context_label.h), each follows the one before.
 // Else a step leads from the last checkpoint before that was measured at the same context; one that
-// has a single context, and no such checkpoint before it, follows the one before.
+// has a single context, and no such checkpoint before it, follows the one before. No step leads
+// to one of several models.
 class RunOrder {
  public:
   explicit RunOrder(const std::vector<CheckpointAnalysis>& checkpoints);
@@ -31,6 +32,7 @@ class RunOrder {
     int64_t context = 0;
     bool labelled = false;  // the label states the context
     bool random = false;
+    bool beside = false;
   };
   std::vector<Entry> entries_;
   bool several_ = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ropewalk/analysis/class_shares.h"
@@ -9,6 +10,7 @@
 #include "ropewalk/analysis/difference.h"
 #include "ropewalk/analysis/head_changes.h"
 #include "ropewalk/analysis/jackknife.h"
+#include "ropewalk/analysis/model_summary.h"
 #include "ropewalk/analysis/run_order.h"
 #include "ropewalk/analysis/series_summary.h"
 #include "ropewalk/analysis/sign_turns.h"
@@ -131,6 +133,9 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_ch
     add_depth(json, checkpoint);
     add_series(json, checkpoint);
   }
+  const bool models = std::any_of(checkpoints.begin(), checkpoints.end(),
+                                  [](const CheckpointAnalysis& one) { return one.beside; });
+  if (models) json["models"] = summarize_models(checkpoints, json);
   const RunOrder order(checkpoints);
   for (size_t i = 0; i < checkpoints.size(); ++i) {
     throw_if_interrupted();

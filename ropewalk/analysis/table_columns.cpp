@@ -101,13 +101,14 @@ std::string error_column(std::string_view key) { return std::string(key) + "_se"
 
 std::vector<TableColumn> table_columns(Table table) {
   std::vector<TableColumn> columns{
-      name("model",
-           "name of the study in tables of `run`; else of the model: its folder's name, or its id "
-           "on the Hub",
-           &Checkpoint::model),
+      name(
+          "model",
+          "name of the study in tables of `run`, or, of several models, the model's label; else of "
+          "the model: its folder's name, or its id on the Hub",
+          &Checkpoint::model),
       name("checkpoint", "label", &Checkpoint::label),
       name("phase", "training phase; empty outside experiments", &Checkpoint::phase),
-      {"order", "place in the run, from 0",
+      {"order", "place in the run, from 0; of several models, 0 in all",
        [](const Checkpoint& c, size_t) { return fmt::format("{}", c.order); }},
       {"step", "step of training; empty: not known",
        [](const Checkpoint& c, size_t) { return table_count(c.step); }},

@@ -110,6 +110,7 @@ Json context_rows(const CheckpointAxis& axis, const Reach& reach) {
   for (const Slot& slot : axis.slots()) {
     const auto context = static_cast<double>(slot.numbers->context);
     if (context <= reach.shortest || context >= reach.longest) continue;
+    if (series_mean(*slot.numbers, kKinds[0].key) == nullptr) continue;
     rows.push_back({{"checkpoint", slot.numbers->label},
                     {"context", context},
                     {"y", slot.from},
@@ -220,9 +221,10 @@ Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
   const Reach reach = reach_of(axis);
   const Json contexts = context_rows(axis, reach);
   std::string subtitle = fmt::format(
-      "Mean energy (squared length) of each rotary pair over {} RoPE heads{}, as a share of all "
+      "Mean energy (squared length) of each rotary pair over {}{} RoPE heads{}, as a share of all "
       "pairs'.",
-      reach.heads, reach.some_left_out ? " with the most common angles" : "");
+      run.models ? "up to " : "", reach.heads,
+      reach.some_left_out ? " with the most common angles" : "");
   if (!contexts.empty()) {
     subtitle += " Black: the context. Pairs to its right turn less than once within a document.";
   }

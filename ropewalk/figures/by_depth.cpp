@@ -126,9 +126,9 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
     phases.push_back({{"phase", span.text()}, {"text", text}, {"y", (span.from + span.to) / 2}});
   }
 
-  Json spec =
-      theme::begin_figure(options.title, title_of(map.placed), subtitle_of(run, axis, map, scale),
-                          std::max(width, kWidth) + phase_width + 10);
+  Json spec = theme::begin_figure(options.title, figure_title(run, title_of(map.placed)),
+                                  subtitle_of(run, axis, map, scale),
+                                  std::max(width, kWidth) + phase_width + 10);
   spec["title"]["offset"] = 18;
   Json params = axis.params();
   params.push_back({{"name", "columns"}, {"value", column_labels(run, map.columns)}});
@@ -141,19 +141,20 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
   for (size_t i = 0; i < map.columns.size(); ++i) {
     column_places.push_back(static_cast<double>(i) + 0.5);
   }
-  const Json x_axis{
-      {"title", map.columns.front().layer ? "layers, heads"
-                                          : "relative depth (layer / last layer), layers, heads"},
-      {"values", column_places},
-      {"grid", false},
-      {"domain", false},
-      {"ticks", false},
-      {"labelAngle", 0},
-      {"labelOverlap", false},
-      {"labelFlush", false},
-      {"labelFontSize", 13},
-      {"labelLineHeight", 17},
-      {"labelExpr", "columns[floor(datum.value)]"}};
+  const bool depth_alone = params.back()["value"][0].size() == 1;  // as models differ in the rest
+  const Json x_axis{{"title", map.columns.front().layer ? "layers, heads"
+                              : depth_alone             ? "relative depth (layer / last layer)"
+                                            : "relative depth (layer / last layer), layers, heads"},
+                    {"values", column_places},
+                    {"grid", false},
+                    {"domain", false},
+                    {"ticks", false},
+                    {"labelAngle", 0},
+                    {"labelOverlap", false},
+                    {"labelFlush", false},
+                    {"labelFontSize", 13},
+                    {"labelLineHeight", 17},
+                    {"labelExpr", "columns[floor(datum.value)]"}};
   const auto place = [](const char* field, const Json& on, const Json& with_axis) {
     return Json{{"field", field}, {"type", "quantitative"}, {"scale", on}, {"axis", with_axis}};
   };

@@ -22,12 +22,13 @@ constexpr double kLineHeight = theme::kPhaseSize + 3;
 constexpr double kHeaderGap = 8;  // between the plot and the phases' names
 
 // What the order of a run rests on.
-std::vector<CheckpointAnalysis> entries(const std::vector<Slot>& slots) {
+std::vector<CheckpointAnalysis> entries(const std::vector<Slot>& slots, bool models) {
   std::vector<CheckpointAnalysis> list(slots.size());
   for (size_t i = 0; i < slots.size(); ++i) {
     list[i].label = slots[i].numbers->label;
     list[i].origin.context = slots[i].numbers->context;
     list[i].random = slots[i].baseline;
+    list[i].beside = models;
   }
   return list;
 }
@@ -53,7 +54,7 @@ CheckpointAxis::CheckpointAxis(const RunNumbers& run, TimeAxis time) : time_(tim
   }
   from_ = slots_.front().along - kEdge;
   to_ = slots_.back().along + kEdge;
-  const RunOrder order(entries(slots_));
+  const RunOrder order(entries(slots_, run.models));
   several_ = order.several();
   if (several_ && timed()) {
     throw InputError("{}: axis {}: checkpoints have several contexts; take the axis labels",
@@ -249,6 +250,13 @@ void CheckpointAxis::add_phase_layers(Json& layers, Json& datasets, double width
                         {"y", {{"field", "y"}, {"type", "quantitative"}, {"scale", nullptr}}},
                         {"text", {{"field", "text"}, {"type", "nominal"}}}}}});
   }
+}
+
+std::string figure_title(const RunNumbers& run, std::string title) {
+  constexpr std::string_view kOverTraining = " over training";
+  if (!run.models || !title.ends_with(kOverTraining)) return title;
+  title.resize(title.size() - kOverTraining.size());
+  return title + (title.ends_with("by depth") ? " and model" : " by model");
 }
 
 size_t heads_with(const CheckpointNumbers& numbers, size_t reading) {

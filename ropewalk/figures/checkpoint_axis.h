@@ -104,6 +104,10 @@ class CheckpointAxis {
 // A checkpoint's label as figures show it: printable, and not longer than there is room for.
 std::string checkpoint_label(const CheckpointNumbers& numbers);
 
+// A title as figures of this run have it: that of "… over training" speaks of models where these
+// stand side by side.
+std::string figure_title(const RunNumbers& run, std::string title);
+
 // How many heads of a checkpoint have a reading (a place in all_readings()).
 size_t heads_with(const CheckpointNumbers& numbers, size_t reading);
 

@@ -42,9 +42,11 @@ Json distance_figure(const RunNumbers& run, const FigureOptions& options) {
     }
     datasets[fmt::format("curves {}", i)] = distance_rows(lines, span);
   }
-  Json spec = theme::begin_figure(
-      options.title, "Logits by distance, predicted and actual",
-      fmt::format("Mean over {} heads. {}", heads, distance_words(span.errors)), width);
+  Json spec =
+      theme::begin_figure(options.title, "Logits by distance, predicted and actual",
+                          fmt::format("Mean over {}{} heads. {}", run.models ? "up to " : "", heads,
+                                      distance_words(span.errors)),
+                          width);
   Json views = Json::array();
   const size_t columns = std::min(kColumns, chosen.size());
   for (size_t i = 0; i < chosen.size(); ++i) {

@@ -18,10 +18,11 @@ struct Figure {
 };
 
 struct FigureOptions {
-  std::string title;                   // of the run; empty: the model's name, where there is one
-  std::vector<std::string> portraits;  // labels for phase portraits; empty: six spread over the run
-  AskedFigures asked;                  // besides those of every run
-  std::optional<TimeAxis> axis;        // of figures over training; none: labels
+  std::string title;  // of the run; empty: the model's name, where there is one
+  std::vector<std::string>
+      portraits;       // labels for phase portraits; empty: six spread over the run, or all models
+  AskedFigures asked;  // besides those of every run
+  std::optional<TimeAxis> axis;  // of figures over training; none: labels
 
   TimeAxis time() const { return axis.value_or(TimeAxis::labels); }
 };

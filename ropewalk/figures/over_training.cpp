@@ -190,8 +190,8 @@ Json draw(const RunNumbers& run, const FigureOptions& options, const std::vector
   const Lines& lines = plots.front();
   const CheckpointAxis axis(run, options.time());
   const double width = theme::kPlotWidth;
-  Json spec =
-      theme::begin_figure(options.title, lines.figure.title, subtitle_of(run, axis, plots), width);
+  Json spec = theme::begin_figure(options.title, figure_title(run, lines.figure.title),
+                                  subtitle_of(run, axis, plots), width);
   spec["params"] = axis.params();
   Json& datasets = spec["datasets"];
   if (lines.figure.stacked) {

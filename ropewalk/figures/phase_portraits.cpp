@@ -17,6 +17,7 @@ namespace ropewalk {
 namespace {
 
 constexpr size_t kPortraits = 6;
+constexpr size_t kModels = 15;  // models side by side, as far as they have room
 constexpr size_t kColumns = 3;
 constexpr double kPanel = 206;  // pixels, both ways
 constexpr double kGap = 22;
@@ -207,7 +208,8 @@ std::vector<const CheckpointNumbers*> portrait_checkpoints(const RunNumbers& run
     chosen.push_back(&find_checkpoint(run, label));
   }
   if (!chosen.empty()) return chosen;
-  const size_t count = std::min(kPortraits, run.checkpoints.size());
+  const size_t most = run.models ? kModels : kPortraits;
+  const size_t count = std::min(most, run.checkpoints.size());
   for (size_t i = 0; i < count; ++i) {
     const double place = count == 1 ? 0
                                     : static_cast<double>(i) *

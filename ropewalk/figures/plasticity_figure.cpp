@@ -196,8 +196,9 @@ Json plasticity_figure(const RunNumbers& run, const FigureOptions& options) {
   if (!run.baselines.empty()) subtitle += " Dotted: freshly initialised weights.";
   const Curves curves = curves_of(run, options);
   if (!curves.all.empty()) subtitle += " Below: by the position of the queries.";
-  Json spec = theme::begin_figure(options.title, "Attention plasticity, over training", subtitle,
-                                  theme::kPlotWidth);
+  Json spec =
+      theme::begin_figure(options.title, figure_title(run, "Attention plasticity, over training"),
+                          subtitle, theme::kPlotWidth);
   spec["params"] = axis.params();
   Json& datasets = spec["datasets"];
   Json views = Json::array({means_view(axis, datasets)});

@@ -149,7 +149,8 @@ Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
   }
   if (!run.baselines.empty()) subtitle += " Baseline: freshly initialised weights.";
 
-  Json spec = theme::begin_figure(options.title, "Classes of heads over training", subtitle, width);
+  Json spec = theme::begin_figure(
+      options.title, figure_title(run, "Classes of heads over training"), subtitle, width);
   spec["params"] = axis.params();
   spec["width"] = width;
   spec["height"] = kHeight;

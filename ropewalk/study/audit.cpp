@@ -111,40 +111,61 @@ void read_folder(const fs::path& folder, bool read_weights, Subject& subject) {
   }
 }
 
+// A model that checkpoints without a path are of.
+struct Place {
+  std::string name;
+  fs::path folder;                          // empty: on the Hub
+  std::map<std::string, std::string> refs;  // there, and their commits
+};
+
+// The models of checkpoints, by their phases; the Hub is asked once for each.
+std::map<const Phase*, const Place*> find_places(const Experiment& experiment,
+                                                 const std::vector<Subject>& subjects,
+                                                 std::map<std::string, Place>& places) {
+  std::map<const Phase*, const Place*> found;
+  for (const Subject& subject : subjects) {
+    const std::optional<std::string>& name = experiment.model_of(*subject.phase);
+    if (subject.entry->path || found.contains(subject.phase)) continue;
+    Place& place = places.try_emplace(name.value_or("")).first->second;
+    found[subject.phase] = &place;
+    if (!place.name.empty()) continue;
+    place.name = name.value_or("");
+    const fs::path folder = experiment.resolve(place.name);
+    std::error_code ignored;
+    if (!name || fs::is_directory(folder, ignored)) {
+      place.folder = folder;
+      continue;
+    }
+    if (!is_hub_id(place.name)) {
+      throw InputError("{}: model '{}' is neither a folder nor a Hub model (org/name)",
+                       experiment.at(experiment.model_line_of(*subject.phase)), place.name);
+    }
+    place.refs = shared_hub().refs({HubRepository::Kind::model, place.name});
+  }
+  return found;
+}
+
 // Fills in what the checkpoints' places tell.
 void read_subjects(const Experiment& experiment, bool read_weights,
                    std::vector<Subject>& subjects) {
-  const fs::path model = experiment.resolve(experiment.model.value_or(""));
-  std::error_code ignored;
-  const bool local = !experiment.model || fs::is_directory(model, ignored);
-  std::map<std::string, std::string> refs;
-  const bool asks_hub =
-      !local && std::any_of(subjects.begin(), subjects.end(),
-                            [](const Subject& subject) { return !subject.entry->path; });
-  if (asks_hub) {
-    if (!is_hub_id(*experiment.model)) {
-      throw InputError("{}: model '{}' is neither a folder nor a Hub model (org/name)",
-                       experiment.at(experiment.model_line), *experiment.model);
-    }
-    refs = shared_hub().refs({HubRepository::Kind::model, *experiment.model});
-  }
+  std::map<std::string, Place> places;
+  const std::map<const Phase*, const Place*> models = find_places(experiment, subjects, places);
   run_parallel(subjects.size(), kParallel, {}, [&](size_t i, const std::stop_token&) {
     Subject& subject = subjects[i];
     const CheckpointEntry& entry = *subject.entry;
     if (entry.path) return read_folder(experiment.resolve(*entry.path), read_weights, subject);
-    if (local) {
-      const bool inside = !entry.subfolder.empty() && *entry.revision == "main";
-      const fs::path folder = inside ? model : model / *entry.revision;
-      return read_folder(folder / entry.subfolder, read_weights, subject);
+    const Place& place = *models.at(subject.phase);
+    if (!place.folder.empty()) {
+      return read_folder(experiment.folder_in(place.folder, entry), read_weights, subject);
     }
-    if (is_commit(*entry.revision)) return read_hub(*experiment.model, *entry.revision, subject);
-    const auto found = refs.find(*entry.revision);
-    if (found != refs.end()) return read_hub(*experiment.model, found->second, subject);
+    if (is_commit(*entry.revision)) return read_hub(place.name, *entry.revision, subject);
+    const auto found = place.refs.find(*entry.revision);
+    if (found != place.refs.end()) return read_hub(place.name, found->second, subject);
     std::vector<std::string_view> names;
-    for (const auto& [name, commit] : refs) names.push_back(name);
+    for (const auto& [name, commit] : place.refs) names.push_back(name);
     const std::string near = nearest(*entry.revision, names);
     subject.missing.push_back(
-        fmt::format("{} has no revision '{}'{}", *experiment.model, *entry.revision,
+        fmt::format("{} has no revision '{}'{}", place.name, *entry.revision,
                     near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
   });
 }

@@ -20,7 +20,7 @@ Audit audit_vectors(const Experiment& experiment) {
         const VectorsSource source =
             find_vectors(hub ? *entry.vectors : experiment.resolve(*entry.vectors).string());
         // Without a model, vectors must say themselves which keys their queries meet.
-        if (!experiment.model) require_keys(source, facts_of(source).group);
+        if (!experiment.model_of(phase)) require_keys(source, facts_of(source).group);
         const auto [same, fresh] = first.try_emplace(source.digest(), entry.label);
         if (fresh) continue;
         audit.findings.push_back(

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "ropewalk/base/units.h"
@@ -35,6 +36,13 @@ struct Settling {
   bool decides(const Work& work) const { return decisive != nullptr && work.planned == decisive; }
   bool follows(const Work& work) const { return decisive != nullptr && work.planned != decisive; }
 };
+
+// That any of its checkpoints could read.
+int64_t most_documents(const Study& study) {
+  size_t most = 0;
+  for (const DocumentSet& set : study.documents) most = std::max(most, set.documents.size());
+  return static_cast<int64_t>(most);
+}
 
 // "0.02", "1.3"
 std::string format_hours(double seconds) {
@@ -80,15 +88,14 @@ std::string describe_run(const RunOptions& options) {
     work.stored = settled.stored;
     if (!settled.why.empty()) work.why = settled.why;
   }
-  std::string text =
-      fmt::format("{}: {}, {}{}, into {}\n\n", study.experiment.name,
-                  format_number_of(static_cast<int64_t>(works.size()), "checkpoint"),
-                  settling.decisive != nullptr ? "up to " : "",
-                  format_number_of(settled.documents < 0
-                                       ? static_cast<int64_t>(study.documents.documents.size())
-                                       : settled.documents,
-                                   "document"),
-                  study.out.string());
+  std::string text = fmt::format(
+      "{}: {}, {}{}, into {}\n\n", study.experiment.name,
+      format_number_of(static_cast<int64_t>(works.size()),
+                       study.experiment.models ? "model" : "checkpoint"),
+      settling.decisive != nullptr ? "up to " : "",
+      format_number_of(settled.documents < 0 ? most_documents(study) : settled.documents,
+                       "document"),
+      study.out.string());
   if (decisive != nullptr && settling.decisive == nullptr) {
     text += fmt::format("{}: the {} documents that are there {} the target {}\n\n",
                         decisive->capture.label, settled.documents,

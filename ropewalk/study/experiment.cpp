@@ -11,6 +11,7 @@
 #include "ropewalk/study/analyze.h"
 #include "ropewalk/study/experiment_checkpoint.h"
 #include "ropewalk/study/experiment_corpus.h"
+#include "ropewalk/study/experiment_phases.h"
 #include "ropewalk/study/yaml_map.h"
 
 namespace ropewalk {
@@ -30,91 +31,6 @@ void read_heads(const YamlValue& value, Experiment& experiment) {
       {{"count", [&](const YamlValue& v) { experiment.head_count = v.integer(1, INT64_MAX); },
         true},
        {"seed", [&](const YamlValue& v) { experiment.head_seed = v.integer(0, INT64_MAX); }}});
-}
-
-Json read_config(const YamlValue& value) {
-  const auto keep = [](Json& config, const char* key) {
-    return [&config, key](const YamlValue& v) { config[key] = v.json(); };
-  };
-  Json config = Json::object();
-  value.map(
-      {{"rope_theta", [&](const YamlValue& v) { config["rope_theta"] = v.positive(); }},
-       {"rope_scaling", keep(config, "rope_scaling")},
-       {"max_position_embeddings",
-        [&](const YamlValue& v) { config["max_position_embeddings"] = v.integer(1, kMostTokens); }},
-       {"sliding_window", [&](const YamlValue& v) {
-          config["sliding_window"] = v.is_null() ? Json() : Json(v.integer(1, kMostTokens));
-        }}});
-  if (config.contains("rope_scaling") && !config["rope_scaling"].is_object() &&
-      !config["rope_scaling"].is_null()) {
-    value.fail("rope_scaling: expected a map such as {rope_type: linear, factor: 2}, or null");
-  }
-  return config;
-}
-
-void read_contexts(const YamlValue& value, Phase& phase) {
-  constexpr int64_t kLeast = 2;
-  constexpr size_t kMost = 64;
-  phase.context_line = value.line();
-  if (!value.is_list()) {
-    phase.contexts = {value.integer(kLeast, kMostTokens)};
-    return;
-  }
-  for (const YamlValue& one : value.list()) {
-    const int64_t context = one.integer(kLeast, kMostTokens);
-    if (std::find(phase.contexts.begin(), phase.contexts.end(), context) != phase.contexts.end()) {
-      one.fail(fmt::format("{} is in the list twice; remove one", context));
-    }
-    phase.contexts.push_back(context);
-  }
-  if (phase.contexts.empty())
-    value.fail("the list is empty; write context: 4096, or a list of them");
-  if (phase.contexts.size() > kMost) {
-    value.fail(fmt::format("{} contexts; at most {}", phase.contexts.size(), kMost));
-  }
-  std::sort(phase.contexts.begin(), phase.contexts.end());
-}
-
-Phase read_phase(const YamlValue& value) {
-  Phase phase;
-  phase.line = value.line();
-  value.map({{"name", [&](const YamlValue& v) { phase.name = v.text(); }, true},
-             {"context", [&](const YamlValue& v) { read_contexts(v, phase); }},
-             {"config", [&](const YamlValue& v) { phase.config = read_config(v); }},
-             {"revisions", [&](const YamlValue& v) { phase.revisions = v.text(); }},
-             {"checkpoints", [&](const YamlValue& v) {
-                for (const YamlValue& one : v.list())
-                  phase.checkpoints.push_back(read_checkpoint(one));
-              }}});
-  if (phase.revisions.has_value() == !phase.checkpoints.empty()) {
-    value.fail(
-        fmt::format("'{}' needs either checkpoints: [{{label: …, path: …}}, …] or revisions: "
-                    "\"pattern\"",
-                    phase.name));
-  }
-  return phase;
-}
-
-void read_phases(const YamlValue& value, Experiment& experiment) {
-  std::map<std::string, int> phases;
-  std::map<std::string, int> labels;
-  for (const YamlValue& one : value.list()) {
-    Phase phase = read_phase(one);
-    const auto [same, fresh] = phases.try_emplace(phase.name, phase.line);
-    if (!fresh) {
-      one.fail(fmt::format("a phase named '{}' is already in line {}; name this one differently",
-                           phase.name, same->second));
-    }
-    for (const CheckpointEntry& entry : phase.checkpoints) {
-      const auto [earlier, is_new] = labels.try_emplace(entry.label, entry.line);
-      if (!is_new) {
-        throw InputError("{}: label '{}' is already in line {}; give this one another",
-                         experiment.at(entry.line), entry.label, earlier->second);
-      }
-    }
-    experiment.phases.push_back(std::move(phase));
-  }
-  if (experiment.phases.empty()) value.fail("expected at least one phase");
 }
 
 void read_portraits(const YamlValue& value, Experiment& experiment,
@@ -173,7 +89,7 @@ void check_portraits(const Experiment& experiment, const std::map<std::string, i
     const std::string near = nearest(label, {labels.begin(), labels.end()});
     throw InputError("{}: portraits: no checkpoint is labelled '{}'{}",
                      experiment.at(lines.at(label)), label,
-                     near.empty() ? "; write one of the labels under phases"
+                     near.empty() ? "; write one of the labels below"
                                   : fmt::format("; did you mean '{}'?", near));
   }
 }
@@ -192,6 +108,22 @@ bool Experiment::from_vectors() const {
     return std::any_of(phase.checkpoints.begin(), phase.checkpoints.end(),
                        [](const CheckpointEntry& entry) { return entry.vectors.has_value(); });
   });
+}
+
+const std::optional<std::string>& Experiment::model_of(const Phase& phase) const {
+  return phase.model ? phase.model : model;
+}
+
+int Experiment::model_line_of(const Phase& phase) const {
+  return phase.model ? phase.line : model_line;
+}
+
+fs::path Experiment::folder_in(const fs::path& folder, const CheckpointEntry& entry) const {
+  // Without a revision of its own, a subfolder is one of the model's; one of several models is
+  // its folder itself.
+  const bool inside = *entry.revision == "main" && (models || !entry.subfolder.empty());
+  const fs::path found = inside ? folder : folder / *entry.revision;
+  return (entry.subfolder.empty() ? found : found / entry.subfolder).lexically_normal();
 }
 
 std::string Experiment::at(int line) const { return fmt::format("{}:{}", file.string(), line); }
@@ -251,7 +183,8 @@ Experiment read_experiment(const fs::path& file) {
        }},
       {"components",
        [&](const YamlValue& v) { experiment.components = v.integer(1, kMostComponents); }},
-      {"phases", [&](const YamlValue& v) { read_phases(v, experiment); }, true}};
+      {"phases", [&](const YamlValue& v) { read_phases(v, experiment); }},
+      {"models", [&](const YamlValue& v) { read_models(v, experiment); }}};
   std::map<std::string, int> lines;
   for (YamlValue::Key& key : keys) {
     key.read = [read = key.read, &line = lines[std::string(key.name)]](const YamlValue& v) {
@@ -260,6 +193,7 @@ Experiment read_experiment(const fs::path& file) {
     };
   }
   read_yaml(file).map(keys);
+  check_phases(experiment, lines);
   check_text(experiment, lines);
   check_portraits(experiment, portrait_lines);
   return experiment;

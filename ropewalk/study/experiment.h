@@ -29,8 +29,11 @@ struct CheckpointEntry {
   int line = 0;
 };
 
+// A part of a training run, or one of several models.
 struct Phase {
-  std::string name;
+  std::string name;                      // of a model: empty
+  std::optional<std::string> model;      // where it is another than the experiment's
+  std::optional<std::string> tokenizer;  // likewise
   std::vector<int64_t> contexts;         // tokens per document, ascending; none: the checkpoint's
   Json config = Json::object();          // overrides of config.json
   std::optional<std::string> revisions;  // a pattern of the Hub model's revisions
@@ -74,6 +77,7 @@ struct Experiment {
   std::optional<std::string> vectors;
   int64_t components = 10;
   std::vector<Phase> phases;
+  bool models = false;  // phases are models side by side, each a phase of one checkpoint
   int model_line = 0;
   int tokenizer_line = 0;
   int device_line = 0;
@@ -81,6 +85,12 @@ struct Experiment {
 
   // Whether its checkpoints are captured vectors; then all are.
   bool from_vectors() const;
+  // The model of a phase, and its line.
+  const std::optional<std::string>& model_of(const Phase& phase) const;
+  int model_line_of(const Phase& phase) const;
+  // Where a checkpoint of a model that is a folder is.
+  std::filesystem::path folder_in(const std::filesystem::path& folder,
+                                  const CheckpointEntry& entry) const;
   // "demo.yaml:12", for messages.
   std::string at(int line) const;
   // A path of the file, made absolute.

@@ -7,9 +7,7 @@
 
 namespace ropewalk {
 namespace fs = std::filesystem;
-namespace {
 
-// Labels name folders.
 std::string read_label(const YamlValue& value) {
   const std::string label = value.text();
   const bool allowed = std::all_of(label.begin(), label.end(), [](char c) {
@@ -29,7 +27,6 @@ std::string read_label(const YamlValue& value) {
   return label;
 }
 
-// Names of folders, one inside another.
 std::string read_subfolder(const YamlValue& value) {
   const fs::path path(value.text());
   for (const fs::path& name : path) {
@@ -40,8 +37,6 @@ std::string read_subfolder(const YamlValue& value) {
   }
   return path.string();
 }
-
-}  // namespace
 
 CheckpointEntry read_checkpoint(const YamlValue& value) {
   CheckpointEntry entry;

@@ -9,6 +9,10 @@ namespace ropewalk {
 
 class YamlValue;
 
+// A label: it names folders. A subfolder: names of folders, one inside another.
+std::string read_label(const YamlValue& value);
+std::string read_subfolder(const YamlValue& value);
+
 // Reads one of a phase's checkpoints.
 CheckpointEntry read_checkpoint(const YamlValue& value);
 

@@ -33,7 +33,6 @@ Json describe_settings(const Experiment& experiment) {
 Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& measured,
                     int64_t settled) {
   const Experiment& experiment = study.experiment;
-  const DocumentSet& read = study.documents_for(study.plan.longest_context, settled);
   Json captures = Json::array();
   for (const MeasuredCheckpoint& checkpoint : measured) {
     Json capture = checkpoint.info.to_json();
@@ -43,11 +42,17 @@ Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& m
   }
   Json corpus =
       study.dataset ? study.dataset->describe() : Json{{"path", experiment.corpus.path.string()}};
-  corpus.update(Json{{"documents", read.documents.size()},
-                     {"tokens", read.total_tokens},
-                     {"skipped_short", study.documents.skipped_short},
-                     {"skipped_empty", study.documents.skipped_empty},
-                     {"tokenizer", study.documents.tokenizer_digest}});
+  if (!experiment.models) {  // of several models, checkpoints say it
+    const PlannedCheckpoint& any = study.plan.checkpoints.front();
+    const DocumentSet& all = study.documents.front();
+    const DocumentSet& read =
+        study.documents_for(any, study.plan.texts.front().longest_context, settled);
+    corpus.update(Json{{"documents", read.documents.size()},
+                       {"tokens", read.total_tokens},
+                       {"skipped_short", all.skipped_short},
+                       {"skipped_empty", all.skipped_empty},
+                       {"tokenizer", all.tokenizer_digest}});
+  }
   const std::string text(MappedFile(experiment.file).text());
   return {{"format", 1},
           {"ropewalk", version_details()},

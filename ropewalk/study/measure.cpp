@@ -107,7 +107,8 @@ void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional
   if (next != nullptr && next->capture.model.hub && first) {
     prefetch.emplace(shared_hub(), *next->capture.model.hub);
   }
-  const DocumentSet& documents = study_.documents_for(model.context, result_.settled);
+  const DocumentSet& documents =
+      study_.documents_for(*work.planned, model.context, result_.settled);
   const int64_t there = first && work.task == Task::extend ? work.stored->info.documents : 0;
   try {
     const bool extend = processes_.from_first(int64_t{work.task == Task::extend}) != 0;

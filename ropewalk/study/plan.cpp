@@ -25,40 +25,38 @@ struct Location {
   std::optional<HubCheckpoint> hub;
 };
 
-Location locate_checkpoint(const Experiment& experiment, const CheckpointEntry& entry) {
+Location locate_checkpoint(const Experiment& experiment, const Phase& phase,
+                           const CheckpointEntry& entry) {
   if (entry.path) {
     const fs::path folder = experiment.resolve(*entry.path);
     if (is_folder(folder)) return {folder, {}};
     throw InputError("{}: '{}': path {} is not a folder; paths are relative to the experiment file",
                      experiment.at(entry.line), entry.label, folder.string());
   }
-  if (!experiment.model) {
+  const std::optional<std::string>& name = experiment.model_of(phase);
+  if (!name) {
     throw InputError(
         "{}: '{}' names a revision, but the file has no model; write model: org/name or a folder",
         experiment.at(entry.line), entry.label);
   }
-  const fs::path model = experiment.resolve(*experiment.model);
+  const fs::path model = experiment.resolve(*name);
   if (is_folder(model)) {
-    // Without a revision of its own, a subfolder is one of the model's.
-    const bool inside = !entry.subfolder.empty() && *entry.revision == "main";
-    const fs::path folder =
-        (inside ? model / entry.subfolder : model / *entry.revision / entry.subfolder)
-            .lexically_normal();
+    const fs::path folder = experiment.folder_in(model, entry);
     if (is_folder(folder)) return {folder, {}};
     throw InputError("{}: '{}': the model has no folder {}", experiment.at(entry.line), entry.label,
                      folder.string());
   }
-  if (!is_hub_id(*experiment.model)) {
+  if (!is_hub_id(*name)) {
     throw InputError("{}: model '{}' is neither a folder nor a Hub model (org/name)",
-                     experiment.at(experiment.model_line), *experiment.model);
+                     experiment.at(experiment.model_line_of(phase)), *name);
   }
   try {
     const HubCheckpoint found =
-        find_checkpoint(shared_hub(), *experiment.model, *entry.revision, entry.subfolder);
+        find_checkpoint(shared_hub(), *name, *entry.revision, entry.subfolder);
     return {found.folder, found};
   } catch (const InputError& error) {
     throw InputError("{}: '{}': model '{}' is not a folder, and {}", experiment.at(entry.line),
-                     entry.label, *experiment.model, error.what());
+                     entry.label, *name, error.what());
   }
 }
 
@@ -67,10 +65,10 @@ Location locate_checkpoint(const Experiment& experiment, const CheckpointEntry& 
 Location locate_config(const Experiment& experiment, const Phase& phase, size_t place) {
   const auto usable = [&](size_t i) { return !phase.checkpoints[i].random; };
   for (size_t i = place + 1; i < phase.checkpoints.size(); ++i) {
-    if (usable(i)) return locate_checkpoint(experiment, phase.checkpoints[i]);
+    if (usable(i)) return locate_checkpoint(experiment, phase, phase.checkpoints[i]);
   }
   for (size_t i = place; i-- > 0;) {
-    if (usable(i)) return locate_checkpoint(experiment, phase.checkpoints[i]);
+    if (usable(i)) return locate_checkpoint(experiment, phase, phase.checkpoints[i]);
   }
   if (experiment.model && is_folder(experiment.resolve(*experiment.model))) {
     return {experiment.resolve(*experiment.model), {}};
@@ -134,6 +132,24 @@ CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
   return options;
 }
 
+// The documents that a checkpoint reads, planned for it too.
+size_t place_text(const Experiment& experiment, const Phase& phase, const OpenModel& model,
+                  StudyPlan& plan) {
+  const int64_t vocabulary = model.text.config.embedding_rows;
+  const TextPlan own{phase.tokenizer ? phase.tokenizer : experiment.tokenizer,
+                     phase.tokenizer ? phase.line : experiment.tokenizer_line, model.context,
+                     vocabulary};
+  const auto shares = [&](const TextPlan& text) {
+    return !experiment.models || (own.tokenizer && text.tokenizer == own.tokenizer &&
+                                  text.longest_context == own.longest_context);
+  };
+  auto found = std::find_if(plan.texts.begin(), plan.texts.end(), shares);
+  if (found == plan.texts.end()) found = plan.texts.insert(found, own);
+  found->longest_context = std::max(found->longest_context, model.context);
+  found->vocabulary = std::min(found->vocabulary, vocabulary);
+  return static_cast<size_t>(found - plan.texts.begin());
+}
+
 // Numbers checkpoints for tables: consecutive phases with the same list of contexts stand there
 // once for each context, so that each of them reads as a run.
 void number_by_context(const Experiment& experiment, std::vector<PlannedCheckpoint>& checkpoints) {
@@ -188,22 +204,20 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     planned.capture = capture_options(experiment, phase, entry, label, out);
     planned.capture.model.context = context;
     planned.capture.model.processes = processes;
-    const Location found =
-        entry.random ? locate_config(experiment, phase, i) : locate_checkpoint(experiment, entry);
+    const Location found = entry.random ? locate_config(experiment, phase, i)
+                                        : locate_checkpoint(experiment, phase, entry);
     planned.capture.model.model = found.folder;
     planned.capture.model.hub = found.hub;
     const OpenModel model = open_planned(experiment, planned);
     check_context(experiment, phase, context, model, entry.label);
-    if (plan.checkpoints.empty()) {
+    if (plan.checkpoints.empty() || experiment.models) {
       first = model.text.config;
       first_label = entry.label;
-      plan.vocabulary = model.text.config.embedding_rows;
     }
     check_alike(experiment, planned, model.text.config, first_label, first);
     check_asked_heads(experiment, model);
     if (model.checkpoint) model.weights();  // every tensor is there and has its shape
-    plan.longest_context = std::max(plan.longest_context, model.context);
-    plan.vocabulary = std::min(plan.vocabulary, model.text.config.embedding_rows);
+    planned.text = place_text(experiment, phase, model, plan);
     plan.checkpoints.push_back(std::move(planned));
   };
   for (const Phase& phase : experiment.phases) {
@@ -224,7 +238,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     throw InputError("{}: no checkpoint can be measured; '{}': {}", experiment.file.string(),
                      plan.failures.front().label, plan.failures.front().text());
   }
-  number_by_context(experiment, plan.checkpoints);
+  if (!experiment.models) number_by_context(experiment, plan.checkpoints);
   return plan;
 }
 

@@ -21,6 +21,7 @@ struct PlannedCheckpoint {
   std::string checkpoint;  // its label in the experiment; capture.label has the context besides
                            // where it is measured at several
   CaptureOptions capture;  // without documents
+  size_t text = 0;         // which documents it reads: a place in StudyPlan::texts
   int line = 0;            // in the experiment file
   std::shared_ptr<const PlannedVectors> vectors;  // in its place (plan_vectors.h); null: weights
 };
@@ -33,12 +34,21 @@ struct CheckpointFailure {
   std::string text() const;
 };
 
+// Documents that checkpoints share: of one tokenizer, chosen for the longest of their contexts. The
+// checkpoints of a run have one; of several models, those that name the same tokenizer and have the
+// same context share theirs.
+struct TextPlan {
+  std::optional<std::string> tokenizer;  // as the file names it; none: beside the weights
+  int tokenizer_line = 0;
+  int64_t longest_context = 0;
+  int64_t vocabulary = 0;
+};
+
 struct StudyPlan {
   // In the order of measuring: all contexts of a checkpoint together.
   std::vector<PlannedCheckpoint> checkpoints;
   std::vector<CheckpointFailure> failures;
-  int64_t longest_context = 0;
-  int64_t vocabulary = 0;
+  std::vector<TextPlan> texts;  // at least one
 };
 
 // Finds every checkpoint, opens it (headers only; of a Hub model the config alone, as its weights

@@ -15,22 +15,20 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// The folder of the experiment's config.json; nothing: it names no model.
-std::optional<fs::path> locate_config(const Experiment& experiment) {
-  if (!experiment.model) return std::nullopt;
-  const fs::path folder = experiment.resolve(*experiment.model);
+// The folder of a phase's config.json; nothing: it names no model.
+std::optional<fs::path> locate_config(const Experiment& experiment, const Phase& phase) {
+  const std::optional<std::string>& name = experiment.model_of(phase);
+  if (!name) return std::nullopt;
+  const fs::path folder = experiment.resolve(*name);
+  const std::string line = experiment.at(experiment.model_line_of(phase));
   std::error_code ignored;
   if (fs::is_directory(folder, ignored)) return folder;
   try {
-    if (is_hub_id(*experiment.model)) {
-      return find_checkpoint(shared_hub(), *experiment.model, "main").folder;
-    }
+    if (is_hub_id(*name)) return find_checkpoint(shared_hub(), *name, "main").folder;
   } catch (const InputError& error) {
-    throw InputError("{}: model '{}' is not a folder, and {}", experiment.at(experiment.model_line),
-                     *experiment.model, error.what());
+    throw InputError("{}: model '{}' is not a folder, and {}", line, *name, error.what());
   }
-  throw InputError("{}: model '{}' is neither a folder nor a Hub model (org/name)",
-                   experiment.at(experiment.model_line), *experiment.model);
+  throw InputError("{}: model '{}' is neither a folder nor a Hub model (org/name)", line, *name);
 }
 
 // What is known of the model: its config with the phase's overrides, else what vectors state.
@@ -57,7 +55,15 @@ Json describe_model(const std::optional<fs::path>& folder, const Phase& phase,
 class Planning {
  public:
   Planning(const Experiment& experiment, fs::path out)
-      : experiment_(experiment), out_(std::move(out)), config_(locate_config(experiment)) {}
+      : experiment_(experiment), out_(std::move(out)) {}
+
+  // Before the checkpoints of a phase; each of several models begins anew.
+  void begin(const Phase& phase) {
+    if (located_ && !experiment_.models) return;
+    config_ = locate_config(experiment_, phase);
+    located_ = true;
+    first_.clear();
+  }
 
   PlannedCheckpoint plan(const Phase& phase, const CheckpointEntry& entry) {
     const std::string place = is_hub_place(*entry.vectors)
@@ -92,8 +98,8 @@ class Planning {
     const auto heads = [&](const char* key) { return info.config.at(key).get<int64_t>(); };
     require_keys(source, heads("n_q_heads") / heads("n_kv_heads"));
     info.ropewalk = version();
-    info.model = experiment_.model.value_or(source.repository ? source.repository->id
-                                                              : source.folder.filename().string());
+    info.model = experiment_.model_of(phase).value_or(
+        source.repository ? source.repository->id : source.folder.filename().string());
     info.label = entry.label;
     if (source.repository) info.hub = source.name();
     info.weights = source.digest();
@@ -120,6 +126,7 @@ class Planning {
   const Experiment& experiment_;
   fs::path out_;
   std::optional<fs::path> config_;
+  bool located_ = false;
   std::string first_;  // label
   Json first_config_;
 };
@@ -128,14 +135,19 @@ class Planning {
 
 StudyPlan plan_vectors(const Experiment& experiment, const fs::path& out, bool keep_going) {
   StudyPlan plan;
+  plan.texts.emplace_back();
   Planning planning(experiment, out);
   for (const Phase& phase : experiment.phases) {
     for (const CheckpointEntry& entry : phase.checkpoints) {
       try {
+        planning.begin(phase);
         plan.checkpoints.push_back(planning.plan(phase, entry));
-        plan.checkpoints.back().order = static_cast<int64_t>(plan.checkpoints.size()) - 1;
+        if (!experiment.models) {
+          plan.checkpoints.back().order = static_cast<int64_t>(plan.checkpoints.size()) - 1;
+        }
         for (const int64_t context : phase.contexts) {
-          plan.longest_context = std::max(plan.longest_context, context);
+          int64_t& longest = plan.texts.front().longest_context;
+          longest = std::max(longest, context);
         }
       } catch (const std::runtime_error&) {
         if (!keep_going) throw;

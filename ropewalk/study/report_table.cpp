@@ -63,7 +63,13 @@ class Cube {
     for (const Checkpoint& checkpoint : table.checkpoints) {
       for (size_t row = 0; row < checkpoint.rows(); ++row) {
         const std::pair key(checkpoint.layer[row], checkpoint.q_head[row]);
-        heads_.emplace(key, Head{places.at(key), checkpoint.kv_head[row], checkpoint.rope[row]});
+        const auto [found, fresh] = heads_.emplace(
+            key, Head{places.at(key), checkpoint.kv_head[row], checkpoint.rope[row]});
+        // Several models may differ in these.
+        if (found->second.kv_head != checkpoint.kv_head[row]) {
+          found->second.kv_head = Checkpoint::kUnknown;
+        }
+        if (found->second.rope != checkpoint.rope[row]) found->second.rope = Checkpoint::kUnknown;
         components.insert(checkpoint.pc[row]);
       }
     }
@@ -228,6 +234,8 @@ Json report_table(const HeadTable& table) {
                            {"phase", checkpoint.phase},
                            {"model", checkpoint.model},
                            {"order", checkpoint.order},
+                           {"training_step", or_null(checkpoint.step)},
+                           {"tokens", or_null(checkpoint.tokens)},
                            {"baseline", checkpoint.random}});
   }
   const Cube cube(table);

@@ -54,18 +54,21 @@ std::string phase_of(const Json& checkpoint) {
 std::string result_text(const Study& study) {
   const Json summary = read_json_file(study.out / kSummary);
   size_t label_width = 10;
-  size_t phase_width = 5;
+  size_t phase_width = 0;
   for (const Json& checkpoint : summary["checkpoints"]) {
     label_width = std::max(label_width, checkpoint["label"].get<std::string>().size());
     phase_width = std::max(phase_width, phase_of(checkpoint).size());
   }
   constexpr size_t kWidth = 16;
-  std::string text = padded("checkpoint", label_width + 2) + padded("phase", phase_width + 2);
+  // Models side by side have no phases.
+  phase_width = phase_width == 0 ? 0 : std::max<size_t>(phase_width, 5) + 2;
+  std::string text = padded(phase_width == 0 ? "model" : "checkpoint", label_width + 2) +
+                     padded(phase_width == 0 ? "" : "phase", phase_width);
   for (const Shown& shown : kShown) text += padded(shown.name, kWidth);
   text += "position-dominated\n";
   for (const Json& checkpoint : summary["checkpoints"]) {
     const auto label = checkpoint["label"].get<std::string>();
-    text += padded(label, label_width + 2) + padded(phase_of(checkpoint), phase_width + 2);
+    text += padded(label, label_width + 2) + padded(phase_of(checkpoint), phase_width);
     for (const Shown& shown : kShown) {
       text += padded(number(summary.value(shown.key, Json::object()).value(label, Json())), kWidth);
     }

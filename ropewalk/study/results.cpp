@@ -48,9 +48,10 @@ CheckpointAnalysis analyze_checkpoint(const Study& study, const MeasuredCheckpoi
   const TrainingTime& time = measured.planned->time;
   checkpoint.step = time.step.value_or(CheckpointAnalysis::kUnknown);
   checkpoint.tokens = time.tokens.value_or(CheckpointAnalysis::kUnknown);
-  checkpoint.model = study.experiment.name;
+  checkpoint.beside = study.experiment.models;
+  checkpoint.model = study.experiment.models ? checkpoint.label : study.experiment.name;
   // All read the same documents, each cut to its own context: pairs are by the whole ones.
-  const auto& documents = study.documents.documents;
+  const auto& documents = study.documents[measured.planned->text].documents;
   for (size_t i = 0; i < std::min(checkpoint.documents.size(), documents.size()); ++i) {
     checkpoint.documents[i] = {documents[i].index, documents[i].prefix_digest};
   }

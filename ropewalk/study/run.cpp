@@ -65,7 +65,7 @@ std::string run_study(const RunOptions& options) {
   if (processes.first()) manifest = hold_folder(study, folder);
   const std::string token = processes.from_first(temporary_token());
   set_temporary_token(processes.first() ? token : fmt::format("{}-{}", token, processes.rank()));
-  broadcast_documents(study.documents, processes);
+  for (DocumentSet& documents : study.documents) broadcast_documents(documents, processes);
   for (;;) {
     const Measured measured = measure_study(study);
     bool written = true;

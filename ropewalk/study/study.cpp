@@ -52,6 +52,15 @@ void check_audit(const Study& study, const Audit& audit) {
   }
 }
 
+// Who reads a text: "qwen3-4b, qwen3-8b"
+std::string readers(const StudyPlan& plan, size_t text) {
+  std::string labels;
+  for (const PlannedCheckpoint& planned : plan.checkpoints) {
+    if (planned.text == text) labels += (labels.empty() ? "" : ", ") + planned.capture.label;
+  }
+  return labels;
+}
+
 }  // namespace
 
 std::vector<std::string> Study::labels() const {
@@ -68,11 +77,14 @@ bool Study::wanted(const PlannedCheckpoint& planned) const {
          });
 }
 
-const DocumentSet& Study::documents_for(int64_t context, int64_t count) const {
-  const auto there = static_cast<int64_t>(documents.documents.size());
-  if (context >= plan.longest_context && (count < 0 || count >= there)) return documents;
-  const auto [found, added] = cut_.try_emplace({context, count});
-  if (added) found->second = cut_documents(documents, context, count);
+const DocumentSet& Study::documents_for(const PlannedCheckpoint& planned, int64_t context,
+                                        int64_t count) const {
+  const DocumentSet& all = documents[planned.text];
+  const auto there = static_cast<int64_t>(all.documents.size());
+  const bool whole = context >= plan.texts[planned.text].longest_context;
+  if (whole && (count < 0 || count >= there)) return all;
+  const auto [found, added] = cut_.try_emplace({planned.text, context, count});
+  if (added) found->second = cut_documents(all, context, count);
   return found->second;
 }
 
@@ -91,21 +103,27 @@ Study open_study(const RunOptions& options) {
   study.plan = plan_study(study.experiment, study.out, options.keep_going, processes);
   check_only(study);
   check_audit(study, audit);
-  if (processes.first() && !vectors) {
-    study.documents = study_documents(study.experiment, study.plan, study.dataset);
+  study.documents.resize(study.plan.texts.size());
+  for (size_t text = 0; processes.first() && !vectors && text < study.documents.size(); ++text) {
+    study.documents[text] = study_documents(study.experiment, study.plan, text, study.dataset);
   }
   const auto count = [](const auto& list, const char* thing) {
     return format_number_of(static_cast<int64_t>(list.size()), thing);
   };
+  const std::string what =
+      count(study.plan.checkpoints, study.experiment.models ? "model" : "checkpoint");
   if (vectors) {
-    log::info("{}: {}, captured vectors", study.experiment.name,
-              count(study.plan.checkpoints, "checkpoint"));
+    log::info("{}: {}, captured vectors", study.experiment.name, what);
     return study;
   }
-  log::info("{}: {}, {} of up to {} tokens; {}", study.experiment.name,
-            count(study.plan.checkpoints, "checkpoint"),
-            count(study.documents.documents, "document"), study.plan.longest_context,
-            study.documents.describe_skipped());
+  for (size_t text = 0; text < study.documents.size(); ++text) {
+    const DocumentSet& documents = study.documents[text];
+    const TextPlan& plan = study.plan.texts[text];
+    log::info("{}: {}, {} of up to {} tokens; {}", study.experiment.name,
+              study.documents.size() > 1 ? readers(study.plan, text) : what,
+              count(documents.documents, "document"), plan.longest_context,
+              documents.describe_skipped());
+  }
   return study;
 }
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "ropewalk/study/audit.h"
@@ -19,20 +19,23 @@ struct Study {
   Experiment experiment;
   std::filesystem::path out;
   StudyPlan plan;
-  // Of several processes, the first one's alone: documents of the longest context, and the dataset
+  // Of several processes, the first one's alone: documents as plan.texts has them, and the dataset
   // that they are from, where they are from one.
-  DocumentSet documents;
+  std::vector<DocumentSet> documents;
   std::optional<Dataset> dataset;
 
   // Of every checkpoint in the file, those that cannot be measured included.
   std::vector<std::string> labels() const;
   // Whether a checkpoint is to be measured where it is not there.
   bool wanted(const PlannedCheckpoint& planned) const;
-  // The first `count` documents (all: -1), cut to a context; once for all that ask.
-  const DocumentSet& documents_for(int64_t context, int64_t count) const;
+  // The first `count` of the documents that a checkpoint reads (all: -1), cut to a context; once
+  // for all that ask.
+  const DocumentSet& documents_for(const PlannedCheckpoint& planned, int64_t context,
+                                   int64_t count) const;
 
  private:
-  mutable std::map<std::pair<int64_t, int64_t>, DocumentSet> cut_;  // by context and count
+  // By text, context and count.
+  mutable std::map<std::tuple<size_t, int64_t, int64_t>, DocumentSet> cut_;
 };
 
 // Reads the experiment, looks at its checkpoints and chooses the documents. Throws InputError or

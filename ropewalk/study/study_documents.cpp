@@ -12,27 +12,30 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-std::optional<fs::path> find_tokenizer(const Experiment& experiment, const StudyPlan& plan) {
-  if (experiment.tokenizer) {
-    const fs::path path = experiment.resolve(*experiment.tokenizer);
+std::optional<fs::path> find_tokenizer(const Experiment& experiment, const StudyPlan& plan,
+                                       size_t text) {
+  const std::optional<std::string>& name = plan.texts[text].tokenizer;
+  if (name) {
+    const std::string line = experiment.at(plan.texts[text].tokenizer_line);
+    const fs::path path = experiment.resolve(*name);
     std::error_code ignored;
     if (fs::exists(path, ignored)) return path;
-    if (is_hub_id(*experiment.tokenizer)) {
+    if (is_hub_id(*name)) {
       try {
-        return locate_tokenizer(*experiment.tokenizer);
+        return locate_tokenizer(*name);
       } catch (const InputError& error) {
-        throw InputError("{}: tokenizer '{}' is not there (looked for {}), and {}",
-                         experiment.at(experiment.tokenizer_line), *experiment.tokenizer,
+        throw InputError("{}: tokenizer '{}' is not there (looked for {}), and {}", line, *name,
                          path.string(), error.what());
       }
     }
     throw InputError(
         "{}: tokenizer '{}' is not there (looked for {}); write a folder, the path of a "
         "tokenizer.json or a Hub model (org/name)",
-        experiment.at(experiment.tokenizer_line), *experiment.tokenizer, path.string());
+        line, *name, path.string());
   }
   bool asked = false;  // one revision speaks for all of the Hub's
   for (const PlannedCheckpoint& planned : plan.checkpoints) {
+    if (planned.text != text) continue;
     const ModelOptions& model = planned.capture.model;
     if (model.hub && !std::exchange(asked, true)) fetch_tokenizer(shared_hub(), *model.hub);
     std::error_code ignored;
@@ -57,17 +60,17 @@ CorpusPlace find_corpus(const Experiment& experiment) {
 
 }  // namespace
 
-DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan,
+DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan, size_t text,
                             std::optional<Dataset>& found) {
   const CorpusPlace place = find_corpus(experiment);
   DocumentOptions wanted;
-  wanted.context = plan.longest_context;
+  wanted.context = plan.texts[text].longest_context;
   wanted.min_tokens = experiment.corpus.min_tokens;
   wanted.documents = experiment.corpus.documents;
-  wanted.vocabulary_size = static_cast<int32_t>(plan.vocabulary);
+  wanted.vocabulary_size = static_cast<int32_t>(plan.texts[text].vocabulary);
   wanted.chunk = experiment.corpus.chunk;
   wanted.blocks = experiment.blocks;
-  const std::optional<fs::path> tokenizer = find_tokenizer(experiment, plan);
+  const std::optional<fs::path> tokenizer = find_tokenizer(experiment, plan, text);
   try {
     return read_placed_documents(place, tokenizer, wanted, found);
   } catch (const InputError& error) {

@@ -4,9 +4,9 @@
 
 namespace ropewalk {
 
-// The experiment's documents, chosen once for its longest context; `found` becomes the dataset that
-// they are from, where it is one.
-DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan,
+// The documents of plan.texts[text], chosen once for its longest context; `found` becomes the
+// dataset that they are from, where it is one.
+DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan, size_t text,
                             std::optional<Dataset>& found);
 
 // The first `count` documents (all: -1), cut to a context.

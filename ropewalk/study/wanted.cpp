@@ -47,7 +47,7 @@ Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned, int64_t cou
     : planned_(planned),
       chunked_(study.experiment.corpus.chunk),
       open_end_(study.experiment.target_se && count < 0),
-      documents_(study.documents_for(model.context, count)),
+      documents_(study.documents_for(planned, model.context, count)),
       info_(describe_capture(planned.capture, model, documents_)),
       identity_(without_weights(info_.identity())) {}
 

@@ -79,7 +79,7 @@ std::vector<Work> decide_work(const Study& study, CaptureStore& store, int64_t s
       work.why = mine.difference(other->info);
       if (!work.why.empty() && !mine.same_documents(other->info)) {
         work.why += fmt::format(": documents are chosen for the longest context, {}",
-                                study.plan.longest_context);
+                                study.plan.texts[work.planned->text].longest_context);
       }
     }
     if (!study.wanted(*work.planned)) {

@@ -61,6 +61,21 @@ TEST(QkReader, OrdersByColumnElseByAppearance) {
   EXPECT_EQ(labels(ordered + "2,b,0,0,0,0,0\n,a,0,0,0,0,0\n"), "ba");
 }
 
+TEST(QkReader, ModelsSideBySideHaveTheSamePlace) {
+  const std::string ordered = "order,checkpoint,layer,q_head,pc,r_q,r_k\n";
+  const auto beside = [&](const std::string& rows) {
+    std::string text;
+    for (const CheckpointAnalysis& one : parse_qk_table(ordered + rows, "t").checkpoints) {
+      text += fmt::format("{}{}{} ", one.label, one.order, one.beside ? "!" : "");
+    }
+    return text;
+  };
+  EXPECT_EQ(beside("0,b,0,0,0,0,0\n0,a,0,0,0,0,0\n"), "b0! a0! ");
+  EXPECT_EQ(beside("0,b,0,0,0,0,0\n1,a,0,0,0,0,0\n"), "b0 a1 ");
+  EXPECT_EQ(beside("0,b,0,0,0,0,0\n"), "b0 ") << "a run of one";
+  EXPECT_EQ(beside(",b,0,0,0,0,0\n,a,0,0,0,0,0\n"), "b0 a1 ") << "in the order of their rows";
+}
+
 TEST(QkReader, ReadsOptionalColumns) {
   const HeadTable table = parse_qk_table(
       "checkpoint,phase,layer,q_head,rope,pc,explained_variance,r_q,r_k,flag,other\n"

@@ -9,6 +9,7 @@ struct Made {
   const char* label;
   int64_t context = 0;
   bool random = false;
+  bool beside = false;
 };
 
 class RunOrderOf : public testing::Test {
@@ -20,6 +21,7 @@ class RunOrderOf : public testing::Test {
       checkpoints[i].label = made[i].label;
       checkpoints[i].origin.context = made[i].context;
       checkpoints[i].random = made[i].random;
+      checkpoints[i].beside = made[i].beside;
     }
     const RunOrder order(checkpoints);
     std::string text;
@@ -36,6 +38,10 @@ class RunOrderOf : public testing::Test {
     return text;
   }
 };
+
+TEST_F(RunOrderOf, NoStepLeadsFromOneModelToAnother) {
+  EXPECT_EQ(text({{"a", 64, false, true}, {"b", 64, false, true}, {"c", 32, false, true}}), "");
+}
 
 TEST_F(RunOrderOf, ARunOfOneContextEachFollowsTheOneBefore) {
   EXPECT_EQ(text({{"i", 32, true}, {"a", 32}, {"b", 64}, {"c", 32}}), "a~i b<a b~i c<b c~i");

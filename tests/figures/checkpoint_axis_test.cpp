@@ -50,6 +50,16 @@ TEST(CheckpointAxis, SetsBaselinesApart) {
   EXPECT_EQ(axis.params()[1]["value"], Json::parse(R"(["init", "a"])"));
 }
 
+TEST(CheckpointAxis, NoLineJoinsModels) {
+  RunNumbers run = run_of({{"a", ""}, {"b", ""}});
+  EXPECT_EQ(figure_title(run, "Classes over training"), "Classes over training");
+  run.models = true;
+  EXPECT_EQ(CheckpointAxis(run).lines(), (std::vector<std::vector<size_t>>{{0}, {1}}));
+  EXPECT_EQ(figure_title(run, "Classes over training"), "Classes by model");
+  EXPECT_EQ(figure_title(run, "r_q by depth over training"), "r_q by depth and model");
+  EXPECT_EQ(figure_title(run, "Heads by query"), "Heads by query");
+}
+
 TEST(CheckpointAxis, LinesJoinStepsAtOneContext) {
   using Lines = std::vector<std::vector<size_t>>;
   // One context each, the published way: a single line, whatever the contexts are.

@@ -30,7 +30,9 @@ LOCAL = {"demo", "demo-contexts", "smollm2-135m"}
 FAMILIES = {
     "smollm3": ("smollm3_interval", "safetensors"), "pythia-160m": ("gpt_neox_parallel", "bin"),
     "olmo2-1b": ("olmo2_gqa", "shards"), "amber": ("llama_gqa", "bin shards"), "olmoe-1b-7b": ("olmoe", "shards"),
-    "bloom-560m": ("bloom", "bin"), "gpt2-small": ("gpt2", "bin"),
+    "bloom-560m": ("bloom", "bin"), "gpt2-small": ("gpt2", "bin"), "gpt2-small-seeds": ("gpt2", "bin"),
+    "long-context-models": ({"llama3.1": "llama_llama3_mha", "llama3.2": "llama_gqa", "ministral3": "ministral3",
+                             "qwen3": "qwen3_sliding", "mistral": "mistral_full"}, "shards"),
 }  # fmt: skip
 DOCUMENTS = 3
 
@@ -110,8 +112,30 @@ def as_served(folder: Path, layout: str) -> dict[str, bytes]:
     return files
 
 
+def serve_models(hub, name):
+    """Each model of a study of several, and the tokenizers they name."""
+    experiment = read(name)
+    families, layout = FAMILIES[name]
+    longest = max(model["context"] for model in experiment["models"])
+    for seed, entry in enumerate(experiment["models"]):
+        family = families if isinstance(families, str) else families[entry["label"].split("-")[0]]
+        model = dataclasses.replace(resized(tiny_models.MODELS[family], entry["context"], longest), seed=seed)
+        with tempfile.TemporaryDirectory() as folder:
+            plain_models.write(model, Path(folder) / "m")
+            files = as_served(Path(folder) / "m", layout)
+        if entry.get("tokenizer", entry["model"]) == entry["model"]:
+            files["tokenizer.json"] = tokenizer()
+        hub.repository(entry["model"]).commit(entry.get("revision", "main"), files)
+    if "tokenizer" in experiment:
+        hub.repository(experiment["tokenizer"]).commit("main", {"tokenizer.json": tokenizer()})
+    serve_texts(hub, experiment["corpus"], longest)
+    return [model["label"] for model in experiment["models"]]
+
+
 def serve(hub, name):
     experiment = read(name)
+    if "models" in experiment:
+        return serve_models(hub, name)
     family, layout = FAMILIES[name]
     longest = max(phase["context"] for phase in experiment["phases"])
     repository = hub.repository(experiment["model"])
@@ -148,13 +172,14 @@ def test_unedited(hub, client, tmp_path, name):
     assert "to download; about" in plan.stdout and "GPU hours on one H200, at 550 TFLOP/s" in plan.stdout
     weights = (".safetensors", ".bin")
     digests = {request.path for request in hub.asked("bytes", "GET")}
-    assert len(digests) <= 2, "texts alone: no weights are downloaded to plan"
+    assert len(digests) <= (2 if "phases" in read(name) else 5), "texts and tokenizers alone: no weights are downloaded to plan"
     done = engine.run("run", FOLDER / f"{name}.yaml", "--out", tmp_path / "out", "--format", "json", "--evict",
                       environment=client.environment, timeout=600)  # fmt: skip
     assert done.code == 0, done.stderr
     assert checkpoints_of(tmp_path / "out" / "qk.csv") == labels
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["corpus"]["documents"] == DOCUMENTS and manifest["corpus"]["dataset"] == read(name)["corpus"]["dataset"]
+    assert manifest["corpus"]["dataset"] == read(name)["corpus"]["dataset"]
+    assert {checkpoint["documents"] for checkpoint in manifest["checkpoints"]} == {DOCUMENTS}
     left = [p for p in client.cache.rglob("*") if p.suffix in weights]
     assert left == [], "--evict leaves none"
     hub.requests.clear()

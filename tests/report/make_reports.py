@@ -31,6 +31,14 @@ def with_errors(table: pandas.DataFrame, seed=5) -> pandas.DataFrame:
     return table
 
 
+def with_time(table: pandas.DataFrame) -> pandas.DataFrame:
+    """Steps and tokens of checkpoints whose labels say them."""
+    steps = pandas.to_numeric(table.checkpoint.str.extract(r"^s(\d+)$")[0]).astype("Int64")
+    table.insert(4, "step", steps)
+    table.insert(5, "tokens", steps * 4096)
+    return table
+
+
 def smollm3_size() -> pandas.DataFrame:
     """36 layers of 16 heads, ten checkpoints, ten components, nine digits of everything."""
     heads = [(layer, head) for layer in range(36) for head in range(16)]
@@ -93,7 +101,7 @@ def write(folder: Path, table: pandas.DataFrame, name: str | None, summary=True)
     if summary:
         read = pandas.read_csv(path, keep_default_na=False, na_values={"r_q": "", "r_k": ""})
         stated = json.loads((folder / "summary.json").read_text())
-        stated["differences"] = differences(stated, read)
+        stated["differences"] = [] if (read.order == 0).all() else differences(stated, read)
         for entry in stated["checkpoints"]:
             entry["context"] = CONTEXTS.get(entry["label"])
             entry["random"] = bool(read[read.checkpoint == entry["label"]].flag.str.contains("random_weights").any())
@@ -178,7 +186,7 @@ def with_series(folder: Path, pairs: int, contexts: dict[str, int], holes=False)
 
 def hostile() -> pandas.DataFrame:
     """Names that want to be markup, heads without numbers, a head that one checkpoint lacks."""
-    table = with_errors(synthetic.demo_like(baseline=False))
+    table = with_time(with_errors(synthetic.demo_like(baseline=False)))
     labels = list(dict.fromkeys(table.checkpoint))
     table = table.replace({"checkpoint": {labels[1]: HOSTILE, labels[2]: 'quote " comma, \u2028 & é'}})
     table["model"] = HOSTILE
@@ -204,10 +212,22 @@ def contexts() -> pandas.DataFrame:
     return table.assign(checkpoint=table.checkpoint.map(dict(zip(labels, CONTEXTS))), phase=table.checkpoint.map(dict(zip(labels, phases))))
 
 
+def models() -> pandas.DataFrame:
+    """Three models side by side: the second has a layer less, and another number of KV heads."""
+    table = with_errors(synthetic.demo_like(baseline=False))
+    labels = dict(zip(dict.fromkeys(table.checkpoint), ("large", "small", "other")))
+    table = table[table.checkpoint.isin(labels)]
+    table = table.assign(checkpoint=table.checkpoint.map(labels), order=0, phase="")
+    table["model"] = table.checkpoint
+    small = table.checkpoint == "small"
+    table.loc[small, "kv_head"] = table.q_head[small]
+    return table[~(small & (table.layer == table.layer.max()))]
+
+
 def main() -> None:
     out = Path(sys.argv[1])
     wanted = sys.argv[2:]
-    demo = lambda: with_errors(synthetic.demo_like())
+    demo = lambda: with_time(with_errors(synthetic.demo_like()))
     one_checkpoint = lambda: (lambda t: t[t.checkpoint == "s10000"])(with_errors(synthetic.demo_like(baseline=False)))
     one_head = lambda: (lambda t: t[(t.layer == 0) & (t.q_head == 0)])(with_errors(synthetic.demo_like(baseline=False)))
     bare = lambda: demo()[["checkpoint", "layer", "q_head", "pc", "r_q", "r_k", "order", "phase", "flag"]]
@@ -218,6 +238,7 @@ def main() -> None:
         "demo": (demo, "demo", True),
         "hostile": (hostile, HOSTILE, True),
         "contexts": (contexts, "contexts", True),
+        "models": (models, "models", True),
         "one_checkpoint": (one_checkpoint, "one checkpoint", True),
         "one_head": (one_head, "one head", False),
         "bare": (bare, None, False),

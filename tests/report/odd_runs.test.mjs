@@ -152,3 +152,20 @@ test("every number of the large page is qk.csv's", async () => {
   }
   await close();
 });
+
+test("models side by side: a table of them, and nothing leads from one to another", async () => {
+  const { page, close } = await walk("models");
+  await page.evaluate(() => (location.hash = "#view=overview"));
+  await settled(page);
+  const names = ["large", "small", "other"];
+  assert.match(await page.innerText(".lead"), /attention heads of 3 models/);
+  assert.deepEqual(await page.locator("table.checkpoints tbody th").allInnerTexts(), names);
+  const columns = await page.locator("table.checkpoints thead th").allInnerTexts();
+  assert.deepEqual(columns.slice(0, 4), ["model", "layers", "context", "heads"]);
+  assert.equal(await page.locator(".tile, table.changes").count(), 0);
+  await page.evaluate(() => (location.hash = "#view=flow"));
+  await settled(page);
+  assert.match(await page.innerText(".flow"), /nothing flows between them/);
+  assert.doesNotMatch(await page.innerText(".flow"), /Moves between/);
+  await close();
+});

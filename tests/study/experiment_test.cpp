@@ -254,6 +254,43 @@ TEST(Experiment, CapturedVectorsNeedNoText) {
             std::string::npos);
 }
 
+TEST(Experiment, ModelsAreReadAsPhasesOfTheirOwn) {
+  const std::string top = "name: M\ntokenizer: org/t\ncorpus: {path: t.txt}\n";
+  const Experiment found = read(
+      top +
+      "models:\n  - {label: a, model: org/a, revision: step-5, context: 64, tokenizer: org/b}\n"
+      "  - {label: b, path: b, config: {rope_theta: 5}}\n  - {label: c, model: org/c}\n");
+  ASSERT_EQ(found.phases.size(), 3);
+  EXPECT_TRUE(found.models);
+  const Phase& a = found.phases[0];
+  EXPECT_EQ(found.model_of(a), "org/a");
+  EXPECT_EQ(found.model_line_of(a), 5);
+  EXPECT_EQ(a.tokenizer, "org/b");
+  EXPECT_EQ(a.contexts, std::vector<int64_t>{64});
+  EXPECT_EQ(a.checkpoints.at(0).revision, "step-5");
+  EXPECT_EQ(found.phases[1].config, (Json{{"rope_theta", 5.0}}));
+  EXPECT_EQ(found.phases[2].checkpoints.at(0).revision, "main");
+
+  const std::string one = top + "models:\n  - {label: a, model: org/a}\n";
+  const auto says = [&](const std::string& text, const std::string& expected) {
+    EXPECT_NE(message(text).find(expected), std::string::npos) << message(text);
+  };
+  says(top, "e.yaml:1: key 'phases' is missing; write phases: ");
+  says(top + "models: []\n", "expected at least one model");
+  says(one + "phases:\n  - {name: P, checkpoints: [{label: x, path: x}]}\n",
+       "e.yaml:5: models and phases: write one of them");
+  says(one + "model: org/m\n", "e.yaml:6: model is for the checkpoints of one run, and these are");
+  says(one + "axis: steps\n", "e.yaml:6: axis is for the checkpoints of one run, and these are");
+  says(one + "precision: {target_se: 0.1}\n", "write documents: N under corpus");
+  says(one + "  - {label: a, path: a}\n", "label 'a' is already in line 5");
+  says(one + "  - {label: b}\n", "e.yaml:6: models: 'b' needs one of model: org/name");
+  says(one + "  - {label: b, model: org/b, path: b}\n",
+       "e.yaml:6: models: 'b' needs one of model: org/name");
+  says(one + "  - {label: b, model: org/b, context: [8, 16]}\n", "have one context each");
+  says(one + "  - {label: b, vectors: v}\n", "those here are captured vectors");
+  says(one + "  - {label: b, modell: org/b}\n", "did you mean 'model'?");
+}
+
 TEST(Experiment, ASubfolderIsOneOfARevision) {
   const auto entry = [](const std::string& text) {
     const TemporaryFolder folder;

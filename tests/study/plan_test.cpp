@@ -45,8 +45,8 @@ TEST_F(Plan, SaysWhereEverythingIsAndGoes) {
   const Communicator processes({.rank = 1, .count = 4}, nullptr);
   const StudyPlan found = plan("      - {label: init, random: 7}\n" + a_, "16", false, processes);
   ASSERT_EQ(found.checkpoints.size(), 2);
-  EXPECT_EQ(found.longest_context, 16);
-  EXPECT_EQ(found.vocabulary, 20);
+  EXPECT_EQ(found.texts.at(0).longest_context, 16);
+  EXPECT_EQ(found.texts.at(0).vocabulary, 20);
   const PlannedCheckpoint& init = found.checkpoints[0];
   const PlannedCheckpoint& a = found.checkpoints[1];
   EXPECT_EQ(init.capture.model.random, 7);
@@ -99,7 +99,7 @@ TEST_F(Plan, SeveralContextsAreMeasuredByCheckpointAndNumberedByContext) {
   EXPECT_EQ(labels,
             (std::vector<std::string>{"init@16 0 16", "init@32 2 32", "A@16 1 16", "A@32 3 32"}));
   EXPECT_EQ(found.checkpoints[3].checkpoint, "A");
-  EXPECT_EQ(found.longest_context, 32);
+  EXPECT_EQ(found.texts.at(0).longest_context, 32);
 }
 
 TEST_F(Plan, ALabelAndItsContextCanNameAFolder) {
@@ -116,6 +116,33 @@ TEST_F(Plan, AllAreOneModel) {
   const std::string b = fmt::format("      - {{label: B, path: {}}}\n", tiny(other).string());
   EXPECT_EQ(complaint(a_ + b),
             "e.yaml:9: 'B' is another model than 'A': its number of layers is 2, not 3");
+}
+
+TEST_F(Plan, ModelsMayDifferAndReadTextsOfTheirOwn) {
+  TinyCheckpoint other;
+  other.config["num_hidden_layers"] = 2;
+  std::erase_if(other.tensors, [](const auto& tensor) {
+    return tensor.first.find("layers.2.") != std::string::npos;
+  });
+  const std::string a = tiny(first_).string(), b = tiny(other).string();
+  folder_.write("e.yaml", fmt::format("name: T\ncorpus: {{path: t.jsonl}}\ndevice: cpu\nmodels:\n"
+                                      "  - {{label: A, path: {}, context: 16, tokenizer: x}}\n"
+                                      "  - {{label: B, model: {}, context: 8, tokenizer: x}}\n"
+                                      "  - {{label: C, path: {}, context: 16, tokenizer: x}}\n"
+                                      "  - {{label: D, path: {}, context: 16}}\n",
+                                      a, b, b, a));
+  const StudyPlan found = plan_study(read_experiment(folder_.path() / "e.yaml"), "out", false, {});
+  ASSERT_EQ(found.checkpoints.size(), 4);
+  std::vector<size_t> texts;
+  for (const PlannedCheckpoint& planned : found.checkpoints) {
+    texts.push_back(planned.text);
+    EXPECT_EQ(planned.order, 0);
+    EXPECT_EQ(planned.phase, "");
+  }
+  EXPECT_EQ(texts, (std::vector<size_t>{0, 1, 0, 2})) << "by tokenizer and context";
+  EXPECT_EQ(found.checkpoints[1].capture.model.model, b) << "a model's folder is its checkpoint";
+  EXPECT_EQ(found.texts[1].longest_context, 8);
+  EXPECT_EQ(found.texts[2].tokenizer, std::nullopt);
 }
 
 TEST_F(Plan, AnAxisOfTimeNeedsIncreasingNumbers) {

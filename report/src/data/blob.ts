@@ -16,6 +16,9 @@ export interface CheckpointEntry {
   model: string;
   /** Place in the run, as the table numbers it. */
   order: number;
+  /** Of training, and the tokens that it had read until then; null: not known. */
+  training_step: number | null;
+  tokens: number | null;
   baseline: boolean;
 }
 

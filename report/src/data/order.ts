@@ -3,7 +3,7 @@ import type { Checkpoint } from "./run";
 
 /**
  * How the checkpoints of a run follow each other: the steps of changes.csv (analysis/run_order.h). Without checkpoints at several
- * contexts, each follows the one before. With them, each context reads as a run of its own.
+ * contexts, each follows the one before. With them, each context reads as a run of its own. Models side by side follow nothing.
  */
 export class Order {
   /** Whether a checkpoint has several contexts. */
@@ -16,6 +16,7 @@ export class Order {
   constructor(
     checkpoints: Checkpoint[],
     private readonly contexts: ReadonlyMap<string, number>,
+    private readonly models = false,
   ) {
     this.several = checkpoints.some((c) => this.labelled(c));
     const steps = checkpoints.filter((c) => !c.baseline);
@@ -53,6 +54,7 @@ export class Order {
 
   private stepFrom(to: Checkpoint, earlier: Checkpoint[]): Checkpoint | undefined {
     const name = (c: Checkpoint) => (this.labelled(c) ? splitLabel(c.label).name : c.label);
+    if (this.models) return undefined;
     if (!this.several) return earlier[0];
     const same = earlier.find((from) => this.context(from) === this.context(to) && name(from) !== name(to));
     return same ?? (this.labelled(to) ? undefined : earlier[0]);

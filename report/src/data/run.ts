@@ -26,6 +26,8 @@ export class Run {
   /** Checkpoints of the run itself, in order of training. */
   readonly steps: Checkpoint[];
   readonly baselines: Checkpoint[];
+  /** Whether checkpoints are models side by side: all have the same place in the run. */
+  readonly models: boolean;
   readonly order: Order;
   readonly heads: Head[];
   readonly components: number[];
@@ -57,7 +59,8 @@ export class Run {
     const contexts = (blob.summary?.checkpoints ?? []).flatMap(({ label, context }) =>
       typeof context === "number" ? [[String(label), context] as const] : [],
     );
-    this.order = new Order(this.checkpoints, new Map(contexts));
+    this.models = this.steps.length > 1 && this.steps.every(({ order }) => order === this.steps[0].order);
+    this.order = new Order(this.checkpoints, new Map(contexts), this.models);
     this.heads = table.heads.layer.map((layer, index) => {
       const q_head = table.heads.q_head[index];
       const rope = table.heads.rope[index];

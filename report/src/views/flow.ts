@@ -17,14 +17,16 @@ export function flow({ run, store }: Context): Part {
   const to = select("to", checkpointOptions(run.steps), (value) =>
     store.update({ flowTo: Number(value), flowCell: null }),
   );
-  const single = run.steps.length < 2;
+  const single = run.steps.length < 2 || run.models;
   const element = h(
     "div",
     { class: "flow" },
     card(
       "Flow of classes",
       single
-        ? "One checkpoint: nothing flows yet."
+        ? run.models
+          ? "Columns are models. A head of one is no head of another: nothing flows between them."
+          : "One checkpoint: nothing flows yet."
         : `Columns are checkpoints, bands are heads that keep or change their class. Click a band for its heads.${run.order.several ? " Each context is a run of its own: no band leads from one to another." : ""}`,
       picture,
     ),

@@ -57,11 +57,11 @@ export function overview(context: Context): Part {
 
   const entry = summary.entry(last);
   const facts = [
-    count(run.steps.length, "checkpoint"),
+    count(run.steps.length, run.models ? "model" : "checkpoint"),
     run.baselines.length ? count(run.baselines.length, "baseline") : "",
-    count(run.heads.length, "head"),
+    run.models ? "" : count(run.heads.length, "head"),
     count(run.components.length, "component"),
-    typeof entry["documents"] === "number" ? count(entry["documents"], "document") : "",
+    typeof entry["documents"] === "number" && !run.models ? count(entry["documents"], "document") : "",
   ].filter((text) => text);
   const intro = h(
     "div",
@@ -69,9 +69,13 @@ export function overview(context: Context): Part {
     h(
       "p",
       { class: "lead" },
-      `How ${count(run.heads.length, "attention head")} encode token position: the numbers of `,
-      h("strong", {}, last.label),
-      run.steps.length > 1 ? " and the way there." : ".",
+      ...(run.models
+        ? [`How the attention heads of ${count(run.steps.length, "model")} encode token position.`]
+        : [
+            `How ${count(run.heads.length, "attention head")} encode token position: the numbers of `,
+            h("strong", {}, last.label),
+            run.steps.length > 1 ? " and the way there." : ".",
+          ]),
     ),
     h("p", { class: "muted" }, facts.join(" · ")),
     summary.known
@@ -94,16 +98,16 @@ export function overview(context: Context): Part {
     "div",
     { class: "overview" },
     intro,
-    tiles,
-    figures(context),
-    changes(context),
-    checkpoints(context),
+    ...(run.models
+      ? [checkpoints(context), figures(context)]
+      : [tiles, figures(context), changes(context), checkpoints(context)]),
   );
   return { element, render: () => undefined };
 }
 
-/** Every number of the tiles at every checkpoint. */
+/** Every number of the tiles at every checkpoint; of models side by side, the overview of them. */
 function checkpoints({ run, summary }: Context): HTMLElement {
+  const number = (value: unknown) => h("td", {}, typeof value === "number" ? String(value) : "");
   const row = (c: Checkpoint) => {
     const entry = summary.entry(c);
     const shares = CLASSES.map((name) => summary.share(name, c));
@@ -111,15 +115,16 @@ function checkpoints({ run, summary }: Context): HTMLElement {
       "tr",
       { class: c.baseline ? "baseline" : "", "data-checkpoint": c.label },
       h("th", { scope: "row" }, c.label),
-      h("td", {}, c.baseline ? "baseline" : run.order.phase(c)),
-      h("td", {}, typeof entry["heads"] === "number" ? String(entry["heads"]) : ""),
+      ...(run.models
+        ? [number(typeof entry["last_layer"] === "number" ? entry["last_layer"] + 1 : null), number(entry["context"])]
+        : [h("td", {}, c.baseline ? "baseline" : run.order.phase(c))]),
+      number(entry["heads"]),
       ...means(run).map(({ key }) => summary.leaf(key, c)).map(({ value, se }) => h("td", {}, withError(value, se))),
       ...shares.map((share) => h("td", {}, shareText(share))),
     );
   };
   const names = [
-    "checkpoint",
-    "phase",
+    ...(run.models ? ["model", "layers", "context"] : ["checkpoint", "phase"]),
     "heads",
     ...means(run).map(({ name }) => name),
     ...CLASSES.map((name) => `${name}, %`),
@@ -131,8 +136,8 @@ function checkpoints({ run, summary }: Context): HTMLElement {
     h("tbody", {}, ...[...run.baselines, ...run.steps].map(row)),
   );
   return card(
-    "Checkpoints",
+    run.models ? "Models" : "Checkpoints",
     "Means over heads on PC0 ± standard error over documents; share of heads in each class, with ± or, where that would pass 0 or 100 %, the 95 % interval of a share of so many heads.",
-    scroller("Numbers of every checkpoint", table),
+    scroller(`Numbers of every ${run.models ? "model" : "checkpoint"}`, table),
   );
 }

@@ -166,6 +166,8 @@ export function csv(run: Run, rows: Row[]): string {
       checkpoint: field(c.label),
       phase: field(c.phase),
       order: c.order,
+      step: c.training_step ?? "",
+      tokens: c.tokens ?? "",
       layer,
       q_head,
       kv_head: kv_head ?? "",
