@@ -235,18 +235,18 @@ def test_figures_of_an_experiment(study, finished, tmp_path):
     # Options take their place, as with portraits.
     options = engine.run("figures", out / "qk.csv", "--experiment", study.root / "asked.yaml", "--statistic", "r_q", "--out", tmp_path / "one", "--format", "json")
     assert options.code == 0 and {p.name for p in (tmp_path / "one").glob("over_training_*")} == {"over_training_r_q.vl.json"}
-    # Others instead: redrawn, and the former ones go. A head that the study lacks is no reason to fail it.
-    result = run(figures={"statistics": ["r_q"], "distance": ["L77H0"]})
+    # Others instead: redrawn, and the former ones go.
+    result = run(figures={"statistics": ["r_q"]})
     assert result.code == 0 and "tables: up to date" in result.stderr and "figures: up to date" not in result.stderr
-    assert "has no head L77H0, so no figure of it" in result.stderr
     assert "by_depth_r_q.vl.json" in drawn(out / "figures") and not set(drawn(out / "figures")) & {f"{name}.vl.json" for name in names}
-    again = run(figures={"statistics": ["r_q"], "distance": ["L77H0"]})
+    again = run(figures={"statistics": ["r_q"]})
     assert again.code == 0 and "figures: up to date" in again.stderr
     assert run().code == 0 and files(out) == before and written(out) == times
     for wrong, said in [
         ({"statistics": ["bias_contexts"]}, "figures.statistics: no statistic is named 'bias_contexts'; did you mean bias_context?"),
         ({"statistic": ["r_q"]}, "figures: key 'statistic' is unknown; did you mean 'statistics'?"),
         ({"distance": ["H1"]}, "figures.distance: 'H1' names no head; expected one such as L3H2"),
+        ({"distance": ["L77H0"]}, "figures: distance: head L77H0 does not exist; the model has layers 0 to "),
         ({"portraits": [["r_q", "r_k", "r_q"]]}, "figures.portraits: found a list of 3, expected two statistics"),
     ]:
         refused = run(figures=wrong)
