@@ -39,12 +39,12 @@ def test_tables_agree_with_the_programs(expected, tmp_path):
         np.testing.assert_allclose(ours.heads[column], theirs.heads[column], rtol=2e-3, atol=1e-5, err_msg=column)
 
 
-def trained(watching, out=None, compiled=False, checkpoint=None, steps=6, **settings):
+def trained(watching, out=None, compiled="", checkpoint=None, steps=6, **settings):
     """Losses and weights after some steps."""
     model, documents = make_model(**settings), make_documents()
     if checkpoint is not None:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": checkpoint})
-    run = torch.compile(model, backend="eager") if compiled else model
+    run = torch.compile(model, backend=compiled) if compiled else model
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     context = ropewalk.watch(model, every=2, batches=2, out=out) if watching else torch.enable_grad()
     with context:
@@ -52,7 +52,7 @@ def trained(watching, out=None, compiled=False, checkpoint=None, steps=6, **sett
     return torch.cat(losses), [parameter.detach().clone() for parameter in model.parameters()]
 
 
-@pytest.mark.parametrize("settings", [{}, {"checkpoint": False}, {"checkpoint": True}, {"compiled": True}, {"attention_dropout": 0.1}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"checkpoint": False}, {"checkpoint": True}, {"compiled": "eager"}, {"attention_dropout": 0.1}], ids=str)
 def test_training_is_left_alone(settings, tmp_path):
     """Losses and weights, hence gradients and random numbers, are the same bits."""
     losses, weights = trained(False, **settings)
@@ -62,6 +62,14 @@ def test_training_is_left_alone(settings, tmp_path):
     study = ropewalk.open(tmp_path / "out")
     assert list(study.checkpoints.label) == ["step-0", "step-2", "step-4"] and set(study.checkpoints.blocks) == {2}
     assert study.capture("step-0").info["tokens"] == make_documents().numel(), "tokens that backward computes again count once"
+
+
+def test_a_compiled_training_changes_by_rounding_alone(tmp_path):
+    """Where its graph breaks, a backend that rewrites graphs may round differently."""
+    torch._dynamo.reset()
+    losses, _ = trained(False, compiled="aot_eager")
+    seen, _ = trained(True, tmp_path / "out", compiled="aot_eager")
+    torch.testing.assert_close(seen, losses, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
