@@ -1,11 +1,14 @@
 """What `ropewalk.watch` adds to training on a GPU: steps of a model with SmolLM3-3B's shapes cut to 8 layers, at 4,096 tokens, that are measured, that are
 not, and that are trained without it; beside functions of attention that keep every query and key on the host. Needs build/python (`make python`)."""
 
+import os
 import statistics
 import sys
 import time
 
-import machine
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # for deterministic products, while losses are compared
+
+import machine  # noqa: E402
 
 sys.path.insert(0, str(machine.BUILD / "python"))
 
@@ -93,7 +96,11 @@ def check(training):
         with context:
             return torch.stack([training.step() for _ in range(3)])
 
-    assert torch.equal(losses(torch.enable_grad()), losses(ropewalk.watch(training.model, batches=2))), "watch changed the training"
+    torch.use_deterministic_algorithms(True)
+    plain = losses(torch.enable_grad())
+    assert torch.equal(plain, losses(torch.enable_grad())), "training itself is not the same twice"
+    assert torch.equal(plain, losses(ropewalk.watch(training.model, batches=2))), "watch changed the training"
+    torch.use_deterministic_algorithms(False)
     moments = ropewalk.Moments(16, 4, 128, blocks=BATCHES)
     q, k = torch.randn(1, 16, TOKENS, 128, device="cuda"), torch.randn(1, 4, TOKENS, 128, device="cuda")
     moments.add(0, q, k)
