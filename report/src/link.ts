@@ -1,6 +1,7 @@
 import { CLASSES } from "./data/classes";
 import { quantity } from "./data/quantities";
 import type { Run } from "./data/run";
+import { offeredAxes } from "./data/time";
 import { initialState, VIEWS, type RopeFilter, type State, type Store, type Trails, type View } from "./state";
 
 // The address's fragment: only what differs from the page as it opens.
@@ -16,6 +17,7 @@ export function writeFragment(run: Run, state: State): string {
   out.set("view", state.view);
   if (state.at !== start.at) out.set("at", label(state.at));
   if (state.since !== start.since) out.set("since", label(state.since));
+  if (state.axis !== start.axis) out.set("axis", state.axis);
   if (state.quantity !== start.quantity) out.set("colour", state.quantity);
   if (state.x !== start.x) out.set("x", state.x);
   if (state.y !== start.y) out.set("y", state.y);
@@ -70,6 +72,7 @@ export function readFragment(run: Run, fragment: string): State {
     view: oneOf<View>(given.get("view"), VIEWS, start.view),
     at: checkpoint("at", start.at),
     since: checkpoint("since", start.since),
+    axis: oneOf(given.get("axis"), offeredAxes(run), start.axis),
     quantity: given.get("colour") ?? start.quantity,
     x: quantity(run, given.get("x") ?? "")?.key ?? start.x,
     y: quantity(run, given.get("y") ?? "")?.key ?? start.y,

@@ -1,5 +1,6 @@
 import { CLASSES } from "./data/classes";
 import type { Run } from "./data/run";
+import { initialAxis, type TimeAxisName } from "./data/time";
 
 export const VIEWS = ["overview", "explore", "flow", "table", "provenance"] as const;
 export type View = (typeof VIEWS)[number];
@@ -11,6 +12,8 @@ export interface State {
   view: View;
   at: number;
   since: number;
+  /** By what checkpoints are laid out over training. */
+  axis: TimeAxisName;
   /** What colours heads; see data/coloring.ts. */
   quantity: string;
   /** Quantities on the axes of the portrait. */
@@ -43,6 +46,7 @@ export function initialState(run: Run): State {
     view: "overview",
     at: last,
     since: run.steps[0].index,
+    axis: initialAxis(run),
     quantity: "class",
     x: "r_q",
     y: "r_k",

@@ -182,7 +182,6 @@ void CheckpointAxis::widen_bars(Json& layer, double width) const {
   layer["mark"] = {{"type", "rect"}, {"strokeWidth", 0.7}};
   Json& encoding = layer["encoding"];
   encoding["stroke"] = encoding["color"];
-  encoding["stroke"]["legend"] = nullptr;
   encoding["x"] = x_channel(width);
   encoding["x"]["field"] = "x_from";
   encoding["x2"] = {{"field", "x_to"}};

@@ -15,7 +15,8 @@ Json or_null(const std::optional<T>& value) {
 }
 
 Json describe_settings(const Experiment& experiment) {
-  return {{"blocks", experiment.blocks},
+  return {{"axis", time_axis_name(experiment.axis)},
+          {"blocks", experiment.blocks},
           {"components", experiment.components},
           {"figures", experiment.figures.to_json()},
           {"heads", experiment.head_count ? Json(*experiment.head_count) : Json("all")},

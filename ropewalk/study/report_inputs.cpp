@@ -168,6 +168,7 @@ void check_manifest(const Json& manifest, const std::string& source) {
     capture.at("label").text();
   });
   const Value settings = top.at("settings");
+  if (settings.has("axis")) settings.at("axis").text();
   if (settings.has("portraits")) {
     settings.at("portraits").each([](const Value& label) { label.text(); });
   }

@@ -22,11 +22,28 @@ Json read_manifest(const fs::path& path) {
   return json;
 }
 
+// The axis of the run, where this version knows it and the table can be laid out by it; else none.
+std::optional<TimeAxis> axis_of(const Json& manifest, const StudyTables& tables) {
+  const Json name = manifest.at("settings").value("axis", Json());
+  if (name.is_null()) return {};
+  const auto known = std::find(kTimeAxes.begin(), kTimeAxes.end(), name.get<std::string>());
+  if (known == kTimeAxes.end()) return {};
+  std::vector<TimedLabel> run;
+  for (const CheckpointNumbers& numbers : tables.numbers().checkpoints) {
+    run.push_back({numbers.label, numbers.step, numbers.tokens});
+  }
+  const TimeAxis axis = time_axis(*known);
+  if (!time_problem(run, axis).empty()) return {};
+  return axis;
+}
+
 // What the manifest says about the figures, so that they are those of the run.
-FigureOptions figure_options(const Json& manifest, const HeadTable& table) {
+FigureOptions figure_options(const Json& manifest, const StudyTables& tables) {
+  const HeadTable& table = tables.heads;
   FigureOptions options;
   if (manifest.is_null()) return options;
   options.title = manifest.at("name").get<std::string>();
+  options.axis = axis_of(manifest, tables);
   for (const Json& portrait : manifest.at("settings").value("portraits", Json::array())) {
     const auto there = std::any_of(
         table.checkpoints.begin(), table.checkpoints.end(),
@@ -70,7 +87,7 @@ TableFigures table_figures(const fs::path& table, const AskedFigures& more) {
   TableFigures made;
   made.tables = read_tables(table);
   made.manifest = read_manifest(table.parent_path() / "manifest.json");
-  FigureOptions options = figure_options(made.manifest, made.tables.heads);
+  FigureOptions options = figure_options(made.manifest, made.tables);
   made.title = options.title;
   append(options.asked.statistics, more.statistics);
   append(options.asked.portraits, more.portraits);

@@ -216,6 +216,8 @@ def test_an_edit_of_the_experiment(study, tmp_path, edit):
         assert b"Other" in (study.root / "out" / "figures" / "position_signal.vl.json").read_bytes()
     if edit == "fewer documents":
         assert "documents: 12 → 9" in result.stderr
+    if edit == "axis":  # which `report` reads there
+        assert json.loads((study.root / "out" / "manifest.json").read_text())["settings"]["axis"] == "log-steps"
     if edit not in ("sliding", "vectors", "chunk"):  # of no consequence for a model as small as this
         assert (inodes(study.root / "out") == old) == (edit in KEPT)
 

@@ -17,6 +17,7 @@ import synthetic_run as synthetic  # noqa: E402
 
 HOSTILE = "</script><script>alert('label')</script><img src=x onerror=alert(1)>"
 ASKED = {"statistics": ["bias_context", "of another version"], "portraits": [["r2cv_q", "logit_pos_share"]]}
+AXES = {"pythia": "log-steps", "contexts": "tokens", "models": "of another version"}  # the second has no numbers for it
 STATISTICS = ("mean_r_q", "mean_r_k", "mean_abs_r_k", "sd_r_q", "sd_r_k", "pc0_explained_variance")
 
 
@@ -33,7 +34,7 @@ def with_errors(table: pandas.DataFrame, seed=5) -> pandas.DataFrame:
 
 def with_time(table: pandas.DataFrame) -> pandas.DataFrame:
     """Steps and tokens of checkpoints whose labels say them."""
-    steps = pandas.to_numeric(table.checkpoint.str.extract(r"^s(\d+)$")[0]).astype("Int64")
+    steps = pandas.to_numeric(table.checkpoint.str.extract(r"^s(?:tep)?(\d+)$")[0]).astype("Int64")
     table.insert(4, "step", steps)
     table.insert(5, "tokens", steps * 4096)
     return table
@@ -90,7 +91,7 @@ def manifest(name: str, table: pandas.DataFrame) -> dict:
         "format": 1, "ropewalk": "0.1.0 (torch 2.13.0, arrow 26.0.1)", "name": name,
         "experiment": {"file": "smollm3.yaml", "sha256": "ab" * 32, "text": text},
         "corpus": {"path": "corpus.jsonl", "documents": 500, "tokens": 2048000, "skipped_short": 12, "tokenizer": "cd" * 32},
-        "settings": {"blocks": 16, "components": 10, "heads": "all", "heads_seed": 0, "sliding": False, "target_se": None,
+        "settings": {"axis": AXES.get(name, "labels"), "blocks": 16, "components": 10, "heads": "all", "heads_seed": 0, "sliding": False, "target_se": None,
                      "figures": ASKED if name == "many" else None},
         "checkpoints": captures,
     }  # fmt: skip
@@ -239,6 +240,7 @@ def main() -> None:
         "hostile": (hostile, HOSTILE, True),
         "contexts": (contexts, "contexts", True),
         "models": (models, "models", True),
+        "pythia": (lambda: with_time(with_errors(synthetic.pythia_like())), "pythia", True),
         "one_checkpoint": (one_checkpoint, "one checkpoint", True),
         "one_head": (one_head, "one head", False),
         "bare": (bare, None, False),

@@ -257,7 +257,7 @@ TEST(Report, NamesTheKeyOfASummaryThatIsNone) {
 TEST(Report, NamesTheKeyOfAManifestThatIsNone) {
   const std::string good =
       R"({"format": 1, "name": "n", "ropewalk": "1", "experiment": {"text": ""}, "corpus": {},
-          "settings": {"portraits": ["a"], "figures": {"statistics": ["r_q"], "portraits": [["r_q", "r_k"]]}},
+          "settings": {"axis": "steps", "portraits": ["a"], "figures": {"statistics": ["r_q"], "portraits": [["r_q", "r_k"]]}},
           "checkpoints": [{"label": "a"}]})";
   const auto changed = [&](const std::string& from, const std::string& to) {
     std::string text = good;
@@ -268,6 +268,7 @@ TEST(Report, NamesTheKeyOfAManifestThatIsNone) {
             "f: key 'format' is missing; expected what ropewalk writes");
   EXPECT_EQ(changed(R"("format": 1)", R"("format": 2)"), "f: key 'format' is 2; expected 1");
   EXPECT_EQ(changed(R"(["a"])", "[7]"), "f: key 'settings.portraits[0]' is 7; expected a text");
+  EXPECT_EQ(changed(R"("steps")", "7"), "f: key 'settings.axis' is 7; expected a text");
   EXPECT_EQ(changed(R"([["r_q", "r_k"]])", R"([["r_q"]])"),
             R"(f: key 'settings.figures.portraits[0]' is ["r_q"]; expected a list of two)");
   EXPECT_EQ(changed(R"(["r_q"])", "7"),

@@ -1,23 +1,32 @@
 import type { Run } from "../data/run";
+import { edges, timeLayout, type Tick, type TimeAxisName } from "../data/time";
 
 export interface Slot {
   checkpoint: number;
   label: string;
-  /** Place along the axis: steps from 0, baselines left of them. */
+  /** Place along the axis: the run from 0, baselines left of it. */
   position: number;
   baseline: boolean;
 }
 
 export interface TimeAxis {
   slots: Slot[];
+  /** Of each checkpoint of the run. */
+  places: number[];
   from: number;
   to: number;
   /** Between phases and contexts, and between baselines and the run. */
   separators: number[];
+  /** Of an axis of numbers; without them, checkpoints have their labels. */
+  ticks: Tick[];
+  title: string;
 }
 
-/** Checkpoints in a row: baselines apart on the left, as in the figures. */
-export function timeAxis(run: Run): TimeAxis {
+/** Checkpoints in a row or by time: baselines apart on the left, as in the figures. */
+export function timeAxis(run: Run, name: TimeAxisName): TimeAxis {
+  const layout = timeLayout(run, name);
+  const { places, ticks, title } = layout;
+  const between = edges(layout);
   const count = run.baselines.length;
   const slots: Slot[] = run.baselines.map((c, i) => ({
     checkpoint: c.index,
@@ -27,9 +36,10 @@ export function timeAxis(run: Run): TimeAxis {
   }));
   const separators = count ? [-0.75] : [];
   for (const c of run.steps) {
-    slots.push({ checkpoint: c.index, label: c.label, position: c.step, baseline: false });
+    slots.push({ checkpoint: c.index, label: c.label, position: places[c.step], baseline: false });
     const before = run.steps[c.step - 1];
-    if (before && run.order.phase(before) !== run.order.phase(c)) separators.push(c.step - 0.5);
+    if (before && run.order.phase(before) !== run.order.phase(c)) separators.push(between[c.step]);
   }
-  return { slots, from: slots[0].position - 0.5, to: slots[slots.length - 1].position + 0.5, separators };
+  const to = slots[slots.length - 1].position + (title ? 0.2 : 0.5);
+  return { slots, places, from: slots[0].position - (title && !count ? 0.2 : 0.5), to, separators, ticks, title };
 }

@@ -1,7 +1,15 @@
-import type { Checkpoint, Run } from "../data/run";
+import type { Run } from "../data/run";
 import { tickText } from "../data/scale";
+import { thinned, type TimeAxisName } from "../data/time";
 import { linear, px, s } from "../dom";
-import { timeAxis } from "./axis";
+import { timeAxis, type Slot, type TimeAxis } from "./axis";
+
+/** About the width of a letter of a tick. */
+const LETTER = 6.8;
+/** Between labels that stand askew. */
+const LABEL_ROOM = 18;
+/** Checkpoints that are closer have small markers. */
+const MARKER_ROOM = 8;
 
 export interface Series {
   /** Class of its marks: "queries", "keys", "variance", … */
@@ -14,6 +22,8 @@ export interface Series {
 
 export interface TimeChart {
   label: string;
+  /** By what checkpoints are laid out. */
+  axis: TimeAxisName;
   domain: [number, number];
   ticks: number[];
   /** Thresholds, dashed. */
@@ -28,11 +38,16 @@ export interface TimeChart {
 
 /** Lines over the checkpoints of a run, one for each context; a missing number breaks a line. */
 export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
-  const axis = timeAxis(run);
+  const axis = timeAxis(run, chart.axis);
   const labels = chart.labels ?? true;
   const gap = chart.ticks.length > 1 ? chart.ticks[1] - chart.ticks[0] : 1;
   const longest = Math.max(0, ...chart.ticks.map((tick) => tickText(tick, gap).length));
-  const margin = { left: Math.max(34, 10 + 7 * longest), right: 8, top: 8, bottom: labels ? 58 : 8 };
+  const margin = {
+    left: Math.max(34, 10 + 7 * longest),
+    right: 8,
+    top: labels && axis.title ? 24 : 8,
+    bottom: labels ? 58 : 8,
+  };
   const x = linear([axis.from, axis.to], [margin.left, chart.width - margin.right]);
   const y = linear(chart.domain, [chart.height - margin.bottom, margin.top]);
   const root = s("svg", {
@@ -64,38 +79,74 @@ export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
     root.append(
       s("line", { class: "now-line", x1: px(x(now.position)), x2: px(x(now.position)), y1: margin.top, y2: bottom }),
     );
-  for (const series of chart.series) root.append(drawSeries(axis.slots, run.order.lines, series, x, y));
-  if (labels) {
-    const every = Math.ceil((axis.slots.length * 18) / (right - margin.left));
-    axis.slots.forEach((slot, i) => {
-      if ((axis.slots.length - 1 - i) % every !== 0 && !slot.baseline) return;
-      const place = `translate(${px(x(slot.position))} ${bottom + 14}) rotate(-38)`;
-      const text = slot.label.length > 12 ? `${slot.label.slice(0, 5)}…${slot.label.slice(-5)}` : slot.label;
-      root.append(
-        s("text", { class: slot === now ? "tick strong" : "tick", transform: place, "text-anchor": "end" }, text),
-      );
-    });
-  }
+  for (const series of chart.series) root.append(drawSeries(run, axis, series, x, y));
+  if (labels) root.append(...names(axis, now, x, [margin.left, right], [margin.top, bottom]));
   return root;
 }
 
+const short = (label: string) => (label.length > 12 ? `${label.slice(0, 5)}…${label.slice(-5)}` : label);
+
+/** What stands along the axis: numbers, or labels of checkpoints that do not touch; the one in view is always named. */
+function names(
+  axis: TimeAxis,
+  now: Slot | undefined,
+  x: (position: number) => number,
+  [left, right]: [number, number],
+  [top, bottom]: [number, number],
+): SVGElement[] {
+  const askew = (slot: Slot) => {
+    const transform = `translate(${px(x(slot.position))} ${bottom + 14}) rotate(-38)`;
+    const look = slot === now ? "tick strong" : "tick";
+    return s("text", { class: look, transform, "text-anchor": "end" }, short(slot.label));
+  };
+  const baselines = axis.slots.filter(({ baseline }) => baseline);
+  if (axis.title) {
+    const out: SVGElement[] = baselines.map(askew);
+    for (const { place, text } of thinned(axis.ticks, x, LETTER)) {
+      const at = px(x(place));
+      out.push(
+        s("line", { class: "tick-line", x1: at, x2: at, y1: bottom, y2: bottom + 5 }),
+        s("text", { class: "tick", x: at, y: bottom + 18, "text-anchor": "middle" }, text),
+      );
+    }
+    const middle = (x(0) + right) / 2;
+    out.push(s("text", { class: "tick axis-title", x: px(middle), y: bottom + 40, "text-anchor": "middle" }, axis.title));
+    if (now && !now.baseline) {
+      const half = (short(now.label).length * (LETTER + 0.6)) / 2;
+      const at = Math.min(Math.max(x(now.position), left + half), right - half);
+      out.push(s("text", { class: "tick strong", x: px(at), y: top - 8, "text-anchor": "middle" }, short(now.label)));
+    }
+    return out;
+  }
+  const every = Math.ceil((axis.slots.length * LABEL_ROOM) / (right - left));
+  const last = axis.slots.length - 1;
+  const wanted = [...(now ? [now] : []), ...baselines, ...axis.slots.filter((_, i) => (last - i) % every === 0)];
+  const kept: Slot[] = [];
+  for (const slot of wanted) {
+    const room = Math.min(LABEL_ROOM, (x(1) - x(0)) * every);
+    if (kept.every((other) => Math.abs(x(other.position) - x(slot.position)) >= room - 0.01)) kept.push(slot);
+  }
+  return kept.map(askew);
+}
+
 function drawSeries(
-  slots: ReturnType<typeof timeAxis>["slots"],
-  lines: Checkpoint[][],
+  run: Run,
+  { slots, places }: TimeAxis,
   series: Series,
   x: (position: number) => number,
   y: (value: number) => number,
 ): SVGGElement {
   const group = s("g", { class: `series ${series.name}` });
   let path = "";
-  for (const line of lines) {
+  for (const line of run.order.lines) {
     let pen = "M";
     for (const { index, step } of line) {
       const value = series.value(index);
-      if (!Number.isNaN(value)) path += `${pen}${px(x(step))} ${px(y(value))}`;
+      if (!Number.isNaN(value)) path += `${pen}${px(x(places[step]))} ${px(y(value))}`;
       pen = Number.isNaN(value) ? "M" : "L";
     }
   }
+  const close = places.some((place, i) => i > 0 && x(place) - x(places[i - 1]) < MARKER_ROOM);
   for (const slot of slots) {
     const value = series.value(slot.checkpoint);
     if (Number.isNaN(value)) continue;
@@ -106,15 +157,17 @@ function drawSeries(
         s("line", { class: "error", x1: place, x2: place, y1: px(y(value - error)), y2: px(y(value + error)) }),
       );
     }
-    if (series.markers) group.append(marker(series.name, x(slot.position), y(value), slot.baseline));
+    if (series.markers) group.append(marker(series.name, x(slot.position), y(value), close ? 0.5 : 1, slot.baseline));
   }
+  group.classList.toggle("close", close);
   group.prepend(s("path", { class: "line", d: path }));
   return group;
 }
 
 /** Queries round, keys square, as in the figures. */
-function marker(name: string, x: number, y: number, hollow: boolean): SVGElement {
+function marker(name: string, x: number, y: number, size: number, hollow: boolean): SVGElement {
   const look = hollow ? "marker hollow" : "marker";
-  if (name === "keys") return s("rect", { class: look, x: px(x - 3.2), y: px(y - 3.2), width: 6.4, height: 6.4 });
-  return s("circle", { class: look, cx: px(x), cy: px(y), r: 3.6 });
+  if (name !== "keys") return s("circle", { class: look, cx: px(x), cy: px(y), r: 3.6 * size });
+  const half = 3.2 * size;
+  return s("rect", { class: look, x: px(x - half), y: px(y - half), width: 2 * half, height: 2 * half });
 }

@@ -16,6 +16,9 @@ import { headNumbers } from "./head_numbers";
 import { headSeries } from "./head_series";
 import { shownColumns } from "./table_rows";
 
+/** Checkpoints above this many stand side by side without gaps. */
+const MANY = 60;
+
 /** The button around it says the same in words. */
 function decoration(drawing: SVGSVGElement): SVGSVGElement {
   drawing.removeAttribute("role");
@@ -52,6 +55,7 @@ export function headDetail(context: Context): Part {
   const trajectory = (head: Head, width: number, height: number, small: boolean) =>
     timeChart(run, {
       label: `r_q and r_k of layer ${head.layer}, head ${head.q_head} over training`,
+      axis: store.state.axis,
       domain: [-1.05, 1.05],
       ticks: small ? [-1, 0, 1] : [-1, -0.5, 0, 0.5, 1],
       rules: [-run.high, -run.low, run.low, run.high],
@@ -75,7 +79,7 @@ export function headDetail(context: Context): Part {
       });
       return h("li", {}, made);
     });
-    return h("ol", { class: "history", "aria-label": "Class at each checkpoint" }, ...steps);
+    return h("ol", { class: `history${run.checkpoints.length > MANY ? " many" : ""}`, "aria-label": "Class at each checkpoint" }, ...steps);
   }
 
   function numbers(head: Head): HTMLElement {
@@ -128,6 +132,7 @@ export function headDetail(context: Context): Part {
       h("figcaption", { "data-definition": found.definition }, found.name),
       timeChart(run, {
         label: `${found.name} of layer ${head.layer}, head ${head.q_head} over training`,
+        axis: store.state.axis,
         domain: found.range,
         ticks: ticks(...found.range, 4),
         series: [
@@ -216,7 +221,7 @@ export function headDetail(context: Context): Part {
   return {
     element,
     render(changed) {
-      if (unmoved(changed, "focus", "at", "quantity", "columns")) return;
+      if (unmoved(changed, "focus", "at", "axis", "quantity", "columns")) return;
       const { focus, at } = store.state;
       element.hidden = focus === null;
       if (focus === null) return element.replaceChildren();

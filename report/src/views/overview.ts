@@ -1,5 +1,5 @@
 import { timeChart } from "../charts/time_chart";
-import type { Context, Part } from "../context";
+import { unmoved, type Context, type Part } from "../context";
 import type { Leaf, Reading } from "../data/blob";
 import { CLASSES } from "../data/classes";
 import type { Checkpoint } from "../data/run";
@@ -12,7 +12,9 @@ import { figures } from "./figures";
 
 /** The study at a glance. */
 export function overview(context: Context): Part {
-  const { run, summary } = context;
+  const { run, summary, store } = context;
+  /** Drawings over training, which follow the axis. */
+  const sparks: (() => void)[] = [];
   const last = run.steps[run.steps.length - 1];
   const [first] = run.order.wayTo(last);
 
@@ -23,25 +25,29 @@ export function overview(context: Context): Part {
     const [, value, error] = /^(\S+)(.*)$/.exec(text(leaf(last)))!;
     const values = run.checkpoints.map((c) => leaf(c).value ?? NaN).filter((v) => !Number.isNaN(v));
     const low = Math.min(0, ...values);
-    const spark =
-      run.steps.length > 1
-        ? timeChart(run, {
+    const spark = h("div", {});
+    if (run.steps.length > 1)
+      sparks.push(() =>
+        spark.replaceChildren(
+          timeChart(run, {
             label: `${name} over training`,
+            axis: store.state.axis,
             domain: [low, Math.max(1, ...values)],
             ticks: [],
             width: 220,
             height: 64,
             labels: false,
             series: [{ name: look, markers: true, value: (c) => leaf(run.checkpoints[c]).value ?? NaN }],
-          })
-        : null;
+          }),
+        ),
+      );
     return h(
       "div",
       { class: "tile", "data-statistic": name },
       h("div", { class: "tile-name" }, name),
       h("div", { class: "tile-value" }, value, error ? h("span", { class: "se" }, error) : null),
       h("div", { class: "tile-hint", title: hint }, hint),
-      spark,
+      run.steps.length > 1 ? spark : null,
       first !== last ? h("div", { class: "tile-from muted" }, `${first.label}: ${text(leaf(first))}`) : null,
     );
   };
@@ -102,7 +108,12 @@ export function overview(context: Context): Part {
       ? [checkpoints(context), figures(context)]
       : [tiles, figures(context), changes(context), checkpoints(context)]),
   );
-  return { element, render: () => undefined };
+  return {
+    element,
+    render(changed) {
+      if (!unmoved(changed, "axis")) for (const draw of sparks) draw();
+    },
+  };
 }
 
 /** Every number of the tiles at every checkpoint; of models side by side, the overview of them. */

@@ -35,7 +35,7 @@ export function trajectories({ run, store }: Context): Part {
   return {
     element,
     render(changed) {
-      if (unmoved(changed, "x", "y", "selected", "at", "layers", "classes", "rope")) return;
+      if (unmoved(changed, "x", "y", "axis", "selected", "at", "layers", "classes", "rope")) return;
       const { state } = store;
       element.hidden = state.selected.size === 0;
       if (element.hidden) return;
@@ -49,6 +49,7 @@ export function trajectories({ run, store }: Context): Part {
           h("figcaption", { "data-definition": axis.definition }, axisTitle(axis)),
           timeChart(run, {
             label: `${axis.name} of ${count(heads.length, "selected head")} over training`,
+            axis: state.axis,
             domain: axis.range,
             ticks: ticks(low, high, 4),
             rules: thresholds(axis, run.low, run.high),

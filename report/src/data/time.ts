@@ -1,0 +1,111 @@
+import type { Run } from "./run";
+
+/** By what checkpoints are laid out: ropewalk/figures/time_axis.h. */
+export const TIME_AXES = ["labels", "steps", "tokens", "log-steps", "log-tokens"] as const;
+export type TimeAxisName = (typeof TIME_AXES)[number];
+
+/** Of an axis of numbers, in places of baselines. */
+const LENGTH = 7;
+/** Of a logarithmic axis: from 0 to the first number. */
+const ZERO_SHARE = 0.06;
+/** About as many on a linear axis. */
+const TICKS = 7.5;
+const BETWEEN_LABELS = 8;
+
+export interface Tick {
+  place: number;
+  text: string;
+}
+
+export interface TimeLayout {
+  /** Of each checkpoint of the run, from 0. */
+  places: number[];
+  /** What the run takes before its first place and after its last one. */
+  margin: number;
+  /** On an axis of numbers. */
+  ticks: Tick[];
+  /** "training steps (logarithmic)"; empty: labels. */
+  title: string;
+}
+
+function times(run: Run, axis: TimeAxisName): (number | null)[] {
+  return run.steps.map((c) => (axis.endsWith("tokens") ? c.tokens : c.training_step));
+}
+
+/** Axes for which every checkpoint of the run has a number, each larger than the one before. */
+export function offeredAxes(run: Run): TimeAxisName[] {
+  const increases = (axis: TimeAxisName) =>
+    times(run, axis).every((time, i, all) => time !== null && (i === 0 || time > all[i - 1]!));
+  return TIME_AXES.filter((axis) => axis === "labels" || (run.steps.length > 1 && !run.models && increases(axis)));
+}
+
+/** The experiment's, where the run can be laid out by it. */
+export function initialAxis(run: Run): TimeAxisName {
+  const settings = run.blob.manifest?.["settings"] as Record<string, unknown> | undefined;
+  return offeredAxes(run).find((axis) => axis === settings?.["axis"]) ?? "labels";
+}
+
+/** "500", "1.5k", "143k", "428B" */
+function timeText(time: number): string {
+  let unit = 0;
+  for (; time >= 1000 && unit < 4; ++unit) time /= 1000;
+  return `${Number(time.toPrecision(6))}${["", "k", "M", "B", "T"][unit]}`;
+}
+
+/** Round numbers of a linear axis. */
+function roundTicks(low: number, high: number): number[] {
+  const rough = Math.max((high - low) / TICKS, 1);
+  let by = 10 ** Math.floor(Math.log10(rough));
+  for (const factor of [2, 2.5, 2]) if (by < rough) by *= factor;
+  const found: number[] = [];
+  for (let i = Math.ceil(low / by); i * by <= high; ++i) found.push(i * by);
+  return found;
+}
+
+/** Powers of ten; where they are few, 2 and 5 besides. */
+function powerTicks(low: number, high: number): number[] {
+  const digits = high < 1000 * low ? [1, 2, 5] : [1];
+  const found: number[] = [];
+  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10)
+    found.push(...digits.map((digit) => digit * power).filter((tick) => tick >= low && tick <= high));
+  return found;
+}
+
+/** Where the checkpoints of the run stand. On a logarithmic axis 0 has a place of its own, left of the others. */
+export function timeLayout(run: Run, axis: TimeAxisName): TimeLayout {
+  if (axis === "labels") return { places: run.steps.map(({ step }) => step), margin: 0.5, ticks: [], title: "" };
+  const numbers = times(run, axis) as number[];
+  const logarithmic = axis.startsWith("log-");
+  const zero = logarithmic && numbers[0] === 0;
+  const low = numbers[zero ? 1 : 0];
+  const high = numbers[numbers.length - 1];
+  const range = logarithmic ? Math.log(high / low) : high - low;
+  const before = zero ? Math.max((ZERO_SHARE / (1 - ZERO_SHARE)) * range, 1e-9) : 0;
+  const place = (time: number) =>
+    zero && time === 0 ? 0 : (LENGTH * (before + (logarithmic ? Math.log(time / low) : time - low))) / (before + range);
+  const found = low === high ? [high] : !logarithmic || high < 10 * low ? roundTicks(low, high) : powerTicks(low, high);
+  const kind = axis.endsWith("tokens") ? "tokens" : "steps";
+  return {
+    places: numbers.map(place),
+    margin: 0,
+    ticks: [...(zero ? [0] : []), ...found].map((tick) => ({ place: place(tick), text: timeText(tick) })),
+    title: `training ${kind}${logarithmic ? " (logarithmic)" : ""}`,
+  };
+}
+
+/** The edges of places: halfway between two, then the margin. One more than places. */
+export function edges({ places, margin }: TimeLayout): number[] {
+  const between = places.slice(1).map((place, i) => (places[i] + place) / 2);
+  return [places[0] - margin, ...between, places[places.length - 1] + margin];
+}
+
+/** Ticks whose texts do not touch, from left to right; `x` in pixels. */
+export function thinned(ticks: Tick[], x: (place: number) => number, letter: number): Tick[] {
+  let free = -Infinity;
+  return ticks.filter(({ place, text }) => {
+    const half = (text.length * letter) / 2;
+    if (x(place) - half < free) return false;
+    free = x(place) + half + BETWEEN_LABELS;
+    return true;
+  });
+}
