@@ -10,14 +10,12 @@ import fused
 import torch
 
 
-def make(folder: Path) -> Path:
-    """The checkpoint on disk; made once."""
+def smollm3(layers=36):
+    """A model of SmolLM3-3B's shapes with random weights, bfloat16, on the GPU."""
     from transformers import SmolLM3Config, SmolLM3ForCausalLM
 
-    if (folder / "config.json").exists():
-        return folder
     config = SmolLM3Config(
-        vocab_size=128256, hidden_size=2048, intermediate_size=11008, num_hidden_layers=36, num_attention_heads=16,
+        vocab_size=128256, hidden_size=2048, intermediate_size=11008, num_hidden_layers=layers, num_attention_heads=16,
         num_key_value_heads=4, max_position_embeddings=65536, rope_theta=5e6, tie_word_embeddings=True, use_cache=False,
         pad_token_id=0, bos_token_id=1, eos_token_id=2,
     )  # fmt: skip
@@ -26,7 +24,13 @@ def make(folder: Path) -> Path:
         torch.set_default_dtype(torch.bfloat16)
         model = SmolLM3ForCausalLM(config)
         torch.set_default_dtype(torch.float32)
-    model.save_pretrained(folder, max_shard_size="5GB")
+    return model
+
+
+def make(folder: Path) -> Path:
+    """The checkpoint on disk; made once."""
+    if not (folder / "config.json").exists():
+        smollm3().save_pretrained(folder, max_shard_size="5GB")
     return folder
 
 

@@ -20,24 +20,9 @@ from ropewalk import _attention  # noqa: E402
 LAYERS, TOKENS, BATCHES, ROUNDS = 8, 4096, 8, 5
 
 
-def make_model():
-    from transformers import SmolLM3Config, SmolLM3ForCausalLM
-
-    config = SmolLM3Config(
-        vocab_size=128256, hidden_size=2048, intermediate_size=11008, num_hidden_layers=LAYERS, num_attention_heads=16, num_key_value_heads=4,
-        max_position_embeddings=65536, rope_theta=5e6, tie_word_embeddings=True, use_cache=False, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    with torch.device("cuda"):
-        torch.set_default_dtype(torch.bfloat16)
-        model = SmolLM3ForCausalLM(config)
-        torch.set_default_dtype(torch.float32)
-    return model.train()
-
-
 class Training:
     def __init__(self):
-        self.model = make_model()
+        self.model = gpu_model.smollm3(LAYERS).train()
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-5, fused=True)
         self.batch = torch.randint(3, 128256, (1, TOKENS), device="cuda", generator=torch.Generator("cuda").manual_seed(1))
 

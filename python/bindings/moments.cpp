@@ -105,11 +105,8 @@ CaptureMoments named(const Kept& kept, const std::string& label, const std::stri
 // Python owns what these return.
 Kept* load(nb::handle listener, const std::string& path) {
   std::unique_ptr<Kept> kept;
-  run_job(listener, [&] {
-    CaptureMoments moments = read_moments(moments_path(path));
-    if (const auto names = current_names(path)) moments.info.names() = *names;
-    kept = std::make_unique<Kept>(std::move(moments));
-  });
+  run_job(listener,
+          [&] { kept = std::make_unique<Kept>(read_capture(path, Blocks::needed, Tokens::all)); });
   return kept.release();
 }
 

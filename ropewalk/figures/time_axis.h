@@ -14,7 +14,8 @@ enum class TimeAxis { labels, steps, tokens, log_steps, log_tokens };
 inline const std::vector<std::string_view> kTimeAxes{"labels", "steps", "tokens", "log-steps",
                                                      "log-tokens"};
 
-inline constexpr int64_t kMostTime = 1'000'000'000'000'000;  // steps or tokens
+inline constexpr int64_t kMostTime =
+    1'000'000'000'000'000;  // steps or tokens: exact in a table's numbers
 
 TimeAxis time_axis(std::string_view name);  // one of kTimeAxes
 std::string_view time_axis_name(TimeAxis axis);

@@ -129,7 +129,6 @@ Moments document_moments(const at::Tensor& x, const Positions& positions) {
   const HeadRows vectors(x);
   const auto* from_middle = chunked.offset.const_data_ptr<float>();
   at::parallel_for(0, heads * chunks, 1, [&](int64_t begin, int64_t end) {
-    const c10::InferenceMode no_autograd;
     std::vector<float> room(static_cast<size_t>(chunk_room(std::min(kChunk, tokens), d)));
     for (int64_t i = begin; i < end; ++i) {
       const int64_t from = i % chunks * kChunk;

@@ -48,8 +48,8 @@ CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& 
   if (!use_moments(folder, options.from)) {
     return analyze_vectors(folder, options.components, options.kv_group);
   }
-  return analyze_capture(read_capture(folder, Tokens::sampled_too), options.components,
-                         moments_path(folder).string());
+  return analyze_capture(read_capture(folder, Blocks::if_there, Tokens::sampled_too),
+                         options.components, moments_path(folder).string());
 }
 
 bool order_by_training(std::vector<CheckpointAnalysis>& checkpoints) {

@@ -133,10 +133,20 @@ void require_whole_moments(const fs::path& folder, const CaptureInfo& info) {
   throw InputError("{}: is not as it was written", (folder / kMomentsName).string());
 }
 
-CaptureMoments read_capture(const fs::path& capture, Tokens tokens) {
+bool is_whole(const StoredCapture& capture) {
+  try {
+    require_whole_moments(capture.folder, capture.info);
+    return true;
+  } catch (const InputError& damaged) {
+    log::warning("{}; this capture is not used", damaged.what());
+    return false;
+  }
+}
+
+CaptureMoments read_capture(const fs::path& capture, Blocks blocks, Tokens tokens) {
   const fs::path path = moments_path(capture);
   // Says more of damage than a hash.
-  CaptureMoments moments = read_moments(path, Blocks::if_there, tokens);
+  CaptureMoments moments = read_moments(path, blocks, tokens);
   if (const auto names = current_names(capture)) moments.info.names() = *names;
   return moments;
 }

@@ -12,7 +12,8 @@
 namespace ropewalk {
 
 struct CaptureMoments;
-enum class Tokens;  // moments_file.h
+enum class Blocks;  // moments_file.h
+enum class Tokens;
 
 // A finished capture in a results folder.
 struct StoredCapture {
@@ -71,10 +72,12 @@ std::optional<CaptureNames> current_names(const std::filesystem::path& folder);
 
 // Throws InputError where the moments of a capture are not those that were written.
 void require_whole_moments(const std::filesystem::path& folder, const CaptureInfo& info);
+// The same as an answer; where they are not, a warning says that the capture is not used.
+bool is_whole(const StoredCapture& capture);
 
-// The moments of a capture folder by its current names, or of a moments file as they are. Of
-// sampled vectors only for who takes these too.
-CaptureMoments read_capture(const std::filesystem::path& capture, Tokens tokens);
+// The moments of a capture folder by its current names, or of a moments file as they are;
+// `blocks` and `tokens` as read_moments takes them.
+CaptureMoments read_capture(const std::filesystem::path& capture, Blocks blocks, Tokens tokens);
 
 // Whether a folder holds the files of a capture and nothing else, so that it may be moved or
 // removed; damaged ones count too.

@@ -70,7 +70,7 @@ std::vector<std::string> export_targets() {
 void export_capture(const ExportOptions& options) {
   const Target& target = find_target(options.to);
   refuse_used_folder(options.out);
-  const CaptureMoments moments = read_capture(options.capture, Tokens::all);
+  const CaptureMoments moments = read_capture(options.capture, Blocks::if_there, Tokens::all);
   const std::string file = moments_path(options.capture).string();
   const ExportSource source{file, moments, read_capture_facts(moments.info.to_json(), file)};
   const int64_t d = moments.streams(StreamKind::query).d();

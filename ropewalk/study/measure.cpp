@@ -75,22 +75,12 @@ std::string stopped(const PlannedCheckpoint& planned, int64_t there, int64_t doc
       there + (own ? saved->info.documents : 0), documents, planned.capture.label);
 }
 
-bool intact(const StoredCapture& capture) {
-  try {
-    require_whole_moments(capture.folder, capture.info);
-    return true;
-  } catch (const InputError& damaged) {
-    log::warning("{}; this capture is not used", damaged.what());
-    return false;
-  }
-}
-
 void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional<double> target) {
   CaptureOptions capture = work.planned->capture;
   capture.target_se = target;
   const bool first = processes_.first();
   if (first) {
-    if (work.task == Task::extend && !intact(*work.stored)) work.task = Task::measure;
+    if (work.task == Task::extend && !is_whole(*work.stored)) work.task = Task::measure;
     if (!work.why.empty() && work.task == Task::measure) {
       log::info("{}: measured again: {}", capture.label, work.why);
     }

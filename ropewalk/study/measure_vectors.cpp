@@ -35,16 +35,6 @@ StoredCapture* find_capture(CaptureStore& store, const PlannedVectors& vectors) 
   return nullptr;
 }
 
-bool is_whole(const StoredCapture& capture) {
-  try {
-    require_whole_moments(capture.folder, capture.info);
-    return true;
-  } catch (const InputError& damaged) {
-    log::warning("{}; this capture is not used", damaged.what());
-    return false;
-  }
-}
-
 void capture_vectors(const PlannedCheckpoint& planned) {
   const PlannedVectors& vectors = *planned.vectors;
   const auto start = std::chrono::steady_clock::now();

@@ -9,8 +9,6 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kMost = 1e15;  // counts up to here are exact in a table's numbers
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 bool is_separator(char c) { return c == '-' || c == '_' || c == '='; }
@@ -46,7 +44,9 @@ std::optional<Number> number_at(std::string_view name, size_t at) {
     ++number.end;
   }
   const double whole = std::round(value);
-  if (whole > kMost || std::abs(value - whole) > 1e-6 * std::max(1.0, whole)) return std::nullopt;
+  if (whole > static_cast<double>(kMostTime) ||
+      std::abs(value - whole) > 1e-6 * std::max(1.0, whole))
+    return std::nullopt;
   number.value = static_cast<int64_t>(whole);
   return number;
 }
