@@ -1,5 +1,5 @@
 # Every target sets up and builds what it needs; run any of them on a fresh clone.
-.PHONY: setup build all python demo smollm2 test test-real test-kvpress sanitize fuzz bench bench-gpu format clean
+.PHONY: setup build all python wheel demo smollm2 test test-real test-kvpress sanitize fuzz bench bench-gpu format clean
 .DEFAULT_GOAL := build
 
 JOBS := $(shell nproc)
@@ -24,6 +24,10 @@ python: setup build/build.ninja
 	@cmake --preset release -DROPEWALK_BINDINGS=ON >/dev/null
 	@cmake --build build --target ropewalk_python
 
+# The package with the program, for other machines, in dist.
+wheel: setup build/build.ninja
+	@tools/make_wheel.sh
+
 demo: build
 	@build/ropewalk demo --out out/demo
 
@@ -32,7 +36,7 @@ smollm2: build
 	@.venv/bin/python tools/make_smollm2.py
 	@build/ropewalk run experiments/smollm2-135m.yaml --out out/smollm2-135m
 
-test: all
+test: all wheel
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS) -L '^(unit|golden|hygiene|sanitize-smoke)$$'
 
 test-real: all

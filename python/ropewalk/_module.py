@@ -5,11 +5,17 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.metadata
+import importlib.util
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from . import _build
+
+# Where the libcurl that is bundled looks for certificates, Debian's, and what says that they are elsewhere.
+_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+_CERTIFICATE_SETTINGS = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_DIR")
 
 
 def _installed(package: str) -> str | None:
@@ -39,16 +45,44 @@ def check_torch() -> None:
     _check("torch", _build.TORCH, 2)
 
 
+def check() -> None:
+    """Whether torch and pyarrow are there, as the module and the program need them; imports neither."""
+    check_torch()
+    _check("pyarrow", _build.PYARROW, 1)
+    for package, built in (("torch", _build.TORCH), ("pyarrow", _build.PYARROW)):
+        spec = importlib.util.find_spec(package)
+        if spec is None:
+            raise ImportError(f"ropewalk computes with {package}, which is not installed: install {package} {_parts(built, 2)}")
+        if package == "torch" and _build.CUDA and not any((Path(place) / "lib/libtorch_cuda.so").exists() for place in spec.submodule_search_locations or []):
+            raise ImportError(
+                f"ropewalk {_build.VERSION} was built for GPUs, with torch {built}, and finds a torch without CUDA: "
+                "install torch for CUDA, or install ropewalk again in this environment"
+            )
+
+
+def set_environment() -> None:
+    """What the library asks the environment for, where nobody set it."""
+    # Figures are rendered by a child process with vl-convert.
+    os.environ.setdefault("ROPEWALK_PYTHON", sys.executable)
+    ready_made = Path(__file__).parent / "experiments"
+    if ready_made.is_dir():
+        os.environ.setdefault("ROPEWALK_EXPERIMENTS", str(ready_made))
+    if not _CERTIFICATES.exists() and not any(name in os.environ for name in _CERTIFICATE_SETTINGS):
+        try:
+            import certifi
+        except ImportError:
+            return
+        os.environ["SSL_CERT_FILE"] = certifi.where()
+
+
 @functools.cache
 def core() -> Any:
     """The extension module. Its libraries are those that torch and pyarrow have loaded."""
-    check_torch()
-    _check("pyarrow", _build.PYARROW, 1)
+    check()
     for package in ("torch", "pyarrow"):
         try:
             importlib.import_module(package)
         except ImportError as error:
             raise ImportError(f"ropewalk computes with {package}, which cannot be imported: {error}") from None
-    # Figures are rendered by a child process with vl-convert: by this Python, unless somebody named another.
-    os.environ.setdefault("ROPEWALK_PYTHON", sys.executable)
+    set_environment()
     return importlib.import_module("ropewalk._core")

@@ -14,7 +14,8 @@ void add_audit(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "audit",
       "Look for duplicate, missing and changed checkpoints of a run; downloads no weights");
-  verb->add_option("experiment", *file, "Experiment file (YAML)")->required();
+  verb->add_option("experiment", *file, "Experiment file (YAML), or the name of a ready-made one")
+      ->required();
   verb->callback([file] {
     Experiment experiment = read_experiment(*file);
     expand_revisions(experiment);

@@ -2,6 +2,7 @@
 
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
+#include "ropewalk/study/ready_made.h"
 
 namespace ropewalk::cli {
 namespace {
@@ -42,7 +43,9 @@ void add_run(CLI::App& app, Communicator& processes) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* verb = app.add_subcommand(
       "run", "Measure a training run: checkpoints in, tables and figures out; resumable");
-  verb->add_option("experiment", arguments->run.experiment, "Experiment file (YAML)")->required();
+  verb->add_option("experiment", arguments->run.experiment,
+                   "Experiment file (YAML), or the name of a ready-made one")
+      ->required();
   verb->add_option("--only", arguments->run.only, "Measure only the checkpoint of this label")
       ->type_name("LABEL");
   verb->add_flag(
@@ -62,11 +65,13 @@ void add_run(CLI::App& app, Communicator& processes) {
 
 void add_demo(CLI::App& app, Communicator& processes) {
   auto arguments = std::make_shared<Arguments>();
-  arguments->run.experiment = ROPEWALK_DEMO;
   CLI::App* verb = app.add_subcommand(
-      "demo", "Measure the embedded training run: `run` on experiments/demo.yaml");
+      "demo", "Measure the embedded training run: the ready-made experiment `demo`");
   add_run_options(*verb, *arguments);
-  verb->callback([arguments, &processes] { execute(*arguments, processes); });
+  verb->callback([arguments, &processes] {
+    arguments->run.experiment = ready_made_experiment("demo");
+    execute(*arguments, processes);
+  });
 }
 
 }  // namespace ropewalk::cli

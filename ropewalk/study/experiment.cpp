@@ -12,6 +12,7 @@
 #include "ropewalk/study/experiment_checkpoint.h"
 #include "ropewalk/study/experiment_corpus.h"
 #include "ropewalk/study/experiment_phases.h"
+#include "ropewalk/study/ready_made.h"
 #include "ropewalk/study/yaml_map.h"
 
 namespace ropewalk {
@@ -133,7 +134,8 @@ fs::path Experiment::resolve(const fs::path& path) const {
   return (fs::absolute(file).parent_path() / path).lexically_normal();
 }
 
-Experiment read_experiment(const fs::path& file) {
+Experiment read_experiment(const fs::path& asked) {
+  const fs::path file = find_experiment(asked);
   Experiment experiment;
   experiment.file = file;
   std::map<std::string, int> portrait_lines;

@@ -97,7 +97,8 @@ struct Experiment {
   std::filesystem::path resolve(const std::filesystem::path& path) const;
 };
 
-// Throws InputError with file, line, what was found and what to write instead.
-Experiment read_experiment(const std::filesystem::path& file);
+// `asked` is a file or the name of a ready-made experiment (ready_made.h). Throws InputError with
+// file, line, what was found and what to write instead.
+Experiment read_experiment(const std::filesystem::path& asked);
 
 }  // namespace ropewalk

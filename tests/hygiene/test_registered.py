@@ -29,7 +29,7 @@ def test_every_source_is_built():
     assert not lost
 
 
-@pytest.mark.parametrize("folder, function", [("golden", "golden_test"), ("hygiene", "hygiene_test"), ("python", "python_test")])
+@pytest.mark.parametrize("folder, function", [("golden", "golden_test"), ("hygiene", "hygiene_test"), ("python", "python_test"), ("wheel", "wheel_test")])
 def test_every_python_test_is_run(folder, function):
     listing = (tree.ROOT / "tests" / folder / "CMakeLists.txt").read_text()
     run = set(re.findall(rf"^\s*{function}\((\w+)", listing, re.M)) - {"name"}

@@ -1,10 +1,13 @@
 """The package as a whole: what an import costs and checks, and that its documents are so."""
 
 import ast
+import importlib.util
+import os
 import re
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -41,13 +44,49 @@ def test_the_check_is_part_of_the_import(tmp_path):
     assert re.fullmatch(r"ImportError: ropewalk .* was built with torch .* and finds torch 1\.0\.0: .*", done.stderr.splitlines()[-1])
 
 
+def test_what_computing_needs_is_checked_without_importing_it(monkeypatch, tmp_path):
+    assert _module.check() is None
+    monkeypatch.setattr(_module, "_installed", lambda package: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="ropewalk computes with torch, which is not installed: install torch [0-9.]+$"):
+        _module.check()
+    (tmp_path / "lib").mkdir()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: types.SimpleNamespace(submodule_search_locations=[str(tmp_path)]))
+    assert _module.check() is None, "found, though nobody knows the version"
+    monkeypatch.setattr(_build, "CUDA", True)
+    with pytest.raises(ImportError, match="built for GPUs, with torch .* and finds a torch without CUDA: install torch for CUDA, or"):
+        _module.check()
+    (tmp_path / "lib/libtorch_cuda.so").touch()
+    assert _module.check() is None
+
+
+def test_the_environment_is_set_where_nobody_did(monkeypatch, tmp_path):
+    for name in ("ROPEWALK_PYTHON", "ROPEWALK_EXPERIMENTS", *_module._CERTIFICATE_SETTINGS):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(_module, "_CERTIFICATES", tmp_path / "none")
+    monkeypatch.setattr(_module, "__file__", str(tmp_path / "_module.py"))
+    (tmp_path / "experiments").mkdir()
+    monkeypatch.setitem(sys.modules, "certifi", types.SimpleNamespace(where=lambda: "bundle.pem"))
+    _module.set_environment()
+    names = ("ROPEWALK_PYTHON", "ROPEWALK_EXPERIMENTS", "SSL_CERT_FILE")
+    assert [os.environ[name] for name in names] == [sys.executable, str(tmp_path / "experiments"), "bundle.pem"]
+    monkeypatch.setenv("SSL_CERT_FILE", "mine.pem")
+    monkeypatch.setenv("ROPEWALK_EXPERIMENTS", "mine")
+    _module.set_environment()
+    assert (os.environ["SSL_CERT_FILE"], os.environ["ROPEWALK_EXPERIMENTS"]) == ("mine.pem", "mine")
+    monkeypatch.delenv("SSL_CERT_FILE")
+    monkeypatch.setitem(sys.modules, "certifi", None)
+    _module.set_environment()
+    assert "SSL_CERT_FILE" not in os.environ
+
+
 def test_reading_does_without_torch(folder):
     code = f"import sys, ropewalk; print(len(ropewalk.open({str(folder)!r}).heads)); print('torch' in sys.modules)"
     assert python(code).stdout.split() == [str(len(ropewalk.open(folder).heads)), "False"]
 
 
 def test_the_stub_names_what_the_module_has():
-    stub = ast.parse((ROOT / "python/ropewalk/_core.pyi").read_text())
+    stub = ast.parse(Path(ropewalk.__file__).with_name("_core.pyi").read_text())
     core = _module.core()
     functions = {node.name for node in stub.body if isinstance(node, ast.FunctionDef)}
     classes = {node.name: {part.name for part in node.body} for node in stub.body if isinstance(node, ast.ClassDef)}

@@ -1,0 +1,32 @@
+"""The program of this package, which `ropewalk` on the path becomes."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from . import _module
+
+
+def _library_folders() -> list[str]:
+    """Of torch and pyarrow, where they lie in another site-packages than this package, which looks for them beside itself."""
+    beside = Path(__file__).resolve().parents[1]
+    folders = []
+    for package, inside in (("torch", "lib"), ("pyarrow", "")):
+        spec = importlib.util.find_spec(package)
+        for place in (spec.submodule_search_locations or [])[:1] if spec else []:
+            if Path(place).resolve().parent != beside:
+                folders.append(str(Path(place) / inside))
+    return folders
+
+
+def main() -> NoReturn:
+    """Replaces this process by the program, with the same words. Raises ImportError where torch or pyarrow are not what it was built with."""
+    _module.check()
+    _module.set_environment()
+    if folders := _library_folders():
+        os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, [*folders, os.environ.get("LD_LIBRARY_PATH")]))
+    os.execv(Path(__file__).parent / "bin" / "ropewalk", sys.argv)

@@ -1,0 +1,83 @@
+"""An environment of its own for the wheel, and a way to run things there that sees neither the repository nor libraries of its system packages."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# Of every Linux that wheels are for (manylinux).
+SYSTEM = re.compile(r"lib(c|m|dl|rt|z|pthread|resolv|gcc_s|stdc\+\+)\.so\.|ld-linux|linux-vdso")
+
+
+def link(source, target):
+    """A file of an installed package under another name, so that it is there without the first; a copy on another disk."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def make(folder: Path, wheel: Path) -> Path:
+    """A new environment with the wheel, and with the packages that the tests' own has; nothing is downloaded. Returns its Python."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    python = folder / "bin" / "python"
+    packages = packages_of(python)
+    for one in Path(sysconfig.get_path("purelib")).iterdir():
+        if re.match(r"ropewalk\b|__pycache__|.*\.(pth|egg-link)$", one.name):
+            continue
+        if one.is_dir():
+            shutil.copytree(one, packages / one.name, copy_function=link)
+        else:
+            link(one, packages / one.name)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", wheel], check=True
+    )
+    return python
+
+
+def packages_of(python: Path) -> Path:
+    done = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], capture_output=True, text=True, check=True)
+    return Path(done.stdout.strip())
+
+
+def libraries(*files) -> dict[str, str]:
+    """What files need, by name: where it was found, or nothing."""
+    done = subprocess.run(["ldd", *files], capture_output=True, text=True)
+    return dict(re.findall(r"^\s*(\S+) => (not found|\S+)", done.stdout, re.M))
+
+
+def of_system_packages(built: Path) -> list[str]:
+    """Libraries that a module in the build takes from the system, and that Python itself does without."""
+    own = libraries(os.path.realpath(sys.executable), *Path(sysconfig.get_path("stdlib"), "lib-dynload").glob("*.so"))
+    places = {os.path.realpath(place) for name, place in libraries(built).items() if place.startswith(("/lib", "/usr")) and not SYSTEM.match(name)}
+    return sorted(places - {os.path.realpath(place) for place in own.values()})
+
+
+# Not the program `mount`, which needs libraries itself.
+HIDE = """
+import ctypes, os, sys
+call = ctypes.CDLL(None, use_errno=True).mount
+def mount(source, target, kind, flags):
+    if call(source.encode(), target.encode(), kind, flags, None) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), target)
+count = int(sys.argv[1])
+for place in sys.argv[2 : 2 + count]:
+    if os.path.isdir(place):
+        mount("none", place, b"tmpfs", 0)
+    else:
+        mount("/dev/null", place, None, 4096)  # MS_BIND
+if len(sys.argv) > 2 + count:
+    os.execvp(sys.argv[2 + count], sys.argv[2 + count :])
+"""
+
+
+def hiding(places) -> list[str]:
+    """Words before a command that hide folders and files from it; none where this machine does not allow that."""
+    unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
+    words = [*unshare, os.path.realpath(sys.executable), "-c", HIDE, str(len(places)), *places]
+    return words if subprocess.run(words, capture_output=True).returncode == 0 else []
