@@ -146,9 +146,7 @@ class Tables {
            const std::string& model, int64_t components) {
     run_job(listener, [&] {
       CheckpointAnalysis analysis = analyze_capture(named(kept, label, model), components, label);
-      const TrainingTime time = read_training_time(label);
-      analysis.step = time.step.value_or(CheckpointAnalysis::kUnknown);
-      analysis.tokens = time.tokens.value_or(CheckpointAnalysis::kUnknown);
+      fill_training_time(analysis);
       checkpoints_.insert_or_assign(place, std::move(analysis));
     });
   }

@@ -1,8 +1,10 @@
 #include "ropewalk/analysis/model_summary.h"
 
+#include <cctype>
 #include <cmath>
 
 #include "ropewalk/analysis/head_group.h"
+#include "ropewalk/analysis/published_models.h"
 
 namespace ropewalk {
 namespace {
@@ -27,10 +29,19 @@ Json positive_bias(const CheckpointAnalysis& checkpoint) {
   return heads == 0 ? Json() : Json(static_cast<double>(positive) / static_cast<double>(heads));
 }
 
+constexpr const char* kAllPublished = "all eleven";
+
+// Null: none were published of it.
+Json published_of(std::string label) {
+  for (char& c : label) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return published_models().at("models").value(label, Json());
+}
+
 }  // namespace
 
-Json summarize_models(const std::vector<CheckpointAnalysis>& checkpoints, const Json& summary) {
+void add_models(Json& summary, const std::vector<CheckpointAnalysis>& checkpoints) {
   Json models = Json::array();
+  const int64_t context = published_models().at("context");
   for (const CheckpointAnalysis& checkpoint : checkpoints) {
     const std::string& label = checkpoint.label;
     const CheckpointOrigin& origin = checkpoint.origin;
@@ -47,9 +58,17 @@ Json summarize_models(const std::vector<CheckpointAnalysis>& checkpoints, const 
     for (const char* key : kMeans) {
       if (summary.contains(key)) model[key] = summary.at(key).at(label);
     }
+    if (Json published = published_of(label); !published.is_null()) {
+      published["context"] = context;
+      model["published"] = std::move(published);
+      summary["other_models"] = {
+          {"about", published_models().at("about")},
+          {"context", context},
+          {"models", {{kAllPublished, published_models().at("models").at(kAllPublished)}}}};
+    }
     models.push_back(std::move(model));
   }
-  return models;
+  summary["models"] = std::move(models);
 }
 
 }  // namespace ropewalk

@@ -135,7 +135,7 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_ch
   }
   const bool models = std::any_of(checkpoints.begin(), checkpoints.end(),
                                   [](const CheckpointAnalysis& one) { return one.beside; });
-  if (models) json["models"] = summarize_models(checkpoints, json);
+  if (models) add_models(json, checkpoints);
   const RunOrder order(checkpoints);
   for (size_t i = 0; i < checkpoints.size(); ++i) {
     throw_if_interrupted();

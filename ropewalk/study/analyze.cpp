@@ -96,11 +96,7 @@ void analyze(const AnalyzeOptions& options) {
       throw InputError("{}: another capture is also labelled '{}'; capture with another --label",
                        folder.string(), analysis.label);
     }
-    if (!analysis.random) {
-      const TrainingTime time = read_training_time(split_label(analysis.label).name);
-      analysis.step = time.step.value_or(CheckpointAnalysis::kUnknown);
-      analysis.tokens = time.tokens.value_or(CheckpointAnalysis::kUnknown);
-    }
+    fill_training_time(analysis);
     checkpoints.push_back(std::move(analysis));
     progress.advance(1);
   }

@@ -18,11 +18,6 @@
 namespace ropewalk {
 namespace {
 
-void fill_time(CheckpointNumbers& numbers, const TrainingTime& time) {
-  if (numbers.step < 0 && time.step) numbers.step = *time.step;
-  if (numbers.tokens < 0 && time.tokens) numbers.tokens = *time.tokens;
-}
-
 void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptions& figures) {
   if (figures.title.empty()) figures.title = experiment.name;
   struct Said {
@@ -41,7 +36,9 @@ void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptio
     const auto found = said.find(numbers.label);
     if (found == said.end()) continue;
     if (numbers.phase.empty()) numbers.phase = found->second.phase;
-    fill_time(numbers, found->second.time);
+    const TrainingTime& time = found->second.time;
+    numbers.step = time.step.value_or(numbers.step);
+    numbers.tokens = time.tokens.value_or(numbers.tokens);
   }
   if (figures.asked.empty()) figures.asked = experiment.figures;
   if (!figures.axis) figures.axis = experiment.axis;
@@ -113,9 +110,6 @@ std::vector<Figure> study_figures(const StudyTables& tables, const FigureOptions
   RunNumbers run = tables.numbers();
   FigureOptions wanted = options;
   if (experiment) apply_experiment(*experiment, run, wanted);
-  for (CheckpointNumbers& numbers : run.checkpoints) {  // of tables without those columns
-    fill_time(numbers, read_training_time(split_label(numbers.label).name));
-  }
   for (const std::string& name : missing_figures(run)) {
     log::info("{}: no {} of heads that count, so no figure of it", run.source, name);
   }
@@ -130,11 +124,13 @@ std::vector<std::filesystem::path> save_figures(const StudyTables& tables,
                                                 const std::filesystem::path& out,
                                                 const std::vector<std::string>& formats) {
   write_figures(figures, out, formats);
-  const auto steps = std::count_if(tables.heads.checkpoints.begin(), tables.heads.checkpoints.end(),
+  const std::vector<CheckpointAnalysis>& checkpoints = tables.heads.checkpoints;
+  const auto steps = std::count_if(checkpoints.begin(), checkpoints.end(),
                                    [](const CheckpointAnalysis& c) { return !c.random; });
+  const bool models = !checkpoints.empty() && checkpoints.front().beside;
   log::info("{}: {} of {}", out.string(),
             format_number_of(static_cast<int64_t>(figures.size()), "figure"),
-            format_number_of(steps, "checkpoint"));
+            format_number_of(steps, models ? "model" : "checkpoint"));
   std::vector<std::filesystem::path> files;
   for (const Figure& figure : figures) {
     files.push_back(out / (figure.name + ".vl.json"));

@@ -23,9 +23,12 @@ void report_failures(const Study& study, const Measured& measured) {
   for (const CheckpointFailure& failure : measured.failures) {
     labels.push_back(fmt::format("'{}'", failure.label));
   }
-  throw InputError("{} of {} checkpoints were not measured: {}; {}: {}", labels.size(),
+  std::string why = measured.failures.front().text();
+  if (!why.starts_with(labels.front())) why = labels.front() + ": " + why;
+  throw InputError("{} of {} {} were not measured: {}; {}", labels.size(),
                    study.plan.checkpoints.size() + study.plan.failures.size(),
-                   fmt::join(labels, ", "), labels.front(), measured.failures.front().text());
+                   study.experiment.models ? "models" : "checkpoints", fmt::join(labels, ", "),
+                   why);
 }
 
 // Says from the start whose folder this is, and keeps the records of former runs. Where nothing can

@@ -14,6 +14,7 @@
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/study/report_inputs.h"
+#include "ropewalk/study/training_time.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -151,6 +152,7 @@ StudyTables read_tables(const fs::path& table, const std::optional<fs::path>& su
   require_table(table);
   StudyTables tables;
   tables.heads = read_qk_table(table);
+  for (CheckpointAnalysis& checkpoint : tables.heads.checkpoints) fill_training_time(checkpoint);
   read_others(tables.heads, table);
   const fs::path path = summary.value_or(summary_path(table));
   tables.summary_source = path.string();

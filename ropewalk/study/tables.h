@@ -53,7 +53,8 @@ StudyTables write_tables(const std::filesystem::path& table,
                          const ChangeOptions& options = {});
 
 // Reads a table with its heads.csv, bands.csv and curves.csv where they are there, and with
-// `summary`, else with its own where it is there. A log line says where errors are missing, and
+// `summary`, else with its own where it is there. Steps and tokens that it does not state are those
+// that labels say (training_time.h). A log line says where errors are missing, and
 // why; a warning, which heads are undefined. Throws InputError where a file is not what it should
 // be, and where `summary` is given and belongs to another table.
 StudyTables read_tables(const std::filesystem::path& table,

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "ropewalk/analysis/context_label.h"
+#include "ropewalk/analysis/head_table.h"
 #include "ropewalk/study/experiment.h"
 
 namespace ropewalk {
@@ -118,6 +120,13 @@ TrainingTime training_time(const CheckpointEntry& entry) {
   if (entry.path) fill(entry.path->parent_path().filename() / entry.path->filename());
   fill(entry.label);
   return time;
+}
+
+void fill_training_time(CheckpointAnalysis& checkpoint) {
+  if (checkpoint.random || checkpoint.beside) return;
+  const TrainingTime said = read_training_time(split_label(checkpoint.label).name);
+  if (checkpoint.step < 0) checkpoint.step = said.step.value_or(CheckpointAnalysis::kUnknown);
+  if (checkpoint.tokens < 0) checkpoint.tokens = said.tokens.value_or(CheckpointAnalysis::kUnknown);
 }
 
 }  // namespace ropewalk

@@ -6,6 +6,7 @@
 
 namespace ropewalk {
 
+struct CheckpointAnalysis;
 struct CheckpointEntry;
 
 // How far training had come at a checkpoint, where it is known.
@@ -24,5 +25,9 @@ TrainingTime read_training_time(std::string_view name);
 // Of a checkpoint of an experiment: each number as given, else by its revision, its folder or its
 // label, the first that says it. Fresh weights have none.
 TrainingTime training_time(const CheckpointEntry& entry);
+
+// Gives a checkpoint of a table what its label says, where its step or tokens are not known. Fresh
+// weights and models side by side have none.
+void fill_training_time(CheckpointAnalysis& checkpoint);
 
 }  // namespace ropewalk

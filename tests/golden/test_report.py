@@ -51,6 +51,13 @@ def test_page_holds_table_summary_and_figures(folder, tmp_path):
     assert data["figures"] == specs
 
 
+def test_a_table_without_steps_has_those_that_its_labels_say(tmp_path):
+    synthetic.write(synthetic.pythia_like(), tmp_path)
+    assert engine.run("report", tmp_path, "--quiet").code == 0
+    said = [(c["training_step"], c["tokens"]) for c in data_of(tmp_path / "report.html")["table"]["checkpoints"]]
+    assert said[:4] == [(None, None), (0, None), (1, None), (2, None)] and said[-1] == (143000, None)
+
+
 def test_default_place_and_policy(folder):
     assert engine.run("report", folder, "--quiet").stdout == f"{folder / 'report.html'}\n"
     page = (folder / "report.html").read_text()

@@ -3,13 +3,21 @@
 import csv
 import dataclasses
 import json
+import os
+import shutil
+import signal
+import subprocess
+import time
 
+import pandas
 import pytest
 
 import engine
 import plain_models
 import published_captures
 import tiny_models
+from hub_setup import client, hub, model_files  # noqa: F401 (fixtures)
+from trust_study import spoil_weights
 
 VOCABULARY = tiny_models.VOCAB
 SHAPES = {"small": ("llama_gqa", 3), "grouped": ("smollm3_interval", 5), "learned": ("gpt2", 4)}
@@ -95,6 +103,24 @@ def test_the_table_of_models(three):
     assert done.stdout.startswith("model ") and "phase" not in done.stdout.splitlines()[0]
 
 
+def test_published_numbers_stand_beside_those_of_their_models(root, three, tmp_path):
+    published = json.loads((engine.repository() / "data/reference/smollm3.json").read_text())["other_models"]
+    listed = models(root)
+    named = [{**listed[0], "label": "Qwen3-4B"}, listed[2]]
+    done = run(write(root, tmp_path / "named.yaml", models=named), tmp_path / "out")
+    assert done.code == 0, done.stderr
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    mine, other = summary["models"]
+    assert mine["published"] == {"context": 131072, **published["models"]["qwen3-4b"]} and "published" not in other
+    assert set(mine["published"]) <= set(mine), "under the keys of the measured ones"
+    total = {"all eleven": published["models"]["all eleven"]}
+    assert summary["other_models"] == {"about": published["about"], "context": 131072, "models": total}
+    shown = engine.run("compare", tmp_path / "out" / "qk.csv", "--reference", tmp_path / "out" / "summary.json")
+    assert shown.code == 0 and "other models, at a context of 131072 tokens" in shown.stdout, shown.stderr
+    nobody = json.loads((three[1] / "summary.json").read_text())
+    assert "other_models" not in nobody and not any("published" in model for model in nobody["models"])
+
+
 def test_figures_have_a_place_for_each_model_and_no_lines(three, tmp_path):
     _, out = three
     specs = {path.name.split(".")[0]: json.loads(path.read_text()) for path in (out / "figures").glob("*.vl.json")}
@@ -158,3 +184,74 @@ def test_one_line_says_what_is_wrong(root, tmp_path):
         result = run(write(root, tmp_path / "e.yaml", models=broken), tmp_path / "out")
         assert result.code == 3 and said in result.stderr and len(result.stderr.splitlines()) == 1, result.stderr
         assert not (tmp_path / "out" / "qk.csv").exists()
+
+
+TABLES = ("qk.csv", "heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json")
+
+
+def same(one, two):
+    return [name for name in TABLES if (one / name).read_bytes() != (two / name).read_bytes()] == []
+
+
+def test_one_that_is_broken_does_not_stop_the_others(root, three, tmp_path):
+    for label in LABELS:
+        shutil.copytree(root / label, tmp_path / label)
+    spoil_weights(tmp_path / "grouped", "nan")
+    file = write(root, tmp_path / "three.yaml", models=[{**model, "path": model["label"]} for model in models(root)])
+    done = run(file, tmp_path / "out", "--keep-going")
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.code == 3 and last.startswith("error: 1 of 3 models were not measured: 'grouped'; 'grouped': queries in"), done.stderr
+    kept = [row for row in table(three[1] / "heads.csv") if row["checkpoint"] != "grouped"]
+    assert table(tmp_path / "out" / "heads.csv") == kept
+    shutil.rmtree(tmp_path / "grouped")
+    shutil.copytree(root / "grouped", tmp_path / "grouped")
+    mended = run(file, tmp_path / "out")
+    assert mended.code == 0 and mended.stderr.count("measured already") == 2 and same(tmp_path / "out", three[1])
+
+
+@pytest.mark.skipif(not os.environ.get("ROPEWALK_MPIRUN"), reason="built without MPI")
+def test_several_processes_give_the_numbers_of_one(root, three, tmp_path):
+    file = write(root, tmp_path / "three.yaml", models=models(root))
+    allow = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    words = [os.environ["ROPEWALK_MPIRUN"], "-n", "2", engine.program(), "run", file, "--out", tmp_path / "out", "--format", "json"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env={**os.environ, **allow}, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    for name in ("qk.csv", "heads.csv", "bands.csv", "curves.csv"):
+        mine, alone = (pandas.read_csv(out / name) for out in (tmp_path / "out", three[1]))
+        pandas.testing.assert_frame_equal(mine, alone, rtol=1e-6, atol=1e-8)
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["models"][1]["label"] == "grouped"
+
+
+def test_an_interrupted_study_goes_on_with_the_model_it_was_at(root, tmp_path):
+    rows = (root / "texts.jsonl").read_text() * 25
+    (tmp_path / "texts.jsonl").write_text(rows)
+    file = write(root, tmp_path / "three.yaml", models=models(root), corpus={"path": "texts.jsonl"})
+    out = tmp_path / "out"
+    process = subprocess.Popen([engine.program(), "run", file, "--out", out, "--format", "json"], stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not (out / "checkpoints" / ".grouped.state").exists():
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130 and "documents of 'grouped'; run the same command again to go on" in stderr, stderr
+    again = run(file, out)
+    assert again.code == 0 and again.stderr.count("measured already") == 1 and "grouped: going on after" in again.stderr
+    assert run(file, tmp_path / "fresh").code == 0 and same(out, tmp_path / "fresh")
+
+
+def test_a_gated_model_without_a_token_is_said_before_anything_is_spent(hub, client, tmp_path):
+    for name in ("open", "gated"):
+        hub.repository(f"org/{name}").commit("main", model_files())
+    hub.token, hub.gated_only, hub.repository("org/gated").gated = "hf_right", True, True
+    (tmp_path / "texts.jsonl").write_text(json.dumps({"tokens": [i % 32 for i in range(48)]}) + "\n")
+    listed = [{"label": name, "model": f"org/{name}", "context": 48} for name in ("open", "gated")]
+    file = tmp_path / "two.yaml"
+    file.write_text(json.dumps({"name": "Two", "corpus": {"path": "texts.jsonl"}, "dtype": "float32", "models": listed}))
+    for options in ((), ("--dry-run",)):
+        done = client.run("run", file, "--out", tmp_path / "out", "--format", "json", "--quiet", *options)
+        assert done.code == 3 and len(done.stderr.splitlines()) == 1, done.stderr
+        assert "'gated': model 'org/gated' is not a folder, and org/gated@main: is gated; accept its conditions" in done.stderr and done.stdout == ""
+        assert not hub.asked("bytes") and not (tmp_path / "out" / "checkpoints").exists()
+    going = client.run("run", file, "--out", tmp_path / "out", "--format", "json", "--keep-going")
+    assert going.code == 3 and "1 of 2 models were not measured: 'gated'" in going.stderr
+    good = client.run("run", file, "--out", tmp_path / "out", "--format", "json", HF_TOKEN="hf_right")
+    assert good.code == 0 and good.stderr.count("measured already") == 1, good.stderr

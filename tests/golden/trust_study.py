@@ -126,7 +126,11 @@ def labels(study, *names):
 
 
 def spoil(study, model, how):
-    path = study.root / model / "model.safetensors"
+    spoil_weights(study.root / model, how)
+
+
+def spoil_weights(folder, how):
+    path = folder / "model.safetensors"
     if how == "missing":
         path.unlink()
     else:

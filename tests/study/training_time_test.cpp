@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ropewalk/analysis/head_table.h"
 #include "ropewalk/study/experiment.h"
 
 namespace ropewalk {
@@ -62,6 +63,23 @@ TEST(TrainingTime, TakesWhatIsGivenThenTheRevisionThenTheLabel) {
   EXPECT_EQ(training_time(entry), (TrainingTime{40000, kNone}));
   entry.random = 0;
   EXPECT_EQ(training_time(entry), TrainingTime{});
+}
+
+TEST(TrainingTime, FillsWhatATableDoesNotState) {
+  CheckpointAnalysis checkpoint;
+  checkpoint.label = "step10-tokens41B @512";
+  checkpoint.step = 12;
+  fill_training_time(checkpoint);
+  EXPECT_EQ(checkpoint.step, 12);
+  EXPECT_EQ(checkpoint.tokens, 41'000'000'000);
+  for (bool CheckpointAnalysis::*none :
+       {&CheckpointAnalysis::random, &CheckpointAnalysis::beside}) {
+    CheckpointAnalysis other;
+    other.label = "step10";
+    other.*none = true;
+    fill_training_time(other);
+    EXPECT_EQ(other.step, CheckpointAnalysis::kUnknown);
+  }
 }
 
 }  // namespace
