@@ -31,9 +31,12 @@ FAMILIES = {
     "smollm3": ("smollm3_interval", "safetensors"), "pythia-160m": ("gpt_neox_parallel", "bin"),
     "olmo2-1b": ("olmo2_gqa", "shards"), "amber": ("llama_gqa", "bin shards"), "olmoe-1b-7b": ("olmoe", "shards"),
     "bloom-560m": ("bloom", "bin"), "gpt2-small": ("gpt2", "bin"), "gpt2-small-seeds": ("gpt2", "bin"),
-    "long-context-models": ({"llama3.1": "llama_llama3_mha", "llama3.2": "llama_gqa", "ministral3": "ministral3",
+    "long-context-models": ({"llama3.1": "llama_llama3_mha", "llama3.2": "llama_gqa", "llama3.2-11b": "mllama", "ministral3": "mistral3",
                              "qwen3": "qwen3_sliding", "mistral": "mistral_full"}, "shards"),
 }  # fmt: skip
+# Files of these repositories that are not for transformers, and are not read.
+BESIDE = {"meta-llama": "original/consolidated.00.pth", "mistralai": "consolidated.safetensors"}
+TOKEN = "hf_of_the_licence"
 DOCUMENTS = 3
 
 
@@ -87,6 +90,8 @@ def resized(model, context, longest):
     for key, value in (("num_hidden_layers", layers), ("n_layer", layers), ("max_position_embeddings", context), ("n_positions", context)):
         if key in config:
             config[key] = value
+    if "cross_attention_layers" in config:  # the first of two
+        config |= {"num_hidden_layers": layers + 1, "cross_attention_layers": [0]}
     return dataclasses.replace(model, config=config, shard="5GB")
 
 
@@ -118,11 +123,18 @@ def serve_models(hub, name):
     families, layout = FAMILIES[name]
     longest = max(model["context"] for model in experiment["models"])
     for seed, entry in enumerate(experiment["models"]):
-        family = families if isinstance(families, str) else families[entry["label"].split("-")[0]]
+        label = entry["label"]
+        family = families if isinstance(families, str) else families.get(label) or families[label.split("-")[0]]
         model = dataclasses.replace(resized(tiny_models.MODELS[family], entry["context"], longest), seed=seed)
         with tempfile.TemporaryDirectory() as folder:
-            plain_models.write(model, Path(folder) / "m")
-            files = as_served(Path(folder) / "m", layout)
+            written = plain_models.write(model, Path(folder) / "m")
+            if family == "mllama":
+                written = tiny_models.write_old_spelling(model, written, Path(folder) / "old")
+            files = as_served(written, layout)
+        owner = entry["model"].split("/")[0]
+        if owner in BESIDE:
+            files[BESIDE[owner]] = b"not read"
+            hub.repository(entry["model"]).gated = owner == "meta-llama"
         if entry.get("tokenizer", entry["model"]) == entry["model"]:
             files["tokenizer.json"] = tokenizer()
         hub.repository(entry["model"]).commit(entry.get("revision", "main"), files)
@@ -167,6 +179,8 @@ def checkpoints_of(table: Path):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_unedited(hub, client, tmp_path, name):
     labels = serve(hub, name)
+    hub.token, hub.gated_only = TOKEN, True
+    client.environment["HF_TOKEN"] = TOKEN
     plan = client.run("run", FOLDER / f"{name}.yaml", "--dry-run", "--out", tmp_path / "out")
     assert plan.code == 0, plan.stderr
     assert "to download; about" in plan.stdout and "GPU hours on one H200, at 550 TFLOP/s" in plan.stdout
@@ -177,6 +191,7 @@ def test_unedited(hub, client, tmp_path, name):
                       environment=client.environment, timeout=600)  # fmt: skip
     assert done.code == 0, done.stderr
     assert checkpoints_of(tmp_path / "out" / "qk.csv") == labels
+    assert not any(hub.asked(path=file) for file in BESIDE.values())
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["corpus"]["dataset"] == read(name)["corpus"]["dataset"]
     assert {checkpoint["documents"] for checkpoint in manifest["checkpoints"]} == {DOCUMENTS}

@@ -247,10 +247,17 @@ _add("gpt_oss_no_bias", "GptOssForCausalLM", "gpt_oss", head_dim=20, num_key_val
 _add("gpt_oss_ties", "GptOssForCausalLM", "gpt_oss", head_dim=16, num_key_value_heads=4, sliding_window=30,
      num_local_experts=8, num_experts_per_tok=3, rope=_rope(), options=dict(tied_experts=True))
 
+# ministral3 inside the multimodal model
+_add("mistral3", "Mistral3ForConditionalGeneration", "mistral3", head_dim=16,
+     rope=dict(_YARN, mscale=1.0, mscale_all_dim=1.0, beta_fast=32.0, beta_slow=1.0, llama_4_scaling_beta=0.1),
+     options=dict(shard="60KB"))
+
 _VISION = dict(
     gemma3=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=28, patch_size=14),
     mllama=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_global_layers=1, attention_heads=2,
                 image_size=28, patch_size=14, vision_output_dim=32, intermediate_layers_indices=[0]),
+    mistral3=dict(model_type="pixtral", hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, head_dim=8,
+                  image_size=28, patch_size=14),
 )  # fmt: skip
 
 
@@ -288,6 +295,8 @@ def make_config(model: TinyModel):
     config = copy.deepcopy(model.config)
     if model.model_type in _VISION:
         extra = dict(mm_tokens_per_image=4) if model.model_type == "gemma3" else {}
+        if model.model_type == "mistral3":
+            config["model_type"] = "ministral3"
         return AutoConfig.for_model(model.model_type, text_config=config, vision_config=_VISION[model.model_type], **extra)
     return AutoConfig.for_model(model.model_type, **config)
 
