@@ -18,6 +18,7 @@ namespace {
 constexpr double kLongestLabel = 140;  // pixels
 constexpr double kSlantedPitch = 22;   // pixels from one slanted label to the next, at least
 constexpr double kLeastPitch = 9;      // pixels that markers of full size need
+constexpr double kLeastBarPitch = 6;   // pixels that bars with gaps between them need
 constexpr double kLineHeight = theme::kPhaseSize + 3;
 constexpr double kHeaderGap = 8;  // between the plot and the phases' names
 
@@ -178,6 +179,7 @@ Json CheckpointAxis::x_channel(double width) const {
 }
 
 void CheckpointAxis::widen_bars(Json& layer, double width) const {
+  if (!timed() && width / length() >= kLeastBarPitch) return;
   // Outlines of their own colour: no seams where places are narrower than a pixel.
   layer["mark"] = {{"type", "rect"}, {"strokeWidth", 0.7}};
   Json& encoding = layer["encoding"];

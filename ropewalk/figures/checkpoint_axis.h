@@ -71,8 +71,8 @@ class CheckpointAxis {
   Json params() const;
   // An x channel of places with the labels of checkpoints, for a plot `width` pixels wide.
   Json x_channel(double width) const;
-  // On an axis of time: makes a layer of bars fill the places of checkpoints, whose rows have edges
-  // `x_from` and `x_to`.
+  // On an axis of time, and where bars with gaps would be too narrow: makes a layer of bars fill
+  // the places of checkpoints, whose rows have edges `x_from` and `x_to`.
   void widen_bars(Json& layer, double width) const;
   // The same scale without an axis.
   Json x_scale() const;

@@ -13,6 +13,7 @@ namespace {
 constexpr double kMargin = 0.05;  // of the axis
 constexpr double kNameSize = 15;
 constexpr double kUnderSize = 13;
+constexpr double kHalfLabel = 8;    // pixels: one that near an end would push the title away
 constexpr double kSymbolRoom = 50;  // of a name in the legend: its line, and space
 
 // 0 and powers of ten: the axis is linear below 1 and logarithmic above.
@@ -45,6 +46,7 @@ Json y_of(const DistancePanel& panel, const DistanceSpan& span, const char* fiel
           {"axis",
            {{"title", panel.y_title ? Json("logit") : Json()},
             {"labels", panel.y_labels},
+            {"labelFlush", kHalfLabel},
             {"tickCount", 5}}}};
 }
 

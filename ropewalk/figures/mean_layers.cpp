@@ -34,6 +34,11 @@ Json mean_row(const Slot& slot, const MeanSeries& series) {
   return json;
 }
 
+// A line along all checkpoints of a run can have a second band around it.
+bool has_inner_bands(const CheckpointAxis& axis, double width) {
+  return axis.crowded(width) && axis.lines().size() == 1;
+}
+
 class LayerBuilder {
  public:
   LayerBuilder(const CheckpointAxis& axis, const std::vector<MeanSeries>& series,
@@ -57,6 +62,7 @@ class LayerBuilder {
   void build(Json& view, Json& datasets) {
     add_bands();
     if (!axis_.baseline_reaches().empty()) add_baseline_lines(datasets);
+    if (banded_) add_inner_bands();
     for (const MeanSeries& one : series_) add_line(one);
     add_bars();
     add_markers();
@@ -191,16 +197,25 @@ class LayerBuilder {
     if (some_alone_ && !one.full) add_marks("line " + one.name + " alone", " && datum.alone", true);
   }
 
+  // Standard errors of checkpoints that are too close to each other for bars.
+  void add_inner_bands() {
+    add("inner bands", "datum.full && !datum.baseline && datum.se !== null",
+        {{"type", "area"}, {"opacity", 0.35}},
+        {{"y", y("se_low")}, {"y2", {{"field", "se_high"}}}, {"color", color()}});
+  }
+
   // Caps are wider than the markers, which would hide short bars.
   void add_bars() {
-    const std::string there = "datum.full && datum.se !== null" + points_;
+    if (banded_ && !axis_.slots().front().baseline) return;
+    const std::string there =
+        std::string("datum.full && datum.se !== null") + (banded_ ? " && datum.baseline" : points_);
     add("bars", there, {{"type", "rule"}, {"strokeWidth", 1.6}},
         {{"y", y("se_low")}, {"y2", {{"field", "se_high"}}}, {"color", color()}});
     for (const char* end : {"se_low", "se_high"}) {
       add(std::string("caps ") + end, there,
           {{"type", "tick"},
            {"orient", "horizontal"},
-           {"size", crowded_ ? kCrowdedCap : kCapWidth},
+           {"size", crowded_ && !banded_ ? kCrowdedCap : kCapWidth},
            {"thickness", 1.6},
            {"opacity", 1}},
           {{"y", y(end)}, {"color", color()}});
@@ -245,11 +260,16 @@ class LayerBuilder {
   const std::vector<MeanSeries>& series_;
   const MeanPlot& plot_;
   const bool crowded_ = axis_.crowded(plot_.width);
+  const bool banded_ = has_inner_bands(axis_, plot_.width);
   Json rows_;
   Json layers_;
 };
 
 }  // namespace
+
+const char* error_marks(const CheckpointAxis& axis, double width) {
+  return has_inner_bands(axis, width) ? "inner bands" : "bars";
+}
 
 void add_mean_layers(Json& view, Json& datasets, const CheckpointAxis& axis,
                      const std::vector<MeanSeries>& series, const MeanPlot& plot) {

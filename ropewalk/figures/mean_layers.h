@@ -10,7 +10,8 @@
 
 namespace ropewalk {
 
-// A number of every checkpoint as a line with markers, a ±1 SD band and standard-error bars.
+// A number of every checkpoint as a line with markers, a ±1 SD band and standard-error bars: a
+// second band where checkpoints are too close to each other for bars.
 struct MeanSeries {
   std::string name;  // in the legend
   std::string_view color;
@@ -36,5 +37,8 @@ struct MeanPlot {
 // phase names) and what they draw to `datasets`.
 void add_mean_layers(Json& view, Json& datasets, const CheckpointAxis& axis,
                      const std::vector<MeanSeries>& series, const MeanPlot& plot);
+
+// How a plot so wide shows standard errors: "bars" or "inner bands".
+const char* error_marks(const CheckpointAxis& axis, double width);
 
 }  // namespace ropewalk

@@ -151,7 +151,10 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis,
   std::string text = lines.figure.what + " over " + heads_text(run, lines.places);
   if (!lines.figure.stacked) {
     text += std::string(bands == 1 ? "; band" : "; bands") + ": ±1 SD across heads";
-    if (has_errors(run, lines)) text += "; bars: ±1 standard error over documents";
+    if (has_errors(run, lines)) {
+      text += fmt::format("; {}: ±1 standard error over documents",
+                          error_marks(axis, theme::kPlotWidth));
+    }
   }
   text += ".";
   if (has_baseline(run, plots) && !lines.figure.stacked) {
@@ -183,7 +186,9 @@ std::vector<SharePart> parts_of(const Lines& lines) {
 void add_views(Json& spec, const Json& views) {
   spec["vconcat"] = views;
   spec["spacing"] = 22;
-  spec["resolve"] = {{"scale", {{"color", "independent"}, {"shape", "independent"}}}};
+  // Colour and stroke of bars alike, so that they share one legend.
+  spec["resolve"] = {
+      {"scale", {{"color", "independent"}, {"shape", "independent"}, {"stroke", "independent"}}}};
 }
 
 Json draw(const RunNumbers& run, const FigureOptions& options, const std::vector<Lines>& plots) {

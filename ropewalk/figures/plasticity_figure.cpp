@@ -191,7 +191,10 @@ Json plasticity_figure(const RunNumbers& run, const FigureOptions& options) {
       "Twice the chance that two queries of other documents disagree about which of two earlier "
       "keys they prefer: 1 where content decides, 0 where the order is fixed. Mean over " +
       heads_text(run) + "; band: ±1 SD across heads";
-  if (errors) subtitle += "; bars, and bands below: ±1 standard error over documents";
+  if (errors) {
+    subtitle += fmt::format("; {}, and bands below: ±1 standard error over documents",
+                            error_marks(axis, theme::kPlotWidth));
+  }
   subtitle += ".";
   if (!run.baselines.empty()) subtitle += " Dotted: freshly initialised weights.";
   const Curves curves = curves_of(run, options);

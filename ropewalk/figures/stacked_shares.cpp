@@ -140,7 +140,7 @@ Json stacked_shares(const CheckpointAxis& axis, const std::vector<SharePart>& pa
          {"tooltip", Json::array({Json{{"field", "checkpoint"}}, Json{{"field", "component"}},
                                   Json{{"field", "share"}}})}}}});
   const bool numbered = !axis.timed() && step >= kLabelledStep;
-  if (axis.timed()) axis.widen_bars(layers.back(), width);
+  axis.widen_bars(layers.back(), width);
   if (numbered) {
     datasets["numbers"] = number_rows(axis, parts, look.all_parts);
     layers.push_back({{"name", "numbers"},

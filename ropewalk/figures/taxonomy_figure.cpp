@@ -140,7 +140,7 @@ Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
   const double step = width / axis.length();
   const bool numbered = !axis.timed() && step >= kLabelledStep;
   // On an axis of time with many checkpoints, bars would hide the shares.
-  const Json errors = axis.timed() && axis.crowded(width) ? Json::array() : error_rows(axis);
+  const Json errors = axis.crowded(width) ? Json::array() : error_rows(axis);
   std::string subtitle = "Share of " + heads_text(run) +
                          " in each class, by r_q and |r_k| on PC0 (high > 0.7, low < 0.3)";
   subtitle += numbered ? "; numbers are per cent." : ".";
@@ -177,7 +177,7 @@ Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
                       {"y2", {{"field", "to"}}},
                       {"color", class_color_channel(axis.header_height(width) + 8)},
                       {"tooltip", tooltip}}}});
-  if (axis.timed()) axis.widen_bars(layers.back(), width);
+  axis.widen_bars(layers.back(), width);
   if (numbered) {
     datasets["numbers"] = label_rows(segments);
     layers.push_back({{"name", "numbers"},

@@ -51,6 +51,8 @@ TEST(HeadDistance, EachHeadIsAPanelWithItsCheckpoints) {
   EXPECT_EQ(color["scale"]["range"][0], rows[0]["color"]);
   EXPECT_EQ(color["scale"]["range"][1], rows[3]["color"]);
   EXPECT_EQ(rows[3]["color"], theme::ramp_color(theme::kPurples, 1));
+  // A label at an end of the axis stays within it: else titles of a row stand unevenly.
+  EXPECT_GE(spec["concat"][0]["layer"][1]["encoding"]["y"]["axis"]["labelFlush"], 7);
   // Each head has its own axis, which holds its errors.
   const auto domain = [&](size_t panel) {
     return spec["concat"][panel]["layer"][1]["encoding"]["y"]["scale"]["domain"];

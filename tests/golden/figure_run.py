@@ -16,7 +16,7 @@ class Run:
     """A table, what summary.json says of it, and the figures drawn."""
 
     def __init__(self, table_path, out):
-        self.out = out
+        self.path, self.out = table_path, out
         self.table = pandas.read_csv(table_path, keep_default_na=False, na_values={"r_q": "", "r_k": "", "phase": []})
         summary = table_path.parent / "summary.json"
         self.summary = json.loads(summary.read_text()) if summary.exists() else None

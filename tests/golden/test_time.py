@@ -59,6 +59,25 @@ def test_bars_fill_the_places_of_checkpoints(pythia):
     assert [row["position"] for row in pythia.rows("taxonomy", "separators")][1] == pytest.approx(rows[12]["x_from"])
 
 
+def test_parts_have_one_legend(pythia):
+    texts = pythia.svg("explained_variance").texts("role-legend-label")
+    assert texts == [f"PC{i}" for i in range(4)], texts
+
+
+@pytest.mark.parametrize("axis", ["log-steps", "labels"])
+def test_many_checkpoints_have_bands_for_bars_and_no_gaps(pythia, tmp_path, axis):
+    drawing = pythia
+    if axis == "labels":
+        assert draw(pythia.path, tmp_path, "--format", "svg", "--quiet").code == 0
+        drawing = Run(pythia.path, tmp_path)
+    spec = drawing.spec("position_signal")
+    layers = {layer["name"]: layer for layer in spec["layer"]}
+    assert layers["inner bands"]["mark"]["type"] == "area" and layers["bars"]["transform"][0]["filter"].endswith("datum.baseline")
+    assert "inner bands: ±1 standard error over documents" in " ".join(spec["title"]["subtitle"])
+    assert [layer["mark"]["type"] for layer in drawing.spec("taxonomy")["layer"] if layer["name"] == "segments"] == ["rect"]
+    assert "bars" not in drawing.spec("taxonomy")["datasets"]
+
+
 def test_maps_run_down_the_same_axis(pythia):
     rows = [row for row in pythia.rows("depth_r_q", "cells") if row["bin"] == 0]
     segments = [row for row in pythia.rows("taxonomy", "segments") if row["class"] == "mixed"]
