@@ -153,8 +153,9 @@ struct FewPass {
   SumsTo to_keys;
 };
 void run(const FewPass& pass, Stream stream);
-// All but tokens, of moments of chunks.
+// All but tokens, of moments of chunks; and a few tokens before them, where there are any.
 struct SumsPass {
+  FewPass few;
   StreamChunks chunks;
   int64_t query_streams = 0;
   SumsTo to_queries;

@@ -17,25 +17,31 @@ cuda::SumsTo to(const VectorSums& sums) {
           stride_of(sums.products)};
 }
 
+cuda::FewPass few_pass(const FewTokens& few, const at::Tensor& q_heads,
+                       const at::Tensor& kv_heads) {
+  cuda::FewPass pass;
+  pass.type = number_type(few.q);
+  pass.queries = heads_of(few.q, q_heads);
+  pass.keys = heads_of(few.k, kv_heads);
+  pass.tokens = few.q.size(1);
+  pass.d = few.q.size(2);
+  pass.to_queries = to(few.queries);
+  pass.to_keys = to(few.keys);
+  return pass;
+}
+
 }  // namespace
 
-void add_few_sums(const at::Tensor& q, const SumStreams& queries, const at::Tensor& k,
-                  const SumStreams& keys) {
-  cuda::FewPass pass;
-  pass.type = number_type(q);
-  pass.queries = heads_of(q, queries.heads);
-  pass.keys = heads_of(k, keys.heads);
-  pass.tokens = q.size(1);
-  pass.d = q.size(2);
-  pass.to_queries = to(queries.sums);
-  pass.to_keys = to(keys.sums);
-  cuda::run(pass, current_stream(q));
+void add_few_sums(const FewTokens& few, const at::Tensor& q_heads, const at::Tensor& kv_heads) {
+  cuda::run(few_pass(few, q_heads, kv_heads), current_stream(few.q));
 }
 
 void add_sums(const at::Tensor& q, const SumStreams& queries, const at::Tensor& k,
-              const SumStreams& keys, const SummedDocument& document, const at::Tensor& bad) {
+              const SumStreams& keys, const FewTokens& few, const SummedDocument& document,
+              const at::Tensor& bad) {
   const GpuChunks chunks(q, queries.heads, k, keys.heads, document.positions, document.turning);
   cuda::SumsPass pass;
+  pass.few = few_pass(few, queries.heads, keys.heads);
   pass.chunks = chunks.pass;
   pass.query_streams = queries.heads.size(0);
   pass.to_queries = to(queries.sums);

@@ -26,24 +26,27 @@ struct StreamTo {
         place(stream < query_streams ? stream : stream - query_streams) {}
 };
 
+// Adds one dimension of a stream's few tokens.
+template <typename T>
+__device__ void add_few(const FewPass& pass, int64_t stream_no, int64_t i) {
+  const StreamTo stream(pass.to_queries, pass.to_keys, stream_no, pass.queries.count);
+  const SumsTo& to = stream.to;
+  if (i == 0) to.tokens[stream.place * to.stride_tokens] += static_cast<double>(pass.tokens);
+  double sum = 0;
+  double squares = 0;
+#pragma unroll 4
+  for (int64_t t = 0; t < pass.tokens; ++t) {
+    const double x = to_float(row_of<T>(pass.queries, pass.keys, stream_no, t)[i]);
+    sum += x;
+    squares += x * x;
+  }
+  to.sum[stream.place * to.stride_sums + i] += sum;
+  to.squares[stream.place * to.stride_sums + i] += squares;
+}
+
 template <typename T>
 __global__ void few_tokens(FewPass pass) {
-  const StreamTo stream(pass.to_queries, pass.to_keys, blockIdx.x, pass.queries.count);
-  const SumsTo& to = stream.to;
-  if (threadIdx.x == 0) {
-    to.tokens[stream.place * to.stride_tokens] += static_cast<double>(pass.tokens);
-  }
-  for (int64_t i = threadIdx.x; i < pass.d; i += blockDim.x) {
-    double sum = 0;
-    double squares = 0;
-    for (int64_t t = 0; t < pass.tokens; ++t) {
-      const double x = to_float(row_of<T>(pass.queries, pass.keys, blockIdx.x, t)[i]);
-      sum += x;
-      squares += x * x;
-    }
-    to.sum[stream.place * to.stride_sums + i] += sum;
-    to.squares[stream.place * to.stride_sums + i] += squares;
-  }
+  for (int64_t i = threadIdx.x; i < pass.d; i += blockDim.x) add_few<T>(pass, blockIdx.x, i);
 }
 
 // Of one chunk of a stream; a thread has one pair of every so many tokens.
@@ -80,9 +83,11 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// A thread is one product of a stream. That of a dimension with itself also gives its sum, and that
-// of a pair the pair's lengths.
-__global__ void add_sums(SumsPass pass) {
+// A thread is one product of a stream. That of a dimension with itself also gives its sum and the
+// few tokens', and that of a pair the pair's lengths. A chunk's products are about its shift s:
+// about zero they are Σ (x - s)(x - s)ᵀ + s Σ (x - s)ᵀ + Σ (x - s) sᵀ + n s sᵀ.
+template <typename T>
+__global__ void __launch_bounds__(kThreads) add_sums(SumsPass pass) {
   const int64_t d = pass.chunks.d;
   const int64_t element = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (element >= d * (d + 1) / 2) return;
@@ -92,27 +97,31 @@ __global__ void add_sums(SumsPass pass) {
   const StreamTo stream(pass.to_queries, pass.to_keys, blockIdx.y, pass.query_streams);
   const SumsTo& to = stream.to;
   const ChunkReader reader{pass.chunks, blockIdx.y};
-  const Inverses inverses(pass.chunks);
   const int64_t chunks = pass.chunks.chunks();
   double total = 0;
-  double sum = 0;
-#pragma unroll 4
+  bool shifted = false;
+#pragma unroll 8
   for (int64_t c = 0; c < chunks; ++c) {
-    const double n = reader.count(c);
-    const double inverse = inverses.of(c, chunks);
-    const double sum_i = reader.sums(c, i).y;
-    const double sum_j = reader.sums(c, j).y;
-    const double mean_i = reader.mean(c, i, sum_i, inverse);
-    const double mean_j = reader.mean(c, j, sum_j, inverse);
-    total += pass.chunks.products[reader.place(c, i) * d + j] - sum_i * sum_j * inverse +
-             mean_i * mean_j * n;
-    sum += mean_i * n;
+    total += pass.chunks.products[reader.place(c, i) * d + j];
+    shifted |= reader.shift(c, i) != 0 | reader.shift(c, j) != 0;
+  }
+  for (int64_t c = 0; shifted && c < chunks; ++c) {
+    const double shift_i = reader.shift(c, i);
+    const double shift_j = reader.shift(c, j);
+    total += shift_i * reader.sums(c, j).y + shift_j * reader.sums(c, i).y +
+             reader.count(c) * shift_i * shift_j;
   }
   note_bad(pass.bad, pass.document, blockIdx.y, total);
   to.products[stream.place * to.stride_products + element] += total;
   if (i == j) {
+    double sum = 0;
+#pragma unroll 8
+    for (int64_t c = 0; c < chunks; ++c) {
+      sum += reader.sums(c, i).y + reader.count(c) * reader.shift(c, i);
+    }
     to.sum[stream.place * to.stride_sums + i] += sum;
     to.squares[stream.place * to.stride_sums + i] += total;
+    if (pass.few.tokens > 0) add_few<T>(pass.few, blockIdx.y, i);
     return;
   }
   const int64_t pairs = pass.chunks.turns / 2;
@@ -121,6 +130,7 @@ __global__ void add_sums(SumsPass pass) {
   const PairPlace at = pair_place(pass.chunks, static_cast<int>(pair));
   if (i != at.first || j != at.second) return;
   double moduli = 0;
+#pragma unroll 8
   for (int64_t c = 0; c < chunks; ++c) {
     moduli += pass.chunks.moduli[(blockIdx.y * chunks + c) * pairs + pair];
   }
@@ -156,7 +166,11 @@ void run(const SumsPass& pass, Stream stream) {
   const auto d = static_cast<unsigned>(pass.chunks.d);
   const dim3 grid((d * (d + 1) / 2 + kThreads - 1) / kThreads,
                   static_cast<unsigned>(pass.chunks.streams));
-  add_sums<<<grid, kThreads, 0, native(stream)>>>(pass);
+  if (pass.few.type == Number::float32) {
+    add_sums<float><<<grid, kThreads, 0, native(stream)>>>(pass);
+  } else {
+    add_sums<__nv_bfloat16><<<grid, kThreads, 0, native(stream)>>>(pass);
+  }
   check_launch("add_sums");
 }
 

@@ -23,18 +23,24 @@ struct SumStreams {
   VectorSums sums;
 };
 
-// Of a few tokens: tokens, sum and squares. q and k are [heads, T, d].
-void add_few_sums(const at::Tensor& q, const SumStreams& queries, const at::Tensor& k,
-                  const SumStreams& keys);
+// A few tokens, whose number, sum and squares alone are kept. q and k are [heads, T, d].
+struct FewTokens {
+  at::Tensor q;
+  at::Tensor k;
+  VectorSums queries;
+  VectorSums keys;
+};
+void add_few_sums(const FewTokens& few, const at::Tensor& q_heads, const at::Tensor& kv_heads);
 
 struct SummedDocument {
   const Positions& positions;
   int64_t index = 0;
   TurningPairs turning;
 };
-// All but tokens. Products are multiplied in chunks, as moments are (kernels/moments.h); `bad` is
+// All but tokens, and a few tokens in the same step. Products are multiplied in chunks, as moments are (kernels/moments.h); `bad` is
 // as there, and so is what this may hold.
 void add_sums(const at::Tensor& q, const SumStreams& queries, const at::Tensor& k,
-              const SumStreams& keys, const SummedDocument& document, const at::Tensor& bad);
+              const SumStreams& keys, const FewTokens& few, const SummedDocument& document,
+              const at::Tensor& bad);
 
 }  // namespace ropewalk

@@ -186,15 +186,15 @@ class PreRope : public Accumulator {
                          int64_t document, const Destination& to) {
     const Sums queries(to.block, StreamKind::query, to.pairs);
     const Sums keys(to.block, StreamKind::key, to.pairs);
-    const at::Tensor early_q = tokens.early_of(q);
-    if (early_q.size(1) > 0) {
-      add_few_sums(early_q, {to.q_heads, queries.first_numbers()}, tokens.early_of(k),
-                   {to.kv_heads, keys.first_numbers()});
-    }
+    const FewTokens early{tokens.early_of(q), tokens.early_of(k), queries.first_numbers(),
+                          keys.first_numbers()};
     const at::Tensor late_q = tokens.late_of(q);
-    if (late_q.size(1) == 0) return;
+    if (late_q.size(1) == 0) {
+      add_few_sums(early, to.q_heads, to.kv_heads);
+      return;
+    }
     add_sums(late_q, {to.q_heads, queries.rest_numbers()}, tokens.late_of(k),
-             {to.kv_heads, keys.rest_numbers()},
+             {to.kv_heads, keys.rest_numbers()}, early,
              {*tokens.after, document, {to.pairs.dim, to.pairs.interleaved}}, to.bad);
   }
 
