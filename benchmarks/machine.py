@@ -2,8 +2,10 @@
 
 import datetime
 import json
+import math
 import os
 import platform
+import statistics
 import subprocess
 from pathlib import Path
 
@@ -30,6 +32,20 @@ def describe() -> dict:
         "versions": {"ropewalk": version, "torch": torch.__version__, "transformers": transformers.__version__},
         "date": datetime.date.today().isoformat(),
     }
+
+
+ROUNDS = 5  # at least; the median of fewer has no interval
+
+
+def ratio(numerators: list[float], denominators: list[float]) -> dict:
+    """Of measurements made in turn: the median of their ratios round by round, and an interval that holds the true median in 19 of 20 cases (of five
+    rounds, in 15 of 16)."""
+    ratios = sorted(a / b for a, b in zip(numerators, denominators, strict=True))
+    count = len(ratios)
+    if count < ROUNDS:
+        raise SystemExit(f"{count} rounds; expected {ROUNDS} at least: fewer have no interval")
+    outside = max((k for k in range(count // 2) if 2 * sum(math.comb(count, i) for i in range(k + 1)) <= 0.05 * 2**count), default=0)
+    return {"median": statistics.median(ratios), "low": ratios[outside], "high": ratios[count - 1 - outside], "rounds": count}
 
 
 def write_corpus(path: Path, documents: int, tokens: int, vocabulary: int) -> Path:

@@ -1,8 +1,8 @@
-"""What `ropewalk.watch` adds to training on a GPU: steps of a model with SmolLM3-3B's shapes cut to 8 layers, at 4,096 tokens, that are measured, that are
-not, and that are trained without it; beside functions of attention that keep every query and key on the host. Needs build/python (`make python`)."""
+"""What `ropewalk.watch` adds to training on a GPU, a model with SmolLM3-3B's shapes cut to 8 layers, at 4,096 tokens: to steps that are measured, with the
+tables made beside the steps after them; to steps that are not; and what attention functions add that keep every query and key on the host. All in turn,
+round by round. Needs build/python (`make python`)."""
 
 import os
-import statistics
 import sys
 import time
 
@@ -17,7 +17,8 @@ import ropewalk  # noqa: E402
 import torch  # noqa: E402
 from ropewalk import _attention  # noqa: E402
 
-LAYERS, TOKENS, BATCHES, ROUNDS = 8, 4096, 8, 5
+LAYERS, TOKENS, BATCHES, ROUNDS = 8, 4096, 8, 11
+IDLE_STEPS = 2000
 
 
 class Training:
@@ -61,14 +62,29 @@ def with_vectors_kept(training):
 
 
 def with_watch(training):
-    """Seconds of measured steps with all that ends them, and of steps between, once tables are made. Bytes of the GPU that the first ones add."""
+    """Seconds of measured steps and as many after them, beside which tables are made. Bytes of the GPU at the peak."""
     torch.cuda.reset_peak_memory_stats()
     with ropewalk.watch(training.model, every=10**6, batches=BATCHES) as watch:
-        measured = training.seconds()
+        seconds = training.seconds(2 * BATCHES)
         peak = torch.cuda.max_memory_allocated()
         assert len(watch.study.heads) == LAYERS * 16
-        between = training.seconds()
-    return measured, between, peak
+    return seconds, peak
+
+
+def idle_seconds(training):
+    """What a step costs that is not measured: of an optimizer's steps without anything to do, those with a watch less those without. The model itself is
+    untouched then, which is checked."""
+
+    def loop():
+        start = time.perf_counter()
+        for _ in range(IDLE_STEPS):
+            training.optimizer.step()
+        return (time.perf_counter() - start) / IDLE_STEPS
+
+    without = loop()
+    with ropewalk.watch(training.model, every=10**6, step=1):
+        assert all("get_interface" not in vars(interface._interface) for interface in _attention.interfaces(training.model))
+        return loop() - without
 
 
 def check(training):
@@ -110,24 +126,28 @@ def main():
     training.seconds()
     before = torch.cuda.max_memory_allocated()
     with_watch(training)
-    seconds = {"plain": [], "measured": [], "between": [], "vectors_kept": []}
+    seconds = {"plain": [], "watched": [], "vectors_kept": [], "idle": []}
     grown = []
     for _ in range(ROUNDS):
-        seconds["plain"].append(training.seconds())
-        measured, between, peak = with_watch(training)
-        seconds["measured"].append(measured)
-        seconds["between"].append(between)
+        seconds["plain"].append(training.seconds(2 * BATCHES))
+        watched, peak = with_watch(training)
+        seconds["watched"].append(watched)
         seconds["vectors_kept"].append(with_vectors_kept(training))
+        seconds["idle"].append(idle_seconds(training))
         grown.append(peak - before)
-        print({name: round(times[-1], 5) for name, times in seconds.items()}, flush=True)
-    medians = {name: statistics.median(times) for name, times in seconds.items()}
-    adds = {name: medians[name] / medians["plain"] - 1 for name in ("measured", "between", "vectors_kept")}
+        print({name: round(times[-1], 7) for name, times in seconds.items()}, flush=True)
+    # All that a watch adds is of the measured half of the steps.
+    measured = [plain + 2 * (watched - plain) for plain, watched in zip(seconds["plain"], seconds["watched"], strict=True)]
+    between = [plain + idle for plain, idle in zip(seconds["plain"], seconds["idle"], strict=True)]
+    adds = {name: machine.ratio(times, seconds["plain"]) for name, times in (("measured", measured), ("between", between), ("vectors_kept", seconds["vectors_kept"]))}
+    for share in adds.values():
+        share.update({end: share[end] - 1 for end in ("median", "low", "high")})
     result = {
         "gpu": gpu_model.describe_gpu(), "model": f"SmolLM3-3B's shapes, {LAYERS} layers, random weights, bfloat16", "tokens": TOKENS, "steps": BATCHES,
-        "seconds_per_step": seconds, "median_seconds_per_step": medians, "adds": adds, "gpu_bytes_grown": max(grown), "moments_bytes": moments_bytes(),
+        "seconds_per_step": seconds, "adds": adds, "gpu_bytes_grown": max(grown), "moments_bytes": moments_bytes(),
     }  # fmt: skip
     machine.write("watch", result)
-    print(", ".join(f"{name}: {100 * share:+.2f} %" for name, share in adds.items()))
+    print(", ".join(f"{name}: {100 * share['median']:+.3f} % ({100 * share['low']:+.3f} to {100 * share['high']:+.3f})" for name, share in adds.items()))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import tempfile
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +33,7 @@ class Writer:
         self._name, self._components = name, components
         self._tables = _module.core().Tables()
         self._started = False
-        self._pool = ThreadPoolExecutor(1, "ropewalk-watch")
+        self._pool = ThreadPoolExecutor(1, "ropewalk-watch", _step_back)
         self._working: list[tuple[int, Future[_watch_log.Values]]] = []
         if self._kept is None:
             self._read()
@@ -96,3 +98,9 @@ class Writer:
         if place.exists():
             shutil.rmtree(place)
         moments.save(place, label=place.name, model=self._name)
+
+
+def _step_back() -> None:
+    """The training goes first: this thread, and those that it starts to compute, take what processors have left. Linux has that by thread."""
+    with contextlib.suppress(AttributeError, OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)

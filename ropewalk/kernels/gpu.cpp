@@ -4,6 +4,9 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
+#include <array>
+
 #include "ropewalk/base/error.h"
 
 namespace ropewalk {
@@ -39,6 +42,31 @@ void SideStream::finish_all_but(size_t latest) {
   for (; running_.size() > latest; running_.pop_front()) {
     const Running& oldest = running_.front();
     oldest.done->block(torch_stream(oldest.reads.front().device()));
+  }
+}
+
+void copy_to_host(const at::Tensor& from, const at::Tensor& to) {
+  constexpr int64_t kRoom = int64_t{1} << 20;  // numbers at a time
+  const int64_t room = std::min(from.numel(), kRoom);
+  std::array<at::Tensor, 2> rooms;
+  for (at::Tensor& one : rooms) one = at::empty({room}, to.options().pinned_memory(true));
+  std::array<std::shared_ptr<c10::Event>, 2> arrived;
+  const int64_t parts = at::divup(from.numel(), kRoom);
+  // Of a part while the next one is on its way.
+  for (int64_t part = 0; part <= parts; ++part) {
+    const auto place = [&](int64_t no) { return static_cast<size_t>(no % 2); };
+    const auto slice = [&](const at::Tensor& all, int64_t no) {
+      return all.slice(0, no * kRoom, std::min((no + 1) * kRoom, all.numel()));
+    };
+    if (part < parts) {
+      const at::Tensor next = slice(from, part);
+      rooms[place(part)].slice(0, 0, next.numel()).copy_(next, /*non_blocking=*/true);
+      arrived[place(part)] = mark(torch_stream(from.device()));
+    }
+    if (part == 0) continue;
+    arrived[place(part - 1)]->synchronize();
+    const at::Tensor here = slice(to, part - 1);
+    here.copy_(rooms[place(part - 1)].slice(0, 0, here.numel()));
   }
 }
 

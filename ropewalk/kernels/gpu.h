@@ -46,6 +46,10 @@ class SideStream {
   std::deque<Running> running_;
 };
 
+// Copies a GPU's numbers, one after the other, to as many of the host. Through memory that the GPU
+// writes to itself: it need not stop for the pages of `to`.
+void copy_to_host(const at::Tensor& from, const at::Tensor& to);
+
 Number number_type(const at::Tensor& tensor);
 
 // Of vectors [heads, T, d] the chosen heads [streams] int32; both on a GPU.

@@ -153,11 +153,13 @@ void MomentsCollector::collect(const Taken& taken) {
   };
   if (gpu == nullptr) {
     add();
+  } else if (taken.changing) {
+    side_.finish();
+    add();
   } else {
     std::vector<at::Tensor> reads;
     for (const auto& [name, vectors] : taken.vectors) reads.push_back(vectors);
     side_.run(std::move(reads), add, points_.size());
-    if (taken.changing) side_.finish();
   }
   // A document counts once all points have seen it.
   seen_.emplace(taken.point);
@@ -208,7 +210,7 @@ void MomentsCollector::fetch(int64_t number, const GpuLayer& gpu) {
         query ? "queries" : "keys", number, (query ? streams.q_heads : streams.kv_heads)[place],
         document);
   }
-  numbers(layers_.at(number)).copy_(gpu.numbers);
+  copy_to_host(gpu.numbers, numbers(layers_.at(number)));
 }
 
 MomentsCollector::Layer MomentsCollector::joint_layer(int64_t number,

@@ -54,7 +54,8 @@ void require_shape(const at::Tensor& vectors, const char* name, int64_t heads, i
 // As the kernels take them, without the history that autograd would keep.
 at::Tensor plain(const at::Tensor& vectors) {
   const bool known = vectors.scalar_type() == at::kFloat || vectors.scalar_type() == at::kBFloat16;
-  return (known ? vectors : vectors.to(at::kFloat)).detach().contiguous();
+  const at::Tensor numbers = (known ? vectors : vectors.to(at::kFloat)).detach();
+  return numbers.stride(2) == 1 ? numbers : numbers.contiguous();
 }
 
 void append_layer(CaptureMoments& all, const CaptureMoments& next) {
