@@ -1,6 +1,6 @@
-"""What `ropewalk.watch` adds to training on a GPU, a model with SmolLM3-3B's shapes cut to 8 layers, at 4,096 tokens: to steps that are measured, with the
-tables made beside the steps after them; to steps that are not; and what attention functions add that keep every query and key on the host. All in turn,
-round by round. Needs build/python (`make python`)."""
+"""What `ropewalk.watch` adds to training on a GPU, a model with SmolLM3-3B's shapes cut to 8 layers, at 4,096 tokens: to steps that are measured; to those
+that are not, between two measurements of `every` steps, with the tables that are made beside them; and what attention functions add that keep every query
+and key on the host. All in turn, round by round. Needs build/python (`make python`)."""
 
 import os
 import sys
@@ -18,6 +18,8 @@ import torch  # noqa: E402
 from ropewalk import _attention  # noqa: E402
 
 LAYERS, TOKENS, BATCHES, ROUNDS = 8, 4096, 8, 11
+AFTER = 16  # steps beside which tables are made
+EVERY = 500  # as by default
 IDLE_STEPS = 2000
 
 
@@ -36,11 +38,12 @@ class Training:
 
     def seconds(self, steps=BATCHES):
         """Of one step, the mean of some that follow each other, as in training: the host may be ahead."""
-        torch.cuda.synchronize()
+        stream = torch.cuda.current_stream()
+        stream.synchronize()
         start = time.perf_counter()
         for _ in range(steps):
             self.step()
-        torch.cuda.synchronize()
+        stream.synchronize()  # others may be at work still
         return (time.perf_counter() - start) / steps
 
 
@@ -62,13 +65,14 @@ def with_vectors_kept(training):
 
 
 def with_watch(training):
-    """Seconds of measured steps and as many after them, beside which tables are made. Bytes of the GPU at the peak."""
+    """Seconds of a measured step, and of a step after them. Bytes of the GPU at the peak."""
     torch.cuda.reset_peak_memory_stats()
     with ropewalk.watch(training.model, every=10**6, batches=BATCHES) as watch:
-        seconds = training.seconds(2 * BATCHES)
+        measured = training.seconds()
+        after = training.seconds(AFTER)
         peak = torch.cuda.max_memory_allocated()
         assert len(watch.study.heads) == LAYERS * 16
-    return seconds, peak
+    return measured, after, peak
 
 
 def idle_seconds(training):
@@ -87,8 +91,8 @@ def idle_seconds(training):
         return loop() - without
 
 
-def check(training):
-    """Losses are the same bits with and without, and nothing of a tensor that is added goes to the host."""
+def check_losses(training):
+    """They are the same bits with and without."""
     state = {name: value.clone() for name, value in training.model.state_dict().items()}
 
     def losses(context):
@@ -102,6 +106,10 @@ def check(training):
     assert torch.equal(plain, losses(torch.enable_grad())), "training itself is not the same twice"
     assert torch.equal(plain, losses(ropewalk.watch(training.model, batches=2))), "watch changed the training"
     torch.use_deterministic_algorithms(False)
+
+
+def check_copies():
+    """Nothing of a tensor that is added goes to the host. Last: a profiler that was used once slows what follows."""
     moments = ropewalk.Moments(16, 4, 128, blocks=BATCHES)
     q, k = torch.randn(1, 16, TOKENS, 128, device="cuda"), torch.randn(1, 4, TOKENS, 128, device="cuda")
     moments.add(0, q, k)
@@ -120,32 +128,34 @@ def moments_bytes():
 
 def main():
     training = Training()
-    check(training)
+    check_losses(training)
     training.seconds()
     torch.cuda.reset_peak_memory_stats()
     training.seconds()
     before = torch.cuda.max_memory_allocated()
     with_watch(training)
-    seconds = {"plain": [], "watched": [], "vectors_kept": [], "idle": []}
+    seconds = {"plain": [], "measured": [], "after": [], "vectors_kept": [], "idle": []}
     grown = []
     for _ in range(ROUNDS):
-        seconds["plain"].append(training.seconds(2 * BATCHES))
-        watched, peak = with_watch(training)
-        seconds["watched"].append(watched)
-        seconds["vectors_kept"].append(with_vectors_kept(training))
-        seconds["idle"].append(idle_seconds(training))
+        plain = training.seconds(AFTER)
+        measured, after, peak = with_watch(training)
+        plain = (plain + training.seconds(AFTER)) / 2
+        for name, time_ in (("plain", plain), ("measured", measured), ("after", after), ("vectors_kept", with_vectors_kept(training)), ("idle", idle_seconds(training))):
+            seconds[name].append(time_)
         grown.append(peak - before)
         print({name: round(times[-1], 7) for name, times in seconds.items()}, flush=True)
-    # All that a watch adds is of the measured half of the steps.
-    measured = [plain + 2 * (watched - plain) for plain, watched in zip(seconds["plain"], seconds["watched"], strict=True)]
-    between = [plain + idle for plain, idle in zip(seconds["plain"], seconds["idle"], strict=True)]
-    adds = {name: machine.ratio(times, seconds["plain"]) for name, times in (("measured", measured), ("between", between), ("vectors_kept", seconds["vectors_kept"]))}
+    # Of all steps that are not measured, each costs what watch does in it, and the first ones what is done beside them.
+    others = EVERY - BATCHES
+    between = [plain + idle + (after - plain) * AFTER / others for plain, idle, after in zip(seconds["plain"], seconds["idle"], seconds["after"], strict=True)]
+    ways = {"measured": seconds["measured"], "between": between, "vectors_kept": seconds["vectors_kept"]}
+    adds = {name: machine.ratio(times, seconds["plain"]) for name, times in ways.items()}
     for share in adds.values():
         share.update({end: share[end] - 1 for end in ("median", "low", "high")})
     result = {
-        "gpu": gpu_model.describe_gpu(), "model": f"SmolLM3-3B's shapes, {LAYERS} layers, random weights, bfloat16", "tokens": TOKENS, "steps": BATCHES,
+        "gpu": gpu_model.describe_gpu(), "model": f"SmolLM3-3B's shapes, {LAYERS} layers, random weights, bfloat16", "tokens": TOKENS, "steps": BATCHES, "every": EVERY,
         "seconds_per_step": seconds, "adds": adds, "gpu_bytes_grown": max(grown), "moments_bytes": moments_bytes(),
     }  # fmt: skip
+    check_copies()
     machine.write("watch", result)
     print(", ".join(f"{name}: {100 * share['median']:+.3f} % ({100 * share['low']:+.3f} to {100 * share['high']:+.3f})" for name, share in adds.items()))
 

@@ -74,6 +74,11 @@ def interfaces(model: torch.nn.Module) -> list[Interface]:
     return list(found.values())
 
 
+def models(model: torch.nn.Module) -> list[torch.nn.Module]:
+    """Modules that are whole models of transformers."""
+    return [module for module in model.modules() if hasattr(module, "config") and callable(getattr(module, "get_input_embeddings", None))]
+
+
 def numbered(model: torch.nn.Module) -> dict[int, int]:
     """Layer numbers of modules, by their identity."""
     layers = ((module, getattr(module, "layer_idx", None)) for module in model.modules())

@@ -92,14 +92,17 @@ class Moments:
         if not 0 <= layer < self.layers:
             raise UsageError(f"layer {layer}: expected one from 0 to {self.layers - 1}")
         numbers = self._numbers(layer, q.shape[0], document)
-        t = None if positions is None else self._positions(positions, q)
+        self._add(layer, q, k, None if positions is None else self._positions(positions, q), numbers)
+        self._numbered = self._numbered or document is not None
+
+    def _add(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, numbers: list[int]) -> None:
+        """As add(), of what was found to fit, and without a graph."""
         try:
-            self._kept.add(layer, numbers, _capsule(q), _capsule(k), None if t is None else _capsule(t))
+            self._kept.add(layer, numbers, _capsule(q), _capsule(k), None if positions is None else _capsule(positions))
         except InputError as error:
             self._broken = str(error)
             raise
         self._next[layer] = max(self._next[layer], max(numbers, default=-1) + 1)
-        self._numbered = self._numbered or document is not None
 
     def __add__(self, other: Moments) -> Moments:
         """Moments of the documents of both, which are different ones. Where neither numbered them, those of `other` follow those of `self`."""
@@ -148,17 +151,18 @@ class Moments:
         """The tables of these moments, with standard errors: those of `ropewalk analyze`. `out`: a folder to keep them in."""
         return analyze({label: self}, out, model=model, components=components)
 
-    def _fetch(self, after: torch.cuda.Event | None = None) -> None:
-        """Brings what a GPU holds to the host, beside what it computes after an event. Raises InputError on what is not finite."""
+    def _fetch(self, after: torch.cuda.Event | None = None, flag: torch.Tensor | None = None) -> bool:
+        """Brings what a GPU holds to the host, and a flag with it, beside what it computes after an event. Raises InputError on what is not finite."""
         if after is None:
             self._kept.fetch()
-            return
+            return flag is not None and bool(flag)
         import torch
 
         stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
         stream.wait_event(after)
         with torch.cuda.stream(stream):
             self._kept.fetch()
+            return flag is not None and bool(flag)
 
     def _event(self) -> torch.cuda.Event | None:
         """The end of what the GPU was told so far; None without a GPU."""

@@ -55,14 +55,17 @@ class Watch:
         self._model, self._every, self._step = model, every, step
         config = getattr(model, "config", None)
         text = config.get_text_config() if config is not None and hasattr(config, "get_text_config") else config
-        self._layers, self._chosen = _layers(layers, getattr(text, "num_hidden_layers", None))
+        numbered = max(_attention.numbered(model).values(), default=-1) + 1  # of a module around a model of transformers
+        self._layers, self._chosen = _layers(layers, getattr(text, "num_hidden_layers", numbered or None))
         self._tell = _watch_log.teller(log)
         self._processes = Processes(group)
         self._batches = -(-batches // self._processes.count())
         self._measurement: Measurement | None = None
         self._interfaces: list[_attention.Interface] = []
         self._numbers: dict[int, int] = {}
+        self._hooks: list[Any] = []
         self._measuring = False
+        self._counted = False  # a model of transformers runs that got no positions
         self._taker = _taker(weakref.ref(self))
         self._take_outside = _attention.outside(self._take)
         name = name or os.path.basename(str(getattr(config, "_name_or_path", "") or "")) or type(model).__name__
@@ -158,12 +161,17 @@ class Watch:
         self._interfaces = _attention.interfaces(self._model)
         for interface in self._interfaces:
             interface.add(self._taker)
+        for module in _attention.models(self._model):
+            self._hooks.append(module.register_forward_pre_hook(_noter(weakref.ref(self), True), with_kwargs=True))
+            self._hooks.append(module.register_forward_hook(_noter(weakref.ref(self), False), with_kwargs=True, always_call=True))
         self._measuring = True
 
     def _drop(self) -> None:
         for interface in self._interfaces:
             interface.remove(self._taker)
-        self._measurement, self._interfaces, self._measuring = None, [], False
+        for hook in self._hooks:
+            hook.remove()
+        self._measurement, self._interfaces, self._hooks, self._measuring, self._counted = None, [], [], False, False
 
     def _finish(self) -> None:
         """The step's moments, of all processes, go to the writer of the first one. Collective."""
@@ -173,14 +181,14 @@ class Watch:
         if self._processes.count() > 1:
             self._join(measurement, measurement.moments)
         if self._writer is not None:
-            self._writer.add(measurement.step, measurement.moments)
+            self._writer.add(measurement)
             self._deliver()
 
     def _join(self, measurement: Measurement, moments: Moments) -> None:
         """All processes raise what is wrong in one of them."""
         problem = ""
         try:
-            moments._fetch()
+            measurement.fetch()
         except InputError as error:
             problem = str(error)
         facts = self._processes.all((problem, measurement.facts()))
@@ -223,7 +231,7 @@ class Watch:
         step = self._measurement.step
         try:
             with torch.no_grad():
-                self._measurement.take(layer, owner, q, k, positions, mask, scale)
+                self._measurement.take(layer, owner, q, k, positions, mask, scale, self._counted)
         except Error as error:
             self._drop()
             raise type(error)(f"watch: step {step}: {error}") from None
@@ -242,6 +250,18 @@ def _taker(watch: weakref.ref[Watch]) -> _attention.Taker:
             self._seen(module, query, key, mask, named)
 
     return take
+
+
+def _noter(watch: weakref.ref[Watch], before: bool) -> Any:
+    """Notes, while a model of transformers runs, whether it was called without positions: with ids alone, or with names. The innermost one makes them."""
+
+    @_attention.outside
+    def note(module: torch.nn.Module, arguments: tuple[Any, ...], named: dict[str, Any], *_: Any) -> None:
+        self = watch()
+        if self is not None:
+            self._counted = before and len(arguments) <= 1 and named.get("position_ids") is None
+
+    return note
 
 
 def _layers(layers: int | Sequence[int] | None, known: int | None) -> tuple[int | None, frozenset[int] | None]:

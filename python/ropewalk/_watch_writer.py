@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from . import _module, _watch_log
 from ._listener import Listener
+from ._measurement import Measurement
 from ._moments import Moments
 from ._study import Study
 from .errors import InputError, SystemError, UsageError  # noqa: A004
@@ -38,10 +39,11 @@ class Writer:
         if self._kept is None:
             self._read()
 
-    def add(self, step: int, moments: Moments) -> None:
+    def add(self, measurement: Measurement) -> None:
         """Starts with a step, once those before are done."""
         self.wait()
-        self._working.append((step, self._pool.submit(self._write, step, moments, moments._event())))
+        assert measurement.moments is not None
+        self._working.append((measurement.step, self._pool.submit(self._write, measurement, measurement.moments._event())))
 
     def finished(self) -> list[tuple[int, _watch_log.Values]]:
         """What came out since it was last asked. Raises what went wrong."""
@@ -81,9 +83,10 @@ class Writer:
             self._tables.add(listener, moments._kept, step, LABEL.format(step), self._name, self._components)
         self._started = True
 
-    def _write(self, step: int, moments: Moments, measured: torch.cuda.Event | None) -> _watch_log.Values:
+    def _write(self, measurement: Measurement, measured: torch.cuda.Event | None) -> _watch_log.Values:
+        step = measurement.step
         try:
-            moments._fetch(measured)
+            moments = measurement.fetch(measured)
         except InputError as error:  # what a GPU met is known only now
             raise InputError(f"watch: step {step}: {error}") from None
         self._analyze(step, moments)

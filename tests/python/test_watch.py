@@ -112,6 +112,33 @@ def test_packed_documents_are_told_by_their_positions(tmp_path):
         np.testing.assert_allclose(packed.tensors[name][first] / scale, alone.tensors[name][first] / scale, atol=2e-6)
 
 
+class GivesPositions(torch.nn.Module):
+    """Called without positions, it gives the model inside some."""
+
+    def __init__(self, model, positions):
+        super().__init__()
+        self.inner, self.positions = model, positions
+
+    def forward(self, **named):
+        return self.inner(**named, position_ids=self.positions)
+
+
+def test_positions_that_a_module_around_the_model_gives(tmp_path):
+    documents, positions = make_documents(), torch.arange(TOKENS).remainder(10)[None]
+    given = watched(make_model(), documents, tmp_path / "given", position_ids=positions)
+    inside = watched(GivesPositions(make_model(), positions), documents, tmp_path / "inside")
+    for name in ("block.position_mean", "query.position", "key.products"):
+        np.testing.assert_array_equal(given.tensors[name], inside.tensors[name])
+
+
+def test_positions_that_a_model_makes_unlike_others(monkeypatch, tmp_path):
+    model, documents = make_model(), make_documents()
+    plain = type(model.model).forward
+    monkeypatch.setattr(model.model, "forward", lambda **named: plain(model.model, **{**named, "position_ids": torch.arange(TOKENS)[None] + 3}))
+    with pytest.raises(ropewalk.InputError, match="watch: step 0: positions are not 0, 1, 2, … though the model was called without position_ids"):
+        watched(model, documents, tmp_path / "out")
+
+
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_padding_does_not_count(attention, side, tmp_path):
