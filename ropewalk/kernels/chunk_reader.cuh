@@ -36,9 +36,7 @@ struct ChunkReader {
   __device__ float2 sums(int64_t chunk, int64_t i) const {
     return reinterpret_cast<const float2*>(chunks.sums)[place(chunk, i)];
   }
-  __device__ double shift(int64_t chunk, int64_t i) const {
-    return chunks.shift[place(chunk, i)];
-  }
+  __device__ double shift(int64_t chunk, int64_t i) const { return chunks.shift[place(chunk, i)]; }
   __device__ double mean(int64_t chunk, int64_t i, double sum, double inverse) const {
     return shift(chunk, i) + sum * inverse;
   }

@@ -37,8 +37,8 @@ struct SummedDocument {
   int64_t index = 0;
   TurningPairs turning;
 };
-// All but tokens, and a few tokens in the same step. Products are multiplied in chunks, as moments are (kernels/moments.h); `bad` is
-// as there, and so is what this may hold.
+// All but tokens, and a few tokens in the same step. Products are multiplied in chunks, as moments
+// are (kernels/moments.h); `bad` is as there, and so is what this may hold.
 void add_sums(const at::Tensor& q, const SumStreams& queries, const at::Tensor& k,
               const SumStreams& keys, const FewTokens& few, const SummedDocument& document,
               const at::Tensor& bad);
