@@ -37,6 +37,9 @@ CaptureFacts read_capture_facts(const Json& json, const std::string& source) {
                   count(config, "n_q_heads"),      count(config, "n_kv_heads"),
                   config.size("head_dim", 0),      info.text("point", ""),
                   info.text("dtype", ""),          info.text("device", "")};
+  for (const Json& name : json.value("kept", Json::array())) {
+    if (name.is_string()) facts.origin.kept.push_back(name.get<std::string>());
+  }
   const CheckpointOrigin& origin = facts.origin;
   if (origin.n_q_heads % origin.n_kv_heads != 0) {
     throw InputError(

@@ -1,5 +1,7 @@
 #include "ropewalk/analysis/comparable.h"
 
+#include <fmt/ranges.h>
+
 #include <map>
 
 #include "ropewalk/base/error.h"
@@ -80,6 +82,15 @@ void compare(const CheckpointAnalysis& a, const CheckpointAnalysis& b, Warnings&
   if (differ(a.origin.device, b.origin.device)) {
     warnings.add("device", fmt::format("{} ran on {} and {}: {}", both, shown(a.origin.device),
                                        shown(b.origin.device), kArithmetic));
+  }
+  if (a.origin.kept != b.origin.kept) {
+    const auto kept = [](const CheckpointOrigin& origin) {
+      return origin.kept.empty() ? "nothing"
+                                 : shown(fmt::format("{}", fmt::join(origin.kept, ", ")));
+    };
+    warnings.add("kept", fmt::format("{} kept {} and {} beside moments: numbers that one of them "
+                                     "lacks are empty, or have no rows in bands.csv and curves.csv",
+                                     both, kept(a.origin), kept(b.origin)));
   }
   // Names of folders differ from step to step; ids of the Hub (org/name) stand for a model.
   const bool ids = a.model.find('/') != a.model.npos && b.model.find('/') != b.model.npos;

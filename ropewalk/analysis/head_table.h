@@ -19,10 +19,11 @@ struct CheckpointOrigin {
   int64_t n_q_heads = 0;
   int64_t n_kv_heads = 0;
   int64_t head_dim = 0;
-  std::string point;    // "post-rope" or "pre-rope"
-  std::string dtype;    // of the forward pass
-  std::string device;   // "cpu" or "cuda"
-  int64_t context = 0;  // tokens per document at most
+  std::string point;                // "post-rope" or "pre-rope"
+  std::string dtype;                // of the forward pass
+  std::string device;               // "cpu" or "cuda"
+  int64_t context = 0;              // tokens per document at most
+  std::vector<std::string> kept{};  // beside the second moments: names of accumulators, sorted
 };
 
 // One statistic of a checkpoint's heads, by row. NaN: missing or unknown.

@@ -1,5 +1,7 @@
 #include "ropewalk/study/figures.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -103,6 +105,26 @@ void require_heads(const HeadTable& table, const std::vector<QueryHead>& heads) 
   }
 }
 
+// Says which figures of a folder are not of these tables: nobody drew them this time.
+void warn_of_older(const std::filesystem::path& folder,
+                   const std::vector<std::filesystem::path>& drawn) {
+  std::set<std::string> older;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::filesystem::path path = entry.path();
+    if (std::find(drawn.begin(), drawn.end(), path) != drawn.end()) continue;
+    std::string name = path.filename().string();
+    name.resize(std::min(name.size(), name.find('.')));
+    // Ours have a specification.
+    if (std::filesystem::exists(folder / (name + ".vl.json"), ignored)) {
+      older.insert(path.filename().string());
+    }
+  }
+  if (older.empty()) return;
+  log::warning("{}: also holds {} of an earlier drawing; remove what is not wanted",
+               folder.string(), fmt::join(older, ", "));
+}
+
 }  // namespace
 
 std::vector<Figure> study_figures(const StudyTables& tables, const FigureOptions& options,
@@ -142,8 +164,9 @@ std::vector<std::filesystem::path> save_figures(const StudyTables& tables,
 void draw_figures(const DrawOptions& options) {
   const StudyTables tables = read_tables(options.table, options.summary);
   require_heads(tables.heads, options.figures.asked.distance);
-  save_figures(tables, study_figures(tables, options.figures, options.experiment), options.out,
-               options.formats);
+  warn_of_older(options.out,
+                save_figures(tables, study_figures(tables, options.figures, options.experiment),
+                             options.out, options.formats));
 }
 
 }  // namespace ropewalk

@@ -62,6 +62,16 @@ TEST(Comparable, SaysWherePairsAreLost) {
   EXPECT_NE(warnings[1].find("ran on cpu and cuda"), std::string::npos);
 }
 
+TEST(Comparable, SaysWhereOneKeptLess) {
+  CheckpointAnalysis whole = checkpoint("a");
+  whole.origin.kept = {"lags", "pre_rope"};
+  EXPECT_TRUE(check_comparable({whole, whole}).empty());
+  EXPECT_EQ(check_comparable({whole, checkpoint("b")}),
+            std::vector<std::string>{
+                "'a' and 'b' kept lags, pre_rope and nothing beside moments: numbers that one of "
+                "them lacks are empty, or have no rows in bands.csv and curves.csv"});
+}
+
 TEST(Comparable, TellsModelsOfTheHubApart) {
   CheckpointAnalysis first = checkpoint("a"), second = checkpoint("b");
   first.model = "step-40";

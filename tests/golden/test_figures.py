@@ -335,6 +335,22 @@ def test_portraits_can_be_chosen(tmp_path):
     assert wrong.code == 2 and "s5001" in wrong.stderr and "s5000" in wrong.stderr
 
 
+def test_figures_of_an_earlier_drawing_are_named(tmp_path):
+    """Nobody takes them for those of the table at hand."""
+    path, out = synthetic.write(synthetic.smollm3_like(), tmp_path), tmp_path / "figures"
+    first = engine.run("figures", path, "--out", out, "--statistic", "r_k", "--format", "svg")
+    assert first.code == 0 and "earlier drawing" not in first.stderr, first.stderr
+    (out / "notes.txt").write_text("not ours")
+    drawn = {file.name for file in out.iterdir()}
+    second = engine.run("figures", path, "--out", out, "--format", "png")
+    assert engine.run("figures", path, "--out", tmp_path / "fresh", "--format", "png").code == 0
+    older = drawn - {file.name for file in (tmp_path / "fresh").iterdir()} - {"notes.txt"}
+    assert {name.partition(".")[2] for name in older} == {"svg", "vl.json"}
+    (line,) = [line for line in second.stderr.splitlines() if "earlier drawing" in line]
+    said = line.split("also holds ")[1].split(" of an earlier")[0].split(", ")
+    assert set(said) == older
+
+
 def test_another_tables_summary(tmp_path):
     """Beside the table: left aside with a warning. Named: an error."""
     path = synthetic.write(synthetic.demo_like(), tmp_path)
