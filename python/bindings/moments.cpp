@@ -210,12 +210,12 @@ nb::dict tensors(const Kept& kept) {
 
 void bind_moments(nb::module_& module) {
   nb::class_<Kept>(module, "Kept")
-      .def(
-          "__init__",
-          [](Kept* self, int64_t layers, int64_t q_heads, int64_t kv_heads, int64_t d_head,
-             int64_t blocks, double scale, int64_t context) {
-            new (self) Kept(TensorShape{layers, q_heads, kv_heads, d_head, blocks, scale, context});
-          })
+      .def("__init__",
+           [](Kept* self, int64_t layers, int64_t q_heads, int64_t kv_heads, int64_t d_head,
+              int64_t blocks, double scale, int64_t context, const std::string& config) {
+             new (self) Kept(
+                 TensorShape{layers, q_heads, kv_heads, d_head, blocks, scale, context, config});
+           })
       .def("shape",
            [](const Kept& kept) {
              const TensorShape& shape = kept.shape();

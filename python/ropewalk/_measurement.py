@@ -55,8 +55,11 @@ class Rows:
 class Measurement:
     """Batches from `step` on. Each is a block, and its rows are documents; every process has batches of its own."""
 
-    def __init__(self, step: int, batches: int, layers: int | None, chosen: frozenset[int] | None, rank: int, processes: int) -> None:
-        self.step = step
+    def __init__(
+        self, step: int, batches: int, layers: int | None, chosen: frozenset[int] | None, config: Any, rank: int, processes: int
+    ) -> None:
+        """`config`: of a model whose vectors before RoPE are wanted too."""
+        self.step, self._config = step, config
         self.moments: Moments | None = None
         self._wanted, self._layers, self._chosen, self._rank, self._processes = batches, layers, chosen, rank, processes
         self._done: dict[int, int] = {}  # batches, by layer
@@ -106,7 +109,7 @@ class Measurement:
         if self.moments is None:
             layers = self._layers or layer + 1
             blocks = self._wanted * self._processes
-            self.moments = Moments(q.shape[1], k.shape[1], q.shape[3], layers=layers, blocks=blocks, scale=scale, context=rows.context)
+            self.moments = Moments(q.shape[1], k.shape[1], q.shape[3], layers=layers, blocks=blocks, scale=scale, context=rows.context, config=self._config)
         moments = self.moments
         block = done * self._processes + self._rank
         blocks = self._wanted * self._processes

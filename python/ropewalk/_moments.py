@@ -26,14 +26,18 @@ class Moments:
 
     `q_heads` query heads read `kv_heads` key heads of `d_head` dimensions, in each of `layers` layers. Documents are dealt to `blocks` blocks, from
     which standard errors come. `scale` is what attention multiplies q·k by (default: 1/√d_head), `context` the tokens per document at most; only
-    numbers in units of logits need them.
+    numbers in units of logits need them. `config`: the model's configuration of transformers, or a dict like its config.json. It says how RoPE turned
+    the vectors: they are turned back, and sums before RoPE are kept too, from which `bands` and `curves` come.
     """
 
     def __init__(
-        self, q_heads: int, kv_heads: int, d_head: int, *, layers: int = 1, blocks: int = 16, scale: float | None = None, context: int | None = None
-    ) -> None:
-        scale = d_head**-0.5 if scale is None and d_head > 0 else scale or 0.0
-        self._kept = _module.core().Kept(layers, q_heads, kv_heads, d_head, blocks, scale, context or 0)
+        self, q_heads: int, kv_heads: int, d_head: int, *, layers: int = 1, blocks: int = 16, scale: float | None = None, context: int | None = None,
+        config: Any = None,
+    ) -> None:  # fmt: skip
+        text = "" if config is None else json.dumps(config.to_dict() if hasattr(config, "to_dict") else config, default=str)
+        if scale is None and d_head > 0 and not text:
+            scale = d_head**-0.5
+        self._kept = _module.core().Kept(layers, q_heads, kv_heads, d_head, blocks, scale or 0.0, context or 0, text)
         self._next = [0] * layers  # number of a layer's next document
         self._numbered = False  # by the caller
         self._device: torch.device | None = None

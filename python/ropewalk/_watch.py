@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def watch(
     model: torch.nn.Module, *, every: int = 500, layers: int | Sequence[int] | None = None, batches: int = 8, log: Any = None, out: str | os.PathLike[str] | None = None,
-    step: int = 0, name: str = "", components: int = 10, group: Any = None,
+    step: int = 0, name: str = "", components: int = 10, group: Any = None, pre_rope: bool = False,
 ) -> Watch:  # fmt: skip
     """Measures the queries and keys of a model while it trains, at every `every`-th step; a context manager.
 
@@ -32,8 +32,9 @@ def watch(
     standard errors come. `layers`: numbers of those to measure, or how many there are; default: all. `log`: who is told means over heads, with errors: a
     SummaryWriter, a run of wandb or trackio, a function of values and step, or a list of them. `out`: a results folder, which may hold former steps.
     `step`: what training starts from. `name`: of the model, in tables. `components`: rows per head in `components`. `group`: of torch.distributed.
+    `pre_rope`: also what vectors were before RoPE, turned back as the model's configuration says; it makes `bands` and `curves`.
     """
-    return Watch(model, every=every, layers=layers, batches=batches, log=log, out=out, step=step, name=name, components=components, group=group)
+    return Watch(model, every=every, layers=layers, batches=batches, log=log, out=out, step=step, name=name, components=components, group=group, pre_rope=pre_rope)
 
 
 class Watch:
@@ -42,6 +43,7 @@ class Watch:
     def __init__(
         self, model: torch.nn.Module, *, every: int = 500, layers: int | Sequence[int] | None = None, batches: int = 8, log: Any = None,
         out: str | os.PathLike[str] | None = None, step: int = 0, name: str = "", components: int = 10, group: Any = None,
+        pre_rope: bool = False,
     ) -> None:  # fmt: skip
         import torch
         from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -57,6 +59,9 @@ class Watch:
         text = config.get_text_config() if config is not None and hasattr(config, "get_text_config") else config
         numbered = max(_attention.numbered(model).values(), default=-1) + 1  # of a module around a model of transformers
         self._layers, self._chosen = _layers(layers, getattr(text, "num_hidden_layers", numbered or None))
+        if pre_rope and config is None:
+            raise UsageError(f"pre_rope: {type(model).__name__} has no configuration of transformers, which says how RoPE turns; leave pre_rope out")
+        self._config = config if pre_rope else None
         self._tell = _watch_log.teller(log)
         self._processes = Processes(group)
         self._batches = -(-batches // self._processes.count())
@@ -156,7 +161,7 @@ class Watch:
             raise UsageError("watch: is closed; make a new one")
 
     def _begin(self) -> None:
-        self._measurement = Measurement(self._step, self._batches, self._layers, self._chosen, self._processes.rank(), self._processes.count())
+        self._measurement = Measurement(self._step, self._batches, self._layers, self._chosen, self._config, self._processes.rank(), self._processes.count())
         self._numbers = _attention.numbered(self._model)
         self._interfaces = _attention.interfaces(self._model)
         for interface in self._interfaces:

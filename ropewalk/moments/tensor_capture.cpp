@@ -4,11 +4,18 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <fmt/ranges.h>
 
+#include <array>
+
 #include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/json.h"
 #include "ropewalk/base/version.h"
+#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/kernels/elementwise.h"
 #include "ropewalk/kernels/exact_float32.h"
+#include "ropewalk/model/architecture.h"
 #include "ropewalk/model/describe_config.h"
+#include "ropewalk/model/rotary_pairs.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/text/documents.h"
 
@@ -16,6 +23,26 @@ namespace ropewalk {
 namespace {
 
 constexpr size_t kLatest = 64;  // rows of a batch, or so
+
+ModelConfig known_config(const TensorShape& shape) {
+  constexpr const char* kSource = "config";
+  ModelConfig config =
+      read_text_model(ConfigFile(parse_json(shape.config, kSource), kSource)).config;
+  const std::array<int64_t, 4> said{config.n_layers, config.n_q_heads, config.n_kv_heads,
+                                    config.d_head};
+  const std::array<int64_t, 4> found{shape.layers, shape.q_heads, shape.kv_heads, shape.head_dim};
+  if (said != found) {
+    throw UsageError(
+        "config says {} layers, query heads, key heads and dimensions, the vectors have {}: "
+        "expected the model's own",
+        fmt::join(said, ", "), fmt::join(found, ", "));
+  }
+  if (config.query_scaling) {
+    throw UsageError("config: queries of {} are scaled after RoPE; expected a model that does not",
+                     config.architecture);
+  }
+  return config;
+}
 
 ModelConfig make_config(const TensorShape& shape) {
   const bool sizes = shape.layers > 0 && shape.kv_heads > 0 && shape.q_heads >= shape.kv_heads &&
@@ -27,12 +54,16 @@ ModelConfig make_config(const TensorShape& shape) {
         shape.layers, shape.q_heads, shape.kv_heads, shape.head_dim, shape.blocks);
   }
   ModelConfig config;
-  config.n_layers = shape.layers;
-  config.n_q_heads = shape.q_heads;
-  config.n_kv_heads = shape.kv_heads;
-  config.d_head = shape.head_dim;
-  config.attention_scale = shape.attention_scale;
-  config.layers.resize(static_cast<size_t>(shape.layers));
+  if (shape.config.empty()) {
+    config.n_layers = shape.layers;
+    config.n_q_heads = shape.q_heads;
+    config.n_kv_heads = shape.kv_heads;
+    config.d_head = shape.head_dim;
+    config.layers.resize(static_cast<size_t>(shape.layers));
+  } else {
+    config = known_config(shape);
+  }
+  if (shape.attention_scale > 0) config.attention_scale = shape.attention_scale;
   return config;
 }
 
@@ -73,9 +104,10 @@ void append_layer(CaptureMoments& all, const CaptureMoments& next) {
 }  // namespace
 
 TensorCapture::TensorCapture(const TensorShape& shape)
-    : config_(make_config(shape)),
+    : turns_(!shape.config.empty()),
+      config_(make_config(shape)),
       context_(shape.context),
-      collector_(config_, all_heads(shape), {.blocks = shape.blocks}) {}
+      collector_(config_, all_heads(shape), {.blocks = shape.blocks, .pre_rope = turns_}) {}
 
 void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
                         const std::optional<at::Tensor>& positions) {
@@ -99,18 +131,48 @@ void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, co
   const ExactFloat32 exact;
   Document read;
   read.index = document;
-  const Positions& at = positions_of(tokens, positions);
-  collector_.collect({layer, &read, &at, kPostRope, {{"q", plain(q)}, {"k", plain(k)}}, true});
+  Placed& at = placed(tokens, positions);
+  const at::Tensor queries = plain(q), keys = plain(k);
+  const auto collect = [&](const char* point, const at::Tensor& some_q, const at::Tensor& some_k) {
+    collector_.collect(
+        {layer, &read, &at.positions, point, {{"q", some_q}, {"k", some_k}}, /*changing=*/true});
+  };
+  if (turns_) {
+    at::Tensor before_q = queries, before_k = keys;
+    const LayerConfig& settings = config_.layers[static_cast<size_t>(layer)];
+    if (settings.rope) {
+      const RopeTable& back = table_back(at, settings.rope_index, q.device());
+      rotate(before_q, before_k, back.cos, back.sin, rotary_pairs(config_, layer).interleaved);
+    }
+    collect(kPreRope, before_q, before_k);
+  }
+  collect(kPostRope, queries, keys);
 }
 
-const Positions& TensorCapture::positions_of(int64_t tokens,
+TensorCapture::Placed& TensorCapture::placed(int64_t tokens,
                                              const std::optional<at::Tensor>& given) {
   const at::Tensor wanted = given ? given->to(at::kCPU).to(at::kLong) : at::arange(tokens);
-  for (const Positions& known : latest_) {
-    if (known.tensor().equal(wanted)) return known;
+  for (Placed& known : latest_) {
+    if (known.positions.tensor().equal(wanted)) return known;
   }
   if (latest_.size() == kLatest) latest_.pop_front();
   return latest_.emplace_back(wanted);
+}
+
+// RoPE multiplies a pair, as a complex number, by cos + i sin, whose length is its attention
+// factor; this divides by it.
+const RopeTable& TensorCapture::table_back(Placed& placed, int rope,
+                                           const at::Device& device) const {
+  const auto found = placed.back.find(rope);
+  if (found != placed.back.end() && found->second.cos.device() == device) return found->second;
+  const at::Tensor& positions = placed.positions.tensor();
+  const RopeTable all = make_rope_table(config_.ropes[static_cast<size_t>(rope)],
+                                        positions.max().item<int64_t>() + 1, at::kCPU);
+  const at::Tensor cos = all.cos.index_select(0, positions);
+  const at::Tensor sin = all.sin.index_select(0, positions);
+  const at::Tensor squared = cos.square() + sin.square();
+  RopeTable back{(cos / squared).to(device), (-sin / squared).to(device)};
+  return placed.back.insert_or_assign(rope, std::move(back)).first->second;
 }
 
 CaptureMoments TensorCapture::layer(int64_t number) {
@@ -118,7 +180,11 @@ CaptureMoments TensorCapture::layer(int64_t number) {
   CaptureInfo info;
   info.ropewalk = version();
   info.config = describe_config(config_);
-  info.config.erase("rope");  // how vectors were turned is not known
+  if (turns_) {
+    info.kept = kept_names({.head_dim = config_.d_head, .pre_rope = true});
+  } else {
+    info.config.erase("rope");  // how vectors were turned is not known
+  }
   info.context = context_;
   info.point = kPostRope;
   info.blocks = collector_.blocks();

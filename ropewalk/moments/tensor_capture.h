@@ -24,6 +24,8 @@ struct TensorShape {
   int64_t blocks = 16;         // of documents, for standard errors
   double attention_scale = 0;  // what attention multiplies q·k by; 0: unknown
   int64_t context = 0;         // tokens per document at most; 0: unknown
+  // The model's config.json: it says how RoPE turned the vectors. Sums before it are kept then.
+  std::string config{};
 };
 
 // Measures queries and keys that the caller computed, of a model that it trains or that another
@@ -54,13 +56,21 @@ class TensorCapture {
   void join_in_first(const Communicator& processes);
 
  private:
-  const Positions& positions_of(int64_t tokens, const std::optional<at::Tensor>& given);
+  // Positions of a document, and what turns its vectors back, by RoPE of the model and as needed.
+  struct Placed {
+    explicit Placed(const at::Tensor& given) : positions(given) {}
+    Positions positions;
+    std::map<int, RopeTable> back;
+  };
+  Placed& placed(int64_t tokens, const std::optional<at::Tensor>& given);
+  const RopeTable& table_back(Placed& placed, int rope, const at::Device& device) const;
 
+  bool turns_;  // it is known how vectors were turned
   ModelConfig config_;
   int64_t context_;
   MomentsCollector collector_;
   std::map<int64_t, std::set<int64_t>> documents_;  // by layer
-  std::list<Positions> latest_;  // the other layers have the same, and what is made of them
+  std::list<Placed> latest_;  // the other layers have the same, and what is made of them
 };
 
 }  // namespace ropewalk

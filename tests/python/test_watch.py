@@ -5,7 +5,7 @@ import pytest
 import ropewalk
 import torch
 from ropewalk import _attention
-from watch_models import BATCHES, FAMILIES, TOKENS, in_batches, make_documents, make_model, same, sgd, train_step, watched
+from watch_models import BATCHES, FAMILIES, TOKENS, YARN, in_batches, make_documents, make_model, same, sgd, train_step, watched
 
 
 @pytest.fixture(scope="module")
@@ -13,11 +13,11 @@ def expected():
     """What the program captures of a model, by the model's family."""
     captures = {}
 
-    def find(family, documents=None):
+    def find(family, documents=None, model=None):
         if family not in captures or documents is not None:
             texts = make_documents() if documents is None else documents
             captures[family] = ropewalk.capture(
-                make_model(family), [document.tolist() for document in texts], context=TOKENS, blocks=BATCHES, dtype="float32", device="cpu", min_tokens=1
+                model or make_model(family), [document.tolist() for document in texts], context=TOKENS, blocks=BATCHES, dtype="float32", device="cpu", min_tokens=1
             )
         return captures[family]
 
@@ -28,6 +28,27 @@ def expected():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_same_numbers_as_the_programs_capture(family, attention, expected, tmp_path):
     same(watched(make_model(family, attention), make_documents(), tmp_path / "out"), expected(family))
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, "yarn"])
+def test_sums_before_rope_are_the_programs(family, expected, tmp_path):
+    """Vectors are turned back; the program took them before they were turned."""
+    model = make_model("llama", rope_parameters=YARN) if family == "yarn" else make_model(family)
+    with ropewalk.watch(model, every=1000, batches=BATCHES, out=tmp_path / "out", pre_rope=True) as watch:
+        train_step(model, sgd(model), in_batches(make_documents(), BATCHES))
+    study = watch.study
+    found, theirs = study.capture("step-0"), expected(family, model=make_model("llama", rope_parameters=YARN) if family == "yarn" else None)
+    same(found, theirs)
+    names = [name for name in theirs.tensors if name.startswith("pre_rope.")]
+    assert {name.rpartition(".")[2] for name in names} >= {"sum", "squares", "pairs", "moduli", "products", "first_sum", "first_tokens"}
+    for name in names:
+        scale = np.abs(theirs.tensors[name]).max()
+        np.testing.assert_allclose(found.tensors[name] / scale, theirs.tensors[name] / scale, rtol=0, atol=2e-6, err_msg=name)
+    ropewalk.analyze(theirs._source, tmp_path / "theirs")
+    bands = ropewalk.open(tmp_path / "theirs").bands
+    assert len(study.bands) == len(bands) > 0
+    np.testing.assert_allclose(study.bands.theta, bands.theta)
+    np.testing.assert_allclose(study.bands.energy_q, bands.energy_q, rtol=1e-4)
 
 
 def test_tables_agree_with_the_programs(expected, tmp_path):
