@@ -94,9 +94,7 @@ void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional
   const OpenModel model = open_model(capture.model);
   log::info("{}: {}", capture.label, model.arithmetic());
   std::optional<Prefetch> prefetch;
-  if (next != nullptr && next->capture.model.hub && first) {
-    prefetch.emplace(shared_hub(), *next->capture.model.hub);
-  }
+  if (next != nullptr && first) prefetch.emplace(next->capture.model, next->capture.label);
   const DocumentSet& documents =
       study_.documents_for(*work.planned, model.context, result_.settled);
   const int64_t there = first && work.task == Task::extend ? work.stored->info.documents : 0;
