@@ -17,7 +17,7 @@ PROGRAM = "ropewalk/libexec/ropewalk/ropewalk"
 HOLDS = (
     "ropewalk/__init__.py", "ropewalk/_build.py", "ropewalk/_core.pyi", "ropewalk/py.typed", "ropewalk/_core.*.so", "ropewalk/bin/ropewalk", PROGRAM,
     "*.data/scripts/ropewalk", "ropewalk/experiments/demo.yaml", "ropewalk/experiments/pythia-160m.yaml", "ropewalk/data/demo/tokenizer.json",
-    "ropewalk/data/demo/S1-56/model.safetensors", "ropewalk/data/reference/smollm3.json", "*.dist-info/licenses/LICENSE",
+    "ropewalk/data/demo/S1-56/model.safetensors", "ropewalk/data/reference/smollm3.json", "*.dist-info/licenses/LICENSE", "ropewalk.libs/licenses/libcurl4*.txt",
 )  # fmt: skip
 PAGE = b'<script type="application/json" id="data">'  # of the report, which lies inside the program
 

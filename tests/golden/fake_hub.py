@@ -8,9 +8,12 @@ import dataclasses
 import hashlib
 import json
 import socket
+import ssl
+import subprocess
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 LARGE = (".safetensors", ".bin", ".parquet")  # kept outside of git, known by their SHA-256
@@ -87,6 +90,18 @@ class FakeHub:
         for server in (self.main, self.bytes):
             server.shutdown()
             server.server_close()
+
+    def encrypt(self, folder) -> Path:
+        """Takes https alone from now on, as localhost. Returns the certificate, which nobody trusts yet."""
+        key, certificate = folder / "key.pem", folder / "certificate.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
+                        key, "-out", certificate, "-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
+                       check=True, capture_output=True)  # fmt: skip
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self.main.socket = context.wrap_socket(self.main.socket, server_side=True)
+        self.endpoint = f"https://localhost:{self.main.server_port}"
+        return certificate
 
     def repository(self, name, kind="models") -> Repository:
         return self.repositories.setdefault((kind, name), Repository())

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import ssl
 import subprocess
 import time
 
@@ -153,20 +152,13 @@ def test_moved_branch_and_a_cache_that_cannot_be_written(hub, client):
 
 def test_certificates(client, hub, tmp_path):
     """SSL_CERT_FILE and its kin name certificates to trust; others are not."""
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
-                    key, "-out", certificate, "-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
-                   check=True, capture_output=True)  # fmt: skip
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    hub.main.socket = context.wrap_socket(hub.main.socket, server_side=True)
+    certificate = hub.encrypt(tmp_path)
     hub.repository(MODEL).commit("main", {"config.json": b"{}"})
-    endpoint = f"https://localhost:{hub.main.server_port}"
-    trusting = client.fetch(HF_ENDPOINT=endpoint, SSL_CERT_FILE=str(certificate))
+    trusting = client.fetch(HF_ENDPOINT=hub.endpoint, SSL_CERT_FILE=str(certificate))
     assert trusting.code == 3 and "holds neither model.safetensors nor" in trusting.stderr
     assert hub.requests
     hub.requests.clear()
-    wary = client.fetch(HF_ENDPOINT=endpoint)
+    wary = client.fetch(HF_ENDPOINT=hub.endpoint)
     assert wary.code == 3 and re.search("error: .*certificate", wary.stderr), wary.stderr
     assert "trying again" not in wary.stderr and hub.requests == []
 

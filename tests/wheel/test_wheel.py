@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 import zipfile
 from pathlib import Path
@@ -14,6 +15,10 @@ import environment
 import pytest
 
 ROOT = environment.ROOT
+sys.path.insert(0, str(ROOT / "tests/golden"))
+
+from fake_hub import FakeHub  # noqa: E402
+
 BUILT = Path(os.environ["ROPEWALK_BUILD"]) / "python/ropewalk"
 
 
@@ -102,6 +107,25 @@ def test_the_python_tests(place):
     settings = {name: os.environ[name] for name in ("OMP_NUM_THREADS", "GOMP_SPINCOUNT", "HF_HUB_OFFLINE") if name in os.environ}
     done = place.run(place.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, ROPEWALK=str(place.python.parent / "ropewalk"), **settings)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_downloads_are_encrypted(place, tmp_path):
+    """By the TLS of the wheel, though libparquet has the functions of another OpenSSL."""
+    hub = FakeHub()
+    certificate = hub.encrypt(tmp_path)
+    hub.repository("org/model").commit("main", {"config.json": b"{}"})
+    settings = {"HF_ENDPOINT": hub.endpoint, "HF_HOME": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "0"}
+    try:
+        trusting = place.run("ropewalk", "inspect", "org/model", SSL_CERT_FILE=str(certificate), **settings)
+        assert trusting.returncode == 3 and hub.requests and "certificate" not in trusting.stderr, trusting.stderr
+        hub.requests.clear()
+        code = "import ropewalk; ropewalk.inspect('org/model')"
+        done = place.run(place.python, "-c", code, SSL_CERT_FILE=str(certificate), **settings)
+        assert "InputError: org/model" in done.stderr and hub.requests, done.stderr
+        wary = place.run("ropewalk", "inspect", "org/model", **settings)
+        assert wary.returncode == 4 and re.search("error: .*certificate", wary.stderr), wary.stderr
+    finally:
+        hub.close()
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "99.13.0+cpu"])
