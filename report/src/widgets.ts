@@ -49,6 +49,24 @@ export function card(title: string, note: string | null, ...children: (Node | nu
   return h("section", { class: "card", "aria-label": title }, heading, ...children);
 }
 
+/** More checkpoints than this stand side by side without gaps, or in a list that scrolls by itself. */
+export const MANY_CHECKPOINTS = 60;
+
+/** One row per checkpoint. A long list is no longer than the window, and the checkpoint in view stands in its middle. */
+export function checkpointScroller(label: string, checkpoints: number, child: HTMLElement): HTMLElement {
+  const element = scroller(label, child);
+  if (checkpoints <= MANY_CHECKPOINTS) return element;
+  element.classList.add("tall");
+  const once = new ResizeObserver(() => {
+    if (!element.clientHeight) return;
+    once.disconnect();
+    const now = child.querySelector<HTMLElement>(".now");
+    if (now) element.scrollTop = now.offsetTop - element.clientHeight / 2;
+  });
+  once.observe(element);
+  return element;
+}
+
 /** A table that may be wider than the page: it scrolls by itself, with the keyboard too. */
 export function scroller(label: string, ...children: Node[]): HTMLElement {
   const element = h("div", { class: "scroller", role: "region", "aria-label": label }, ...children);
@@ -57,7 +75,7 @@ export function scroller(label: string, ...children: Node[]): HTMLElement {
     const more = [element.scrollLeft > 1 ? "left" : "", element.scrollLeft < rest - 1 ? "right" : ""];
     const text = more.join(" ").trim();
     // A stop for the keyboard only where there is something to scroll to.
-    if (rest > 1) element.setAttribute("tabindex", "0");
+    if (rest > 1 || element.scrollHeight > element.clientHeight + 1) element.setAttribute("tabindex", "0");
     else element.removeAttribute("tabindex");
     if (element.dataset["more"] !== text) element.dataset["more"] = text;
   };

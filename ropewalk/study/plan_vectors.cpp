@@ -1,11 +1,13 @@
 #include "ropewalk/study/plan_vectors.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/json.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/checkpoint/config_overrides.h"
+#include "ropewalk/figures/head_name.h"
 #include "ropewalk/model/architecture.h"
 #include "ropewalk/model/describe_config.h"
 #include "ropewalk/study/hub_place.h"
@@ -85,7 +87,7 @@ class Planning {
     } catch (const InputError& error) {
       throw InputError("{}: '{}': {}", experiment_.at(entry.line), entry.label, error.what());
     }
-    check_alike(entry, vectors->info.config);
+    check_alike(entry, vectors->info);
     planned.vectors = std::move(vectors);
     return planned;
   }
@@ -110,10 +112,12 @@ class Planning {
     }
   }
 
-  void check_alike(const CheckpointEntry& entry, const Json& config) {
+  void check_alike(const CheckpointEntry& entry, const CaptureInfo& info) {
+    const Json& config = info.config;
     if (first_.empty()) {
       first_ = entry.label;
       first_config_ = config;
+      first_heads_ = info.heads;
     }
     for (const char* key : {"n_q_heads", "n_kv_heads"}) {
       if (config.at(key) == first_config_.at(key)) continue;
@@ -121,6 +125,15 @@ class Planning {
                        experiment_.at(entry.line), entry.label, first_, key, config.at(key).dump(),
                        first_config_.at(key).dump());
     }
+    // Means over other heads would pass for a change in training.
+    std::vector<QueryHead> odd;
+    std::set_symmetric_difference(first_heads_.begin(), first_heads_.end(), info.heads.begin(),
+                                  info.heads.end(), std::back_inserter(odd));
+    if (odd.empty()) return;
+    const bool here = std::binary_search(info.heads.begin(), info.heads.end(), odd.front());
+    throw InputError("{}: '{}' {} head {}, which '{}' {}; expected vectors of the same heads",
+                     experiment_.at(entry.line), entry.label, here ? "has" : "lacks",
+                     head_name(odd.front()), first_, here ? "lacks" : "has");
   }
 
   const Experiment& experiment_;
@@ -129,6 +142,7 @@ class Planning {
   bool located_ = false;
   std::string first_;  // label
   Json first_config_;
+  std::vector<QueryHead> first_heads_;  // in order
 };
 
 }  // namespace

@@ -148,6 +148,8 @@ def test_interrupted_at_several_points(hub, client, branches, study, tmp_path):
 
 @pytest.mark.parametrize(("spoil", "said"), [
     (lambda files: files.pop("l00h01k/data.parquet"), "l00h03q is there without its keys: l00h01k is missing"),
+    (lambda files: [files.pop(n) for n in ("l00h03q/data.parquet", "l00h01k/data.parquet")], "'b' lacks head L0H3, which 'a' has"),
+    (lambda files: files.update({n.replace("l00", "l02"): d for n, d in files.items() if "l00" in n}), "'b' has head L2H0, which 'a' lacks"),
     (lambda files: files.clear() or files.update({"README.md": b"none"}), "holds no vectors; expected folders such as l03h11q"),
     (lambda files: [files.pop(n) for n in list(files) if "q/" in n], "holds keys, but no queries"),
     (lambda files: files.update({"README.md": b"nothing"}), "nothing says how many query heads share a key head"),

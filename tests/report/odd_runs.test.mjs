@@ -166,6 +166,12 @@ test("models side by side: a table of them, and nothing leads from one to anothe
   await page.evaluate(() => (location.hash = "#view=flow"));
   await settled(page);
   assert.match(await page.innerText(".flow"), /nothing flows between them/);
+  await page.evaluate(() => (location.hash = "#view=explore&head=1.0"));
+  await settled(page);
+  assert.equal(await page.locator(".head-detail .card h2").first().innerText(), "By model");
+  assert.equal(await page.locator(".head-numbers thead th").first().innerText(), "model");
+  await page.evaluate(() => (location.hash = "#view=flow"));
+  await settled(page);
   assert.doesNotMatch(await page.innerText(".flow"), /Moves between/);
   await close();
 });

@@ -136,6 +136,24 @@ test("names along the timeline and the charts do not touch, and the checkpoint i
   }
 });
 
+test("lists of 154 checkpoints scroll by themselves, with the one in view in the middle", async () => {
+  const { page, close } = await open(browser, report("pythia"), "#view=explore&head=1.2&at=step70000");
+  await settled(page);
+  const lists = page.locator(".head-detail .scroller.tall");
+  assert.ok((await lists.count()) >= 1);
+  for (const list of await lists.all()) {
+    const { height, top, all } = await list.evaluate((one) => ({
+      height: one.clientHeight,
+      all: one.scrollHeight,
+      top: one.querySelector(".now").getBoundingClientRect().top - one.getBoundingClientRect().top,
+    }));
+    assert.ok(height < 600 && all > 2 * height, `${height} of ${all}`);
+    assert.ok(top > 0.3 * height && top < 0.7 * height, `${top} of ${height}`);
+    assert.equal(await list.getAttribute("tabindex"), "0");
+  }
+  await close();
+});
+
 test("only axes that the run has numbers for are offered", async () => {
   const offered = { demo: "labels", contexts: null, models: null, large: null, one_checkpoint: null };
   for (const [name, opens] of Object.entries(offered)) {

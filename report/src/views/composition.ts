@@ -2,7 +2,7 @@ import type { Context } from "../context";
 import type { Head } from "../data/run";
 import { h } from "../dom";
 import { withError } from "../format";
-import { card } from "../widgets";
+import { card, checkpointScroller } from "../widgets";
 
 /** The parts of PC0's variance: they add to one. */
 const PARTS = [
@@ -47,8 +47,8 @@ export function composition({ run, store }: Context, head: Head): HTMLElement | 
   );
   return card(
     "What PC0 is made of",
-    `Shares of its variance at each checkpoint; the numbers are those of ${run.checkpoints[at].label}.`,
+    `Shares of its variance at each ${run.models ? "model" : "checkpoint"}; the numbers are those of ${run.checkpoints[at].label}.`,
     h("ul", { class: "legend composition-legend" }, ...legend),
-    h("ol", { class: "composition" }, ...rows),
+    checkpointScroller("What PC0 is made of, by checkpoint", run.checkpoints.length, h("ol", { class: "composition" }, ...rows)),
   );
 }

@@ -10,14 +10,11 @@ import { ticks } from "../data/scale";
 import { shown } from "../data/summary";
 import { h } from "../dom";
 import { decimals, withError } from "../format";
-import { button, card, classTag, scroller } from "../widgets";
+import { button, card, checkpointScroller, classTag, MANY_CHECKPOINTS, scroller } from "../widgets";
 import { composition } from "./composition";
 import { headNumbers } from "./head_numbers";
 import { headSeries } from "./head_series";
 import { shownColumns } from "./table_rows";
-
-/** Checkpoints above this many stand side by side without gaps. */
-const MANY = 60;
 
 /** The button around it says the same in words. */
 function decoration(drawing: SVGSVGElement): SVGSVGElement {
@@ -38,6 +35,7 @@ export function headDetail(context: Context): Part {
   const element = h("div", { class: "head-detail", role: "region", "aria-labelledby": "head-title" });
 
   const alongSomething = headSeries(context);
+  const along = run.models ? "by model" : "over training";
   const series = (head: number, markers: boolean): Series[] => [
     {
       name: "queries",
@@ -54,7 +52,7 @@ export function headDetail(context: Context): Part {
   ];
   const trajectory = (head: Head, width: number, height: number, small: boolean) =>
     timeChart(run, {
-      label: `r_q and r_k of layer ${head.layer}, head ${head.q_head} over training`,
+      label: `r_q and r_k of layer ${head.layer}, head ${head.q_head} ${along}`,
       axis: store.state.axis,
       domain: [-1.05, 1.05],
       ticks: small ? [-1, 0, 1] : [-1, -0.5, 0, 0.5, 1],
@@ -79,7 +77,7 @@ export function headDetail(context: Context): Part {
       });
       return h("li", {}, made);
     });
-    return h("ol", { class: `history${run.checkpoints.length > MANY ? " many" : ""}`, "aria-label": "Class at each checkpoint" }, ...steps);
+    return h("ol", { class: `history${run.checkpoints.length > MANY_CHECKPOINTS ? " many" : ""}`, "aria-label": "Class at each checkpoint" }, ...steps);
   }
 
   function numbers(head: Head): HTMLElement {
@@ -110,12 +108,13 @@ export function headDetail(context: Context): Part {
       h("th", { scope: "col", "data-definition": definition }, shares ? `PC0 ${title}` : title),
     );
     const plain = (name: string) => h("th", { scope: "col" }, name);
-    return scroller(
+    return checkpointScroller(
       "Numbers of this head at each checkpoint",
+      run.checkpoints.length,
       h(
         "table",
         { class: "numbers head-numbers" },
-        h("thead", {}, h("tr", {}, plain("checkpoint"), ...titles, plain("class"), plain("flag"))),
+        h("thead", {}, h("tr", {}, plain(run.models ? "model" : "checkpoint"), ...titles, plain("class"), plain("flag"))),
         h("tbody", {}, ...rows),
       ),
     );
@@ -131,7 +130,7 @@ export function headDetail(context: Context): Part {
       { class: "coloured" },
       h("figcaption", { "data-definition": found.definition }, found.name),
       timeChart(run, {
-        label: `${found.name} of layer ${head.layer}, head ${head.q_head} over training`,
+        label: `${found.name} of layer ${head.layer}, head ${head.q_head} ${along}`,
         axis: store.state.axis,
         domain: found.range,
         ticks: ticks(...found.range, 4),
@@ -258,7 +257,7 @@ export function headDetail(context: Context): Part {
       element.replaceChildren(
         heading,
         card(
-          "Over training",
+          run.models ? "By model" : "Over training",
           null,
           legend,
           trajectory(head, roomFor(960), 320, false),

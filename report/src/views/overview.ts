@@ -6,7 +6,7 @@ import type { Checkpoint } from "../data/run";
 import { means } from "../data/summary";
 import { h } from "../dom";
 import { count, DASH, shareText, withError } from "../format";
-import { card, scroller } from "../widgets";
+import { card, checkpointScroller } from "../widgets";
 import { changes } from "./changes";
 import { figures } from "./figures";
 
@@ -149,6 +149,6 @@ function checkpoints({ run, summary }: Context): HTMLElement {
   return card(
     run.models ? "Models" : "Checkpoints",
     "Means over heads on PC0 ± standard error over documents; share of heads in each class, with ± or, where that would pass 0 or 100 %, the 95 % interval of a share of so many heads.",
-    scroller(`Numbers of every ${run.models ? "model" : "checkpoint"}`, table),
+    checkpointScroller(`Numbers of every ${run.models ? "model" : "checkpoint"}`, run.checkpoints.length, table),
   );
 }
