@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fork_server
 import numpy as np
 import pyarrow.parquet as parquet
 import safetensors
@@ -56,11 +57,13 @@ def without_privileges():
 
 
 def run(*arguments, before=None, environment=None, timeout=120) -> Result:
-    done = subprocess.run(
-        [program(), *map(str, arguments)], capture_output=True, timeout=timeout, preexec_fn=before,
-        env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+    command, environment = [program(), *map(str, arguments)], {**os.environ, **(environment or {})}
+    served = None if before else fork_server.run(command, environment, timeout)
+    if served is None:
+        done = subprocess.run(command, capture_output=True, timeout=timeout, preexec_fn=before, env=environment, stdin=subprocess.DEVNULL)
+        served = done.returncode, done.stdout, done.stderr
+    code, out, error = served
+    return Result(code, out.decode(), error.decode())
 
 
 def peak_memory(note: Path, *arguments) -> int:
