@@ -46,12 +46,12 @@ def gpu(r: dict) -> str:
     for row in r["lengths"]:
         ms = {name: times["median"] for name, times in row["milliseconds"].items()}
         memory = row["every_token_kept_or_measured"]["peak_gpu_bytes"]
-        rows.append([f"{row['tokens']:,}", f"{ms['ropewalk']:,.1f}", f"{ms['floor']:,.1f}", f"{row['times_the_floor']:.2f}", f"{row['moments_share']:.1%}".replace("%", " %"),
+        rows.append([f"{row['tokens']:,}", f"{ms['ropewalk']:,.1f}", f"{ms['floor']:,.1f}", f"{row['times_the_floor']:.2f}", f"{row['moments_share']:.1%}".replace("%", " %"), f"{row['others_share']:.1%}".replace("%", " %"),
                      f"{ms['transformers']:,.1f}", f"{row['faster_than_transformers']:.2f}", f"{ms['transformers_sampling_16_tokens']:,.1f}",
                      f"{memory['ropewalk'] / 1e9:.1f} of {memory['transformers'] / 1e9:.1f}"])  # fmt: skip
     needed = listed([f"{row['times_the_floor_of_what_is_needed']:.2f}" for row in r["lengths"]])
     documents = listed([str(row["every_token_kept_or_measured"]["documents"]) for row in r["lengths"]])
-    header = ["tokens", "Ropewalk", "floor", "times the floor", "moments add", "transformers", "times faster", "with 16 tokens sampled", "memory, GB"]
+    header = ["tokens", "Ropewalk", "floor", "times the floor", "moments add", "the rest adds", "transformers", "times faster", "with 16 tokens sampled", "memory, GB"]
     return f"""{r['model']}, {r['dtype']}; milliseconds per document ({place(r)}):
 
 {table(header, rows)}
@@ -59,6 +59,8 @@ def gpu(r: dict) -> str:
 - The *floor* is the matrix products and attention of the backbone alone, on the same weights, by the same libraries. (The
   last layer's attention and MLP are not needed for its queries and keys; against the floor without them the ratios are
   {needed}.)
+- *Moments add* and *the rest adds* are shares of the pass without any capture. The rest is what else a capture keeps: sums before RoPE, and logits by
+  distance.
 - *transformers* is the plain forward pass with `sdpa`, without any capture; the column after it samples 16 tokens per document.
 - *Memory* is the peak on the GPU: Ropewalk's, of what transformers takes when it keeps queries and keys of every token of
   the same {documents} documents.
