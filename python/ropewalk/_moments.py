@@ -162,9 +162,9 @@ class Moments:
             return flag is not None and bool(flag)
         import torch
 
-        stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
-        stream.wait_event(after)
-        with torch.cuda.stream(stream):
+        # Asleep, and before anything is asked of the GPU: a copy that waits in the driver keeps other threads from launching kernels.
+        after.synchronize()  # type: ignore[no-untyped-call]
+        with torch.cuda.stream(torch.cuda.Stream(self._device)):  # type: ignore[no-untyped-call]
             self._kept.fetch()
             return flag is not None and bool(flag)
 
@@ -172,7 +172,11 @@ class Moments:
         """The end of what the GPU was told so far; None without a GPU."""
         import torch
 
-        return torch.cuda.current_stream(self._device).record_event() if self._device is not None and self._device.type == "cuda" else None
+        if self._device is None or self._device.type != "cuda":
+            return None
+        event = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+        event.record(torch.cuda.current_stream(self._device))  # type: ignore[no-untyped-call]
+        return event
 
     def _join_in_first(self, processes: Processes) -> None:
         """What was added becomes that of all processes, in the first one. Collective."""

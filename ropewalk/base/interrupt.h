@@ -19,6 +19,16 @@ void throw_if_interrupted();
 // The same as a question, for what must not throw.
 bool interrupted();
 
+// What took long to compute is being written. While it lives, its thread is not interrupted, and
+// the process ends only once it is done, a second signal arrives, or 20 seconds have passed.
+class Unhurried {
+ public:
+  Unhurried();
+  ~Unhurried();
+  Unhurried(const Unhurried&) = delete;
+  Unhurried& operator=(const Unhurried&) = delete;
+};
+
 // As if a signal had arrived, for a host that hears signals itself; and as if none had.
 void request_interrupt(int signal);
 void forget_interrupt();

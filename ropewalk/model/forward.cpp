@@ -172,6 +172,7 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
     done += static_cast<int64_t>(groups[g].size());
     if (options.go_on && !options.go_on(done)) break;
   }
+  log::debug("{:.3f} s waited for weights", stream.seconds_waited());
   return done;
 }
 

@@ -3,6 +3,8 @@
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
 
+#include <chrono>
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -57,6 +59,7 @@ std::shared_ptr<const LayerWeights> LayerStream::take(int64_t layer, bool more) 
   const auto place = static_cast<size_t>(layer);
   std::shared_ptr<const LayerWeights> weights = kept_[place];
   if (!weights) {
+    const auto start = std::chrono::steady_clock::now();
     if (next_.valid() && next_layer_ == layer) {
       Loaded loaded = next_.get();
       if (loaded.copied) {
@@ -68,6 +71,7 @@ std::shared_ptr<const LayerWeights> LayerStream::take(int64_t layer, bool more) 
     } else {
       weights = std::make_shared<const LayerWeights>(reader_.load(layer, plan_.keep_experts));
     }
+    waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (plan_.keep_weights) {
       kept_[place] = weights;
     } else {

@@ -26,6 +26,8 @@ class LayerStream {
   // The weights of `layer`, which must be the one after the last taken (0 after the last layer).
   // `more` says whether another round follows, so that nothing is read in vain.
   std::shared_ptr<const LayerWeights> take(int64_t layer, bool more);
+  // That the caller waited for weights so far.
+  double seconds_waited() const { return waited_; }
 
  private:
   struct Loaded {
@@ -44,6 +46,7 @@ class LayerStream {
   Worker worker_;
   std::future<Loaded> next_;
   int64_t next_layer_ = -1;
+  double waited_ = 0;
 };
 
 }  // namespace ropewalk

@@ -195,6 +195,11 @@ void MomentsCollector::fetch() {
   for (const auto& [number, gpu] : gpu_) fetch(number, gpu);
 }
 
+void MomentsCollector::fetch_all() {
+  fetch();
+  gpu_.clear();
+}
+
 void MomentsCollector::fetch(int64_t number, const GpuLayer& gpu) {
   const at::Tensor bad = gpu.bad.to(at::kCPU);
   const LayerStreams& streams = streams_.at(number);

@@ -65,6 +65,8 @@ class MomentsCollector : public Collector {
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override;
   // Brings what a GPU holds into layers().
   void fetch();
+  // The same for the last time: nothing of it stays on the GPU.
+  void fetch_all();
 
   // Of one accumulator, in the order of its fields; each [streams, blocks, width].
   using Fields = std::vector<at::Tensor>;
@@ -104,7 +106,7 @@ class MomentsCollector : public Collector {
   void fetch(int64_t number, const GpuLayer& gpu);
   at::Tensor numbers(const Layer& layer) const;
 
-  const ModelConfig& config_;
+  ModelConfig config_;
   CaptureShape shape_;
   int64_t blocks_;
   std::map<int64_t, LayerStreams> streams_;

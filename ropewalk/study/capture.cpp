@@ -1,11 +1,14 @@
 #include "ropewalk/study/capture.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <future>
 
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/free_memory.h"
+#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/progress.h"
@@ -14,6 +17,7 @@
 #include "ropewalk/model/describe_config.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/forward.h"
+#include "ropewalk/model/memory_plan.h"
 #include "ropewalk/model/precision.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/moments/moments_state.h"
@@ -112,6 +116,63 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+// Whether moments of another capture may stay in memory while this one is measured, without anything
+// being read more often for it.
+bool fits_beside(const OpenModel& model, const WeightReader& weights, const DocumentSet& documents,
+                 int64_t held, int64_t other) {
+  // A GPU's budget is its own memory; moments that are being written are in the machine's.
+  if (!model.device.is_cpu()) return held + other <= free_memory() / 2;
+  if (held + other > model.memory / 4) return false;
+  size_t longest = 0;
+  for (const Document& document : documents.documents) {
+    longest = std::max(longest, document.tokens.size());
+  }
+  MemoryNeeds needs = memory_needs(model.text.config, weights, model.last_layer,
+                                   static_cast<int64_t>(longest), /*collecting=*/0);
+  try {
+    needs.reserved = held;
+    const MemoryPlan alone = plan_memory(needs, model.memory);
+    needs.reserved += other;
+    const MemoryPlan both = plan_memory(needs, model.memory);
+    return both.keep_weights == alone.keep_weights && both.layers_ahead == alone.layers_ahead;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
+// Moments in memory, and the folder that they go to.
+class Gathered : public MeasuredCapture {
+ public:
+  Gathered(const CaptureOptions& options, bool writes, const MomentsBytes& needed, int64_t memory)
+      : label_(options.label), state_(options.state), held_(needed.held(memory)) {
+    if (writes || held_ < needed.all) folder.emplace(options.out);
+  }
+
+  int64_t bytes() const override { return held_; }
+  CaptureInfo write() override;
+
+  std::optional<AtomicFolder> folder;
+  std::optional<MomentsCollector> moments;
+  CaptureInfo info;
+  std::vector<DocumentRecord> records;
+
+ private:
+  std::string label_;
+  std::optional<fs::path> state_;
+  int64_t held_;
+};
+
+CaptureInfo Gathered::write() {
+  const Unhurried unhurried;
+  write_moments(folder->path() / kMomentsName, *moments, info, records);
+  info = describe_in(folder->path(), std::move(info));
+  folder->commit();
+  if (state_) remove_states(*state_, state_->parent_path());
+  log::info("{}: {} heads, {} documents, {} tokens", label_, info.heads.size(), info.documents,
+            info.tokens);
+  return info;
+}
+
 }  // namespace
 
 Shard parse_shard(const std::string& text) {
@@ -148,6 +209,13 @@ void capture(const CaptureOptions& options) {
 
 void capture_documents(const CaptureOptions& options, const OpenModel& model,
                        const DocumentSet& documents) {
+  if (const auto measured = measure_documents(options, model, documents)) measured->write();
+}
+
+std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options,
+                                                   const OpenModel& model,
+                                                   const DocumentSet& documents,
+                                                   const Beside& beside) {
   refuse_vectors_of_many(options);
   const Communicator& processes = options.model.processes;
   const int64_t parts = processes.count();
@@ -159,18 +227,18 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   CollectorOptions collected = collector_options(options, model, documents.documents);
   const MomentsBytes bytes = moments_bytes(config, model.heads, collected);
   const int64_t held = bytes.held(model.memory);
-  const bool spooled = held < bytes.all;
-  std::optional<AtomicFolder> folder;
-  if (processes.first() || spooled) folder.emplace(options.out);
+  const bool waits = beside.bytes > 0 && !fits_beside(model, weights, documents, held, beside.bytes);
+  if (waits) beside.wait();
+  auto gathered = std::make_unique<Gathered>(options, processes.first(), bytes, model.memory);
   require_agreement(info.to_json(), processes);  // and the first process's folder is there
   Collectors collectors;
-  if (spooled) collected.scratch = folder->path();
-  MomentsCollector moments(config, model.heads, collected);
+  if (held < bytes.all) collected.scratch = gathered->folder->path();
+  MomentsCollector& moments = gathered->moments.emplace(config, model.heads, collected);
   collectors.add(moments);
   std::optional<VectorsWriter> writer;
   std::optional<VectorsCollector> vectors;
   if (options.vectors) {
-    writer.emplace(folder->path(), config.d_head, kVectorsBuffer);
+    writer.emplace(gathered->folder->path(), config.d_head, kVectorsBuffer);
     vectors.emplace(config, model.heads, model.context, sampler, *writer);
     collectors.add(*vectors);
   }
@@ -200,6 +268,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   ForwardOptions forward;
   forward.memory = model.memory;
   forward.reserved = held;
+  if (model.device.is_cpu() && !waits) forward.reserved += beside.bytes;
   forward.progress = [&](int64_t layer, int64_t tokens) {
     progress.note(fmt::format("layer {}/{}", layer + 1, model.last_layer + 1));
     progress.advance(tokens);
@@ -242,7 +311,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
       const auto rounds = (documents.documents.back().index + round) / round;
       while (!reached && asked < rounds) ask();
     }
-    moments.fetch();
+    moments.fetch_all();
   } catch (const InputError& error) {
     throw InputError("'{}': {}", options.label, error.what());
   }
@@ -257,7 +326,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   moments.join_in_first(processes);
   log::debug("moments of {} processes, {} bytes each, joined in {:.4f} s", parts, bytes.all,
              joining.seconds());
-  if (!processes.first()) return;
+  if (!processes.first()) return nullptr;
 
   const int64_t read = moments.layers().begin()->second.counts.total_documents();
   if (options.target_se) {
@@ -267,22 +336,15 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
   }
 
   const auto done = std::span(documents.documents).first(static_cast<size_t>(read));
-  const std::vector<DocumentRecord> records = make_records(done);
-  const int64_t tokens = count_tokens(done);
+  gathered->records = make_records(done);
   info.documents = read;
-  info.tokens = tokens;
-  info.corpus = documents_digest(records);
+  info.tokens = count_tokens(done);
+  info.corpus = documents_digest(gathered->records);
   if (info.vectors) info.vectors->ids = ids_digest(done);
   info.seconds += measuring.seconds();
   if (writer) writer->finish();
-  const Stopwatch writing;
-  write_moments(folder->path() / kMomentsName, moments, info, records);
-  log::debug("moments written in {:.4f} s", writing.seconds());
-  describe_in(folder->path(), info);
-  folder->commit();
-  if (options.state) remove_states(*options.state, options.state->parent_path());
-  log::info("{}: {} heads, {} documents, {} tokens", options.label, model.heads.size(), read,
-            tokens);
+  gathered->info = std::move(info);
+  return gathered;
 }
 
 }  // namespace ropewalk

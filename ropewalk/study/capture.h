@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,6 +54,31 @@ struct CaptureOptions {
 // Runs the corpus through the model and writes `out`: moments.safetensors, capture.json and, where
 // asked for, vectors/. `out` appears only when everything is in it.
 void capture(const CaptureOptions& options);
+
+// What was measured and is not written yet.
+class MeasuredCapture {
+ public:
+  virtual ~MeasuredCapture() = default;
+  // Of memory that it holds.
+  virtual int64_t bytes() const = 0;
+  // Writes `out`, and returns what it says of itself; once. Nothing that happens elsewhere meanwhile
+  // matters to it, so that another thread may do it.
+  virtual CaptureInfo write() = 0;
+};
+
+// A capture that is being written meanwhile.
+struct Beside {
+  int64_t bytes = 0;           // of memory that it holds
+  std::function<void()> wait;  // until it does not
+};
+
+// The part of `capture` that follows opening and reading, up to writing; null in processes other
+// than the first. Where the budget has no room for another capture that is being written, it waits
+// for that first.
+std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options,
+                                                   const OpenModel& model,
+                                                   const DocumentSet& documents,
+                                                   const Beside& beside = {});
 
 // The part of `capture` that follows opening and reading, for a study whose checkpoints share
 // documents. `out` must not exist.

@@ -101,9 +101,10 @@ void describe_anew(StoredCapture& capture, const CaptureInfo& words) {
 
 }  // namespace
 
-void describe_in(const fs::path& folder, CaptureInfo info) {
+CaptureInfo describe_in(const fs::path& folder, CaptureInfo info) {
   info.moments = hash_of(folder / kMomentsName);
   write_file_atomically(folder / kCaptureName, info.to_json().dump(2) + "\n");
+  return info;
 }
 
 std::optional<CaptureNames> current_names(const fs::path& folder) {

@@ -62,8 +62,9 @@ class CaptureStore {
   std::set<std::filesystem::path> damaged_;
 };
 
-// Describes a capture whose moments are written: capture.json beside them, with their hash.
-void describe_in(const std::filesystem::path& folder, CaptureInfo info);
+// Describes a capture whose moments are written: capture.json beside them, with their hash. Returns
+// what it says.
+CaptureInfo describe_in(const std::filesystem::path& folder, CaptureInfo info);
 
 // What a capture is called now; nothing where its capture.json is missing or damaged. The moments
 // file beside it holds the names that it was measured under. Throws InputError where its moments

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <future>
 #include <set>
 #include <span>
 
@@ -28,7 +29,9 @@ using Task = Work::Task;
 class Measuring {
  public:
   explicit Measuring(const Study& study)
-      : study_(study), processes_(study.options.processes), store_(study.out) {}
+      : study_(study), processes_(study.options.processes), store_(study.out) {
+    result_.analyses = std::make_shared<Analyses>(study);
+  }
 
   Measured run();
 
@@ -42,11 +45,15 @@ class Measuring {
   void note_failure(const PlannedCheckpoint& planned, const std::exception& error);
   // Decided by the first process, known to all.
   std::vector<Work> decide();
-  void take(Work& work, const PlannedCheckpoint* next);
-  // `target`: stop once standard errors reach it.
-  void measure(Work& work, const PlannedCheckpoint* next, std::optional<double> target);
+  // `later`: what comes after it.
+  void take(Work& work, std::span<const Work> later);
+  // `target`: stop once standard errors reach it. What was measured is written beside what follows.
+  void measure(Work& work, std::span<const Work> later, std::optional<double> target);
   void evict(const PlannedCheckpoint& planned, std::span<const Work> later);
-  void finish(const PlannedCheckpoint& planned);
+  // Waits for what is being written. A failure is noted, or thrown.
+  void finish_writing();
+  void join_writing();
+  void finish(const PlannedCheckpoint& planned, std::span<const Work> later);
   void report_unused() const;
 
   const Study& study_;
@@ -54,13 +61,29 @@ class Measuring {
   CaptureStore store_;
   Measured result_;
   std::set<std::string> failed_;  // labels
+  bool stopped_ = false;          // by a failure
+
+  // The checkpoint that is being written.
+  struct Written {
+    const PlannedCheckpoint* planned = nullptr;
+    std::span<const Work> later;
+    int64_t bytes = 0;
+    std::future<void> done;
+  };
+  std::optional<Written> writing_;
+  Worker writer_;  // ends first: what was measured is written, whatever else happens
 };
+
+bool is_to_measure(const Work& work) {
+  return work.task == Task::measure || work.task == Task::extend;
+}
 
 void Measuring::note_failure(const PlannedCheckpoint& planned, const std::exception& error) {
   const bool signal = dynamic_cast<const Interrupted*>(&error) != nullptr;
   if (signal || processes_.count() > 1) std::rethrow_exception(std::current_exception());
   result_.failures.push_back({planned.capture.label, std::current_exception()});
   failed_.insert(planned.capture.label);
+  stopped_ = !study_.options.keep_going;
   if (study_.options.keep_going) log::error("{}", error.what());
 }
 
@@ -75,7 +98,7 @@ std::string stopped(const PlannedCheckpoint& planned, int64_t there, int64_t doc
       there + (own ? saved->info.documents : 0), documents, planned.capture.label);
 }
 
-void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional<double> target) {
+void Measuring::measure(Work& work, std::span<const Work> later, std::optional<double> target) {
   CaptureOptions capture = work.planned->capture;
   capture.target_se = target;
   const bool first = processes_.first();
@@ -94,18 +117,40 @@ void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional
   const OpenModel model = open_model(capture.model);
   log::info("{}: {}", capture.label, model.arithmetic());
   std::optional<Prefetch> prefetch;
-  if (next != nullptr && first) prefetch.emplace(next->capture.model, next->capture.label);
+  const auto next = std::find_if(later.begin(), later.end(), is_to_measure);
+  if (next != later.end() && first) {
+    const CaptureOptions& ahead = next->planned->capture;
+    prefetch.emplace(ahead.model, ahead.label);
+  }
   const DocumentSet& documents =
       study_.documents_for(*work.planned, model.context, result_.settled);
   const int64_t there = first && work.task == Task::extend ? work.stored->info.documents : 0;
   try {
     const bool extend = processes_.from_first(int64_t{work.task == Task::extend}) != 0;
+    std::optional<Timeline::Span> span(std::in_place, *study_.timeline, "measure", capture.label);
     if (extend) {
+      finish_writing();
       extend_capture(capture, model, documents, work.stored, store_);
-    } else {
-      if (first) store_.clear(capture.label);
-      capture_documents(capture, model, documents);
+      finish(*work.planned, later);
+      return;
     }
+    if (first) store_.clear(capture.label);
+    const Beside beside{writing_ ? writing_->bytes : 0, [this] { finish_writing(); }};
+    std::shared_ptr<MeasuredCapture> measured =
+        measure_documents(capture, model, documents, beside);
+    span.reset();
+    finish_writing();
+    if (!measured) return evict(*work.planned, later);
+    const int64_t bytes = measured->bytes();
+    const auto write = [this, measured = std::move(measured), planned = work.planned] {
+      std::optional<Timeline::Span> writing(std::in_place, *study_.timeline, "write",
+                                            planned->capture.label);
+      const CaptureInfo info = measured->write();
+      writing.reset();
+      result_.analyses->start({planned, planned->capture.out, info});
+    };
+    std::future<void> done = writer_.run(write);
+    writing_ = {work.planned, later, bytes, std::move(done)};
   } catch (const Interrupted& interrupted) {
     const auto all = static_cast<int64_t>(documents.documents.size());
     throw Interrupted(interrupted.signal(), stopped(*work.planned, there, all));
@@ -116,13 +161,32 @@ void Measuring::measure(Work& work, const PlannedCheckpoint* next, std::optional
                      experiment.at(memory ? experiment.memory_line : work.planned->line),
                      capture.label, error.what());
   }
-  finish(*work.planned);
 }
 
-void Measuring::finish(const PlannedCheckpoint& planned) {
-  if (!processes_.first()) return;
-  const StoredCapture& capture = store_.add(planned.capture.label);
-  result_.checkpoints.push_back({&planned, capture.folder, capture.info});
+void Measuring::join_writing() {
+  if (!writing_) return;
+  Written written = std::move(*writing_);
+  writing_.reset();
+  written.done.get();
+  finish(*written.planned, written.later);
+}
+
+void Measuring::finish_writing() {
+  const PlannedCheckpoint* planned = writing_ ? writing_->planned : nullptr;
+  try {
+    join_writing();
+  } catch (const std::exception& error) {
+    note_failure(*planned, error);
+  }
+}
+
+void Measuring::finish(const PlannedCheckpoint& planned, std::span<const Work> later) {
+  if (processes_.first()) {
+    const StoredCapture& capture = store_.add(planned.capture.label);
+    result_.checkpoints.push_back({&planned, capture.folder, capture.info});
+    result_.analyses->start(result_.checkpoints.back());
+  }
+  evict(planned, later);
 }
 
 void Measuring::settle() {
@@ -176,10 +240,11 @@ void Measuring::settle_by(const PlannedCheckpoint& decisive) {
     work.task = there < 0 ? Task::measure : Task::extend;
     if (there < 0) {
       if (!settled.why.empty()) work.why = settled.why;
-      measure(work, nullptr, study_.experiment.target_se);
+      measure(work, {}, study_.experiment.target_se);
+      join_writing();
     } else {
       result_.settled = round_after(there, processes_);
-      measure(work, nullptr, std::nullopt);
+      measure(work, {}, std::nullopt);
       if (first) store_.at(decisive.capture.label)->on_the_way = true;
     }
     result_.checkpoints.clear();
@@ -215,10 +280,10 @@ void Measuring::evict(const PlannedCheckpoint& planned, std::span<const Work> la
     log::info("{}: {} removed from the cache", planned.capture.label, format_bytes(freed));
 }
 
-void Measuring::take(Work& work, const PlannedCheckpoint* next) {
+void Measuring::take(Work& work, std::span<const Work> later) {
   const PlannedCheckpoint& planned = *work.planned;
   if (work.task == Task::leave_out) return;
-  if (work.task != Task::keep) return measure(work, next, std::nullopt);
+  if (work.task != Task::keep) return measure(work, later, std::nullopt);
   if (!processes_.first()) return;
   if (study_.wanted(planned)) {
     const auto& all = study_.plan.checkpoints;
@@ -228,6 +293,10 @@ void Measuring::take(Work& work, const PlannedCheckpoint* next) {
   store_.adopt(*work.stored, work.info);
   remove_states(*planned.capture.state, study_.out / "replaced");
   result_.checkpoints.push_back({&planned, work.stored->folder, work.stored->info});
+  // Tables of something new are needed, so that it will be asked for.
+  if (std::any_of(later.begin(), later.end(), is_to_measure)) {
+    result_.analyses->start(result_.checkpoints.back());
+  }
 }
 
 void Measuring::report_unused() const {
@@ -243,24 +312,19 @@ Measured Measuring::run() {
   result_.failures = study_.plan.failures;
   settle();
   std::vector<Work> works = decide();
-  const auto to_measure = [](const Work& work) {
-    return work.task == Task::measure || work.task == Task::extend;
-  };
-  bool stopped = !failed_.empty() && !study_.options.keep_going;
   for (size_t i = 0; i < works.size(); ++i) {
     throw_if_interrupted();
     const std::span<Work> later = std::span(works).subspan(i + 1);
     if (failed_.contains(works[i].planned->capture.label)) continue;
-    if (stopped && to_measure(works[i])) continue;
-    const auto next = std::find_if(later.begin(), later.end(), to_measure);
+    if (stopped_ && is_to_measure(works[i])) continue;
     try {
-      take(works[i], next == later.end() ? nullptr : next->planned);
-      evict(*works[i].planned, later);
+      take(works[i], later);
+      if (!is_to_measure(works[i])) evict(*works[i].planned, later);
     } catch (const std::exception& error) {
       note_failure(*works[i].planned, error);
-      stopped = !study_.options.keep_going;
     }
   }
+  finish_writing();
   if (processes_.first()) {
     if (study_.options.prune) store_.prune(study_.labels());
     report_unused();

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "ropewalk/study/analyses.h"
 #include "ropewalk/study/manifest.h"
 #include "ropewalk/study/study.h"
 
@@ -13,6 +15,7 @@ struct Measured {
   std::vector<MeasuredCheckpoint> checkpoints;  // that are finished, in the order of tables
   int64_t settled = -1;                         // documents read; -1: all
   std::vector<CheckpointFailure> failures;      // of this run and of its plan
+  std::shared_ptr<Analyses> analyses;           // of these checkpoints, begun or not
 };
 
 // Measures what is wanted and not there, keeps what is, and says why where something is measured

@@ -70,6 +70,7 @@ Measured measure_vectors(const Study& study) {
   CaptureStore store(study.out);
   Measured result;
   result.failures = study.plan.failures;
+  result.analyses = std::make_shared<Analyses>(study);
   const auto& all = study.plan.checkpoints;
   std::vector<StoredCapture*> there;
   for (const PlannedCheckpoint& planned : all) {
@@ -98,8 +99,12 @@ Measured measure_vectors(const Study& study) {
       const bool more = i + 1 < all.size() && there[i + 1] == nullptr && study.wanted(all[i + 1]);
       if (more) meanwhile = fetch_meanwhile(all[i + 1]);
       store.clear(label);
-      capture_vectors(planned);
+      {
+        const Timeline::Span span(*study.timeline, "measure", label);
+        capture_vectors(planned);
+      }
       finish(planned, store.add(label));
+      result.analyses->start(result.checkpoints.back());
       if (study.options.evict) {
         const int64_t freed = evict_vectors(shared_hub(), planned.vectors->source);
         if (freed > 0) log::info("{}: {} removed from the cache", label, format_bytes(freed));

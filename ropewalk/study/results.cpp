@@ -10,7 +10,7 @@
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/version.h"
-#include "ropewalk/study/analyze.h"
+#include "ropewalk/study/analyses.h"
 #include "ropewalk/study/capture_store.h"
 #include "ropewalk/study/figures.h"
 #include "ropewalk/study/report.h"
@@ -22,20 +22,20 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
+// Stages of a run that finds everything done: that it looked, and the total.
+constexpr size_t kNothingDone = 2;
+
 // A capture whose numbers cannot be read.
 class Damaged : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-CheckpointAnalysis analyze_checkpoint(const Study& study, const MeasuredCheckpoint& measured) {
-  AnalyzeOptions options;
-  options.components = study.experiment.components;
-  options.from = "moments";
+CheckpointAnalysis analyze_checkpoint(const Study& study, const MeasuredCheckpoint& measured,
+                                      Analyses& analyses) {
   CheckpointAnalysis checkpoint;
   try {
-    require_whole_moments(measured.folder, measured.info);
-    checkpoint = analyze_folder(measured.folder, options);
+    checkpoint = analyses.take(measured);
   } catch (const InputError& error) {
     log::warning("{}; '{}' is measured again", error.what(), measured.info.label);
     std::error_code ignored;
@@ -140,8 +140,9 @@ Stage tables_stage(const Study& study, const Measured& measured, Json& errors, P
     std::vector<CheckpointAnalysis> checkpoints;
     for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
       throw_if_interrupted();
-      checkpoints.push_back(analyze_checkpoint(study, checkpoint));
+      checkpoints.push_back(analyze_checkpoint(study, checkpoint, *measured.analyses));
     }
+    const Timeline::Span span(*study.timeline, "tables");
     products.set(write_tables(study.out / kTable, checkpoints));
     errors = worst_errors(checkpoints);
     return {kTable, kHeads, kBands, kCurves, kChanges, kSummary};
@@ -159,6 +160,7 @@ Stage figures_stage(const Study& study, const Json& tables, Products& products) 
                     {"axis", time_axis_name(experiment.axis)},
                     {"formats", study.options.formats}};
   const auto make = [&study, &products] {
+    const Timeline::Span span(*study.timeline, "figures");
     std::vector<fs::path> files;
     for (const fs::path& file : save_figures(products.tables(), products.figures(),
                                              study.out / kFigures, study.options.formats)) {
@@ -173,6 +175,7 @@ Stage report_stage(const Study& study, const Json& manifest, Products& products)
   return {"report",
           {{"page", report_template_digest()}, {"manifest", manifest}},
           [&study, &products, manifest]() -> std::vector<fs::path> {
+            const Timeline::Span span(*study.timeline, "report");
             write_report(products.tables(), products.figures(), manifest, study.experiment.name,
                          study.out / kReport);
             return {kReport};
@@ -187,6 +190,11 @@ bool write_results(const Study& study, const Measured& measured, const Json& for
   };
   warn_of_same_weights(measured);
   Products products(study);
+  const auto write = [&](Json& manifest) {
+    const Json seconds = study.timeline->seconds();
+    manifest["seconds"] = seconds.size() > kNothingDone ? seconds : record("seconds");
+    write_manifest(study, manifest);
+  };
   Json manifest = describe_study(study, measured.checkpoints, measured.settled);
   // What former runs made stays known as ours, whatever happens on the way.
   for (const char* stage : {"tables", "figures", "report"}) manifest[stage] = record(stage);
@@ -200,19 +208,19 @@ bool write_results(const Study& study, const Measured& measured, const Json& for
     return false;
   }
   manifest["tables"]["standard_errors"] = errors;
-  write_manifest(study, manifest);
+  write(manifest);
   warn_of_missed_target(study, manifest["tables"]);
   manifest["figures"] = run_stage(
       study.out, figures_stage(study, manifest["tables"]["files"], products), record("figures"));
-  write_manifest(study, manifest);
+  write(manifest);
   if (!can_write_report()) {
     log::info("no report: this program was built without it");
     return true;
   }
-  Json shown = manifest;  // the page holds all of it but its own record
-  shown.erase("report");
+  Json shown = manifest;  // the page holds all of it that is the same in every run, but its own record
+  for (const char* key : {"report", "seconds"}) shown.erase(key);
   manifest["report"] = run_stage(study.out, report_stage(study, shown, products), record("report"));
-  write_manifest(study, manifest);
+  write(manifest);
   return true;
 }
 

@@ -58,8 +58,13 @@ Json hold_folder(const Study& study, std::optional<ResultsFolder>& folder) {
 std::string run_study(const RunOptions& options) {
   const Communicator& processes = options.processes;
   std::optional<Study> opened;
-  processes.first_before_others([&] { opened.emplace(open_study(options)); });
+  const auto timeline = std::make_shared<Timeline>();
+  processes.first_before_others([&] {
+    const Timeline::Span span(*timeline, "open");
+    opened.emplace(open_study(options));
+  });
   Study& study = *opened;
+  study.timeline = timeline;
   if (options.keep_going && processes.count() > 1) {
     throw UsageError("--keep-going is for one process, and these are {}", processes.count());
   }

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "ropewalk/study/audit.h"
 #include "ropewalk/study/plan.h"
 #include "ropewalk/study/run.h"
+#include "ropewalk/study/timeline.h"
 
 namespace ropewalk {
 
@@ -23,6 +25,7 @@ struct Study {
   // that they are from, where they are from one.
   std::vector<DocumentSet> documents;
   std::optional<Dataset> dataset;
+  std::shared_ptr<Timeline> timeline = std::make_shared<Timeline>();
 
   // Of every checkpoint in the file, those that cannot be measured included.
   std::vector<std::string> labels() const;

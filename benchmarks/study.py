@@ -1,0 +1,227 @@
+"""Whole studies, from process start to the specifications of figures, the file cache cold: against the larger of reading all weights once and computing
+all documents, and against the script one would write with transformers (script.py), on some of the checkpoints. On a GPU: 4 checkpoints of
+SmolLM3-3B's shapes, 20 of Pythia-160M's; without one: 3 of SmolLM2-135M's. Usage: study.py [NAME...]"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import machine
+
+ROUNDS, READERS, PART = 5, 4, 8 << 20
+
+
+@dataclass
+class Kind:
+    model: str
+    checkpoints: int
+    documents: int
+    tokens: int
+    device: str
+    dtype: str
+    script: int  # checkpoints that the script takes
+    script_rounds: int = ROUNDS
+
+
+KINDS = {
+    "smollm3": Kind("SmolLM3-3B", 4, 64, 4096, "cuda", "bfloat16", 1, 1),
+    "pythia": Kind("Pythia-160M", 20, 32, 2048, "cuda", "bfloat16", 4),
+    "smollm2": Kind("SmolLM2-135M", 3, 2, 2048, "cpu", "float32", 3),
+}
+
+
+def make_model(name: str):
+    from transformers import AutoModelForCausalLM, GPTNeoXConfig, LlamaConfig, SmolLM3Config
+
+    special = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2, use_cache=False)
+    config = {
+        "SmolLM3-3B": lambda: SmolLM3Config(vocab_size=128256, hidden_size=2048, intermediate_size=11008, num_hidden_layers=36, num_attention_heads=16,
+                                            num_key_value_heads=4, max_position_embeddings=65536, rope_theta=5e6, tie_word_embeddings=True, **special),
+        "Pythia-160M": lambda: GPTNeoXConfig(vocab_size=50304, hidden_size=768, intermediate_size=3072, num_hidden_layers=12, num_attention_heads=12,
+                                             max_position_embeddings=2048, rotary_pct=0.25, rotary_emb_base=10000, tie_word_embeddings=False, **special),
+        "SmolLM2-135M": lambda: LlamaConfig(vocab_size=49152, hidden_size=576, intermediate_size=1536, num_hidden_layers=30, num_attention_heads=9,
+                                            num_key_value_heads=3, max_position_embeddings=8192, rope_theta=1e5, tie_word_embeddings=True, **special),
+    }[name]()  # fmt: skip
+    return AutoModelForCausalLM.from_config(config)
+
+
+def make_checkpoints(kind: Kind, root: Path) -> list[Path]:
+    """All different, as a run's are."""
+    import torch
+
+    dtype = torch.float16 if kind.model.startswith("Pythia") else torch.bfloat16
+    torch.set_default_dtype(dtype)
+    with torch.device(kind.device):
+        torch.manual_seed(0)
+        model = make_model(kind.model)
+    torch.set_default_dtype(torch.float32)
+    folders = []
+    for number in range(kind.checkpoints):
+        folders.append(root / f"step{1000 * (number + 1)}")
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.mul_(1.01)
+        model.save_pretrained(folders[-1], max_shard_size="5GB")
+    del model
+    if kind.device == "cuda":
+        torch.cuda.empty_cache()
+    return folders
+
+
+def weights(folders):
+    return [path for folder in folders for path in sorted(folder.glob("*.safetensors"))]
+
+
+def forget(folders):
+    """The files leave the file cache."""
+    os.sync()
+    for path in weights(folders):
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def reading(folders) -> float:
+    """Seconds to read all weights once, a few parts at a time."""
+
+    def read(place):
+        path, begin = place
+        with path.open("rb", buffering=0) as file:
+            file.seek(begin)
+            left = 16 * PART
+            while left > 0 and (part := file.read(PART)):
+                left -= len(part)
+
+    forget(folders)
+    places = [(path, begin) for path in weights(folders) for begin in range(0, path.stat().st_size, 16 * PART)]
+    start = time.perf_counter()
+    with ThreadPoolExecutor(READERS) as pool:
+        list(pool.map(read, places))
+    return time.perf_counter() - start
+
+
+def computing(kind: Kind, folder: Path) -> float:
+    """Seconds to compute all documents with what a capture keeps of them, weights being there."""
+    size = kind.documents
+    command = [machine.BUILD / "benchmarks" / "forward", folder, str(kind.tokens), "5", str(size), kind.device, kind.dtype]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return statistics.median(json.loads(done.stdout)["with_all"]) * kind.documents * kind.checkpoints
+
+
+class Busy:
+    """The share of time in which the GPU computes, as its driver says."""
+
+    def __enter__(self):
+        self.shares, self._process = [], None
+        if shutil.which("nvidia-smi"):
+            command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "-lms", "100"]
+            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            threading.Thread(target=self._read, daemon=True).start()
+        return self
+
+    def _read(self):
+        for line in self._process.stdout:
+            self.shares.append(float(line) / 100)
+
+    def __exit__(self, *_):
+        if self._process:
+            self._process.terminate()
+
+    def share(self):
+        return statistics.mean(self.shares) if self.shares else None
+
+
+def write_experiment(kind: Kind, root: Path, folders) -> Path:
+    corpus = machine.write_corpus(root / "tokens.jsonl", kind.documents, kind.tokens, 40000)
+    lines = [f"name: {kind.model}'s shapes", f"corpus: {{path: {corpus}}}", f"device: {kind.device}", f"dtype: {kind.dtype}", "phases:", "  - name: Run",
+             f"    context: {kind.tokens}", "    checkpoints:", *(f"      - {{label: {folder.name}, path: {folder}}}" for folder in folders)]  # fmt: skip
+    path = root / "experiment.yaml"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def ours(root: Path, experiment: Path, folders, number: int):
+    out = root / f"out{number}"
+    forget(folders)
+    environment = {**os.environ, "ROPEWALK_CACHE": str(root / f"cache{number}")}  # no hash is remembered
+    with Busy() as busy:
+        start = time.perf_counter()
+        done = subprocess.run([machine.BUILD / "ropewalk", "run", experiment, "--out", out, "--format", "json", "--log-level", "debug"],
+                              env=environment, stderr=subprocess.PIPE, text=True)  # fmt: skip
+        seconds = time.perf_counter() - start
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    stages = json.loads((out / "manifest.json").read_text()).get("seconds")
+    if number == 0:
+        print("\n".join(line for line in done.stderr.splitlines() if "debug" in line), flush=True)
+    shutil.rmtree(out)
+    return seconds, busy.share(), stages
+
+
+def script(kind: Kind, root: Path, folders) -> float:
+    some = folders[: kind.script]
+    forget(some)
+    start = time.perf_counter()
+    command = [sys.executable, machine.ROOT / "benchmarks" / "script.py", root / "tokens.jsonl", kind.tokens, kind.device, kind.dtype, root / "script", *some]
+    subprocess.run(list(map(str, command)), check=True, stderr=subprocess.DEVNULL)
+    return (time.perf_counter() - start) * kind.checkpoints / kind.script
+
+
+def study(kind: Kind, rounds: int) -> dict:
+    with tempfile.TemporaryDirectory() as place:
+        root = Path(place)
+        folders = make_checkpoints(kind, root)
+        experiment = write_experiment(kind, root, folders)
+        compute = computing(kind, folders[0])
+        runs = {"ropewalk": [], "reading": [], "script": []}
+        busy, stages = [], []
+        for number in range(rounds):
+            runs["reading"].append(reading(folders))
+            seconds, share, stage = ours(root, experiment, folders, number)
+            runs["ropewalk"].append(seconds)
+            busy.append(share)
+            stages.append(stage)
+            if number < kind.script_rounds:
+                runs["script"].append(script(kind, root, folders))
+            print({name: round(times[-1], 2) for name, times in runs.items() if times}, "computing", round(compute, 2), "busy", share, flush=True)
+    limits = [max(seconds, compute) for seconds in runs["reading"]]
+    result = {**vars(kind), "seconds": {**runs, "computing": compute}, "stages": stages[-1], "bytes": sum(path.stat().st_size for path in weights(folders)) if folders[0].exists() else None}
+    if rounds >= machine.ROUNDS:
+        result["times_the_limit"] = machine.ratio(runs["ropewalk"], limits)
+        if len(runs["script"]) == rounds:
+            result["times_faster"] = machine.ratio(runs["script"], runs["ropewalk"])
+        else:
+            result["script_over_ours"] = statistics.median(runs["script"]) / statistics.median(runs["ropewalk"])
+    if busy[0] is not None:
+        result["gpu_busy"] = statistics.median(busy)
+    return result
+
+
+def main():
+    import torch
+
+    rounds = int(os.environ.get("ROUNDS", ROUNDS))  # fewer are for a look, and are not written
+    names = sys.argv[1:] or [name for name, kind in KINDS.items() if kind.device == "cpu" or torch.cuda.is_available()]
+    for name in names:
+        result = study(KINDS[name], rounds)
+        if rounds < machine.ROUNDS:
+            print(json.dumps(result))
+            continue
+        if KINDS[name].device == "cuda":
+            import gpu_model
+
+            result["gpu"] = gpu_model.describe_gpu()
+        machine.write(f"study_{name}", result)
+        print({key: result[key] for key in ("times_the_limit", "times_faster", "gpu_busy") if key in result})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+#include "ropewalk/study/analyses.h"
+
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/study/analyze.h"
+#include "ropewalk/study/capture_store.h"
+
+namespace ropewalk {
+namespace {
+
+std::pair<std::string, std::string> key_of(const MeasuredCheckpoint& measured) {
+  return {measured.info.moments, measured.planned->capture.label};
+}
+
+}  // namespace
+
+void Analyses::start(const MeasuredCheckpoint& measured) {
+  const std::lock_guard lock(mutex_);
+  auto [place, added] = begun_.try_emplace(key_of(measured));
+  if (!added) return;
+  place->second = worker_.run([this, folder = measured.folder, info = measured.info] {
+    throw_if_interrupted();
+    return make(folder, info);
+  });
+}
+
+CheckpointAnalysis Analyses::take(const MeasuredCheckpoint& measured) {
+  std::future<CheckpointAnalysis> analysis;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = begun_.find(key_of(measured));
+    if (found != begun_.end()) analysis = std::move(begun_.extract(found).mapped());
+  }
+  return analysis.valid() ? analysis.get() : make(measured.folder, measured.info);
+}
+
+CheckpointAnalysis Analyses::make(const std::filesystem::path& folder,
+                                  const CaptureInfo& info) const {
+  const Timeline::Span span(*study_.timeline, "analyze", info.label);
+  AnalyzeOptions options;
+  options.components = study_.experiment.components;
+  options.from = "moments";
+  require_whole_moments(folder, info);
+  return analyze_folder(folder, options);
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <future>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "ropewalk/analysis/qk_table.h"
+#include "ropewalk/base/worker.h"
+#include "ropewalk/study/manifest.h"
+
+namespace ropewalk {
+
+// Analyses of the checkpoints of a study, made on a thread of their own while others are measured.
+// The study must outlive it.
+class Analyses {
+ public:
+  explicit Analyses(const Study& study) : study_(study) {}
+
+  // Begins with a checkpoint whose capture is written, once those before it are done; not twice.
+  // From any thread.
+  void start(const MeasuredCheckpoint& measured);
+  // The analysis of a checkpoint, made now where it was not begun. Throws InputError where its
+  // moments are not those that were written.
+  CheckpointAnalysis take(const MeasuredCheckpoint& measured);
+
+ private:
+  CheckpointAnalysis make(const std::filesystem::path& folder, const CaptureInfo& info) const;
+
+  const Study& study_;
+  std::mutex mutex_;
+  // By the hash of moments and the label: a capture that was replaced meanwhile has another.
+  std::map<std::pair<std::string, std::string>, std::future<CheckpointAnalysis>> begun_;
+  Worker worker_;  // ends first
+};
+
+}  // namespace ropewalk
