@@ -67,6 +67,35 @@ TEST(Interrupt, EndsWorkThatDoesNotLook) {
   }
 }
 
+TEST(Interrupt, DoesNotReachAThreadThatWritesWhatTookLong) {
+  request_interrupt(SIGINT);
+  {
+    const Unhurried writing;
+    EXPECT_TRUE(interrupted());
+    throw_if_interrupted();
+  }
+  EXPECT_THROW(throw_if_interrupted(), Interrupted);
+  forget_interrupt();
+}
+
+// Longer than a program may take that writes nothing.
+[[noreturn]] void write_for_a_while(int signals) {
+  install_interrupt_handlers();
+  show_on_terminal();
+  {
+    const Unhurried writing;
+    for (int i = 0; i < signals; ++i) std::raise(SIGINT);
+    ::usleep(2'000'000);
+  }
+  ::_exit(10);
+}
+
+TEST(Interrupt, WaitsForWhatIsBeingWrittenUnlessAskedTwice) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(write_for_a_while(1), testing::ExitedWithCode(10), "");
+  EXPECT_EXIT(write_for_a_while(2), testing::ExitedWithCode(130), "interrupted by signal 2");
+}
+
 TEST(Interrupt, TheThirdSignalEndsTheProcess) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(

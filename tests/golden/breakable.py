@@ -155,3 +155,16 @@ def snapshot(folder):
     return {str(path.relative_to(folder)): path.stat().st_size for path in folder.rglob("*") if path.is_file()} | {
         str(path.relative_to(folder)): None for path in folder.rglob("*") if not path.is_file()
     }
+
+
+def leftovers(out):
+    """Names that only a program at work may have in a folder."""
+    return [path.name for path in out.rglob("*") if ".tmp-" in path.name or path.name.startswith(".scratch")]
+
+
+def results(out):
+    """Every file's bytes, less what names the place or the time of its making."""
+    skipped = ("manifest.json", "report.html", ".lock")
+    files = {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file() and path.name not in skipped}
+    # How long it took differs from run to run.
+    return {name: re.sub(rb'"seconds": [^,]*,', b"", data) if name.endswith("capture.json") else data for name, data in files.items()}

@@ -17,7 +17,7 @@ import pytest
 import breakable
 import engine
 import synthetic_run as synthetic
-from breakable import INPUT, SYSTEM, VOCAB, WEIGHTS, Setup
+from breakable import INPUT, SYSTEM, VOCAB, WEIGHTS, Setup, leftovers, results
 from fake_hub import Fault
 from hub_setup import MODEL, client, hub, model_files  # noqa: F401 (fixtures)
 
@@ -105,19 +105,6 @@ WRITERS = ["capture", "analyze", "merge", "export", "figures", "report", "run"]
 def start(command, **environment):
     return subprocess.Popen([engine.program(), *map(str, command), "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True, env={**os.environ, **environment})  # fmt: skip
-
-
-def leftovers(out):
-    """Names that only a program at work may have in a folder."""
-    return [path.name for path in out.rglob("*") if ".tmp-" in path.name or path.name.startswith(".scratch")]
-
-
-def results(out):
-    """Every file's bytes, less what names the place or the time of its making."""
-    skipped = ("manifest.json", "report.html", ".lock")
-    files = {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file() and path.name not in skipped}
-    # How long it took differs from run to run.
-    return {name: re.sub(rb'"seconds": [^,]*,', b"", data) if name.endswith("capture.json") else data for name, data in files.items()}
 
 
 def ended(process, number, began, usual=0):
