@@ -10,6 +10,7 @@ Positions::Positions(const at::Tensor& positions)
   if (tokens() == 0) return;
   mean_ = wide.mean().item<double>();
   scatter_ = (wide - mean_).square().sum().item<double>();
+  consecutive_ = positions_.equal(at::arange(tokens(), at::kLong) + positions_[0]);
 }
 
 Positions Positions::counted(int64_t tokens) { return Positions(at::arange(tokens, at::kLong)); }

@@ -20,6 +20,7 @@ class Positions {
   int64_t tokens() const { return positions_.size(0); }
   double mean() const { return mean_; }
   double scatter() const { return scatter_; }  // sum of (t - mean)^2
+  bool consecutive() const { return consecutive_; }  // each is one more than the one before
 
   // Of runs of `size` tokens each, but for the last.
   struct Chunks {
@@ -48,6 +49,7 @@ class Positions {
   at::Tensor positions_;
   double mean_ = 0;
   double scatter_ = 0;
+  bool consecutive_ = true;
   mutable std::list<Chunks> chunks_;
   mutable std::list<Parts> parts_;
 };

@@ -82,8 +82,12 @@ MomentsCollector::MomentsCollector(const ModelConfig& config, const std::vector<
     layer.fields = split(numbers(layer), streams);
     offset += layer.bytes;
   }
-  for (const Accumulator* accumulator : accumulators()) {
-    for (const Tap& tap : accumulator->taps(shape_)) points_.insert(tap.point);
+  for (size_t i = 0; i < accumulators().size(); ++i) {
+    for (const Tap& tap : accumulators()[i]->taps(shape_)) {
+      points_.insert(tap.point);
+      std::vector<size_t>& at_point = wanting_[tap.point];
+      if (at_point.empty() || at_point.back() != i) at_point.push_back(i);
+    }
   }
 }
 
@@ -135,31 +139,21 @@ void MomentsCollector::collect(const Taken& taken) {
   const int64_t block = taken.document->block(blocks_);
   const TokenSet held = layer.counts.set(block);
   const at::Tensor& some = taken.vectors.begin()->second;
-  GpuLayer* gpu = some.is_cuda() ? &gpu_layer(taken.layer, some.device()) : nullptr;
-  const auto add = [&] {
-    for (size_t i = 0; i < layer.fields.size(); ++i) {
-      const Accumulator& accumulator = *accumulators()[i];
-      if (!any_at(accumulator.taps(shape_), taken.point)) continue;
-      const Fields& fields = gpu == nullptr ? layer.fields[i] : gpu->fields[i];
-      Destination to{block_of(fields, block, held), streams_.at(taken.layer),
-                     rotary_pairs(config_, taken.layer), shape_.context, block};
-      if (gpu != nullptr) {
-        to.q_heads = gpu->q_heads;
-        to.kv_heads = gpu->kv_heads;
-        to.bad = gpu->bad;
-      }
-      accumulator.add(taken, to);
-    }
-  };
-  if (gpu == nullptr) {
-    add();
-  } else if (taken.changing) {
-    side_.finish();
-    add();
+  if (!some.is_cuda()) {
+    add(taken, layer.fields, block, held, nullptr);
   } else {
-    std::vector<at::Tensor> reads;
-    for (const auto& [name, vectors] : taken.vectors) reads.push_back(vectors);
-    side_.run(std::move(reads), add, points_.size());
+    const GpuLayer& gpu = gpu_layer(taken.layer, some.device());
+    if (taken.changing) {
+      side_.finish();
+      add(taken, gpu.fields, block, held, &gpu);
+    } else {
+      std::vector<at::Tensor> reads;
+      for (const auto& [name, vectors] : taken.vectors) reads.push_back(vectors);
+      const auto launch = [this, taken, &gpu, block, held] {
+        add(taken, gpu.fields, block, held, &gpu);
+      };
+      side_.run(std::move(reads), launch, points_.size());
+    }
   }
   // A document counts once all points have seen it.
   seen_.emplace(taken.point);
@@ -167,6 +161,20 @@ void MomentsCollector::collect(const Taken& taken) {
   seen_.clear();
   const Positions& positions = *taken.positions;
   layer.counts.add_document(block, positions.tokens(), positions.mean(), positions.scatter());
+}
+
+void MomentsCollector::add(const Taken& taken, const std::vector<Fields>& fields, int64_t block,
+                           const TokenSet& held, const GpuLayer* gpu) const {
+  for (const size_t i : wanting_.find(taken.point)->second) {
+    Destination to{block_of(fields[i], block, held), streams_.at(taken.layer),
+                   rotary_pairs(config_, taken.layer), shape_.context, block};
+    if (gpu != nullptr) {
+      to.q_heads = gpu->q_heads;
+      to.kv_heads = gpu->kv_heads;
+      to.bad = gpu->bad;
+    }
+    accumulators()[i]->add(taken, to);
+  }
 }
 
 MomentsCollector::GpuLayer& MomentsCollector::gpu_layer(int64_t number, const at::Device& device) {

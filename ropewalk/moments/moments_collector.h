@@ -101,6 +101,9 @@ class MomentsCollector : public Collector {
     at::Tensor kv_heads;
     at::Tensor bad;
   };
+  // Feeds the accumulators that want vectors of this point.
+  void add(const Taken& taken, const std::vector<Fields>& fields, int64_t block,
+           const TokenSet& held, const GpuLayer* gpu) const;
   std::vector<Fields> split(const at::Tensor& numbers, const LayerStreams& streams) const;
   GpuLayer& gpu_layer(int64_t number, const at::Device& device);
   void fetch(int64_t number, const GpuLayer& gpu);
@@ -113,6 +116,7 @@ class MomentsCollector : public Collector {
   Scratch scratch_;
   std::map<int64_t, Layer> layers_;
   std::map<int64_t, GpuLayer> gpu_;
+  std::map<std::string, std::vector<size_t>, std::less<>> wanting_;  // accumulators, by point
   SideStream side_;               // GPU: accumulators run beside the rest of the layer
   bool spooled_;                  // layers other than the one at hand leave memory
   int64_t latest_ = -1;           // layer
