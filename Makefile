@@ -64,13 +64,13 @@ bench: build
 	@cmake --preset release -DROPEWALK_BENCHMARKS=ON
 	@cmake --build build --target coverage forward
 	@.venv/bin/python tools/make_smollm2.py
-	@for script in cpu scaling end_to_end moments_cost sampling_noise scaling_processes coverage contexts smollm2 frequencies report plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
+	@for script in cpu study scaling end_to_end moments_cost sampling_noise scaling_processes coverage contexts smollm2 frequencies report plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
 
 bench-gpu: all
 	@cmake --preset release -DROPEWALK_BENCHMARKS=ON
 	@cmake --build build --target forward
 	@ctest --test-dir build --output-on-failure --no-tests=error -R '^golden\.gpu$$'
-	@for script in gpu gpu_end_to_end weights_hash watch plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
+	@for script in gpu gpu_end_to_end study weights_hash watch plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
 
 format: setup
 	@clang-format -i $(SOURCES)

@@ -4,9 +4,11 @@ docs/performance.md, docs/method.md and README.md. A block whose results are not
 import json
 import math
 import re
+import statistics
 from pathlib import Path
 
 import many_gpus as many
+from machine import ROUNDS
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -230,6 +232,30 @@ def analysis(r: dict) -> str:
 `qk.csv` alone: {r['median_ratio']:.2f} times (median of {len(r['ratios'])} rounds in turn; {place(r)})."""
 
 
+def ratio(found: dict, places=2) -> str:
+    """With its interval; of too few rounds there is none."""
+    if found["rounds"] < ROUNDS:
+        raise SystemExit(f"{found['rounds']} rounds; expected {ROUNDS} at least")
+    return f"{found['median']:.{places}f} ({found['low']:.{places}f} – {found['high']:.{places}f})"
+
+
+def study_rows(results: list[dict]) -> str:
+    rows = []
+    for r in results:
+        seconds = {name: times if isinstance(times, float) else statistics.median(times) for name, times in r["seconds"].items()}
+        faster = ratio(r["times_faster"], 1) if "times_faster" in r else f"{r['script_over_ours']:.1f} (one round)"
+        rows.append([f"{r['checkpoints']} × {r['model']}", f"{r['documents']} × {r['tokens']:,}", f"{seconds['ropewalk']:.1f}", f"{seconds['reading']:.1f}", f"{seconds['computing']:.1f}",
+                     ratio(r["times_the_limit"]), faster, f"{r['gpu_busy']:.0%}".replace("%", " %") if "gpu_busy" in r else "–"])  # fmt: skip
+    header = ["checkpoints", "documents × tokens", "seconds", "reading alone", "computing alone", "times the larger", "the script takes … times as long", "GPU busy"]
+    return table(header, rows)
+
+
+def studies(*results: dict) -> str:
+    return f"""{study_rows(list(results))}
+
+({place(results[0])}; ratios are medians of {results[0]['times_the_limit']['rounds']} rounds, with an interval.)"""
+
+
 def smollm2(r: dict) -> str:
     def mean(key: str) -> list[str]:
         leaves = [checkpoint["means"][key] for checkpoint in r["checkpoints"].values()]
@@ -309,6 +335,7 @@ def coverage(r: dict) -> str:
 
 # Name of the block: (its results, what writes it)
 BLOCKS = {"readme": (["end_to_end"], readme), "weak_scaling": (["processes"], weak_scaling),
+          "studies_gpu": (["study_smollm3", "study_pythia"], studies), "studies_cpu": (["study_smollm2"], studies),
           "many_gpus": (["gpu", "gpu_end_to_end", "processes"], many_gpus),
           **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "end_to_end", "moments_cost", "scaling", "analysis", "smollm2", "frequencies", "coverage", "contexts")}}  # fmt: skip
 
