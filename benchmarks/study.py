@@ -209,7 +209,8 @@ def main():
     import torch
 
     rounds = int(os.environ.get("ROUNDS", ROUNDS))  # fewer are for a look, and are not written
-    names = sys.argv[1:] or [name for name, kind in KINDS.items() if kind.device == "cpu" or torch.cuda.is_available()]
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    names = sys.argv[1:] or [name for name, kind in KINDS.items() if kind.device == device]
     for name in names:
         result = study(KINDS[name], rounds)
         if rounds < machine.ROUNDS:
