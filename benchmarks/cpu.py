@@ -1,7 +1,8 @@
 """On the CPU, SmolLM2-135M in float32, documents of 4,096 tokens: the forward pass with the moments of every token of every
-head, against its own matrix products and attention (the floor), transformers' plain forward pass, and what else keeps every
+head, against torch's matrix products and attention alone, transformers' plain forward pass, and what else keeps every
 token's queries and keys: transformers with a hook, TransformerLens, nnsight. All in turn, round by round, after the numbers
-were found equal. Usage: cpu.py [TOKENS [ROUNDS]]"""
+were found equal. Then its arithmetic over the processor's rate (the floor), and other numbers of threads.
+Usage: cpu.py [TOKENS [ROUNDS]], or cpu.py threads [DTYPE [THREADS …]] for these alone (cpu_threads.py)."""
 
 import json
 import os
@@ -14,7 +15,8 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 
-import equality  # noqa: E402
+import arithmetic  # noqa: E402
+import cpu_threads  # noqa: E402
 import fused  # noqa: E402
 import gpu_model  # noqa: E402
 import machine  # noqa: E402
@@ -26,8 +28,8 @@ WARM_UP, PEER_ROUNDS = 1, 3
 PEERS = ("transformer_lens", "nnsight")
 
 
-class Floor:
-    """Every matrix product and attention of the backbone; or, of the last layer, only what queries and keys need."""
+class TorchAlone:
+    """Every matrix product and attention of the backbone by torch; or, of the last layer, only what queries and keys need."""
 
     def __init__(self, model, tokens):
         self.config, self.tokens = model.config, tokens
@@ -88,6 +90,8 @@ def clocked(call):
 
 
 def main(tokens=4096, rounds=5):
+    import equality  # which needs more than `cpu.py threads` does
+
     equal = equality.check(machine.SMOLLM2)
     print(f"equal: {equal}", flush=True)
     model = AutoModel.from_pretrained(machine.SMOLLM2, dtype=torch.float32, attn_implementation="sdpa").eval()
@@ -96,16 +100,16 @@ def main(tokens=4096, rounds=5):
     hooked = AutoModel.from_pretrained(machine.SMOLLM2, dtype=torch.float32, attn_implementation="keeping").eval()
     ids = torch.randint(0, model.config.vocab_size, (1, tokens))
     command = [machine.BUILD / "benchmarks" / "forward", machine.SMOLLM2, str(tokens), "1", "1", "cpu", "float32"]
-    seconds = {name: [] for name in ("floor", "floor_of_what_is_needed", "ropewalk", "ropewalk_without_moments", "ropewalk_all", "transformers",
+    seconds = {name: [] for name in ("torch_alone", "torch_alone_needed", "ropewalk", "ropewalk_without_moments", "ropewalk_all", "transformers",
                                      "transformers_keeping", *PEERS)}  # fmt: skip
     parts, peers = [], Peers(tokens)
     with torch.inference_mode():
-        floor = Floor(model, tokens)
+        alone = TorchAlone(model, tokens)
         for round in range(-WARM_UP, rounds):
-            whole, needed = floor.run(), floor.run(needed=True)
+            whole, needed = alone.run(), alone.run(needed=True)
             ours = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
             measured = {
-                "floor": sum(whole.values()), "floor_of_what_is_needed": sum(needed.values()),
+                "torch_alone": sum(whole.values()), "torch_alone_needed": sum(needed.values()),
                 "ropewalk": ours["with"][0], "ropewalk_without_moments": ours["without"][0], "ropewalk_all": ours["with_all"][0],
                 "transformers": clocked(lambda: model(ids, use_cache=False)),
                 "transformers_keeping": clocked(lambda: hooked(ids, use_cache=False)),
@@ -122,18 +126,24 @@ def main(tokens=4096, rounds=5):
             print(measured, flush=True)
     seconds = {name: times or None for name, times in seconds.items()}
     median = {name: times and statistics.median(times) for name, times in seconds.items()}
+    spread = {name: times and [min(times), max(times)] for name, times in seconds.items()}
+    floor = arithmetic.floor(model.config, tokens, torch.get_num_threads())
+    median["floor"], spread["floor"] = (floor["seconds"], [floor["seconds"]] * 2) if floor else (None, None)
     result = {
         "model": machine.SMOLLM2.name, "tokens": tokens, "threads": torch.get_num_threads(), "equality": equal, "seconds": seconds, "median": median,
-        "spread": {name: times and [min(times), max(times)] for name, times in seconds.items()},
-        "floor_parts": parts, "peers": peers.facts,
-        "times_the_floor": median["ropewalk"] / median["floor"],
-        "times_the_floor_of_what_is_needed": median["ropewalk"] / median["floor_of_what_is_needed"],
+        "spread": spread, "torch_alone_parts": parts, "peers": peers.facts, "floor": floor,
+        "times_the_floor": floor and median["ropewalk"] / floor["seconds"],
         "others_share": (median["ropewalk_all"] - median["ropewalk"]) / median["ropewalk_without_moments"],
+        "times_faster": machine.ratio(seconds["transformers"], seconds["ropewalk"]),
         "faster_than": {name: median[name] and median[name] / median["ropewalk"] for name in ("transformers", "transformers_keeping", *PEERS)},
     }  # fmt: skip
+    result["by_threads"] = cpu_threads.rows(machine.SMOLLM2, cpu_threads.dtypes(), cpu_threads.COUNTS)
     machine.write("cpu", result)
-    print({name: value for name, value in result.items() if name.startswith(("times", "faster"))})
+    print({name: value for name, value in result.items() if name.startswith(("times", "faster", "floor"))})
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    if sys.argv[1:2] == ["threads"]:
+        cpu_threads.main(*sys.argv[2:])
+    else:
+        main(*map(int, sys.argv[1:]))

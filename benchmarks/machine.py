@@ -22,6 +22,12 @@ def cpu_name() -> str:
     return platform.machine()
 
 
+def cpu_flags() -> set[str]:
+    """What /proc/cpuinfo says the processor can do."""
+    lines = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")]
+    return set(lines[0].split(":", 1)[1].split()) if lines else set()
+
+
 def describe() -> dict:
     import torch
     import transformers

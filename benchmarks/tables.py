@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 DOCUMENTS = ("README.md", "docs/method.md", "docs/performance.md")
 # In the order of the chart and the table; (key of cpu.json, what it is called)
-WAYS = [("floor", "floor"), ("ropewalk_without_moments", "Ropewalk, nothing kept"), ("ropewalk", "Ropewalk, moments of every token"),
+WAYS = [("floor", "floor"), ("torch_alone", "torch's products and attention alone"), ("ropewalk_without_moments", "Ropewalk, nothing kept"), ("ropewalk", "Ropewalk, moments of every token"),
         ("ropewalk_all", "Ropewalk, all that a capture keeps"),
         ("transformers", "transformers, nothing kept"), ("transformers_keeping", "transformers, every q and k kept"),
         ("nnsight", "nnsight, every q and k saved"), ("transformer_lens", "TransformerLens, every q and k cached")]  # fmt: skip
@@ -116,6 +116,23 @@ def many_gpus(gpu: dict, study: dict, processes: dict) -> str:
 GPUs at which the speed-up falls to half their number: {halves}."""
 
 
+def by_threads(rows: list[dict]) -> str:
+    def times(ratio: dict) -> str:
+        return f"{ratio['median']:.2f} ({ratio['low']:.2f} – {ratio['high']:.2f})"
+
+    header = ["dtype", "threads", "Ropewalk, moments: seconds", "all that a capture keeps", "transformers", "times faster, moments", "times faster, all", "times the floor"]
+    return table(header, [[row["dtype"], row["threads"], *(f"{row['median'][key]:.2f}" for key in ("ropewalk", "ropewalk_all", "transformers")),
+                           times(row["times_faster"]), times(row["times_faster_all"]), f"{row['median']['ropewalk'] / row['floor']['seconds']:.2f}" if row["floor"] else ""]
+                          for row in rows])  # fmt: skip
+
+
+def cpu_threads(r: dict) -> str:
+    return f"""{r['model']}, one document of {r['tokens']:,} tokens ({place(r)}); times faster than transformers' plain pass with as many threads, with
+the interval of {r['rows'][0]['times_faster']['rounds']} rounds in turn:
+
+{by_threads(r['rows'])}"""
+
+
 def cpu(r: dict) -> str:
     rows, missing = [], []
     for key, name in WAYS:
@@ -133,9 +150,16 @@ def cpu(r: dict) -> str:
 
 {image('cpu', f"Seconds a document of {r['tokens']:,} tokens")}
 
-Ropewalk takes {r['times_the_floor']:.2f} times the floor ({r['times_the_floor_of_what_is_needed']:.2f} times the floor without the last layer's attention and MLP, which nothing here
-needs). Before anything was timed, Ropewalk's r_q and r_k of all {r['equality']['heads']} heads were those of transformers' queries and keys and
+Before anything was timed, Ropewalk's r_q and r_k of all {r['equality']['heads']} heads were those of transformers' queries and keys and
 scikit-learn's PCA (largest difference {r['equality']['difference_r_q']:.0e}), and each peer's queries and keys were transformers'."""
+    if floor := r.get("floor"):
+        text += f"""
+
+The *floor* is arithmetic: {floor['operations'] / 1e12:.2f}e12 multiplications and additions at the {floor['operations_per_second'] / 1e9:.0f}e9 per second that this processor does when
+nothing else is to be done. Ropewalk takes {r['times_the_floor']:.2f} times the floor, moments included: {1 / r['times_the_floor']:.0%} of the rate."""
+    if r.get("by_threads"):
+        text += f"\n\nBy threads:\n\n{by_threads(r['by_threads'])}"
+    text = text.replace("% of the rate", " % of the rate")
     return "\n".join([text, "", *missing]) if missing else text
 
 
@@ -337,7 +361,7 @@ def coverage(r: dict) -> str:
 BLOCKS = {"readme": (["end_to_end"], readme), "weak_scaling": (["processes"], weak_scaling),
           "studies_gpu": (["study_smollm3", "study_pythia"], studies), "studies_cpu": (["study_smollm2"], studies),
           "many_gpus": (["gpu", "gpu_end_to_end", "processes"], many_gpus),
-          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "end_to_end", "moments_cost", "scaling", "analysis", "smollm2", "frequencies", "coverage", "contexts")}}  # fmt: skip
+          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "cpu_threads", "end_to_end", "moments_cost", "scaling", "analysis", "smollm2", "frequencies", "coverage", "contexts")}}  # fmt: skip
 
 
 def written(text: str, results: Path = RESULTS) -> str:

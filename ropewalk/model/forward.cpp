@@ -167,8 +167,10 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
       }
       if (layer_config.mixture && layer < last_layer) {
         const auto expert = [&](int64_t i) {
-          return plan.keep_experts ? layer_weights->experts[static_cast<size_t>(i)]
-                                   : weights.load_expert(layer, i);
+          if (plan.keep_experts) return layer_weights->experts[static_cast<size_t>(i)];
+          LayerWeights read = weights.load_expert(layer, i);
+          pack_projections(read);
+          return read;
         };
         add_experts(config, *layer_weights, expert, hidden);
       }

@@ -4,31 +4,21 @@
 
 #include "ropewalk/kernels/attention.h"
 #include "ropewalk/kernels/biased_attention.h"
+#include "ropewalk/kernels/linear.h"
 #include "ropewalk/model/layer_parts.h"
 #include "ropewalk/model/mixture.h"
 
 namespace ropewalk {
 namespace {
 
-// out = x weight^T + bias
-void linear_into(at::Tensor out, const at::Tensor& x, const at::Tensor& weight,
-                 const at::Tensor& bias) {
-  if (bias.defined()) {
-    at::addmm_out(out, bias, x, weight.t());
-  } else {
-    at::mm_out(out, x, weight.t());
-  }
-}
-
 // sum += scale * norm(x weight^T + bias), where there is a norm; else in one go.
-void add_linear(const ModelConfig& config, at::Tensor sum, const at::Tensor& x,
-                const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& norm_weight) {
+void add_residual(const ModelConfig& config, at::Tensor sum, const at::Tensor& x,
+                  const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& norm_weight) {
   if (norm_weight.defined()) {
     sum.add_(norm(config, linear(x, weight, bias), norm_weight), config.residual_scale);
-    return;
+  } else {
+    add_linear(sum, x, weight, bias, config.residual_scale);
   }
-  sum.addmm_(x, weight.t(), 1, config.residual_scale);
-  if (bias.defined()) sum.add_(bias, config.residual_scale);
 }
 
 // Whether scores are more than scaled products, which the fast kernels take for granted.
@@ -41,7 +31,8 @@ bool changes_scores(const ModelConfig& config) {
 Projection project(const ModelConfig& config, const LayerWeights& weights, const at::Tensor& hidden,
                    const std::function<void(const Projection&)>& raw) {
   const int64_t tokens = hidden.size(0);
-  const at::Tensor all = at::empty({tokens, weights.qkv.size(0)}, hidden.options());
+  const at::Tensor all =
+      at::empty({tokens, columns_of(weights.qkv, config.d_model)}, hidden.options());
   for_rows(hidden, [&](int64_t begin, int64_t end) {
     const at::Tensor input =
         norm(config, hidden.slice(0, begin, end), weights.attn_norm, weights.attn_norm_bias);
@@ -110,14 +101,14 @@ at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
     const at::Tensor residual = hidden.slice(0, begin, end);
     const at::Tensor heads = attended.slice(0, begin, end).reshape({end - begin, config.q_width()});
     const auto add_attention = [&] {
-      add_linear(config, residual, heads, weights.out, weights.out_bias, weights.post_attn_norm);
+      add_residual(config, residual, heads, weights.out, weights.out_bias, weights.post_attn_norm);
     };
     if (!config.parallel_residual) add_attention();
     if (layer.mixture) return;
     const at::Tensor input = norm(config, residual, weights.mlp_norm, weights.mlp_norm_bias);
     if (config.parallel_residual) add_attention();
-    add_linear(config, residual, mlp_inner(config, weights, input), weights.down, weights.down_bias,
-               weights.post_mlp_norm);
+    add_residual(config, residual, mlp_inner(config, weights, input), weights.down,
+                 weights.down_bias, weights.post_mlp_norm);
   });
   return hidden;
 }
@@ -128,7 +119,7 @@ int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarTyp
   const int64_t kv = config.kv_width();
   const int64_t q = config.q_width();
   const int64_t wide = sizeof(float);
-  const int64_t rows = std::min(tokens, rows_at_a_time(device));
+  const int64_t rows = std::min(tokens, rows_at_a_time(dtype, device));
   // Queries, keys and values; copies of the first two where they are normalised or scaled.
   int64_t projection = tokens * (q + 2 * kv) * element_size;
   if (config.qk_norm != QkNorm::none) projection += tokens * (q + kv) * element_size;
@@ -156,7 +147,10 @@ int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarTyp
     constexpr int64_t kLibrary = int64_t{64} << 20;
     return std::max(attention, mlp + projection) + collecting + kLibrary;
   }
-  return std::max({attention, mlp, projection + collecting});
+  const int64_t product = packs_weights(dtype, device)
+                              ? linear_workspace(std::max({config.d_model, q, config.d_mlp}))
+                              : 0;
+  return std::max({attention, mlp + product, projection + std::max(collecting, product)});
 }
 
 }  // namespace ropewalk

@@ -1,6 +1,7 @@
 #include "ropewalk/model/layer_parts.h"
 
 #include "ropewalk/kernels/elementwise.h"
+#include "ropewalk/kernels/linear.h"
 
 namespace ropewalk {
 
@@ -12,18 +13,26 @@ at::Tensor norm(const ModelConfig& config, const at::Tensor& x, const at::Tensor
   return rms_norm(x, weight, config.norm_eps, config.norm == NormKind::rms_plus_one);
 }
 
-at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return bias.defined() ? at::linear(x, weight, bias) : at::linear(x, weight);
-}
-
 at::Tensor mlp_inner(const ModelConfig& config, const LayerWeights& weights, const at::Tensor& x) {
+  if (config.gated && !config.cut_gate) {
+    return gated_linear(x, weights.gate_up, weights.gate_up_bias, config.activation);
+  }
   const at::Tensor inner = linear(x, weights.gate_up, weights.gate_up_bias);
   if (config.cut_gate) return cut_gate_(inner, config.cut_gate->alpha, config.cut_gate->limit);
-  if (config.gated) return gate_(inner, config.activation);
   if (config.activation == Activation::xielu) {
     return xielu(inner, {weights.alpha_p, weights.alpha_n, weights.beta, weights.eps});
   }
   return activate(inner, config.activation);
+}
+
+int64_t rows_at_a_time(at::ScalarType dtype, const at::Device& device) {
+  if (device.is_cuda()) return 8192;
+  // Torch's products want many rows at a time, as they pack weights anew for each. Ours want enough
+  // for every thread, and give the same numbers for any: what one step writes is then still in the
+  // cache when the next reads it, and takes no new pages of memory.
+  constexpr int64_t kMost = 4096;
+  constexpr int64_t kOfThread = 512;
+  return packs_weights(dtype, device) ? std::min(kMost, kOfThread * at::get_num_threads()) : kMost;
 }
 
 }  // namespace ropewalk

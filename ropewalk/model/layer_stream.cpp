@@ -35,13 +35,19 @@ LayerStream::~LayerStream() {
   if (next_.valid()) next_.wait();
 }
 
+LayerWeights LayerStream::load(int64_t layer) const {
+  LayerWeights weights = reader_.load(layer, plan_.keep_experts);
+  pack_projections(weights);
+  return weights;
+}
+
 LayerStream::Loaded LayerStream::load_beside(int64_t layer,
                                              const std::shared_ptr<c10::Event>& room) const {
-  if (!side_) return {reader_.load(layer, plan_.keep_experts), nullptr};
+  if (!side_) return {load(layer), nullptr};
   // Where weights come and go, the layer before the current one must be done with its own.
   if (room) room->synchronize();
   const c10::StreamGuard guard(*side_);
-  LayerWeights weights = reader_.load(layer, plan_.keep_experts);
+  LayerWeights weights = load(layer);
   return {std::move(weights), mark(*side_)};
 }
 
@@ -69,7 +75,7 @@ std::shared_ptr<const LayerWeights> LayerStream::take(int64_t layer, bool more) 
       }
       weights = std::make_shared<const LayerWeights>(std::move(loaded.weights));
     } else {
-      weights = std::make_shared<const LayerWeights>(reader_.load(layer, plan_.keep_experts));
+      weights = std::make_shared<const LayerWeights>(load(layer));
     }
     waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (plan_.keep_weights) {

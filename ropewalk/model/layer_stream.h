@@ -17,7 +17,8 @@ namespace ropewalk {
 
 // Hands out layers in order 0 … last, again and again, one round per group of documents. The next
 // layer is read on another thread while the current one computes; all stay in memory where the plan
-// says so. On a GPU, copies run beside the kernels, on a stream of their own.
+// says so. Projections are packed for this processor, where it has a kernel for them. On a GPU,
+// copies run beside the kernels, on a stream of their own.
 class LayerStream {
  public:
   LayerStream(const WeightReader& reader, int64_t last_layer, const MemoryPlan& plan);
@@ -35,6 +36,7 @@ class LayerStream {
     std::shared_ptr<c10::Event> copied;  // on a GPU: when they are there
   };
 
+  LayerWeights load(int64_t layer) const;
   void prefetch(int64_t layer);
   Loaded load_beside(int64_t layer, const std::shared_ptr<c10::Event>& room) const;
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "ropewalk/kernels/linear.h"
 #include "ropewalk/model/architecture.h"
 
 namespace ropewalk {
@@ -51,6 +52,13 @@ int64_t elements_of(const std::vector<TensorSpec>& specs, bool only_qk) {
 }
 
 }  // namespace
+
+void pack_projections(LayerWeights& weights) {
+  for (at::Tensor* projection : {&weights.qkv, &weights.out, &weights.gate_up, &weights.down}) {
+    if (projection->defined()) *projection = packed_weights(*projection);
+  }
+  for (LayerWeights& expert : weights.experts) pack_projections(expert);
+}
 
 std::vector<at::Tensor> tensors_of(const LayerWeights& weights) {
   std::vector<at::Tensor> tensors;

@@ -40,6 +40,10 @@ struct LayerWeights {
   std::vector<LayerWeights> experts;
 };
 
+// Packs the projections for this processor, its experts' too, where it has a kernel for them; in
+// their own memory (kernels/linear.h).
+void pack_projections(LayerWeights& weights);
+
 // Those of a layer's weights that are defined, its experts' included.
 std::vector<at::Tensor> tensors_of(const LayerWeights& weights);
 

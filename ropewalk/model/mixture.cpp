@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ropewalk/base/interrupt.h"
+#include "ropewalk/kernels/linear.h"
 #include "ropewalk/model/layer_parts.h"
 
 namespace ropewalk {
@@ -104,7 +105,7 @@ int64_t mixture_workspace(const ModelConfig& config, int64_t tokens, int64_t ele
   if (!config.mixture) return 0;
   constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
   constexpr auto kPlace = static_cast<int64_t>(sizeof(int64_t));
-  const int64_t rows = std::min(tokens, rows_at_a_time(device));
+  const int64_t rows = std::min(tokens, rows_at_a_time(at::kLong, device));
   const Mixture& mixture = *config.mixture;
   // Scores and their softmax; the order of the choices, before and after.
   const int64_t routing = tokens * (mixture.n_experts * (element_size + kSingle) +

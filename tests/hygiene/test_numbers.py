@@ -40,11 +40,12 @@ def test_a_peer_that_did_not_run_is_named():
         "machine": {"cpu": "any", "cores": 2}, "versions": {"torch": "2", "transformers": "5"}, "date": "2026-01-01", "tokens": 4096, "threads": 2,
         "median": {way: 2.0 for way in ways} | {"nnsight": None}, "spread": {way: [1.0, 3.0] for way in ways} | {"nnsight": None},
         "peers": {"nnsight": {"reason": "no wheel"}, "transformer_lens": {"reason": None, "version": "9.9"}},
-        "equality": {"heads": 270, "difference_r_q": 1e-6}, "times_the_floor": 1.1, "times_the_floor_of_what_is_needed": 1.2,
+        "equality": {"heads": 270, "difference_r_q": 1e-6}, "floor": {"operations": 1e12, "operations_per_second": 2e11, "seconds": 5.0}, "times_the_floor": 1.25,
     }  # fmt: skip
     text = tables.cpu(result)
     assert "nnsight was not measured: `no wheel`" in text and "| nnsight" not in text
     assert "TransformerLens 9.9" in text and "| TransformerLens" in text
+    assert "1.25 times the floor" in text and "80 % of the rate" in text
 
 
 @pytest.mark.parametrize("name", plot.PLOTS)
