@@ -19,7 +19,7 @@ class Positions {
   const at::Tensor& tensor() const { return positions_; }  // [T] int64, on the CPU
   int64_t tokens() const { return positions_.size(0); }
   double mean() const { return mean_; }
-  double scatter() const { return scatter_; }  // sum of (t - mean)^2
+  double scatter() const { return scatter_; }        // sum of (t - mean)^2
   bool consecutive() const { return consecutive_; }  // each is one more than the one before
 
   // Of runs of `size` tokens each, but for the last.

@@ -9,7 +9,9 @@
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/kernels/exact_float32.h"
+#include "ropewalk/kernels/linear.h"
 #include "ropewalk/model/layer.h"
+#include "ropewalk/model/layer_parts.h"
 #include "ropewalk/model/layer_stream.h"
 #include "ropewalk/model/mixture.h"
 
@@ -97,6 +99,93 @@ class Taps {
   std::map<int64_t, std::set<Tap>> waiting_;
 };
 
+int64_t size_of(const Document& document) { return static_cast<int64_t>(document.tokens.size()); }
+
+// The rows of some documents, [T, d_model].
+at::Tensor embed(const WeightReader& weights, std::span<const Document> documents) {
+  std::vector<at::Tensor> rows;
+  for (const Document& document : documents) rows.push_back(weights.embed(document.tokens));
+  return rows.size() == 1 ? rows.front() : at::cat(rows);
+}
+
+// Layers of a model, and who is shown what happens in them.
+class Layers {
+ public:
+  Layers(const ModelConfig& config, const WeightReader& weights, int64_t last, Collector& collector)
+      : config_(config),
+        weights_(weights),
+        last_(last),
+        tables_(config, weights.device()),
+        taps_(collector, last) {}
+
+  // Documents of a group whose rows a product takes together. Ours gives a row the same numbers
+  // among any others, so that small documents need not be multiplied one by one.
+  std::vector<std::span<const Document>> batches(std::span<const Document> group) const;
+  // What a layer makes of the rows of some documents, [T, d_model]. The last one is left once its
+  // queries and keys are known.
+  at::Tensor run(int64_t layer, const LayerWeights& weights, std::span<const Document> batch,
+                 at::Tensor rows);
+  void require_all_taps() const { taps_.require_all(); }
+
+ private:
+  void offer(int64_t layer, const Document& document, const char* point, const Projection& made,
+             bool changing);
+
+  const ModelConfig& config_;
+  const WeightReader& weights_;
+  int64_t last_;
+  RopeTables tables_;
+  CountedPositions positions_;
+  Taps taps_;
+};
+
+std::vector<std::span<const Document>> Layers::batches(std::span<const Document> group) const {
+  // A collector gets all points of a document before the next one; the first is seen too early.
+  bool together = packs_weights(weights_.dtype(), weights_.device()) && !config_.mixture;
+  for (int64_t layer = 0; layer <= last_; ++layer) {
+    together = together && !taps_.wanted(layer, kPreNorm);
+  }
+  const int64_t rows = together ? rows_at_a_time(weights_.dtype(), weights_.device()) : 0;
+  return group_documents(group, /*bytes_per_token=*/1, {.hidden_budget = rows});
+}
+
+void Layers::offer(int64_t layer, const Document& document, const char* point,
+                   const Projection& made, bool changing) {
+  if (!taps_.wanted(layer, point)) return;
+  taps_.offer({layer,
+               &document,
+               &positions_.find(size_of(document)),
+               point,
+               {{"q", made.q}, {"k", made.k}, {"v", made.v}},
+               changing});
+}
+
+at::Tensor Layers::run(int64_t layer, const LayerWeights& weights, std::span<const Document> batch,
+                       at::Tensor rows) {
+  const LayerConfig& settings = config_.layers[static_cast<size_t>(layer)];
+  const bool keep = weights_.device().is_cuda() && rows.size(0) <= kMostKeptTokens &&
+                    taps_.wanted(layer, kPreRope);
+  const bool changing = settings.rope && !keep;
+  const auto raw = [&](const Projection& made) {  // of a batch of one, where anybody wants it
+    offer(layer, batch.front(), kPreNorm, made, changing);
+  };
+  Projection all = project(config_, weights, rows, raw);
+  std::vector<Projection> documents;
+  int64_t begin = 0;
+  for (const Document& document : batch) {
+    const int64_t tokens = size_of(document);
+    Projection made = slice(all, begin, begin + tokens);
+    begin += tokens;
+    offer(layer, document, kPreRope, made, changing);
+    apply_position(config_, settings, tables_.find(settings, tokens), made, keep);
+    offer(layer, document, kPostRope, made, false);
+    documents.push_back(std::move(made));
+  }
+  all = {};
+  if (layer == last_) return rows;
+  return finish_layer(config_, settings, weights, std::move(rows), std::move(documents));
+}
+
 }  // namespace
 
 int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
@@ -125,45 +214,23 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
              plan.keep_weights ? "kept" : "streamed");
 
   LayerStream stream(weights, last_layer, plan);
-  RopeTables tables(config, weights.device());
-  CountedPositions positions;
-  Taps taps(collector, last_layer);
+  Layers layers(config, weights, last_layer, collector);
   int64_t done = 0;  // documents
   for (size_t g = 0; g < groups.size(); ++g) {
-    std::vector<at::Tensor> hidden(groups[g].size());  // of each document, [T, d_model]
+    const auto batches = layers.batches(groups[g]);
+    std::vector<at::Tensor> hidden(batches.size());  // of each batch, [T, d_model]
     for (int64_t layer = 0; layer <= last_layer; ++layer) {
       const LayerConfig& layer_config = config.layers[static_cast<size_t>(layer)];
       const auto layer_weights = stream.take(layer, g + 1 < groups.size());
-      for (size_t i = 0; i < groups[g].size(); ++i) {
+      for (size_t i = 0; i < batches.size(); ++i) {
         throw_if_interrupted();
-        const Document& document = groups[g][i];
-        if (layer == 0) hidden[i] = weights.embed(document.tokens);
+        if (layer == 0) hidden[i] = embed(weights, batches[i]);
         if (layer_config.self_attention) {
-          const auto tokens = static_cast<int64_t>(document.tokens.size());
-          const auto offer = [&](const char* point, const Projection& made, bool changing) {
-            if (!taps.wanted(layer, point)) return;
-            taps.offer({layer,
-                        &document,
-                        &positions.find(tokens),
-                        point,
-                        {{"q", made.q}, {"k", made.k}, {"v", made.v}},
-                        changing});
-          };
-          const bool keep = weights.device().is_cuda() && tokens <= kMostKeptTokens &&
-                            taps.wanted(layer, kPreRope);
-          const bool changing = layer_config.rope && !keep;
-          Projection projection =
-              project(config, *layer_weights, hidden[i],
-                      [&](const Projection& raw) { offer(kPreNorm, raw, changing); });
-          offer(kPreRope, projection, changing);
-          apply_position(config, layer_config, tables.find(layer_config, tokens), projection, keep);
-          offer(kPostRope, projection, false);
-          if (layer < last_layer) {
-            hidden[i] = finish_layer(config, layer_config, *layer_weights, std::move(hidden[i]),
-                                     std::move(projection));
-          }
+          hidden[i] = layers.run(layer, *layer_weights, batches[i], std::move(hidden[i]));
         }
-        if (options.progress) options.progress(layer, static_cast<int64_t>(document.tokens.size()));
+        for (const Document& document : batches[i]) {
+          if (options.progress) options.progress(layer, size_of(document));
+        }
       }
       if (layer_config.mixture && layer < last_layer) {
         const auto expert = [&](int64_t i) {
@@ -175,7 +242,7 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
         add_experts(config, *layer_weights, expert, hidden);
       }
     }
-    taps.require_all();
+    layers.require_all_taps();
     done += static_cast<int64_t>(groups[g].size());
     if (options.go_on && !options.go_on(done)) break;
   }

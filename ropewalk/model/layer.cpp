@@ -88,15 +88,26 @@ void apply_position(const ModelConfig& config, const LayerConfig& layer, const R
   }
 }
 
+Projection slice(const Projection& projection, int64_t begin, int64_t end) {
+  const auto some = [&](const at::Tensor& x) { return x.defined() ? x.slice(1, begin, end) : x; };
+  return {some(projection.q), some(projection.k), some(projection.v)};
+}
+
 at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
-                        const LayerWeights& weights, at::Tensor hidden, Projection projection) {
+                        const LayerWeights& weights, at::Tensor hidden,
+                        std::vector<Projection> documents) {
   const double scale = layer.attention_scale.value_or(config.attention_scale);
-  const at::Tensor attended =
-      changes_scores(config)
-          ? biased_attention(projection.q, projection.k, projection.v,
-                             {scale, layer.window, config.score_cap, config.alibi, weights.sinks})
-          : causal_attention(projection.q, projection.k, projection.v, scale, layer.window);
-  projection = {};  // the MLP needs the room
+  std::vector<at::Tensor> of_each;  // [T, n_q_heads, d_head]
+  for (Projection& document : documents) {
+    of_each.push_back(
+        changes_scores(config)
+            ? biased_attention(document.q, document.k, document.v,
+                               {scale, layer.window, config.score_cap, config.alibi, weights.sinks})
+            : causal_attention(document.q, document.k, document.v, scale, layer.window));
+    document = {};  // the MLP needs the room
+  }
+  const at::Tensor attended = of_each.size() == 1 ? of_each.front() : at::cat(of_each);
+  of_each.clear();
   for_rows(hidden, [&](int64_t begin, int64_t end) {
     const at::Tensor residual = hidden.slice(0, begin, end);
     const at::Tensor heads = attended.slice(0, begin, end).reshape({end - begin, config.q_width()});

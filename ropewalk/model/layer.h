@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "ropewalk/kernels/torch.h"
 #include "ropewalk/model/config.h"
@@ -27,10 +28,14 @@ Projection project(const ModelConfig& config, const LayerWeights& weights, const
 void apply_position(const ModelConfig& config, const LayerConfig& layer, const RopeTable* table,
                     Projection& projection, bool keep);
 
-// The rest of the layer: attention, output projection, MLP, residuals. Returns [T, d_model]. A
-// mixture's experts are left to add_experts().
+// Tokens begin … end - 1 of a projection.
+Projection slice(const Projection& projection, int64_t begin, int64_t end);
+
+// The rest of the layer: attention within each of the documents whose rows `hidden` has, output
+// projection, MLP, residuals. Returns [T, d_model]. A mixture's experts are left to add_experts().
 at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
-                        const LayerWeights& weights, at::Tensor hidden, Projection projection);
+                        const LayerWeights& weights, at::Tensor hidden,
+                        std::vector<Projection> documents);
 
 // Bytes of the device that one document of `tokens` may need inside a layer, beyond its hidden
 // state; `collecting` of them are a collector's.

@@ -116,8 +116,8 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// Whether moments of another capture may stay in memory while this one is measured, without anything
-// being read more often for it.
+// Whether moments of another capture may stay in memory while this one is measured, without
+// anything being read more often for it.
 bool fits_beside(const OpenModel& model, const WeightReader& weights, const DocumentSet& documents,
                  int64_t held, int64_t other) {
   // A GPU's budget is its own memory; moments that are being written are in the machine's.
@@ -227,7 +227,8 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
   CollectorOptions collected = collector_options(options, model, documents.documents);
   const MomentsBytes bytes = moments_bytes(config, model.heads, collected);
   const int64_t held = bytes.held(model.memory);
-  const bool waits = beside.bytes > 0 && !fits_beside(model, weights, documents, held, beside.bytes);
+  const bool waits =
+      beside.bytes > 0 && !fits_beside(model, weights, documents, held, beside.bytes);
   if (waits) beside.wait();
   auto gathered = std::make_unique<Gathered>(options, processes.first(), bytes, model.memory);
   require_agreement(info.to_json(), processes);  // and the first process's folder is there

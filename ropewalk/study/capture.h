@@ -61,8 +61,8 @@ class MeasuredCapture {
   virtual ~MeasuredCapture() = default;
   // Of memory that it holds.
   virtual int64_t bytes() const = 0;
-  // Writes `out`, and returns what it says of itself; once. Nothing that happens elsewhere meanwhile
-  // matters to it, so that another thread may do it.
+  // Writes `out`, and returns what it says of itself; once. Nothing that happens elsewhere
+  // meanwhile matters to it, so that another thread may do it.
   virtual CaptureInfo write() = 0;
 };
 

@@ -217,7 +217,8 @@ bool write_results(const Study& study, const Measured& measured, const Json& for
     log::info("no report: this program was built without it");
     return true;
   }
-  Json shown = manifest;  // the page holds all of it that is the same in every run, but its own record
+  Json shown =
+      manifest;  // the page holds all of it that is the same in every run, but its own record
   for (const char* key : {"report", "seconds"}) shown.erase(key);
   manifest["report"] = run_stage(study.out, report_stage(study, shown, products), record("report"));
   write(manifest);

@@ -24,8 +24,8 @@ void Timeline::add(const std::string& stage, const std::string& label, double be
     const std::lock_guard lock(mutex_);
     seconds_[stage] += end - begin;
   }
-  log::debug("time line: {:8.3f} to {:8.3f} s  {}{}{}", begin, end, stage,
-             label.empty() ? "" : " ", label);
+  log::debug("time line: {:8.3f} to {:8.3f} s  {}{}{}", begin, end, stage, label.empty() ? "" : " ",
+             label);
 }
 
 Json Timeline::seconds() const {
