@@ -1,6 +1,7 @@
 """What `analyze` takes for a capture of SmolLM3-3B's size (36 layers, 576 query and 144 key heads of 128 dimensions, 16 blocks),
-in turn with another build of the program where one is given. Usage: analysis.py [OTHER PROGRAM]"""
+in turn with another build of the program where one is given. Usage: analysis.py [OTHER PROGRAM [CAPTURE]]; a capture that is given is not made anew."""
 
+import resource
 import statistics
 import subprocess
 import sys
@@ -38,30 +39,44 @@ def make_model(folder: Path) -> Path:
     return folder
 
 
+def make_capture(root: Path, program: Path) -> Path:
+    corpus = machine.write_corpus(root / "tokens.jsonl", DOCUMENTS, TOKENS, VOCABULARY)
+    subprocess.run([program, "capture", make_model(root / "model"), "--corpus", corpus, "--context", str(TOKENS), "--out", root / "capture",
+                    "--quiet"], check=True)  # fmt: skip
+    return root / "capture"
+
+
+def processor_seconds() -> float:
+    """Of the children so far, which other programs disturb less than they do the time that passes."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def main():
-    programs = {"ropewalk": machine.BUILD / "ropewalk"}
+    programs = {"ropewalk": machine.BUILD / "ropewalk"}  # the build measured
     if len(sys.argv) > 1:
         programs["other"] = Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
-        corpus = machine.write_corpus(root / "tokens.jsonl", DOCUMENTS, TOKENS, VOCABULARY)
-        subprocess.run([programs["ropewalk"], "capture", make_model(root / "model"), "--corpus", corpus, "--context", str(TOKENS),
-                        "--out", root / "capture", "--quiet"], check=True)  # fmt: skip
-        seconds = {name: [] for name in programs}
+        capture = Path(sys.argv[2]) if len(sys.argv) > 2 else make_capture(root, programs["ropewalk"])
+        seconds, processor = {name: [] for name in programs}, {name: [] for name in programs}
         for _ in range(ROUNDS):
             for name, program in programs.items():
-                start = time.perf_counter()
-                subprocess.run([program, "analyze", root / "capture", "--out", root / name / "qk.csv", "--quiet"], check=True)
+                start, before = time.perf_counter(), processor_seconds()
+                subprocess.run([program, "analyze", capture, "--out", root / name / "qk.csv", "--quiet"], check=True)
                 seconds[name].append(time.perf_counter() - start)
-            print({name: times[-1] for name, times in seconds.items()}, flush=True)
+                processor[name].append(processor_seconds() - before)
+            print({name: (times[-1], processor[name][-1]) for name, times in seconds.items()}, flush=True)
         same = len({(root / name / "qk.csv").read_bytes() for name in programs}) == 1
-    result = {"heads": LAYERS * HEADS, "dimensions": DIMENSIONS, "blocks": 16, "seconds": seconds,
-              "median_seconds": {name: statistics.median(times) for name, times in seconds.items()}}  # fmt: skip
+    result = {"heads": LAYERS * HEADS, "dimensions": DIMENSIONS, "blocks": 16, "seconds": seconds, "processor_seconds": processor,
+              "median_seconds": {name: statistics.median(times) for name, times in seconds.items()},
+              "median_processor_seconds": {name: statistics.median(times) for name, times in processor.items()}}  # fmt: skip
     if "other" in programs:
         version = subprocess.run([programs["other"], "--version"], capture_output=True, text=True).stdout.strip()
-        ratios = [a / b for a, b in zip(seconds["ropewalk"], seconds["other"])]
-        result |= {"other": version, "ratios": ratios, "median_ratio": statistics.median(ratios), "same_qk": same}
-        print(f"{result['median_ratio']:.2f} times the other program's time; qk.csv {'the same' if same else 'differs'}")
+        result |= {"other": version, "same_qk": same, "ratio": machine.ratio(seconds["ropewalk"], seconds["other"]),
+                   "processor_ratio": machine.ratio(processor["ropewalk"], processor["other"])}  # fmt: skip
+        print(f"{result['ratio']['median']:.2f} times the other program's time, {result['processor_ratio']['median']:.2f} times its processor time; "
+              f"qk.csv {'the same' if same else 'differs'}")  # fmt: skip
     machine.write("analysis", result)
 
 

@@ -250,10 +250,13 @@ both take every token: `benchmarks/results/end_to_end.json`; `make bench` repeat
 
 
 def analysis(r: dict) -> str:
+    def times(ratio: dict) -> str:
+        return f"{ratio['median']:.2f} times ({ratio['low']:.2f} to {ratio['high']:.2f})"
+
     seconds = r["median_seconds"]
     return f"""`ropewalk analyze` of a capture with {r['heads']} query heads of {r['dimensions']} dimensions and {r['blocks']} blocks, as SmolLM3-3B's has: {seconds['ropewalk']:.1f} s for
-`qk.csv`, `heads.csv`, `changes.csv` and `summary.json`, with all standard errors. The program before `heads.csv` took {seconds['other']:.1f} s for
-`qk.csv` alone: {r['median_ratio']:.2f} times (median of {len(r['ratios'])} rounds in turn; {place(r)})."""
+all tables, with all standard errors. The program before took {seconds['other']:.1f} s: {times(r['ratio'])} its time and {times(r['processor_ratio'])} its
+processor time ({r['ratio']['rounds']} rounds in turn; {place(r)})."""
 
 
 def ratio(found: dict, places=2) -> str:

@@ -6,8 +6,10 @@
 #include "ropewalk/analysis/capture_facts.h"
 #include "ropewalk/analysis/plasticity.h"
 #include "ropewalk/analysis/rope_source.h"
+#include "ropewalk/analysis/tensor_rows.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/kernels/symmetric.h"
 
 namespace ropewalk {
 namespace {
@@ -48,7 +50,7 @@ std::vector<int64_t> filled_blocks(const CaptureMoments& moments) {
   return blocks;
 }
 
-StreamInput stream_of(const StreamSet& set, int64_t row, const BlockCounts& counts,
+StreamInput stream_of(const StreamSet& set, int64_t stream, const BlockCounts& counts,
                       const std::vector<int64_t>& blocks) {
   const BlockCounts all = counts.joined();
   StreamInput input;
@@ -56,9 +58,9 @@ StreamInput stream_of(const StreamSet& set, int64_t row, const BlockCounts& coun
   input.position_mean = all.position_mean[0];
   input.position_scatter = all.position_scatter[0];
   const int64_t d = set.d();
-  input.mean = set.total.mean.select(0, row);
-  input.position = set.total.position.select(0, row);
-  input.products = unpack_triangle(set.total.products.select(0, row), d);
+  input.mean = set.total.mean.select(0, stream);
+  input.position = set.total.position.select(0, stream);
+  input.products = unpack_triangle(set.total.products.select(0, stream), d);
   for (const int64_t b : blocks) {
     const auto block = static_cast<size_t>(b);
     input.block_tokens.push_back(static_cast<double>(counts.tokens[block]));
@@ -71,10 +73,19 @@ StreamInput stream_of(const StreamSet& set, int64_t row, const BlockCounts& coun
     return input;
   }
   const at::Tensor rows = at::tensor(blocks, at::kLong);
-  input.block_mean = set.blocks.mean.select(0, row).index_select(0, rows);
-  input.block_position = set.blocks.position.select(0, row).index_select(0, rows).to(at::kDouble);
-  input.block_products =
-      unpack_triangle(set.blocks.products.select(0, row).index_select(0, rows).to(at::kDouble), d);
+  input.block_mean = set.blocks.mean.select(0, stream).index_select(0, rows);
+  input.block_position =
+      set.blocks.position.select(0, stream).index_select(0, rows).to(at::kDouble);
+  const auto count = static_cast<int64_t>(blocks.size());
+  const at::Tensor packed = set.blocks.products.select(0, stream).contiguous();
+  input.block_products = at::empty({count, d, d}, at::kDouble);
+  for (int64_t i = 0; i < count; ++i) {
+    double* const matrix = mutable_row(input.block_products, i);
+    const int64_t from = blocks[static_cast<size_t>(i)] * packed.size(1);
+    packed.scalar_type() == at::kFloat
+        ? unpack_symmetric(matrix, packed.const_data_ptr<float>() + from, d)
+        : unpack_symmetric(matrix, packed.const_data_ptr<double>() + from, d);
+  }
   return input;
 }
 

@@ -76,6 +76,11 @@ void add_flag(std::string& flags, bool set, const std::string& name) {
   if (set && !name.empty()) ropewalk::add_flag(flags, name);
 }
 
+void repeat_last(HeadColumn& column) {
+  column.value.push_back(double{column.value.back()});
+  column.se.push_back(double{column.se.back()});
+}
+
 // PC0, and which way it lies to the drift axis.
 HeadAxis axis_of(const HeadCases& head) {
   const at::Tensor first = head.vectors[0].select(1, 0).contiguous();
@@ -124,6 +129,10 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases&
     bool no_se = blocks < 2;
     for (size_t i = 0; i < list.size(); ++i) {
       HeadColumn& column = checkpoint.columns[i];
+      if (c > 0 && list[i]->table == Table::heads) {  // the same in each of its rows
+        repeat_last(column);
+        continue;
+      }
       const double value = values[i].value(c);
       const std::vector<double> replicates = values[i].replicates(c);
       const double se =

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "ropewalk/analysis/head_cases.h"
 
@@ -16,13 +17,16 @@ class BlockPairs {
   int64_t size() const { return first.size(0); }
 
   // Of pairs, as a square of blocks: [b, g, ..].
-  at::Tensor square(const at::Tensor& of_pairs) const { return of_pairs.index({number}); }
+  at::Tensor square(const at::Tensor& of_pairs) const;
 
   // Each block's own products times the vectors of its pairs: [b, g, d].
-  at::Tensor times_blocks(const at::Tensor& square) const { return at::bmm(square, products); }
+  at::Tensor times_blocks(const at::Tensor& square) const {
+    return times_products(square, products);
+  }
 
-  // What leaving out takes from the products of all, times the vectors of pairs: [pairs, d].
-  void times_taken(const at::Tensor& x, at::Tensor& taken);
+  // What leaving out takes from the products of all, times the vectors of pairs, [pairs, d]: of
+  // those pairs that are wanted.
+  void times_taken(const at::Tensor& x, const std::vector<bool>& wanted, at::Tensor& taken);
 
   // The products of what is left, about its mean.
   at::Tensor left_products(const at::Tensor& total, int64_t pair) const;
@@ -38,10 +42,10 @@ class BlockPairs {
   at::Tensor left, inverse, left_sums, left_times, left_position, left_scatter;
 
  private:
+  // Of blocks, the sum of a pair's; of one alone where both are the same.
   at::Tensor both(const at::Tensor& of_blocks) const;
 
-  at::Tensor once_;                      // [pairs]: a half where both blocks are the same
-  at::Tensor of_blocks_, times_blocks_;  // room for times_taken
+  at::Tensor of_blocks_, times_blocks_;  // room for times_taken: [b, d], [b, g, d]
 };
 
 }  // namespace ropewalk

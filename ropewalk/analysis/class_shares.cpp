@@ -79,15 +79,14 @@ ClassShares class_shares(const HeadGroup& group) {
   const std::vector<Correlations> heads = complete_heads(group);
   if (heads.empty()) return shares;
   const double drawn_share = 1 / static_cast<double>(heads.size());
-  shares.drawn.assign(kHeadClasses.size(), {});
-  for (const std::vector<int>& draw : block_draws(group.blocks)) {
-    std::vector<double> drawn(kHeadClasses.size(), 0);
-    for (const Correlations& head : heads) {
-      const double r_q = resampled(head.r_q.value, head.r_q.replicates, draw);
-      const double r_k = resampled(head.r_k.value, head.r_k.replicates, draw);
-      drawn[static_cast<size_t>(classify(r_q, r_k))] += drawn_share;
+  shares.drawn.assign(kHeadClasses.size(), std::vector<double>(kResamples, 0));
+  const Resamples resamples(group.blocks);
+  for (const Correlations& head : heads) {
+    const std::vector<double> r_q = resamples.of(head.r_q.value, head.r_q.replicates);
+    const std::vector<double> r_k = resamples.of(head.r_k.value, head.r_k.replicates);
+    for (size_t i = 0; i < kResamples; ++i) {
+      shares.drawn[static_cast<size_t>(classify(r_q[i], r_k[i]))][i] += drawn_share;
     }
-    for (size_t i = 0; i < drawn.size(); ++i) shares.drawn[i].push_back(drawn[i]);
   }
   return shares;
 }

@@ -5,6 +5,9 @@
 
 #include "ropewalk/analysis/drift_axis.h"
 #include "ropewalk/analysis/rope_cases.h"
+#include "ropewalk/analysis/tensor_rows.h"
+#include "ropewalk/kernels/rows.h"
+#include "ropewalk/kernels/symmetric.h"
 
 namespace ropewalk {
 namespace {
@@ -15,18 +18,21 @@ constexpr double kNoVariance = 1e-12;
 // Covariance of queries and keys together, [cases, d, d].
 at::Tensor pooled_covariance(const StreamCases& q, const StreamCases& k) {
   const at::Tensor all = q.tokens + k.tokens;
-  const at::Tensor offset = q.mean - k.mean;
-  const at::Tensor weight = (q.tokens * k.tokens / all.clamp_min(1)).unsqueeze(1).unsqueeze(2);
-  at::Tensor between = (offset.unsqueeze(2) * offset.unsqueeze(1)).mul_(weight);
-  return (q.products + k.products)
-      .add_(between)
-      .div_((all - 1).clamp_min(1).unsqueeze(1).unsqueeze(2));
+  const at::Tensor offset = (q.mean - k.mean).contiguous();
+  const at::Tensor weight = q.tokens * k.tokens / all.clamp_min(1), over = (all - 1).clamp_min(1);
+  const at::Tensor a = q.products.contiguous(), b = k.products.contiguous();
+  at::Tensor pooled = at::empty_like(a);
+  for (int64_t i = 0; i < a.size(0); ++i) {
+    pool_matrices(mutable_row(pooled, i), row(a, i), row(b, i), row(offset, i), *row(weight, i),
+                  *row(over, i), a.size(1));
+  }
+  return pooled;
 }
 
 // Sums of squares along vectors [cases, d, c]: [cases, c].
 at::Tensor squares_along(const StreamCases& stream, const at::Tensor& vectors) {
-  const at::Tensor rows = vectors.transpose(1, 2);
-  return (at::bmm(rows, stream.products) * rows).sum(2);
+  const at::Tensor rows = vectors.transpose(1, 2).contiguous();
+  return (times_products(rows, stream.products) * rows).sum(2);
 }
 
 // Correlation with position along vectors [cases, d, c], given the sums of squares along them and
@@ -101,15 +107,15 @@ at::Tensor HeadCases::variance() const {
 
 StreamCases leave_one_out(const StreamInput& stream) {
   const auto options = at::TensorOptions().dtype(at::kDouble);
-  const auto row = [&](const std::vector<double>& values) { return at::tensor(values, options); };
-  const at::Tensor taken = row(stream.block_tokens);  // [blocks]
+  const auto vector = [&](const std::vector<double>& v) { return at::tensor(v, options); };
+  const at::Tensor taken = vector(stream.block_tokens);  // [blocks]
   const at::Tensor left = stream.tokens - taken;
   const at::Tensor share = at::where(left > 0, taken / left, at::zeros_like(left));
   const at::Tensor mean = stream.mean + (stream.mean - stream.block_mean) * share.unsqueeze(1);
   const at::Tensor t_mean =
-      stream.position_mean + (stream.position_mean - row(stream.block_position_mean)) * share;
-  const at::Tensor offset = stream.block_mean - mean;                 // [blocks, d]
-  const at::Tensor drift = row(stream.block_position_mean) - t_mean;  // [blocks]
+      stream.position_mean + (stream.position_mean - vector(stream.block_position_mean)) * share;
+  const at::Tensor offset = (stream.block_mean - mean).contiguous();     // [blocks, d]
+  const at::Tensor drift = vector(stream.block_position_mean) - t_mean;  // [blocks]
   const at::Tensor weight = taken * left / stream.tokens;
   StreamCases cases;
   cases.tokens = at::cat({at::full({1}, stream.tokens, options), left});
@@ -117,15 +123,20 @@ StreamCases leave_one_out(const StreamInput& stream) {
   cases.position_mean = at::cat({at::full({1}, stream.position_mean, options), t_mean});
   cases.position_scatter = at::cat(
       {at::full({1}, stream.position_scatter, options),
-       stream.position_scatter - row(stream.block_position_scatter) - weight * drift.square()});
+       stream.position_scatter - vector(stream.block_position_scatter) - weight * drift.square()});
   cases.mean = at::cat({stream.mean.unsqueeze(0), mean});
   cases.position =
       at::cat({stream.position.unsqueeze(0),
                stream.position - stream.block_position - offset * (weight * drift).unsqueeze(1)});
-  cases.products =
-      at::cat({stream.products.unsqueeze(0),
-               stream.products - stream.block_products -
-                   offset.unsqueeze(2) * offset.unsqueeze(1) * weight.unsqueeze(1).unsqueeze(2)});
+  const int64_t blocks = taken.size(0), d = stream.mean.size(0);
+  const at::Tensor whole = stream.products.contiguous();
+  const at::Tensor parts = stream.block_products.contiguous();
+  cases.products = at::empty({blocks + 1, d, d}, options);
+  cases.products[0].copy_(whole);
+  for (int64_t b = 0; b < blocks; ++b) {
+    subtract_part(mutable_row(cases.products, b + 1), row(whole, 0), row(parts, b), row(offset, b),
+                  *row(weight, b), d);
+  }
   return cases;
 }
 
@@ -156,10 +167,10 @@ HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_
   // The sign rule: r_q >= 0, or where r_q says little, r_k >= 0.
   const at::Tensor sign =
       rule_sign(queries, keys, vectors.slice(0, 0, 1).transpose(1, 2), no_rank.slice(0, 0, 1));
-  const at::Tensor rows = vectors * (way * sign).unsqueeze(2);
+  const at::Tensor rows = (vectors * (way * sign).unsqueeze(2)).contiguous();
   head.leading = rows.transpose(1, 2);
-  head.q_image = at::bmm(rows, queries.products).transpose(1, 2);
-  head.k_image = at::bmm(rows, keys.products).transpose(1, 2);
+  head.q_image = times_products(rows, queries.products).transpose(1, 2);
+  head.k_image = times_products(rows, keys.products).transpose(1, 2);
   head.vectors = head.leading.slice(2, 0, kept);
   head.eigenvalues = values.slice(1, 0, kept);
   head.no_rank = no_rank.slice(1, 0, kept);
@@ -192,8 +203,23 @@ at::Tensor with_signs(const HeadCases& head, const at::Tensor& directions) {
 at::Tensor row_dot(const at::Tensor& a, const at::Tensor& b) { return (a * b).sum(1); }
 
 at::Tensor matrix_dot(const at::Tensor& a, const at::Tensor& b) {
-  const int64_t cases = a.size(0);
-  return at::bmm(a.reshape({cases, 1, -1}), b.reshape({cases, -1, 1})).reshape({cases});
+  const at::Tensor x = a.contiguous(), y = b.contiguous();
+  at::Tensor found = at::empty({x.size(0)}, at::kDouble);
+  for (int64_t i = 0; i < x.size(0); ++i) {
+    *mutable_row(found, i) = dot(row(x, i), row(y, i), x.size(1) * x.size(2));
+  }
+  return found;
+}
+
+at::Tensor times_products(const at::Tensor& rows, const at::Tensor& products) {
+  const at::Tensor x = rows.contiguous(), matrices = products.contiguous();
+  const int64_t cases = matrices.size(0), count = x.size(-2), d = x.size(-1);
+  at::Tensor found = at::empty({cases, count, d}, at::kDouble);
+  for (int64_t i = 0; i < cases; ++i) {
+    const double* const own = x.dim() == 2 ? row(x, 0) : row(x, i);
+    multiply_rows(mutable_row(found, i), own, count, row(matrices, i), d);
+  }
+  return found;
 }
 
 }  // namespace ropewalk

@@ -135,5 +135,7 @@ at::Tensor with_signs(const HeadCases& head, const at::Tensor& directions);
 at::Tensor row_dot(const at::Tensor& a, const at::Tensor& b);
 // The same of matrices, [cases, d, d]: the trace of aᵀb.
 at::Tensor matrix_dot(const at::Tensor& a, const at::Tensor& b);
+// Rows [cases, n, d], or [n, d] for all cases, times matrices [cases, d, d]: [cases, n, d].
+at::Tensor times_products(const at::Tensor& rows, const at::Tensor& products);
 
 }  // namespace ropewalk

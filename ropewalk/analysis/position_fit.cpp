@@ -13,7 +13,7 @@ namespace {
 constexpr double kSmallest = 1e-9;           // of the largest variance
 constexpr double kSmallestReplicate = 1e-6;  // blocks are float32
 constexpr double kConverged = 1e-13;         // of a squared error
-constexpr double kConvergedPair = 1e-11;     // without two blocks: that is for errors alone
+constexpr double kConvergedPair = 1e-13;     // without two blocks: that is for errors alone
 constexpr int kMostSteps = 60;
 
 at::Tensor inverse_values(const at::Tensor& values, double smallest) {
@@ -21,101 +21,172 @@ at::Tensor inverse_values(const at::Tensor& values, double smallest) {
   return at::where(kept, 1 / values, at::zeros_like(values));
 }
 
-// The fits to what is left, of all pairs at once. Conjugate gradients, with the inverse of the
+// The fits to what is left, of all pairs together. Conjugate gradients, with the inverse of the
 // whole sample to go by; a sample without two of many blocks is close to the whole, so that a few
-// steps do. The whole sample's products times each direction are known without a product, as the
-// direction is that inverse times something.
+// steps do. Leaving out two blocks moves a fit by nearly what leaving out each does, so fits
+// without one block come first and the others begin there. The whole sample's products times a fit
+// or a direction are known without a product, as these are that inverse times something.
 class PairFits {
  public:
-  PairFits(BlockPairs& pairs, const at::Tensor& total, const at::Tensor& values,
+  PairFits(BlockPairs& pairs, const StreamInput& input, const at::Tensor& values,
            const at::Tensor& vectors)
       : pairs_(pairs),
-        total_(total),
+        input_(input),
         inverse_(at::mm(vectors * inverse_values(values, kSmallestReplicate), vectors.t())),
-        done_(static_cast<size_t>(pairs.size())) {}
+        fits_(static_cast<size_t>(pairs.size())),
+        wanted_(fits_.size()) {
+    const auto room = [&] { return at::empty({pairs.size(), pairs.d}, at::kDouble); };
+    x_ = room(), total_x_ = room(), r_ = room(), p_ = room(), total_p_ = room(), z_ = room();
+    taken_ = room(), some_ = room(), some_times_ = room();
+  }
 
   at::Tensor solve() {  // [pairs, d]
-    begin();
-    for (int step = 0; step < kMostSteps; ++step) {
-      if (std::all_of(done_.begin(), done_.end(), [](const Row& row) { return row.done; })) {
-        return x_;
-      }
-      take_step();
-    }
-    for (int64_t pair = 0; pair < pairs_.size(); ++pair) {
-      if (!done_[static_cast<size_t>(pair)].done) solve_directly(pair);
-    }
+    const int64_t *first = pairs_.first.const_data_ptr<int64_t>(),
+                  *second = pairs_.second.const_data_ptr<int64_t>();
+    const auto wanted = [&](bool single) {
+      for (size_t i = 0; i < wanted_.size(); ++i) wanted_[i] = (first[i] == second[i]) == single;
+    };
+    wanted(true);
+    begin_single();
+    take_steps(kConverged);
+    wanted(false);
+    direct_ ? begin_single() : begin_double(first, second);
+    take_steps(kConvergedPair);
     return x_;
   }
 
  private:
-  struct Row {
+  struct Fit {
     double size = 0;  // squared error
     double goal = 0;
-    bool done = false;
-    void reached(double error) {
-      size = error;
-      done = size <= goal;
-    }
   };
 
-  // To begin with, what is left is like the whole, with fewer tokens.
-  void begin() {
-    const at::Tensor more = (pairs_.all * pairs_.inverse).unsqueeze(1);
-    const at::Tensor& goal = pairs_.left_position;
-    x_ = at::mm(goal, inverse_) * more;
-    taken_ = at::empty_like(x_);
-    pairs_.times_taken(x_, taken_);
-    r_ = goal * (1 - more) + taken_;
-    p_ = at::mm(r_, inverse_);
-    total_p_ = r_.clone();
-    z_ = at::empty_like(p_);
-    const int64_t *first = pairs_.first.const_data_ptr<int64_t>(),
-                  *second = pairs_.second.const_data_ptr<int64_t>();
+  // Calls `work` with the number of each wanted pair.
+  template <typename Work>
+  void each(const Work& work) const {
     for (int64_t i = 0; i < pairs_.size(); ++i) {
-      Row& one = done_[static_cast<size_t>(i)];
-      one.goal = dot(row(x_, i), row(goal, i), pairs_.d) *
-                 (first[i] == second[i] ? kConverged : kConvergedPair);
-      one.reached(dot(row(r_, i), row(p_, i), pairs_.d));
+      if (wanted_[static_cast<size_t>(i)]) work(i, fits_[static_cast<size_t>(i)]);
     }
+  }
+  template <typename Work>
+  void each(const Work& work) {
+    for (int64_t i = 0; i < pairs_.size(); ++i) {
+      if (wanted_[static_cast<size_t>(i)]) work(i, fits_[static_cast<size_t>(i)]);
+    }
+  }
+
+  // to = from times the inverse, of wanted rows.
+  void times_inverse(const at::Tensor& from, at::Tensor& to) {
+    const int64_t d = pairs_.d;
+    int64_t rows = 0;
+    each([&](int64_t i, const Fit&) { std::copy_n(row(from, i), d, mutable_row(some_, rows++)); });
+    multiply_rows(mutable_row(some_times_, 0), row(some_, 0), rows, row(inverse_, 0), d);
+    rows = 0;
+    each([&](int64_t i, const Fit&) {
+      std::copy_n(row(some_times_, rows++), d, mutable_row(to, i));
+    });
+  }
+
+  // To begin with, what is left is like the whole, with fewer tokens.
+  void begin_single() {
+    const int64_t d = pairs_.d;
+    times_inverse(pairs_.left_position, x_);
+    each([&](int64_t i, const Fit&) {
+      const double more = pairs_.all * *row(pairs_.inverse, i);
+      blend(mutable_row(x_, i), more, 0, row(x_, i), d);
+      std::copy_n(row(pairs_.left_position, i), d, mutable_row(total_x_, i));
+      blend(mutable_row(total_x_, i), more, 0, row(total_x_, i), d);
+    });
+  }
+
+  void begin_double(const int64_t* first, const int64_t* second) {
+    const int64_t d = pairs_.d;
+    const at::Tensor position = input_.position.contiguous();
+    const at::Tensor whole = at::mv(inverse_, position);
+    const int64_t* const number = pairs_.number.const_data_ptr<int64_t>();
+    const auto sum = [&](const at::Tensor& of, int64_t i, const double* less) {
+      const auto single = [&](int64_t b) { return row(of, number[b * pairs_.count + b]); };
+      double* const to = mutable_row(of, i);
+      std::copy_n(single(first[i]), d, to);
+      blend(to, 1, 1, single(second[i]), d);
+      blend(to, 1, -1, less, d);
+    };
+    each([&](int64_t i, const Fit&) {
+      sum(x_, i, row(whole, 0));
+      sum(total_x_, i, row(position, 0));
+    });
+  }
+
+  // Until what is wanted is as exact as asked.
+  void take_steps(double converged) {
+    const int64_t d = pairs_.d;
+    pairs_.times_taken(x_, wanted_, taken_);
+    each([&](int64_t i, const Fit&) {
+      double* const r = mutable_row(r_, i);
+      std::copy_n(row(pairs_.left_position, i), d, r);
+      blend(r, 1, -1, row(total_x_, i), d);
+      blend(r, 1, 1, row(taken_, i), d);
+      std::copy_n(r, d, mutable_row(total_p_, i));
+    });
+    times_inverse(r_, p_);
+    each([&](int64_t i, Fit& one) {
+      one.goal = dot(row(x_, i), row(pairs_.left_position, i), d) * converged;
+      one.size = dot(row(r_, i), row(p_, i), d);
+    });
+    for (int step = 0; step < kMostSteps && still_wanted(); ++step) take_step();
+    if (!still_wanted()) return;
+    direct_ = true;
+    each([&](int64_t i, const Fit&) { solve_directly(i); });
+  }
+
+  // Drops what is done; whether anything is left.
+  bool still_wanted() {
+    bool any = false;
+    each([&](int64_t i, const Fit& one) {
+      const bool done = one.size <= one.goal;
+      wanted_[static_cast<size_t>(i)] = !done;
+      any = any || !done;
+    });
+    return any;
   }
 
   void take_step() {
     const int64_t d = pairs_.d;
-    pairs_.times_taken(p_, taken_);
-    for (int64_t i = 0; i < pairs_.size(); ++i) {
-      const Row& one = done_[static_cast<size_t>(i)];
-      if (one.done) continue;
+    pairs_.times_taken(p_, wanted_, taken_);
+    each([&](int64_t i, const Fit& one) {
       double* const left_p = mutable_row(taken_, i);
       blend(left_p, -1, 1, row(total_p_, i), d);
       const double curvature = dot(row(p_, i), left_p, d);
       const double length = curvature <= 0 ? 0 : one.size / curvature;
       blend(mutable_row(x_, i), 1, length, row(p_, i), d);
+      blend(mutable_row(total_x_, i), 1, length, row(total_p_, i), d);
       blend(mutable_row(r_, i), 1, -length, left_p, d);
-    }
-    at::mm_out(z_, r_, inverse_);
-    for (int64_t i = 0; i < pairs_.size(); ++i) {
-      Row& one = done_[static_cast<size_t>(i)];
-      if (one.done) continue;
+    });
+    times_inverse(r_, z_);
+    each([&](int64_t i, Fit& one) {
       const double next = dot(row(r_, i), row(z_, i), d), ratio = next / one.size;
       blend(mutable_row(p_, i), ratio, 1, row(z_, i), d);
       blend(mutable_row(total_p_, i), ratio, 1, row(r_, i), d);
-      one.reached(next);
-    }
+      one.size = next;
+    });
   }
 
   // Where steps do not lead, as the sample hardly determines a fit.
   void solve_directly(int64_t pair) {
-    auto [values, vectors] = at::linalg_eigh(pairs_.left_products(total_, pair));
+    const at::Tensor products = pairs_.left_products(input_.products, pair);
+    auto [values, vectors] = at::linalg_eigh(products);
     const at::Tensor along = at::mv(vectors.t(), pairs_.left_position[pair]);
     x_[pair] = at::mv(vectors, along * inverse_values(values, kSmallestReplicate));
   }
 
   BlockPairs& pairs_;
-  const at::Tensor& total_;
+  const StreamInput& input_;
   at::Tensor inverse_;
-  std::vector<Row> done_;
-  at::Tensor x_, r_, p_, total_p_, z_, taken_;
+  bool direct_ = false;  // whether steps did not lead somewhere: such a fit is no beginning
+  std::vector<Fit> fits_;
+  std::vector<bool> wanted_;  // pairs that are worked on
+  at::Tensor x_, total_x_, r_, p_, total_p_, z_, taken_;
+  at::Tensor some_, some_times_;  // room for times_inverse
 };
 
 at::Tensor whole_r2(const StreamInput& input, const at::Tensor& values, const at::Tensor& vectors) {
@@ -160,7 +231,7 @@ PositionFit position_fit(const StreamCases& stream) {
     fit[2][0] = (values <= values.max() * kSmallest).any().to(at::kDouble);
     if (varies && cases > 2) {
       BlockPairs pairs(input);
-      const at::Tensor x = PairFits(pairs, input.products, values, vectors).solve();
+      const at::Tensor x = PairFits(pairs, input, values, vectors).solve();
       const at::Tensor r2 = (x * pairs.left_position).sum(1) / pairs.left_scatter;
       fit[0].slice(0, 1).copy_(pairs.square(r2).diagonal());
       fit[1].copy_(cross_validated(pairs, x));

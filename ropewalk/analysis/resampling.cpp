@@ -30,6 +30,28 @@ double resampled(double estimate, std::span<const double> replicates, std::span<
   return value;
 }
 
+Resamples::Resamples(size_t blocks) : weights_(blocks * kResamples) {
+  const auto g = static_cast<double>(blocks);
+  const std::vector<std::vector<int>> draws = block_draws(blocks);
+  for (size_t b = 0; b < blocks; ++b) {
+    for (size_t i = 0; i < draws.size(); ++i) {
+      weights_[b * kResamples + i] = (draws[i][b] - 1) * (g - 1) / g;
+    }
+  }
+}
+
+std::vector<double> Resamples::of(double estimate, std::span<const double> replicates) const {
+  std::vector<double> found(kResamples, estimate);
+  double* const values = found.data();
+  for (size_t b = 0; b < replicates.size(); ++b) {
+    const double difference = estimate - replicates[b];
+    const double* const weights = weights_.data() + b * kResamples;
+#pragma omp simd
+    for (size_t i = 0; i < kResamples; ++i) values[i] += weights[i] * difference;
+  }
+  return found;
+}
+
 double standard_deviation(std::span<const double> values) {
   if (values.size() < 2) return std::numeric_limits<double>::quiet_NaN();
   const auto n = static_cast<double>(values.size());

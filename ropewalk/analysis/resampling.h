@@ -16,6 +16,16 @@ std::vector<std::vector<int>> block_draws(size_t blocks);
 // step functions of the estimate (class fractions), whose jackknife fails (docs/method.md).
 double resampled(double estimate, std::span<const double> replicates, std::span<const int> draw);
 
+// The same under all draws of block_draws, in less time.
+class Resamples {
+ public:
+  explicit Resamples(size_t blocks);
+  std::vector<double> of(double estimate, std::span<const double> replicates) const;  // [draws]
+
+ private:
+  std::vector<double> weights_;  // (c_b - 1) (g-1)/g: [blocks, draws]
+};
+
 double standard_deviation(std::span<const double> values);
 
 }  // namespace ropewalk

@@ -39,17 +39,18 @@ double turning_error(const HeadGroup& group, size_t statistic) {
     if (head.r_q.complete() && head.r_k.complete()) heads.push_back(std::move(head));
   }
   if (heads.empty()) return 0;
-  std::vector<double> turned;  // by how much of the mean, in each draw
-  for (const std::vector<int>& draw : block_draws(group.blocks)) {
-    double sum = 0;
-    for (const Head& head : heads) {
-      const double r_q = resampled(head.r_q.value, head.r_q.replicates, draw);
-      const double decides =
-          std::abs(r_q) >= kSignSwitch ? r_q : resampled(head.r_k.value, head.r_k.replicates, draw);
-      if (decides < 0) sum -= 2 * resampled(head.of.value, head.of.replicates, draw);
+  std::vector<double> turned(kResamples, 0);  // by how much of the mean, in each draw
+  const Resamples resamples(group.blocks);
+  for (const Head& head : heads) {
+    const std::vector<double> r_q = resamples.of(head.r_q.value, head.r_q.replicates);
+    const std::vector<double> r_k = resamples.of(head.r_k.value, head.r_k.replicates);
+    const std::vector<double> of = resamples.of(head.of.value, head.of.replicates);
+    for (size_t i = 0; i < kResamples; ++i) {
+      const double decides = std::abs(r_q[i]) >= kSignSwitch ? r_q[i] : r_k[i];
+      if (decides < 0) turned[i] -= 2 * of[i];
     }
-    turned.push_back(sum / static_cast<double>(group.rows.size()));
   }
+  for (double& one : turned) one /= static_cast<double>(group.rows.size());
   return standard_deviation(turned);
 }
 

@@ -8,6 +8,8 @@ namespace ropewalk {
 double dot(const double* a, const double* b, int64_t d);
 // y = scale · y + weight · x
 void blend(double* y, double scale, double weight, const double* x, int64_t d);
+// y = x m, of `rows` rows x and a matrix [d, d]. A row's result does not depend on the others.
+void multiply_rows(double* y, const double* x, int64_t rows, const double* m, int64_t d);
 
 // Rows of float32 or bfloat16, `stride` numbers apart.
 struct NumberRows {

@@ -107,6 +107,32 @@ TEST(PositionFit, LeavesOutDirectionsWithoutVariance) {
   EXPECT_TRUE(std::isnan(one.r2_cv[0].item<double>()));
 }
 
+// Where what is left says little, fits without one block are a poor beginning for those without
+// two.
+TEST(PositionFit, HardlyMoreTokensThanDimensions) {
+  at::manual_seed(5);
+  std::vector<at::Tensor> list;
+  constexpr int64_t kWide = 9;
+  for (int i = 0; i < kDocuments; ++i) {
+    const at::Tensor t = at::arange(4 + i, at::kDouble).unsqueeze(1);
+    list.push_back(at::randn({4 + i, kWide}, at::kDouble) + 0.3 * t);
+  }
+  const PositionFit fit = position_fit(leave_one_out(stream_input(list)));
+  for (int b = -1; b < kDocuments; ++b) {
+    double error = 0, plain = 0;
+    for (int g = 0; g < kDocuments; ++g) {
+      if (g == b) continue;
+      const at::Tensor& held = list[static_cast<size_t>(g)];
+      const at::Tensor held_t = at::arange(held.size(0), at::kDouble);
+      const at::Tensor others = positions(list, b, g);
+      const at::Tensor miss = held_t - predict(held, regress(vectors(list, b, g), others));
+      error += miss.square().sum().item<double>();
+      plain += (held_t - others.mean()).square().sum().item<double>();
+    }
+    EXPECT_NEAR(fit.r2_cv[b + 1].item<double>() / (1 - error / plain), 1, 1e-4) << b;
+  }
+}
+
 TEST(UpdatedAxis, IsTheTopOfTheWholeProblem) {
   at::manual_seed(3);
   const at::Tensor x = at::randn({4, 50, kDim}, at::kDouble);

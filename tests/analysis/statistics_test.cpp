@@ -105,6 +105,14 @@ TEST(ClassShares, AHeadWithoutAReplicateIsInNoClassOfADraw) {
   EXPECT_TRUE(none.drawn.empty());
 }
 
+TEST(Resampling, AllDrawsAtOnce) {
+  const std::vector<double> replicates{0.4, 0.55, 0.52, 0.47, 0.61};
+  const std::vector<double> all = Resamples(5).of(0.5, replicates);
+  const auto draws = block_draws(5);
+  ASSERT_EQ(all.size(), draws.size());
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], resampled(0.5, replicates, draws[i]));
+}
+
 TEST(Resampling, DrawsAreFixedAndCountBlocks) {
   const auto draws = block_draws(16);
   EXPECT_EQ(draws, block_draws(16));

@@ -35,5 +35,26 @@ TEST(Rows, AddUpLengthsOfPairs) {
   }
 }
 
+TEST(Rows, MultiplyAMatrix) {
+  for (const int64_t d : {1, 7, 8, 20, 128, 256, 300}) {
+    const at::Tensor matrix = random_tensor({d, d}, 2).to(at::kDouble);
+    for (const int64_t rows : {0, 1, 3, 4, 17}) {
+      const at::Tensor x = random_tensor({rows, d}, 3).to(at::kDouble);
+      const at::Tensor expected = at::mm(x, matrix);
+      at::Tensor y = at::full({rows + 1, d}, 5, at::kDouble);  // what is behind stays
+      multiply_rows(y.mutable_data_ptr<double>(), x.const_data_ptr<double>(), rows,
+                    matrix.const_data_ptr<double>(), d);
+      EXPECT_TRUE(at::allclose(y.slice(0, 0, rows), expected, 1e-12, 1e-11)) << rows << " " << d;
+      EXPECT_TRUE((y[rows] == 5).all().item<bool>());
+      for (int64_t i = 0; i < rows; ++i) {  // alone as among others
+        at::Tensor alone = at::empty({d}, at::kDouble);
+        multiply_rows(alone.mutable_data_ptr<double>(), x[i].const_data_ptr<double>(), 1,
+                      matrix.const_data_ptr<double>(), d);
+        EXPECT_TRUE(alone.equal(y[i])) << rows << " " << d;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ropewalk

@@ -19,7 +19,7 @@ at::Tensor held_by(const StreamCases& stream, const at::Tensor& components, int6
                    int64_t end) {
   const int64_t d = components.size(0), cases = stream.cases();
   const at::Tensor rows = components.slice(1, d - end, d - begin).t().flip(0).contiguous();
-  const at::Tensor image = at::matmul(rows, stream.products);  // [cases, end - begin, d]
+  const at::Tensor image = times_products(rows, stream.products);  // [cases, end - begin, d]
   const at::Tensor variances = (image * rows).sum(2).clamp_min(0);
   const at::Tensor first = components.slice(1, d - begin);
   const at::Tensor before =
