@@ -253,10 +253,10 @@ def analysis(r: dict) -> str:
     def times(ratio: dict) -> str:
         return f"{ratio['median']:.2f} times ({ratio['low']:.2f} to {ratio['high']:.2f})"
 
-    seconds = r["median_seconds"]
-    return f"""`ropewalk analyze` of a capture with {r['heads']} query heads of {r['dimensions']} dimensions and {r['blocks']} blocks, as SmolLM3-3B's has: {seconds['ropewalk']:.1f} s for
-all tables, with all standard errors. The program before took {seconds['other']:.1f} s: {times(r['ratio'])} its time and {times(r['processor_ratio'])} its
-processor time ({r['ratio']['rounds']} rounds in turn; {place(r)})."""
+    seconds, processor = r["median_seconds"], r["median_processor_seconds"]
+    return f"""`ropewalk analyze` of a capture with {r['heads']} query heads of {r['dimensions']} dimensions and {r['blocks']} blocks, as SmolLM3-3B's has: {processor['ropewalk']:.1f} s of processor
+time for all tables, with all standard errors. The program before took {processor['other']:.1f} s: {times(r['processor_ratio'])} as much. In time that passed it is {times(r['ratio'])},
+where the program had {processor['ropewalk'] / seconds['ropewalk']:.1f} cores to itself ({r['ratio']['rounds']} rounds in turn; {place(r)})."""
 
 
 def ratio(found: dict, places=2) -> str:
