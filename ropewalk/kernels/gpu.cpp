@@ -1,7 +1,6 @@
 #include "ropewalk/kernels/gpu.h"
 
 #include <c10/core/Event.h>
-#include <c10/core/InferenceMode.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -26,36 +25,23 @@ std::shared_ptr<c10::Event> mark(const c10::Stream& stream) {
   return event;
 }
 
-SideStream::~SideStream() {
-  try {
-    finish();
-  } catch (const std::exception&) {  // it was not asked for any more
-  }
-}
-
-void SideStream::run(std::vector<at::Tensor> reads, std::function<void()> launch, size_t ahead) {
+void SideStream::run(std::vector<at::Tensor> reads, const std::function<void()>& launch,
+                     size_t ahead) {
   finish_all_but(ahead - 1);
   const at::Device device = reads.front().device();
-  if (!stream_) {
-    stream_ = std::make_unique<c10::Stream>(new_stream(device));
-    worker_ = std::make_unique<Worker>();
+  if (!stream_) stream_ = std::make_unique<c10::Stream>(new_stream(device));
+  mark(torch_stream(device))->block(*stream_);
+  {
+    const c10::StreamGuard guard(*stream_);
+    launch();
   }
-  auto done = worker_->run(
-      [stream = *stream_, there = mark(torch_stream(device)), launch = std::move(launch)] {
-        const c10::InferenceMode no_autograd;
-        const c10::StreamGuard guard(stream);
-        there->block(stream);
-        launch();
-        return mark(stream);
-      });
-  running_.push_back({std::move(reads), std::move(done)});
+  running_.push_back({std::move(reads), mark(*stream_)});
 }
 
 void SideStream::finish_all_but(size_t latest) {
-  while (running_.size() > latest) {
-    Running oldest = std::move(running_.front());
-    running_.pop_front();
-    oldest.done.get()->block(torch_stream(oldest.reads.front().device()));
+  for (; running_.size() > latest; running_.pop_front()) {
+    const Running& oldest = running_.front();
+    oldest.done->block(torch_stream(oldest.reads.front().device()));
   }
 }
 

@@ -2,11 +2,9 @@
 
 #include <deque>
 #include <functional>
-#include <future>
 #include <memory>
 #include <vector>
 
-#include "ropewalk/base/worker.h"
 #include "ropewalk/kernels/passes.h"
 #include "ropewalk/kernels/torch.h"
 
@@ -25,29 +23,27 @@ cuda::Stream current_stream(const at::Tensor& tensor);
 // A GPU runs behind the program: an event says how far a stream has come.
 std::shared_ptr<c10::Event> mark(const c10::Stream& stream);
 
-// Work beside what torch's own stream does, launched by a thread of its own: of a small model, to
-// launch takes longer than to compute.
+// Work beside what torch's own stream does.
 class SideStream {
  public:
-  ~SideStream();
+  ~SideStream() { finish(); }
 
   // What `launch` launches begins after all that torch's stream was given so far, and after what
   // was run here before. `reads` stay until it is done: torch's stream waits for that once `ahead`
-  // later ones were run. What `launch` throws is thrown by a later call.
-  void run(std::vector<at::Tensor> reads, std::function<void()> launch, size_t ahead = 1);
+  // later ones were run.
+  void run(std::vector<at::Tensor> reads, const std::function<void()>& launch, size_t ahead = 1);
   // Torch's stream goes on after all of it, and what was read may go.
   void finish() { finish_all_but(0); }
 
  private:
   struct Running {
     std::vector<at::Tensor> reads;
-    std::future<std::shared_ptr<c10::Event>> done;
+    std::shared_ptr<c10::Event> done;
   };
   void finish_all_but(size_t latest);
 
   std::unique_ptr<c10::Stream> stream_;
   std::deque<Running> running_;
-  std::unique_ptr<Worker> worker_;  // ends first
 };
 
 // Copies a GPU's numbers, one after the other, to as many of the host. Through memory that the GPU

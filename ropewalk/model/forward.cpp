@@ -1,8 +1,8 @@
 #include "ropewalk/model/forward.h"
 
 #include <algorithm>
-#include <list>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "ropewalk/base/error.h"
@@ -43,21 +43,16 @@ class RopeTables {
   std::map<int, RopeTable> tables_;
 };
 
-// Positions of documents of one length are the same. Those of the last few lengths stay: a GPU is
-// given the work on a document a little later than it is offered.
+// Positions of documents of one length are the same.
 class CountedPositions {
  public:
   const Positions& find(int64_t tokens) {
-    for (const Positions& known : latest_) {
-      if (known.tokens() == tokens) return known;
-    }
-    constexpr size_t kLatest = 8;
-    if (latest_.size() == kLatest) latest_.pop_back();
-    return latest_.emplace_front(Positions::counted(tokens));
+    if (!positions_ || positions_->tokens() != tokens) positions_ = Positions::counted(tokens);
+    return *positions_;
   }
 
  private:
-  std::list<Positions> latest_;
+  std::optional<Positions> positions_;
 };
 
 // What a collector wants, and what it got of it.

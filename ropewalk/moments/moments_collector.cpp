@@ -149,9 +149,7 @@ void MomentsCollector::collect(const Taken& taken) {
     } else {
       std::vector<at::Tensor> reads;
       for (const auto& [name, vectors] : taken.vectors) reads.push_back(vectors);
-      const auto launch = [this, taken, &gpu, block, held] {
-        add(taken, gpu.fields, block, held, &gpu);
-      };
+      const auto launch = [&] { add(taken, gpu.fields, block, held, &gpu); };
       side_.run(std::move(reads), launch, points_.size());
     }
   }
