@@ -25,11 +25,11 @@ constexpr int64_t kKinds = 3;
 // Takes every layer; of one group of documents nothing, of the next moments, of the next all.
 class InTurn : public Collector {
  public:
-  InTurn(MomentsCollector& moments, MomentsCollector& all, int64_t first, int64_t group)
-      : moments_(moments), all_(all), first_(first), group_(group) {}
+  InTurn(MomentsCollector& moments, MomentsCollector& all, int64_t group)
+      : moments_(moments), all_(all), group_(group) {}
   std::vector<Tap> taps(int64_t layer) const override { return all_.taps(layer); }
   void collect(const Taken& taken) override {
-    const int64_t kind = (taken.document->index - first_ + kKinds * group_) / group_ % kKinds;
+    const int64_t kind = taken.document->index / group_ % kKinds;
     if (kind == 1 && taken.point == std::string_view(kPostRope)) moments_.collect(taken);
     if (kind == 2) all_.collect(taken);
   }
@@ -40,7 +40,6 @@ class InTurn : public Collector {
  private:
   MomentsCollector& moments_;
   MomentsCollector& all_;
-  int64_t first_;  // document that is timed
   int64_t group_;
 };
 
@@ -66,9 +65,9 @@ int main(int argc, char** argv) {
   const OpenModel model = open_model(options);
   const ModelConfig& config = model.text.config;
   const WeightReader weights = model.weights();
-  // Groups to warm up with: one reads the weights, and a GPU prepares itself for each kind.
+  // Groups to warm up with: the first also reads the weights.
   const int64_t size = std::atol(argv[4]);
-  const int64_t warm_up = (model.device.is_cuda() ? kKinds : 1) * size;
+  const int64_t warm_up = kKinds * size;
   const int64_t count = warm_up + kKinds * std::atol(argv[3]) * size;
   std::mt19937 random(1);
   std::vector<Document> documents;
@@ -77,7 +76,7 @@ int main(int argc, char** argv) {
   }
   MomentsCollector moments(config, model.heads, {});
   MomentsCollector all(config, model.heads, {.pre_rope = true, .context = model.context});
-  InTurn collector(moments, all, warm_up, size);
+  InTurn collector(moments, all, size);
   ForwardOptions forward;
   forward.memory = model.memory;
   forward.round = size;
@@ -88,7 +87,7 @@ int main(int argc, char** argv) {
     if (model.device.is_cuda()) torch_stream(model.device).synchronize();
     const auto now = Clock::now();
     if (done > warm_up) {
-      seconds[(done - 1 - warm_up) / size % kKinds].push_back(
+      seconds[(done - 1) / size % kKinds].push_back(
           std::chrono::duration<double>(now - last).count() / static_cast<double>(size));
     }
     last = Clock::now();

@@ -105,8 +105,13 @@ void rotate_(const at::Tensor& q, const at::Tensor& k, const at::Tensor& cos, co
   if (q.is_cuda()) {
     cuda::run(first, second, current_stream(q));
   } else {
-    run_on_cpu(first, q.size(-1));
-    run_on_cpu(second, k.size(-1));
+    // Threads are woken once for both.
+    const int64_t queries = first.x.count();
+    at::parallel_for(0, queries + second.x.count(), grain(q.size(-1)),
+                     [&](int64_t begin, int64_t end) {
+                       cpu::run(first, begin, std::min(end, queries));
+                       cpu::run(second, std::max(begin, queries) - queries, end - queries);
+                     });
   }
 }
 

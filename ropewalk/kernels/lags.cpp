@@ -10,7 +10,7 @@ namespace ropewalk {
 namespace {
 
 // Tokens of a part: threads have enough parts to share. Parts are added in their order.
-constexpr int64_t kRun = 1024;
+constexpr int64_t kRun = 256;
 
 void add_on_cpu(const at::Tensor& q, const at::Tensor& k, const LagHeads& heads,
                 const std::vector<int64_t>& lags, const LagSums& to) {

@@ -107,7 +107,9 @@ void join_moments(const Moments& whole, const TokenSet& whole_tokens, const Mome
   if (part_tokens.tokens == 0) return;
   const Moments part{joined.mean.to(at::kDouble), joined.position.to(at::kDouble),
                      joined.products.to(at::kDouble)};  // blocks of a file are float32
-  at::parallel_for(0, whole.mean.size(0), 1, [&](int64_t begin, int64_t end) {
+  // Streams a thread takes at a time: enough to be worth waking it.
+  const int64_t grain = at::divup(32768, whole.products.size(1));
+  at::parallel_for(0, whole.mean.size(0), grain, [&](int64_t begin, int64_t end) {
     std::vector<double> offset(static_cast<size_t>(whole.mean.size(1)));
     for (int64_t stream = begin; stream < end; ++stream) {
       join_row(row_of<double>(whole, stream), whole_tokens, row_of<const double>(part, stream),

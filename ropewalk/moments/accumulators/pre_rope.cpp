@@ -26,24 +26,6 @@ enum Field : size_t {
   of_a_kind
 };
 
-// The first and the second dimension of each pair, [pairs] int64.
-struct PairPlaces {
-  at::Tensor first;
-  at::Tensor second;
-};
-
-PairPlaces places_of(const RotaryPairs& rotary, const at::Device& device) {
-  const at::Tensor f =
-      at::arange(rotary.count(), at::TensorOptions().dtype(at::kLong).device(device));
-  if (rotary.interleaved) return {2 * f, 2 * f + 1};
-  return {f, f + rotary.count()};
-}
-
-// Where the product of dimensions i <= j lies in a triangle.
-at::Tensor in_triangle(const at::Tensor& i, const at::Tensor& j, int64_t d) {
-  return i * d - (i * (i - 1)).div(2, "floor") + j - i;
-}
-
 // One kind's numbers of a block.
 class Sums {
  public:
@@ -62,21 +44,9 @@ class Sums {
 
   // x: [streams, n, d], the other tokens, and their moments.
   void add_rest(const at::Tensor& x, const Moments& document) const {
-    const int64_t n = x.size(1);
-    const int64_t d = x.size(2);
-    const at::Device device = document.mean.device();
-    const at::Tensor half = at::triu_indices(d, d, 0, at::TensorOptions(at::kLong).device(device));
-    // About zero: plus n times the product of the means.
-    const at::Tensor all = document.mean.index_select(1, half[0])
-                               .mul_(document.mean.index_select(1, half[1]))
-                               .mul_(n)
-                               .add_(document.products);
-    const PairPlaces places = places_of(rotary_, device);
-    const at::Tensor each = at::arange(d, at::TensorOptions(at::kLong).device(device));
-    numbers(sum).add_(document.mean, n);
-    numbers(squares).add_(all.index_select(1, in_triangle(each, each, d)));
-    paired(pairs).add_(all.index_select(1, in_triangle(places.first, places.second, d)));
-    numbers(products).add_(all);
+    for (int64_t stream = 0; stream < x.size(0); ++stream) {
+      add_about_zero(stream, static_cast<double>(x.size(1)), document);
+    }
     add_moduli(x);
   }
 
@@ -89,9 +59,35 @@ class Sums {
   }
 
  private:
+  double* row(Field field, int64_t stream) const {
+    return numbers(field).mutable_data_ptr<double>() + stream * numbers(field).stride(0);
+  }
+
+  // Products about zero are those about the means, plus n times the product of the means. These are
+  // few numbers: operations on tensors would take longer to begin.
+  void add_about_zero(int64_t stream, double n, const Moments& document) const {
+    const int64_t d = document.mean.size(1);
+    const double* mean = document.mean.const_data_ptr<double>() + stream * d;
+    const double* about_mean =
+        document.products.const_data_ptr<double>() + stream * document.products.size(1);
+    const auto about_zero = [&](int64_t i, int64_t j) {  // i <= j
+      return mean[i] * mean[j] * n + about_mean[i * d - i * (i - 1) / 2 + j - i];
+    };
+    double* triangle = row(products, stream);
+    for (int64_t i = 0; i < d; ++i) {
+      row(sum, stream)[i] += n * mean[i];
+      row(squares, stream)[i] += about_zero(i, i);
+      for (int64_t j = i; j < d; ++j) *triangle++ += about_zero(i, j);
+    }
+    for (int64_t f = 0; f < rotary_.count(); ++f) {
+      row(pairs, stream)[f] +=
+          rotary_.interleaved ? about_zero(2 * f, 2 * f + 1) : about_zero(f, f + rotary_.count());
+    }
+  }
+
   void add_moduli(const at::Tensor& x) const {
     // In runs of tokens, so that threads have enough to share; added in their order.
-    constexpr int64_t kRun = 1024;
+    constexpr int64_t kRun = 256;
     const int64_t runs = at::divup(x.size(1), kRun);
     const at::Tensor parts = at::zeros({runs, x.size(0), rotary_.count()}, at::kDouble);
     const HeadRows vectors(x);
