@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <future>
+#include <map>
 #include <set>
 #include <span>
 
@@ -16,7 +17,7 @@
 #include "ropewalk/study/extend_capture.h"
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/measure_vectors.h"
-#include "ropewalk/study/prefetch.h"
+#include "ropewalk/study/read_ahead.h"
 #include "ropewalk/study/settle.h"
 #include "ropewalk/study/work.h"
 
@@ -45,6 +46,8 @@ class Measuring {
   void note_failure(const PlannedCheckpoint& planned, const std::exception& error);
   // Decided by the first process, known to all.
   std::vector<Work> decide();
+  // Begins to read what will be measured.
+  void read_ahead(std::span<const Work> works);
   // `later`: what comes after it.
   void take(Work& work, std::span<const Work> later);
   // `target`: stop once standard errors reach it. What was measured is written beside what follows.
@@ -71,6 +74,8 @@ class Measuring {
     std::future<void> done;
   };
   std::optional<Written> writing_;
+  std::map<const PlannedCheckpoint*, size_t> places_;  // in what is read ahead
+  std::optional<ReadAhead> ahead_;
   Worker writer_;  // ends first: what was measured is written, whatever else happens
 };
 
@@ -109,6 +114,8 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
     }
     set_aside_foreign_state(*capture.state, study_.out / "replaced");
   }
+  const auto place = places_.find(work.planned);
+  if (ahead_ && place != places_.end()) ahead_->begin(place->second);
   if (capture.model.hub) {
     processes_.first_before_others([&] {
       fetch_weights(shared_hub(), *capture.model.hub, {capture.label + ": download", true, {}});
@@ -116,12 +123,7 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
   }
   const OpenModel model = open_model(capture.model);
   log::info("{}: {}", capture.label, model.arithmetic());
-  std::optional<Prefetch> prefetch;
-  const auto next = std::find_if(later.begin(), later.end(), is_to_measure);
-  if (next != later.end() && first) {
-    const CaptureOptions& ahead = next->planned->capture;
-    prefetch.emplace(ahead.model, ahead.label);
-  }
+  if (ahead_ && place != places_.end()) ahead_->ready(place->second);
   const DocumentSet& documents =
       study_.documents_for(*work.planned, model.context, result_.settled);
   const int64_t there = first && work.task == Task::extend ? work.stored->info.documents : 0;
@@ -266,6 +268,17 @@ std::vector<Work> Measuring::decide() {
   return works;
 }
 
+void Measuring::read_ahead(std::span<const Work> works) {
+  if (!processes_.first()) return;
+  std::vector<ReadAhead::Checkpoint> checkpoints;
+  for (const Work& work : works) {
+    if (!is_to_measure(work) || failed_.contains(work.planned->capture.label)) continue;
+    places_[work.planned] = checkpoints.size();
+    checkpoints.push_back({work.planned->capture.model, work.planned->capture.label});
+  }
+  if (!checkpoints.empty()) ahead_.emplace(std::move(checkpoints));
+}
+
 void Measuring::evict(const PlannedCheckpoint& planned, std::span<const Work> later) {
   const auto& hub = planned.capture.model.hub;
   // One process per machine, as each may have a cache of its own.
@@ -312,6 +325,7 @@ Measured Measuring::run() {
   result_.failures = study_.plan.failures;
   settle();
   std::vector<Work> works = decide();
+  read_ahead(works);
   for (size_t i = 0; i < works.size(); ++i) {
     throw_if_interrupted();
     const std::span<Work> later = std::span(works).subspan(i + 1);
