@@ -269,8 +269,8 @@ def ratio(found: dict, places=2) -> str:
 def study_rows(results: list[dict]) -> str:
     rows = []
     for r in results:
-        seconds = {name: times if isinstance(times, float) else statistics.median(times) for name, times in r["seconds"].items()}
-        faster = ratio(r["times_faster"], 1) if "times_faster" in r else f"{r['script_over_ours']:.1f} (one round)"
+        seconds = {name: times if isinstance(times, float) else statistics.median(times) for name, times in r["seconds"].items() if times}
+        faster = ratio(r["times_faster"], 1) if "times_faster" in r else "–"
         rows.append([f"{r['checkpoints']} × {r['model']}", f"{r['documents']} × {r['tokens']:,}", f"{seconds['ropewalk']:.1f}", f"{seconds['reading']:.1f}", f"{seconds['computing']:.1f}",
                      ratio(r["times_the_limit"]), faster, f"{r['gpu_busy']:.0%}".replace("%", " %") if "gpu_busy" in r else "–"])  # fmt: skip
     header = ["checkpoints", "documents × tokens", "seconds", "reading alone", "computing alone", "times the larger", "the script takes … times as long", "GPU busy"]

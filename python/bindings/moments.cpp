@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -138,13 +139,20 @@ Kept* sum(const Kept& one, const Kept& other, int64_t shift) {
   return new Kept(std::move(whole));
 }
 
-// The tables of a run, one checkpoint after the other: each is analyzed once.
+// For this thread: the rest of the cores feed the GPU of the model that trains meanwhile.
+void use_a_quarter_of_the_cores() {
+  at::get_num_threads();  // which sets its own number first
+  omp_set_num_threads(std::max(1, omp_get_num_procs() / 4));
+}
+
+// The tables of a run that goes on, one checkpoint after the other: each is analyzed once.
 class Tables {
  public:
   // `place`: in the order of the run. A checkpoint that stood there is replaced.
   void add(nb::handle listener, const Kept& kept, int64_t place, const std::string& label,
            const std::string& model, int64_t components) {
     run_job(listener, [&] {
+      use_a_quarter_of_the_cores();
       CheckpointAnalysis analysis = analyze_capture(named(kept, label, model), components, label);
       fill_training_time(analysis);
       checkpoints_.insert_or_assign(place, std::move(analysis));

@@ -10,6 +10,7 @@
 #include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/analysis/series.h"
 #include "ropewalk/analysis/statistic.h"
+#include "ropewalk/base/parallel.h"
 
 namespace ropewalk {
 namespace {
@@ -96,7 +97,8 @@ void append_heads(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& part
 
 HeadTable as_written(const std::vector<CheckpointAnalysis>& checkpoints, std::string source) {
   HeadTable table{std::move(source), checkpoints};
-  for (CheckpointAnalysis& checkpoint : table.checkpoints) {
+  run_parallel(table.checkpoints.size(), [&](size_t i) {
+    CheckpointAnalysis& checkpoint = table.checkpoints[i];
     checkpoint.block_sizes.clear();
     checkpoint.axes.clear();
     for (HeadColumn& column : checkpoint.columns) {
@@ -112,7 +114,7 @@ HeadTable as_written(const std::vector<CheckpointAnalysis>& checkpoints, std::st
     for (const SeriesTable file : {SeriesTable::bands, SeriesTable::curves}) {
       mean_over_heads(checkpoint, file);
     }
-  }
+  });
   return table;
 }
 

@@ -35,4 +35,9 @@ void run_parallel(size_t count, size_t threads, std::stop_token stop,
   if (first) std::rethrow_exception(first);
 }
 
+void run_parallel(size_t count, const std::function<void(size_t)>& work) {
+  const size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  run_parallel(count, cores, {}, [&](size_t i, const std::stop_token&) { work(i); });
+}
+
 }  // namespace ropewalk

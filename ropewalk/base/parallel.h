@@ -12,4 +12,7 @@ namespace ropewalk {
 void run_parallel(size_t count, size_t threads, std::stop_token stop,
                   const std::function<void(size_t, std::stop_token)>& work);
 
+// The same on all cores, for work that does not look whether to stop.
+void run_parallel(size_t count, const std::function<void(size_t)>& work);
+
 }  // namespace ropewalk

@@ -1,5 +1,7 @@
 #include "ropewalk/study/tables.h"
 
+#include <functional>
+
 #include "ropewalk/analysis/carried_signs.h"
 #include "ropewalk/analysis/heads_reader.h"
 #include "ropewalk/analysis/qk_reader.h"
@@ -11,6 +13,7 @@
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/parallel.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/study/report_inputs.h"
@@ -129,8 +132,12 @@ void StudyTables::take_errors() {
 StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::path& table,
                         const ChangeOptions& options) {
   carry_signs(checkpoints);
-  StudyTables tables{as_written(checkpoints, table.string()),
-                     summarize(checkpoints, options.min_change), summary_path(table).string()};
+  StudyTables tables;
+  tables.summary_source = summary_path(table).string();
+  const std::vector<std::function<void()>> parts{
+      [&] { tables.heads = as_written(checkpoints, table.string()); },
+      [&] { tables.summary = summarize(checkpoints, options.min_change); }};
+  run_parallel(parts.size(), [&](size_t i) { parts[i](); });
   tables.take_errors();
   return tables;
 }
@@ -139,12 +146,17 @@ StudyTables write_tables(const fs::path& table, std::vector<CheckpointAnalysis> 
                          const ChangeOptions& options) {
   StudyTables tables = make_tables(checkpoints, table, options);
   const std::vector<CheckpointAnalysis>& written = tables.heads.checkpoints;
-  write_files_atomically({{table, format_qk_table(written)},
-                          {heads_path(table), format_heads_table(written)},
-                          {bands_path(table), format_series_table(written, SeriesTable::bands)},
-                          {curves_path(table), format_series_table(written, SeriesTable::curves)},
-                          {changes_path(table), format_changes_table(checkpoints, options)},
-                          {summary_path(table), tables.summary.dump(2) + "\n"}});
+  using Format = std::function<std::string()>;
+  const std::vector<std::pair<fs::path, Format>> files{
+      {table, [&] { return format_qk_table(written); }},
+      {heads_path(table), [&] { return format_heads_table(written); }},
+      {bands_path(table), [&] { return format_series_table(written, SeriesTable::bands); }},
+      {curves_path(table), [&] { return format_series_table(written, SeriesTable::curves); }},
+      {changes_path(table), [&] { return format_changes_table(checkpoints, options); }},
+      {summary_path(table), [&] { return tables.summary.dump(2) + "\n"; }}};
+  std::vector<FileText> texts(files.size());
+  run_parallel(files.size(), [&](size_t i) { texts[i] = {files[i].first, files[i].second()}; });
+  write_files_atomically(texts);
   return tables;
 }
 
