@@ -163,7 +163,7 @@ class Moments:
         import torch
 
         # Asleep, and before anything is asked of the GPU: a copy that waits in the driver keeps other threads from launching kernels.
-        after.synchronize()  # type: ignore[no-untyped-call]
+        after.synchronize()
         with torch.cuda.stream(torch.cuda.Stream(self._device)):  # type: ignore[no-untyped-call]
             self._kept.fetch()
             return flag is not None and bool(flag)
@@ -175,7 +175,7 @@ class Moments:
         if self._device is None or self._device.type != "cuda":
             return None
         event = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
-        event.record(torch.cuda.current_stream(self._device))  # type: ignore[no-untyped-call]
+        event.record(torch.cuda.current_stream(self._device))
         return event
 
     def _join_in_first(self, processes: Processes) -> None:
