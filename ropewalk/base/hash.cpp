@@ -21,7 +21,7 @@ struct Digest::State {
 Digest::Digest(Kind kind) : state_(std::make_unique<State>()) {
   const EVP_MD* algorithm = kind == Kind::sha1 ? EVP_sha1() : EVP_sha256();
   if (!state_->context || EVP_DigestInit_ex(state_->context.get(), algorithm, nullptr) != 1) {
-    throw SystemError("OpenSSL cannot start a SHA digest");
+    throw SystemError("OpenSSL cannot start a SHA digest: is memory limited?");
   }
 }
 

@@ -295,7 +295,15 @@ void Measuring::evict(const PlannedCheckpoint& planned, std::span<const Work> la
 
 void Measuring::take(Work& work, std::span<const Work> later) {
   const PlannedCheckpoint& planned = *work.planned;
-  if (work.task == Task::leave_out) return;
+  if (work.task == Task::leave_out) {
+    if (!work.why.empty() && processes_.first()) {
+      log::warning(
+          "{}: left out of tables and figures, as its capture is of something else: {}; run "
+          "without --only to measure it again",
+          planned.capture.label, work.why);
+    }
+    return;
+  }
   if (work.task != Task::keep) return measure(work, later, std::nullopt);
   if (!processes_.first()) return;
   if (study_.wanted(planned)) {
