@@ -3,34 +3,30 @@
 #include <map>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/study/hub_place.h"
-#include "ropewalk/study/vectors_source.h"
+#include "ropewalk/study/plan_vectors.h"
 
 namespace ropewalk {
 
 Audit audit_vectors(const Experiment& experiment) {
   using Kind = AuditFinding::Kind;
+  const StudyPlan plan = list_vectors(experiment, {}, /*keep_going=*/true);
   Audit audit;
-  std::map<std::string, std::string> first;  // label, by digest
-  for (const Phase& phase : experiment.phases) {
-    for (const CheckpointEntry& entry : phase.checkpoints) {
-      ++audit.checkpoints;
-      const bool hub = is_hub_place(*entry.vectors);
-      try {
-        const VectorsSource source =
-            find_vectors(hub ? *entry.vectors : experiment.resolve(*entry.vectors).string());
-        // Without a model, vectors must say themselves which keys their queries meet.
-        if (!experiment.model_of(phase)) require_keys(source, facts_of(source).group);
-        const auto [same, fresh] = first.try_emplace(source.digest(), entry.label);
-        if (fresh) continue;
-        audit.findings.push_back(
-            {Kind::duplicate,
-             fmt::format("'{}' and '{}' have the same vectors", same->second, entry.label)});
-      } catch (const InputError& error) {
-        audit.findings.push_back(
-            {Kind::missing, fmt::format("'{}': {}", entry.label, error.what())});
-      }
+  audit.checkpoints = plan.checkpoints.size() + plan.failures.size();
+  for (const CheckpointFailure& failure : plan.failures) {
+    try {
+      std::rethrow_exception(failure.error);
+    } catch (const InputError& error) {
+      // A model that is not there is the same finding at each checkpoint.
+      if (!audit.findings.empty() && audit.findings.back().text == error.what()) continue;
+      audit.findings.push_back({Kind::missing, error.what()});
     }
+  }
+  std::map<std::string, std::string> first;  // label, by digest
+  for (const PlannedCheckpoint& planned : plan.checkpoints) {
+    const auto [same, fresh] = first.try_emplace(planned.vectors->info.weights, planned.checkpoint);
+    if (fresh) continue;
+    audit.findings.push_back({Kind::duplicate, fmt::format("'{}' and '{}' have the same vectors",
+                                                           same->second, planned.checkpoint)});
   }
   return audit;
 }

@@ -147,7 +147,7 @@ class Planning {
 
 }  // namespace
 
-StudyPlan plan_vectors(const Experiment& experiment, const fs::path& out, bool keep_going) {
+StudyPlan list_vectors(const Experiment& experiment, const fs::path& out, bool keep_going) {
   StudyPlan plan;
   plan.texts.emplace_back();
   Planning planning(experiment, out);
@@ -169,6 +169,11 @@ StudyPlan plan_vectors(const Experiment& experiment, const fs::path& out, bool k
       }
     }
   }
+  return plan;
+}
+
+StudyPlan plan_vectors(const Experiment& experiment, const fs::path& out, bool keep_going) {
+  StudyPlan plan = list_vectors(experiment, out, keep_going);
   if (plan.checkpoints.empty()) {
     throw InputError("{}: no checkpoint can be measured; '{}': {}", experiment.file.string(),
                      plan.failures.front().label, plan.failures.front().text());

@@ -18,6 +18,9 @@ HEADS = [(0, 0), (0, 3), (1, 1), (2, 2)]
 SMALL = dict(queries=4, keys=2, d=8)
 LABELS = ("a", "b", "c")
 TABLES = ("qk.csv", "heads.csv", "changes.csv", "summary.json")
+CONFIG = dict(model_type="smollm3", architectures=["SmolLM3ForCausalLM"], vocab_size=97, hidden_size=32, intermediate_size=40,
+              num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=8, max_position_embeddings=4096,
+              rms_norm_eps=1e-6, rope_theta=5e4, no_rope_layers=[1, 0, 1], tie_word_embeddings=True, dtype="bfloat16")  # fmt: skip
 
 
 @pytest.fixture
@@ -154,7 +157,7 @@ def test_interrupted_at_several_points(hub, client, branches, study, tmp_path):
     (lambda files: [files.pop(n) for n in list(files) if "q/" in n], "holds keys, but no queries"),
     (lambda files: files.update({"README.md": b"nothing"}), "nothing says how many query heads share a key head"),
 ])  # fmt: skip
-def test_what_is_missing_is_said_first(hub, branches, study, tmp_path, spoil, said):
+def test_what_is_missing_is_said_first(hub, client, branches, study, tmp_path, spoil, said):
     files = capture_files(5, HEADS, **SMALL)
     spoil(files)
     branches.commit("run-b", files)
@@ -163,6 +166,9 @@ def test_what_is_missing_is_said_first(hub, branches, study, tmp_path, spoil, sa
     assert done.code == 3 and said in done.stderr and "run.yaml:" in done.stderr, done.stderr
     assert done.stderr.strip().count("\n") == 0 or "no audit" in done.stderr, done.stderr
     assert not hub.asked("bytes"), "nothing is spent"
+    audit = client.run("audit", tmp_path / "run.yaml")
+    assert audit.code == 3 and said in audit.stdout and "3 checkpoints, 1 finding" in audit.stdout, audit.stdout + audit.stderr
+    assert not hub.asked("bytes")
     rest = study("--keep-going")
     assert rest.code == 3 and "1 of 3 checkpoints were not measured: 'b'" in rest.stderr
     assert {row["checkpoint"] for row in rows(tmp_path / "out" / "qk.csv")} == {"a", "c"}
@@ -194,18 +200,33 @@ def test_audit(hub, client, branches, study, tmp_path):
     assert odd.code == 3 and "'a' and 'c' have the same vectors" in odd.stdout and "l02h01k is missing" in odd.stdout
 
 
+def test_audit_finds_what_a_run_refuses_with_a_model_too(hub, client, branches, study, tmp_path):
+    hub.repository("org/model").commit("main", {"config.json": json.dumps(CONFIG).encode()})
+    for spoiled, said in ((("l02h01k",), "l02h02q is there without its keys: l02h01k is missing"),
+                          (("l02h01k", "l02h02q"), "'b' lacks head L2H2, which 'a' has")):  # fmt: skip
+        files = {name: data for name, data in capture_files(1, HEADS, **SMALL).items() if not name.startswith(spoiled)}
+        branches.commit("run-b", files)
+        write_folder(files, tmp_path / spoiled[-1])
+        places = {label: f"hf://datasets/{DATASET}@run-{label}" for label in LABELS}
+        for b in (places["b"], tmp_path / spoiled[-1]):
+            refused = study(model="org/model", places={**places, "b": b})
+            audit = client.run("audit", tmp_path / "run.yaml")
+            assert refused.code == 3 and said in refused.stderr, refused.stderr
+            assert audit.code == 3 and said in audit.stdout and "3 checkpoints, 1 finding" in audit.stdout, audit.stdout + audit.stderr
+    study(model="org/absent")
+    audit = client.run("audit", tmp_path / "run.yaml")
+    assert audit.code == 3 and audit.stdout.count("model 'org/absent' is not a folder") == 1, audit.stdout
+
+
 def test_a_model_says_more(hub, branches, study, tmp_path):
     """Which layers rotate, and how logits are scaled, comes from config.json alone."""
     assert study().code == 0
     assert {row["rope"] for row in rows(tmp_path / "out" / "qk.csv")} == {""}
-    config = dict(model_type="smollm3", architectures=["SmolLM3ForCausalLM"], vocab_size=97, hidden_size=32, intermediate_size=40,
-                  num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=8, max_position_embeddings=4096,
-                  rms_norm_eps=1e-6, rope_theta=5e4, no_rope_layers=[1, 0, 1], tie_word_embeddings=True, dtype="bfloat16")  # fmt: skip
-    hub.repository("org/model").commit("main", {"config.json": json.dumps(config).encode()})
+    hub.repository("org/model").commit("main", {"config.json": json.dumps(CONFIG).encode()})
     done = study(model="org/model", out="known")
     assert done.code == 0, done.stderr
     assert {(row["layer"], row["rope"]) for row in rows(tmp_path / "known" / "qk.csv")} == {("0", "1"), ("1", "0"), ("2", "1")}
-    hub.repository("org/model").commit("main", {"config.json": json.dumps({**config, "num_hidden_layers": 2, "no_rope_layers": [1, 0]}).encode()})
+    hub.repository("org/model").commit("main", {"config.json": json.dumps({**CONFIG, "num_hidden_layers": 2, "no_rope_layers": [1, 0]}).encode()})
     done = study(model="org/model", out="wrong")
     assert done.code == 3 and "has vectors of layer 2, and the model of the experiment 2 layers" in done.stderr
 
