@@ -15,6 +15,20 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
+// Why a checkpoint failed, without its name: that stands before it. "e.yaml:8: 'X': no such folder"
+// and "e.yaml:8: 'X' lacks a head" name it after the place.
+std::string why_without_label(const CheckpointFailure& failure) {
+  std::string why = failure.text();
+  for (const std::string& name :
+       {fmt::format("'{}': ", failure.label), fmt::format("'{}' ", failure.label)}) {
+    const size_t found = why.find(name);
+    const bool begins = found == 0 || (found != std::string::npos && found >= 2 &&
+                                       why.compare(found - 2, 2, ": ") == 0);
+    if (begins) return why.erase(found, name.size());
+  }
+  return why;
+}
+
 // Once everything else is written: what is missing from it.
 void report_failures(const Study& study, const Measured& measured) {
   if (measured.failures.empty()) return;
@@ -23,12 +37,12 @@ void report_failures(const Study& study, const Measured& measured) {
   for (const CheckpointFailure& failure : measured.failures) {
     labels.push_back(fmt::format("'{}'", failure.label));
   }
-  std::string why = measured.failures.front().text();
-  if (!why.starts_with(labels.front())) why = labels.front() + ": " + why;
-  throw InputError("{} of {} {} were not measured: {}; {}", labels.size(),
+  // Of several, the reason is that of the first.
+  const std::string whose = labels.size() > 1 ? "; " + labels.front() : "";
+  throw InputError("{} of {} {} were not measured: {}{}: {}", labels.size(),
                    study.plan.checkpoints.size() + study.plan.failures.size(),
                    study.experiment.models ? "models" : "checkpoints", fmt::join(labels, ", "),
-                   why);
+                   whose, why_without_label(measured.failures.front()));
 }
 
 // Says from the start whose folder this is, and keeps the records of former runs. Where nothing can
