@@ -133,13 +133,16 @@ Json curves_view(const Curves& curves) {
     end = std::max({end, one.mean->x.back() / curves.length(one),
                     curves.by_share ? 1 : static_cast<double>(one.numbers->context)});
   }
+  Json axis{{"title", "position, tokens"}, {"format", "~s"}, {"grid", false}};
+  if (curves.by_share) {
+    axis["title"] = "position, share of the context";
+    axis["format"] = ".1f";
+    axis["tickCount"] = 10;  // tenths, as the format says
+  }
   const Json x{{"field", "position"},
                {"type", "quantitative"},
                {"scale", {{"domain", {0, end}}, {"nice", false}}},
-               {"axis",
-                {{"title", curves.by_share ? "position, share of the context" : "position, tokens"},
-                 {"format", curves.by_share ? ".1f" : "~s"},
-                 {"grid", false}}}};
+               {"axis", axis}};
   const auto y = [](const char* field) {
     return Json{{"field", field},
                 {"type", "quantitative"},
