@@ -10,6 +10,11 @@ namespace ropewalk {
 namespace {
 
 TimePlaces places_by_time(const RunNumbers& run, TimeAxis time) {
+  if (run.models) {
+    throw InputError(
+        "{}: axis {} is for one run, and these are several models; take the axis labels",
+        run.source, time_axis_name(time));
+  }
   std::vector<TimedLabel> labels;
   std::vector<int64_t> times;
   for (const CheckpointNumbers& numbers : run.checkpoints) {
