@@ -54,16 +54,25 @@ std::vector<DistanceLine> lines_of(const CheckpointAnalysis& checkpoint, const Q
   return lines;
 }
 
-// What the table says of the head beside its number.
-std::string about(const HeadTable& table, const QueryHead& head) {
-  for (const CheckpointAnalysis& checkpoint : table.checkpoints) {
-    const std::optional<HeadPlace> found = find_head(checkpoint, head);
+// What the table says of the head beside its number: nothing where models differ in it.
+std::string about(const std::vector<const CheckpointAnalysis*>& drawn, const QueryHead& head) {
+  std::optional<int64_t> rope;
+  for (const CheckpointAnalysis* checkpoint : drawn) {
+    const std::optional<HeadPlace> found = find_head(*checkpoint, head);
     if (!found) continue;
-    const int64_t rope = checkpoint.rope[found->row];
-    if (rope == 0) return "no RoPE: predicted the same at every distance";
-    return rope == 1 ? "RoPE" : "";
+    const int64_t here = checkpoint->rope[found->row];
+    if (rope.value_or(here) != here) return "";
+    rope = here;
   }
-  return "";
+  if (rope == 0) return "no RoPE: predicted the same at every distance";
+  return rope == 1 ? "RoPE" : "";
+}
+
+// What the colours are, or of what the curves are.
+std::string colors_text(const std::vector<const CheckpointNumbers*>& chosen, bool models) {
+  if (chosen.size() == 1) return fmt::format("{} {}. ", models ? "Of" : "At", chosen[0]->label);
+  if (chosen.empty()) return "";
+  return models ? "Colours: models. " : "Colours: checkpoints, the later the darker. ";
 }
 
 }  // namespace
@@ -84,7 +93,7 @@ Json head_distance_figure(const HeadTable& table, const RunNumbers& run,
                           const FigureOptions& options) {
   const auto chosen = portrait_checkpoints(run, options);
   const std::vector<QueryHead>& heads = options.asked.distance;
-  // Colours tell checkpoints apart, the later the darker; of a single one, the curves.
+  // Colours tell checkpoints or models apart, the later the darker; of a single one, the curves.
   const bool several = chosen.size() > 1;
   const double width = kColumns * kPanelWidth + (kColumns - 1) * kGap;
   DistanceColors colors = curve_colors(width);
@@ -102,9 +111,11 @@ Json head_distance_figure(const HeadTable& table, const RunNumbers& run,
   const size_t columns = std::min(kColumns, heads.size());
   for (size_t i = 0; i < heads.size(); ++i) {
     std::vector<DistanceLine> lines;
+    std::vector<const CheckpointAnalysis*> drawn;
     for (size_t c = 0; c < chosen.size(); ++c) {
       const CheckpointAnalysis* checkpoint = find_checkpoint(table, chosen[c]->label);
       if (checkpoint == nullptr) continue;
+      drawn.push_back(checkpoint);
       const auto found = lines_of(*checkpoint, heads[i], several ? colors.colors[c] : "");
       lines.insert(lines.end(), found.begin(), found.end());
     }
@@ -112,14 +123,12 @@ Json head_distance_figure(const HeadTable& table, const RunNumbers& run,
     datasets[fmt::format("curves {}", i)] = distance_rows(lines, span);
     errors = errors || span.errors;
     const std::string name = fmt::format("layer {}, head {}", heads[i].layer, heads[i].q_head);
-    views.push_back(distance_panel({i, name, about(table, heads[i]), kPanelWidth, kPanelHeight,
+    views.push_back(distance_panel({i, name, about(drawn, heads[i]), kPanelWidth, kPanelHeight,
                                     i + columns >= heads.size(), true, i % columns == 0},
                                    span, colors));
   }
-  const std::string when = several ? "Colours: checkpoints, the later the darker. "
-                                   : fmt::format("At {}. ", chosen.empty() ? "" : chosen[0]->label);
   Json spec = theme::begin_figure(options.title, "Logits by distance of single heads",
-                                  when + distance_words(errors), width);
+                                  colors_text(chosen, run.models) + distance_words(errors), width);
   add_panels(spec, std::move(datasets), std::move(views), kColumns, kGap);
   return spec;
 }

@@ -12,6 +12,7 @@ import time
 import pandas
 import pytest
 
+import drawn
 import engine
 import plain_models
 import published_captures
@@ -138,6 +139,37 @@ def test_figures_have_a_place_for_each_model_and_no_lines(three, tmp_path):
     assert again.code == 0, again.stderr
     for name, spec in specs.items():
         assert json.loads((tmp_path / f"{name}.vl.json").read_text()) == spec, name
+
+
+def test_single_heads_of_several_models(three, tmp_path):
+    _, out = three
+    rope = {}
+    for row in table(out / "heads.csv"):
+        rope.setdefault((int(row["layer"]), int(row["q_head"])), []).append(row["rope"])
+    shared = [head for head, all in rope.items() if len(all) == 3]
+    assert any(len(set(rope[head])) > 1 for head in shared)
+    heads = ",".join(f"L{layer}H{head}" for layer, head in shared)
+    done = engine.run("figures", out / "qk.csv", "--out", tmp_path, "--format", "json", "--distance", heads)
+    assert done.code == 0, done.stderr
+    spec = json.loads((tmp_path / "distance_heads.vl.json").read_text())
+    words = " ".join(spec["title"]["subtitle"])
+    assert "Colours: models." in words and "checkpoint" not in words and "later" not in words
+    for head, view in zip(shared, spec["concat"], strict=True):
+        said = view["title"]["subtitle"]
+        assert said.split(":")[0] == ({"1": "RoPE", "0": "no RoPE"}.get(rope[head][0], "") if len(set(rope[head])) == 1 else ""), head
+
+
+def test_no_axis_of_time(three, tmp_path):
+    done = engine.run("figures", three[1] / "qk.csv", "--out", tmp_path, "--format", "json", "--axis", "log-steps")
+    said = "axis log-steps is for one run, and these are several models; take the axis labels"
+    assert done.code == 3 and said in done.stderr and "experiment" not in done.stderr, done.stderr
+
+
+def test_positions_of_different_contexts_have_labels_of_their_own(root, tmp_path):
+    done = run(write(root, tmp_path / "three.yaml", models=models(root), plasticity=True), tmp_path / "out", "--format", "svg")
+    assert done.code == 0, done.stderr
+    labels = drawn.Drawing(tmp_path / "out" / "figures" / "plasticity.svg").texts("role-axis-label")
+    assert " ".join(f"{i / 10:.1f}" for i in range(11)) in " ".join(labels), labels
 
 
 def test_what_is_measured_is_kept(root, three, tmp_path):
