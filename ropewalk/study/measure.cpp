@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <tuple>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
@@ -351,10 +352,12 @@ Measured Measuring::run() {
     if (study_.options.prune) store_.prune(study_.labels());
     report_unused();
   }
-  std::stable_sort(result_.checkpoints.begin(), result_.checkpoints.end(),
-                   [](const MeasuredCheckpoint& a, const MeasuredCheckpoint& b) {
-                     return a.planned->order < b.planned->order;
-                   });
+  // Writing ends later than reading a kept one does. Models have one order: theirs is the plan's.
+  std::sort(result_.checkpoints.begin(), result_.checkpoints.end(),
+            [](const MeasuredCheckpoint& a, const MeasuredCheckpoint& b) {
+              return std::tuple(a.planned->order, a.planned) <
+                     std::tuple(b.planned->order, b.planned);
+            });
   return std::move(result_);
 }
 
