@@ -154,11 +154,6 @@ LayerWeights WeightReader::read(int64_t layer, const std::vector<TensorSpec>& ne
   LayerWeights weights;
   // On a GPU the host copy is pinned, so that it crosses the bus while the GPU computes.
   const auto options = at::TensorOptions().dtype(dtype_).pinned_memory(device_.is_cuda());
-  struct Part {
-    at::Tensor target;
-    const TensorSpec* spec;
-  };
-  std::vector<Part> parts;
   for (const TensorSpec& spec : needed) {
     if ((weights.*spec.destination).defined()) continue;  // filled with its first part
     int64_t rows = 0;
@@ -174,27 +169,10 @@ LayerWeights WeightReader::read(int64_t layer, const std::vector<TensorSpec>& ne
       const int64_t count = rows_of(part, only_qk);
       const at::Tensor target = shape.empty() ? whole : whole.slice(0, row, row + count);
       row += count;
-      parts.push_back({target, &part});
+      copy_tensor(target, layer_prefix(layer) + part.name, part, only_qk);
     }
-    weights.*spec.destination = whole;
-  }
-  const auto copy = [&](int64_t begin, int64_t end) {
-    const c10::InferenceMode inside;
-    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      copy_tensor(parts[i].target, layer_prefix(layer) + parts[i].spec->name, *parts[i].spec,
-                  only_qk);
-    }
-  };
-  const auto count = static_cast<int64_t>(parts.size());
-  if (!device_.is_cuda()) {
-    copy(0, count);  // other threads compute
-    return weights;
-  }
-  // A GPU computes a layer faster than one core hashes and copies the next.
-  at::parallel_for(0, count, 1, copy);
-  for (const TensorSpec& spec : needed) {
-    at::Tensor& whole = weights.*spec.destination;
-    if (!whole.is_cuda()) whole = whole.to(device_, /*non_blocking=*/true);
+    weights.*spec.destination =
+        device_.is_cuda() ? whole.to(device_, /*non_blocking=*/true) : whole;
   }
   return weights;
 }
