@@ -40,10 +40,7 @@ def capture(model: Path, corpus: Path, out: Path) -> list:
 
 def seconds(folder: Path, *commands, **environment) -> list[float]:
     """Of each command, after the folder's files have left the file cache."""
-    os.sync()
-    for path in folder.iterdir():
-        with path.open("rb") as file:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    machine.forget(folder.iterdir())
     times = []
     for command in commands:
         start = time.perf_counter()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import machine
 
-ROUNDS, READERS, PART = 5, 4, 8 << 20
+ROUNDS, READERS, PART = machine.ROUNDS, 4, 8 << 20
 
 
 @dataclass
@@ -95,11 +95,7 @@ def weights(folders):
 
 
 def forget(folders):
-    """The files leave the file cache."""
-    os.sync()
-    for path in weights(folders):
-        with path.open("rb") as file:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    machine.forget(weights(folders))
 
 
 def reading(folders) -> float:

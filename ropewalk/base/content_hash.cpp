@@ -20,8 +20,7 @@ ContentHash hash_bytes(const void* data, size_t size) {
 }
 
 void run_chunks(size_t count, const std::function<void(size_t)>& work) {
-  const size_t threads = std::max(1U, std::thread::hardware_concurrency());
-  run_parallel(count, threads, {}, [&](size_t i, const std::stop_token&) {
+  run_parallel(count, [&](size_t i) {
     throw_if_interrupted();
     work(i);
   });

@@ -1,6 +1,6 @@
 #include "ropewalk/kernels/attention_cpu.h"
 
-#include <vector>
+#include "ropewalk/kernels/usable_kernels.h"
 
 namespace ropewalk::cpu {
 
@@ -9,14 +9,7 @@ extern const AttentionKernel kAttentionAvx512;
 extern const AttentionKernel kAttentionAvx2;
 
 std::span<const AttentionKernel* const> attention_kernels() {
-  static const std::vector<const AttentionKernel*> usable = [] {
-    std::vector<const AttentionKernel*> found;
-    if (__builtin_cpu_supports("avx512f")) found.push_back(&kAttentionAvx512);
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-      found.push_back(&kAttentionAvx2);
-    }
-    return found;
-  }();
+  static const auto usable = usable_kernels(kAttentionAvx512, kAttentionAvx2);
   return usable;
 }
 #else

@@ -1,8 +1,8 @@
 #pragma once
 
 // The body of the CPU's float32 attention, compiled once for each kind of processor
-// (attention_avx512.cpp, attention_avx2.cpp). It calls no function of any library: a linker keeps
-// one copy of an inline function, and it might keep the one other processors cannot run.
+// (attention_avx512.cpp, attention_avx2.cpp). As float_vector.h says, it calls no function of any
+// library.
 //
 // Softmax is taken online (Milakov and Gimelshein 2018; Dao et al. 2022): a tile of query rows goes
 // through its keys a block at a time, with the largest score and the sum of weights so far, and
@@ -10,18 +10,15 @@
 // query heads, token by token: row = token * groups + head.
 
 #include "ropewalk/kernels/attention_cpu.h"
-
-#define ROPEWALK_INLINE inline __attribute__((always_inline))
+#include "ropewalk/kernels/float_vector.h"
 
 namespace ropewalk::cpu {
 namespace {
 
 // A tile of scores or of sums, kRows by kColumns vectors, fills the registers.
 #ifdef __AVX512F__
-constexpr int64_t kLanes = 16;
 constexpr int kColumns = 4;
 #else
-constexpr int64_t kLanes = 8;
 constexpr int kColumns = 2;
 #endif
 constexpr int kRows = 6;
@@ -31,16 +28,9 @@ constexpr int64_t kBlockKeys = 512;  // with their values, of 64 numbers each: a
 constexpr float kLowest = -3.40282347e38F;
 constexpr float kHidden = -__builtin_inff();
 
-using Vector = float __attribute__((vector_size(kLanes * sizeof(float))));
 using Bits = uint32_t __attribute__((vector_size(kLanes * sizeof(float))));
 using Lanes = int32_t __attribute__((vector_size(kLanes * sizeof(float))));
 
-ROPEWALK_INLINE Vector load(const float* x) {
-  Vector value;
-  __builtin_memcpy(&value, x, sizeof(value));
-  return value;
-}
-ROPEWALK_INLINE void store(Vector value, float* x) { __builtin_memcpy(x, &value, sizeof(value)); }
 ROPEWALK_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 ROPEWALK_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 ROPEWALK_INLINE Vector larger(Vector a, Vector b) { return a > b ? a : b; }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ropewalk/kernels/clones.h"
+#include "ropewalk/kernels/usable_kernels.h"
 
 namespace ropewalk::cpu {
 
@@ -54,14 +55,7 @@ extern const ProductKernel kProductAvx512;
 extern const ProductKernel kProductAvx2;
 
 std::span<const ProductKernel* const> product_kernels() {
-  static const std::vector<const ProductKernel*> usable = [] {
-    std::vector<const ProductKernel*> found;
-    if (__builtin_cpu_supports("avx512f")) found.push_back(&kProductAvx512);
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-      found.push_back(&kProductAvx2);
-    }
-    return found;
-  }();
+  static const auto usable = usable_kernels(kProductAvx512, kProductAvx2);
   return usable;
 }
 #else

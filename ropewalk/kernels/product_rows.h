@@ -1,34 +1,22 @@
 #pragma once
 
 // The body of the CPU's float32 products, compiled once for each kind of processor
-// (product_avx512.cpp, product_avx2.cpp). As in attention_rows.h, it calls no function of any
+// (product_avx512.cpp, product_avx2.cpp). As float_vector.h says, it calls no function of any
 // library.
 
+#include "ropewalk/kernels/float_vector.h"
 #include "ropewalk/kernels/product_cpu.h"
-
-#define ROPEWALK_INLINE inline __attribute__((always_inline))
 
 namespace ropewalk::cpu {
 namespace {
 
 // A tile of sums, kRows by kColumns vectors, fills the registers.
 #ifdef __AVX512F__
-constexpr int64_t kLanes = 16;
 constexpr int kRows = 12;
 #else
-constexpr int64_t kLanes = 8;
 constexpr int kRows = 6;
 #endif
 constexpr int kColumns = 2;
-
-using Vector = float __attribute__((vector_size(kLanes * sizeof(float))));
-
-ROPEWALK_INLINE Vector load(const float* x) {
-  Vector value;
-  __builtin_memcpy(&value, x, sizeof(value));
-  return value;
-}
-ROPEWALK_INLINE void store(Vector value, float* x) { __builtin_memcpy(x, &value, sizeof(value)); }
 
 // sums = rows weights, or sums += where they are not the first slice's: kRows rows and kColumns
 // vectors of a panel. x [depth / kGroup, kRows, kGroup].

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ropewalk/kernels/tridiagonal_rows.h"
+#include "ropewalk/kernels/usable_kernels.h"
 
 namespace ropewalk::cpu {
 namespace {
@@ -20,10 +21,7 @@ std::span<const TridiagonalKernel* const> tridiagonal_kernels() {
   static const std::vector<const TridiagonalKernel*> usable = [] {
     std::vector<const TridiagonalKernel*> found;
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512f")) found.push_back(&kTridiagonalAvx512);
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-      found.push_back(&kTridiagonalAvx2);
-    }
+    found = usable_kernels(kTridiagonalAvx512, kTridiagonalAvx2);
 #endif
     found.push_back(&kTridiagonalPlain);
     return found;

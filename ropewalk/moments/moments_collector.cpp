@@ -84,7 +84,6 @@ MomentsCollector::MomentsCollector(const ModelConfig& config, const std::vector<
   }
   for (size_t i = 0; i < accumulators().size(); ++i) {
     for (const Tap& tap : accumulators()[i]->taps(shape_)) {
-      points_.insert(tap.point);
       std::vector<size_t>& at_point = wanting_[tap.point];
       if (at_point.empty() || at_point.back() != i) at_point.push_back(i);
     }
@@ -150,12 +149,12 @@ void MomentsCollector::collect(const Taken& taken) {
       std::vector<at::Tensor> reads;
       for (const auto& [name, vectors] : taken.vectors) reads.push_back(vectors);
       const auto launch = [&] { add(taken, gpu.fields, block, held, &gpu); };
-      side_.run(std::move(reads), launch, points_.size());
+      side_.run(std::move(reads), launch, wanting_.size());
     }
   }
   // A document counts once all points have seen it.
   seen_.emplace(taken.point);
-  if (seen_ != points_) return;
+  if (seen_.size() < wanting_.size()) return;
   seen_.clear();
   const Positions& positions = *taken.positions;
   layer.counts.add_document(block, positions.tokens(), positions.mean(), positions.scatter());

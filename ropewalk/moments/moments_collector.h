@@ -117,11 +117,10 @@ class MomentsCollector : public Collector {
   std::map<int64_t, Layer> layers_;
   std::map<int64_t, GpuLayer> gpu_;
   std::map<std::string, std::vector<size_t>, std::less<>> wanting_;  // accumulators, by point
-  SideStream side_;               // GPU: accumulators run beside the rest of the layer
-  bool spooled_;                  // layers other than the one at hand leave memory
-  int64_t latest_ = -1;           // layer
-  std::set<std::string> points_;  // of all taps
-  std::set<std::string> seen_;    // of them, of the document at hand
+  SideStream side_;             // GPU: accumulators run beside the rest of the layer
+  bool spooled_;                // layers other than the one at hand leave memory
+  int64_t latest_ = -1;         // layer
+  std::set<std::string> seen_;  // points, of the document at hand
 };
 
 }  // namespace ropewalk

@@ -1,7 +1,9 @@
 #include "ropewalk/study/analyses.h"
 
+#include "ropewalk/analysis/analyze_capture.h"
 #include "ropewalk/base/interrupt.h"
-#include "ropewalk/study/analyze.h"
+#include "ropewalk/moments/moments_file.h"
+#include "ropewalk/study/capture_folder.h"
 #include "ropewalk/study/capture_store.h"
 
 namespace ropewalk {
@@ -36,11 +38,11 @@ CheckpointAnalysis Analyses::take(const MeasuredCheckpoint& measured) {
 CheckpointAnalysis Analyses::make(const std::filesystem::path& folder,
                                   const CaptureInfo& info) const {
   const Timeline::Span span(*study_.timeline, "analyze", info.label);
-  AnalyzeOptions options;
-  options.components = study_.experiment.components;
-  options.from = "moments";
   require_whole_moments(folder, info);
-  return analyze_folder(folder, options);
+  const std::filesystem::path path = moments_path(folder);
+  CaptureMoments moments = read_moments(path, Blocks::if_there, Tokens::sampled_too);
+  moments.info.names() = info.names();
+  return analyze_capture(moments, study_.experiment.components, path.string());
 }
 
 }  // namespace ropewalk

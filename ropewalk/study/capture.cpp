@@ -143,9 +143,9 @@ bool fits_beside(const OpenModel& model, const WeightReader& weights, const Docu
 // Moments in memory, and the folder that they go to.
 class Gathered : public MeasuredCapture {
  public:
-  Gathered(const CaptureOptions& options, bool writes, const MomentsBytes& needed, int64_t memory)
-      : label_(options.label), state_(options.state), held_(needed.held(memory)) {
-    if (writes || held_ < needed.all) folder.emplace(options.out);
+  Gathered(const CaptureOptions& options, bool with_folder, int64_t held)
+      : label_(options.label), state_(options.state), held_(held) {
+    if (with_folder) folder.emplace(options.out);
   }
 
   int64_t bytes() const override { return held_; }
@@ -227,13 +227,14 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
   CollectorOptions collected = collector_options(options, model, documents.documents);
   const MomentsBytes bytes = moments_bytes(config, model.heads, collected);
   const int64_t held = bytes.held(model.memory);
+  const bool spooled = held < bytes.all;
   const bool waits =
       beside.bytes > 0 && !fits_beside(model, weights, documents, held, beside.bytes);
   if (waits) beside.wait();
-  auto gathered = std::make_unique<Gathered>(options, processes.first(), bytes, model.memory);
+  auto gathered = std::make_unique<Gathered>(options, processes.first() || spooled, held);
   require_agreement(info.to_json(), processes);  // and the first process's folder is there
   Collectors collectors;
-  if (held < bytes.all) collected.scratch = gathered->folder->path();
+  if (spooled) collected.scratch = gathered->folder->path();
   MomentsCollector& moments = gathered->moments.emplace(config, model.heads, collected);
   collectors.add(moments);
   std::optional<VectorsWriter> writer;

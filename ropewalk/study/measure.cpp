@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <future>
-#include <map>
 #include <set>
 #include <span>
 #include <tuple>
@@ -75,7 +74,6 @@ class Measuring {
     std::future<void> done;
   };
   std::optional<Written> writing_;
-  std::map<const PlannedCheckpoint*, size_t> places_;  // in what is read ahead
   std::optional<ReadAhead> ahead_;
   Worker writer_;  // ends first: what was measured is written, whatever else happens
 };
@@ -115,8 +113,7 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
     }
     set_aside_foreign_state(*capture.state, study_.out / "replaced");
   }
-  const auto place = places_.find(work.planned);
-  if (ahead_ && place != places_.end()) ahead_->begin(place->second);
+  if (ahead_) ahead_->begin(capture.label);
   if (capture.model.hub) {
     processes_.first_before_others([&] {
       fetch_weights(shared_hub(), *capture.model.hub, {capture.label + ": download", true, {}});
@@ -124,7 +121,7 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
   }
   const OpenModel model = open_model(capture.model);
   log::info("{}: {}", capture.label, model.arithmetic());
-  if (ahead_ && place != places_.end()) ahead_->ready(place->second);
+  if (ahead_) ahead_->ready(capture.label);
   const DocumentSet& documents =
       study_.documents_for(*work.planned, model.context, result_.settled);
   const int64_t there = first && work.task == Task::extend ? work.stored->info.documents : 0;
@@ -274,7 +271,6 @@ void Measuring::read_ahead(std::span<const Work> works) {
   std::vector<ReadAhead::Checkpoint> checkpoints;
   for (const Work& work : works) {
     if (!is_to_measure(work) || failed_.contains(work.planned->capture.label)) continue;
-    places_[work.planned] = checkpoints.size();
     checkpoints.push_back({work.planned->capture.model, work.planned->capture.label});
   }
   if (!checkpoints.empty()) ahead_.emplace(std::move(checkpoints));

@@ -1,5 +1,6 @@
 #include "ropewalk/study/read_ahead.h"
 
+#include <algorithm>
 #include <exception>
 #include <fstream>
 
@@ -24,17 +25,23 @@ ReadAhead::~ReadAhead() {
   thread_.join();
 }
 
-void ReadAhead::begin(size_t place) {
+int64_t ReadAhead::place_of(const std::string& label) const {
+  return std::find_if(checkpoints_.begin(), checkpoints_.end(),
+                      [&](const Checkpoint& one) { return one.label == label; }) -
+         checkpoints_.begin();
+}
+
+void ReadAhead::begin(const std::string& label) {
   std::unique_lock lock(mutex_);
-  begun_ = static_cast<int64_t>(place);
+  begun_ = place_of(label);
   if (fetching_ >= 0 && fetching_ <= begun_) stop_fetching_.request_stop();
   changed_.notify_all();
   changed_.wait(lock, [&] { return fetching_ < 0 || fetching_ > begun_; });
 }
 
-void ReadAhead::ready(size_t place) {
+void ReadAhead::ready(const std::string& label) {
   const std::lock_guard lock(mutex_);
-  ready_ = static_cast<int64_t>(place);
+  ready_ = place_of(label);
   changed_.notify_all();
 }
 

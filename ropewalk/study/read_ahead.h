@@ -28,14 +28,15 @@ class ReadAhead {
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  // Measuring a checkpoint, by its place, begins: from here on it is the caller's to fetch. Then,
+  // Measuring a checkpoint, by its label, begins: from here on it is the caller's to fetch. Then,
   // all of its files are there.
-  void begin(size_t place);
-  void ready(size_t place);
+  void begin(const std::string& label);
+  void ready(const std::string& label);
 
   int64_t bytes_read() const { return bytes_read_; }
 
  private:
+  int64_t place_of(const std::string& label) const;
   void run(const std::stop_token& stop);
   // Whether all of it is there.
   bool fetch(size_t place);

@@ -25,12 +25,12 @@ TEST(ReadAhead, ReadsTheOneThatIsMeasuredAndTheNext) {
   options.model = opened.checkpoint->folder();
   const int64_t size = opened.checkpoint->size();
   ReadAhead ahead({{options, "a"}, {options, "b"}, {options, "c"}});
-  ahead.begin(0);
-  ahead.ready(0);
+  ahead.begin("a");
+  ahead.ready("a");
   EXPECT_EQ(bytes_of(ahead, 2 * size), 2 * size);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(ahead.bytes_read(), 2 * size) << "the third one has time";
-  ahead.begin(1);
+  ahead.begin("b");
   EXPECT_EQ(bytes_of(ahead, 3 * size), 3 * size);
 }
 
@@ -38,9 +38,9 @@ TEST(ReadAhead, LeavesErrorsToWhoMeasures) {
   ModelOptions options;
   options.model = "/there/is/no/such/folder";
   ReadAhead ahead({{options, "a"}, {options, "b"}});
-  ahead.begin(0);
-  ahead.ready(0);
-  ahead.begin(1);
+  ahead.begin("a");
+  ahead.ready("a");
+  ahead.begin("b");
   EXPECT_EQ(ahead.bytes_read(), 0);
 }
 
