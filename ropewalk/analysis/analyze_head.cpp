@@ -72,8 +72,8 @@ double error_of(const Statistic& statistic, const HeadCases& head, double value,
   return std::isnan(value) ? kUndefined : statistic.step_error(head);
 }
 
-void add_flag(std::string& flags, bool set, const std::string& name) {
-  if (set && !name.empty()) ropewalk::add_flag(flags, name);
+void add_flag_if(std::string& flags, bool set, const std::string& name) {
+  if (set && !name.empty()) add_flag(flags, name);
 }
 
 void repeat_last(HeadColumn& column) {
@@ -109,23 +109,24 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases&
   const double tokens[] = {head.queries.tokens[0].item<double>(),
                            head.keys.tokens[0].item<double>()};
   const auto end_flags = [&](std::string& flags, bool no_se) {
-    add_flag(flags, no_se, "no_se");
-    add_flag(flags, blocks >= 2 && blocks < kFewBlocks, "few_blocks");
-    add_flag(flags, checkpoint.random, kRandomWeights);
+    add_flag_if(flags, no_se, "no_se");
+    add_flag_if(flags, blocks >= 2 && blocks < kFewBlocks, "few_blocks");
+    add_flag_if(flags, checkpoint.random, kRandomWeights);
   };
   std::string head_flags;
   bool head_no_se = blocks < 2;
-  add_flag(head_flags, constant, "no_variance");
-  add_flag(head_flags, no_position, "no_position");
+  add_flag_if(head_flags, constant, "no_variance");
+  add_flag_if(head_flags, no_position, "no_position");
   for (const Statistic* statistic : list) {
-    for (const HeadFlag& flag : statistic->flags) add_flag(head_flags, flag.set(head), flag.name);
+    for (const HeadFlag& flag : statistic->flags)
+      add_flag_if(head_flags, flag.set(head), flag.name);
   }
   for (int64_t c = 0; c < head.components(); ++c) {
     const bool rankless = !constant && head.no_rank[0][c].item<bool>();
     std::string flags;
-    add_flag(flags, constant, "no_variance");
-    add_flag(flags, rankless, "rank");
-    add_flag(flags, no_position, "no_position");
+    add_flag_if(flags, constant, "no_variance");
+    add_flag_if(flags, rankless, "rank");
+    add_flag_if(flags, no_position, "no_position");
     bool no_se = blocks < 2;
     for (size_t i = 0; i < list.size(); ++i) {
       HeadColumn& column = checkpoint.columns[i];
@@ -143,8 +144,8 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases&
         column.replicates.insert(column.replicates.end(), replicates.begin(), replicates.end());
       const bool here = list[i]->table == Table::components;
       const bool undefined = here && !constant && !rankless && !no_position && std::isnan(value);
-      add_flag(flags, undefined, list[i]->undefined_flag);
-      add_flag(head_flags, undefined && c == 0, list[i]->undefined_flag);
+      add_flag_if(flags, undefined, list[i]->undefined_flag);
+      add_flag_if(head_flags, undefined && c == 0, list[i]->undefined_flag);
       const bool lacks_se = list[i]->error && !std::isnan(value) && std::isnan(se);
       bool& lacking = list[i]->table == Table::heads ? head_no_se : no_se;
       lacking = lacking || lacks_se;

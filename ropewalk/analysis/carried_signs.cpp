@@ -20,14 +20,14 @@ constexpr double kNear = 2;  // standard errors
 using Head = std::pair<int64_t, int64_t>;
 
 // The rows of one head.
-struct Rows {
+struct HeadRows {
   size_t first = 0;  // of PC0
   size_t count = 0;
   size_t number = 0;  // of the head
 };
 
-std::vector<Rows> heads_of(const CheckpointAnalysis& checkpoint) {
-  std::vector<Rows> heads;
+std::vector<HeadRows> heads_of(const CheckpointAnalysis& checkpoint) {
+  std::vector<HeadRows> heads;
   for (const size_t row : checkpoint.head_rows()) heads.push_back({row, 1, heads.size()});
   for (size_t i = 0; i < heads.size(); ++i) {
     const size_t end = i + 1 < heads.size() ? heads[i + 1].first : checkpoint.rows();
@@ -36,15 +36,15 @@ std::vector<Rows> heads_of(const CheckpointAnalysis& checkpoint) {
   return heads;
 }
 
-void add_flag(CheckpointAnalysis& checkpoint, const Rows& rows, const char* name) {
+void add_head_flag(CheckpointAnalysis& checkpoint, const HeadRows& rows, const char* name) {
   for (size_t row = rows.first; row < rows.first + rows.count; ++row) {
-    ropewalk::add_flag(checkpoint.head_flag[row], name);
+    add_flag(checkpoint.head_flag[row], name);
   }
 }
 
 // Writes a head's numbers of one statistic with another sign as those of a second one.
-void copy_signed(CheckpointAnalysis& checkpoint, const Rows& rows, const char* from, const char* to,
-                 double sign) {
+void copy_signed(CheckpointAnalysis& checkpoint, const HeadRows& rows, const char* from,
+                 const char* to, double sign) {
   const HeadColumn& source = checkpoint.columns[statistic_place(from)];
   HeadColumn& target = checkpoint.columns[statistic_place(to)];
   for (size_t row = rows.first; row < rows.first + rows.count; ++row) {
@@ -78,7 +78,7 @@ Carried carry(const HeadAxis& axis, const HeadAxis* before) {
 // The axes of a checkpoint, by head.
 std::map<Head, const HeadAxis*> axes_of(const CheckpointAnalysis& checkpoint) {
   std::map<Head, const HeadAxis*> axes;
-  for (const Rows& rows : heads_of(checkpoint)) {
+  for (const HeadRows& rows : heads_of(checkpoint)) {
     axes.emplace(Head{checkpoint.layer[rows.first], checkpoint.q_head[rows.first]},
                  &checkpoint.axes[rows.number]);
   }
@@ -114,7 +114,7 @@ void carry_signs(std::vector<CheckpointAnalysis>& checkpoints) {
     if (checkpoint.axes.empty()) continue;  // a table that was read
     std::map<Head, const HeadAxis*> before;
     if (const auto from = carried_from(order, i, checkpoints)) before = axes_of(checkpoints[*from]);
-    for (const Rows& rows : heads_of(checkpoint)) {
+    for (const HeadRows& rows : heads_of(checkpoint)) {
       const Head head{checkpoint.layer[rows.first], checkpoint.q_head[rows.first]};
       HeadAxis& axis = checkpoint.axes[rows.number];
       const auto found = before.find(head);
@@ -126,11 +126,11 @@ void carry_signs(std::vector<CheckpointAnalysis>& checkpoints) {
       for (size_t row = rows.first; row < rows.first + rows.count; ++row) {
         checkpoint.columns[overlap].value[row] = carried.overlap;
       }
-      if (carried.changed) add_flag(checkpoint, rows, kAxisChanged);
+      if (carried.changed) add_head_flag(checkpoint, rows, kAxisChanged);
       const HeadColumn &r_q = checkpoint.column("r_q"), &r_k = checkpoint.column("r_k");
       if (sign_uncertain(r_q.value[rows.first], r_q.se[rows.first], r_k.value[rows.first],
                          r_k.se[rows.first])) {
-        add_flag(checkpoint, rows, kSignUncertain);
+        add_head_flag(checkpoint, rows, kSignUncertain);
       }
     }
   }

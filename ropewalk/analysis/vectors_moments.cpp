@@ -30,7 +30,7 @@ BlockCounts counts_of(const StreamInput& input) {
 }
 
 // Streams of one kind, of as many numbers each, one after another.
-class Rows {
+class VectorRows {
  public:
   void add(const StreamInput& input, const std::string& name) {
     if (!mean_.empty() && mean_.front().sizes() != input.mean.sizes()) {
@@ -68,8 +68,8 @@ CaptureMoments moments_of_vectors(const std::filesystem::path& folder, CaptureIn
   const BlockOfExample block_of = deal_examples(reader, /*runs=*/false);
   const int64_t blocks = kVectorBlocks;  // some of them empty where examples are few
   CaptureMoments moments;
-  Rows queries;
-  Rows keys;
+  VectorRows queries;
+  VectorRows keys;
   std::vector<int64_t> most(static_cast<size_t>(blocks));  // tokens of a block in any stream
   for (const StreamKey& key : reader.streams()) {
     throw_if_interrupted();

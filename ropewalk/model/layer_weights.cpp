@@ -10,13 +10,13 @@
 namespace ropewalk {
 namespace {
 
-struct Field {
+struct WeightField {
   at::Tensor LayerWeights::*member;
   TensorRole role;
 };
 
 // Every tensor of a layer, and what it is.
-constexpr std::array<Field, 23> kFields{{
+constexpr std::array<WeightField, 23> kFields{{
     {&LayerWeights::attn_norm, TensorRole::norm},
     {&LayerWeights::attn_norm_bias, TensorRole::bias},
     {&LayerWeights::qkv, TensorRole::projection},
@@ -62,7 +62,7 @@ void pack_projections(LayerWeights& weights) {
 
 std::vector<at::Tensor> tensors_of(const LayerWeights& weights) {
   std::vector<at::Tensor> tensors;
-  for (const Field& field : kFields) {
+  for (const WeightField& field : kFields) {
     if ((weights.*field.member).defined()) tensors.push_back(weights.*field.member);
   }
   for (const LayerWeights& expert : weights.experts) {
@@ -73,7 +73,7 @@ std::vector<at::Tensor> tensors_of(const LayerWeights& weights) {
 }
 
 TensorRole role_of(at::Tensor LayerWeights::*destination) {
-  for (const Field& field : kFields) {
+  for (const WeightField& field : kFields) {
     if (field.member == destination) return field.role;
   }
   return TensorRole::projection;

@@ -171,13 +171,14 @@ void read_subjects(const Experiment& experiment, bool read_weights,
 }
 
 std::string quoted(const std::vector<const Subject*>& subjects) {
-  constexpr size_t kShown = 8;
+  constexpr size_t kMostShown = 8;
   std::string text;
-  for (size_t i = 0; i < std::min(subjects.size(), kShown); ++i) {
+  for (size_t i = 0; i < std::min(subjects.size(), kMostShown); ++i) {
     const bool last = i + 1 == subjects.size();
     text += fmt::format("{}'{}'", i == 0 ? "" : last ? " and " : ", ", subjects[i]->entry->label);
   }
-  if (subjects.size() > kShown) text += fmt::format(" and {} more", subjects.size() - kShown);
+  if (subjects.size() > kMostShown)
+    text += fmt::format(" and {} more", subjects.size() - kMostShown);
   return text;
 }
 

@@ -4,23 +4,21 @@ import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 import tree
 
 BUILD = Path(os.environ["ROPEWALK_BUILD"])
-INCLUDE = re.compile(r'^#include "((?:ropewalk|tests|python)/[^"]+)"', re.M)
-TORCH = "ropewalk/kernels/torch.h"
+JOINED = re.compile(r'^#include "(/[^"]+)"', re.M)
+sys.path.insert(0, str(tree.ROOT / "cmake"))
+import join_sources  # noqa: E402
 
 
-def reached(path: Path, known: dict) -> bool:
-    """Whether a file of ours includes torch, itself or through headers of ours."""
-    name = tree.name(path)
-    if name not in known:
-        known[name] = False
-        included = INCLUDE.findall(path.read_text())
-        known[name] = TORCH in included or any(reached(tree.ROOT / one, known) for one in included)
-    return known[name]
+def compiled(path: Path) -> list[Path]:
+    """The sources of ours that one file of a build stands for."""
+    return [Path(name) for name in JOINED.findall(path.read_text())] if path.is_relative_to(BUILD / "joined") else [path]
 
 
 def test_the_program_is_built_without_tests():
@@ -29,20 +27,48 @@ def test_the_program_is_built_without_tests():
     assert re.search(r"^build:.*\n\t@cmake --build build --target ropewalk_cli$", makefile, re.M)
     assert re.search(r"^demo: build$", makefile, re.M) and re.search(r"^test: all wheel$", makefile, re.M)
     commands = subprocess.run(["ninja", "-C", BUILD, "-t", "commands", "ropewalk_cli"], capture_output=True, text=True, check=True).stdout
-    compiled = [str(Path(path).relative_to(tree.ROOT)) for path in re.findall(rf" -c ({re.escape(str(tree.ROOT))}/\S+\.cpp)$", commands, re.M)]
-    assert len(compiled) > 100
-    assert not [name for name in compiled if not name.startswith(("ropewalk/", "build/generated/"))]
+    files = [Path(path) for path in re.findall(rf" -c ({re.escape(str(tree.ROOT))}/\S+\.cpp)$", commands, re.M)]
+    names = [tree.name(source) for file in files for source in compiled(file)]
+    assert len(names) > 100 and len(set(names)) == len(names)
+    assert len(files) < len(names) / 3, "headers are read once for several sources"
+    assert not [name for name in names if not name.startswith(("ropewalk/", "build/generated/"))]
 
 
 def test_torch_is_precompiled_where_it_is_included():
     """Reading torch's headers takes ten seconds; loading them precompiled still two, for nothing where nobody includes them."""
-    known, wrong = {}, []
+    wrong, seen = [], 0
     for command in json.loads((BUILD / "compile_commands.json").read_text()):
         path, line = Path(command["file"]), command["command"]
-        # Fuzz targets and small tools are few; a precompiled header of their own would take longer than it saves.
-        if not path.is_relative_to(tree.ROOT) or tree.name(path).startswith(("build/", "tests/fuzz/", "tests/golden/", "benchmarks/")):
-            continue
         given = re.search(r"-include \S+/(ropewalk_core|ropewalk_tests)\.dir/cmake_pch", line) is not None
-        if path.suffix == ".cpp" and given != reached(path, known):
-            wrong.append(f"{tree.name(path)}: {'reads' if not given else 'does not include'} torch")
-    assert known and not wrong, "if includes changed, `cmake --preset release` puts it right"
+        for source in compiled(path):
+            # Fuzz targets and small tools are few; a precompiled header of their own would take longer than it saves.
+            if not source.is_relative_to(tree.ROOT) or tree.name(source).startswith(("build/", "tests/fuzz/", "tests/golden/", "benchmarks/")):
+                continue
+            seen += 1
+            if source.suffix == ".cpp" and given != join_sources.Source(source).torch:
+                wrong.append(f"{tree.name(source)}: {'reads' if not given else 'does not include'} torch")
+    assert seen > 300 and not wrong, "if includes changed, `cmake --preset release` puts it right"
+
+
+def source(folder: Path, name: str, text: str) -> join_sources.Source:
+    path = folder / name
+    path.write_text(text)
+    return join_sources.Source(path)
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    ["int f(int x) {", "std::vector<int> f() {", "struct f {", "using f = int;", "constexpr int f[] = {1};", "const int f = 1;", "f() {}", "#define f 1"],
+)
+def test_sources_that_declare_the_same_name_are_compiled_apart(tmp_path, declaration):
+    one, other = source(tmp_path, "a.cpp", f"{declaration}\n"), source(tmp_path, "b.cpp", "class f {};\n")
+    assert one.stays_apart(other) and other.stays_apart(one)
+    assert not one.stays_apart(source(tmp_path, "c.cpp", "  f();\nvoid g() {}\n"))
+    assert [len(batch) for batch in join_sources.join([one, other], 100)] == [1, 1]
+
+
+def test_a_name_in_a_header_of_the_other_keeps_sources_apart(tmp_path):
+    private = source(tmp_path, "a.cpp", "struct Field {\n")
+    public = source(tmp_path, "b.cpp", '#include "ropewalk/base/error.h"\n')
+    assert private.stays_apart(public) and public.stays_apart(private)
+    assert not public.stays_apart(source(tmp_path, "c.cpp", '#include "ropewalk/base/error.h"\n'))

@@ -5,7 +5,7 @@
 namespace ropewalk {
 namespace {
 
-std::vector<HubFile> files_of(const std::vector<std::string>& names) {
+std::vector<HubFile> hub_files(const std::vector<std::string>& names) {
   std::vector<HubFile> files;
   for (const std::string& name : names) files.push_back({name, "", 1});
   return files;
@@ -51,14 +51,14 @@ TEST(DatasetFiles, ManyStarsTakeNoTime) {
 }
 
 TEST(DatasetFiles, FilesComeInTheOrderOfPatternsThenOfNames) {
-  const auto files = files_of({"b.jsonl", "a.jsonl", "c.jsonl", "notes.txt", "config.json"});
+  const auto files = hub_files({"b.jsonl", "a.jsonl", "c.jsonl", "notes.txt", "config.json"});
   EXPECT_EQ(names_of(matching_files(files, {"c*", "*"})), (Names{"c.jsonl", "a.jsonl", "b.jsonl"}));
 }
 
 TEST(DatasetFiles, ShardsWinOverFoldersAndNames) {
   const SplitFiles splits = guess_splits(
-      files_of({"data/odd-of-it-00000-of-00001.parquet", "data/test-00001-of-00002-ab.parquet",
-                "data/test-00000-of-00002-ab.parquet", "train/a.parquet"}),
+      hub_files({"data/odd-of-it-00000-of-00001.parquet", "data/test-00001-of-00002-ab.parquet",
+                 "data/test-00000-of-00002-ab.parquet", "train/a.parquet"}),
       "", "");
   EXPECT_EQ(splits.size(), 2);
   EXPECT_EQ(names_of(splits.at("test")),
@@ -66,7 +66,7 @@ TEST(DatasetFiles, ShardsWinOverFoldersAndNames) {
 }
 
 TEST(DatasetFiles, WordsOfSplitsStandAlone) {
-  const auto files = files_of({"my-valid.parquet", "validated.parquet", "x/train_1.parquet"});
+  const auto files = hub_files({"my-valid.parquet", "validated.parquet", "x/train_1.parquet"});
   const SplitFiles splits = guess_splits(files, "", "");
   EXPECT_EQ(names_of(splits.at("validation")), Names{"my-valid.parquet"});
   EXPECT_EQ(names_of(splits.at("train")), Names{"x/train_1.parquet"});
@@ -74,7 +74,7 @@ TEST(DatasetFiles, WordsOfSplitsStandAlone) {
 }
 
 TEST(DatasetFiles, AnySplitCanBeAskedFor) {
-  const auto files = files_of({"train.jsonl", "unseen.jsonl"});
+  const auto files = hub_files({"train.jsonl", "unseen.jsonl"});
   EXPECT_FALSE(guess_splits(files, "", "").contains("unseen"));
   EXPECT_EQ(names_of(guess_splits(files, "", "unseen").at("unseen")), Names{"unseen.jsonl"});
   EXPECT_FALSE(guess_splits(files, "", "*").contains("*")) << "a name is no pattern";
@@ -82,8 +82,8 @@ TEST(DatasetFiles, AnySplitCanBeAskedFor) {
 
 TEST(DatasetFiles, ConvertedBranchesHaveConfigurations) {
   const auto configs =
-      converted_splits(files_of({"default/test/0001.parquet", "default/test/0000.parquet",
-                                 "en/partial-train/0.parquet", "README.md", "loose.parquet"}));
+      converted_splits(hub_files({"default/test/0001.parquet", "default/test/0000.parquet",
+                                  "en/partial-train/0.parquet", "README.md", "loose.parquet"}));
   EXPECT_EQ(configs.size(), 2);
   EXPECT_EQ(names_of(configs.at("default").at("test")),
             (Names{"default/test/0000.parquet", "default/test/0001.parquet"}));

@@ -9,7 +9,7 @@ namespace ropewalk {
 namespace {
 
 // Places of the fields.
-enum Field : size_t { queries, keys, position, block };
+enum PlasticityField : size_t { queries, keys, position, block };
 
 // To float16 and back, but for vectors beyond it, and those that have nothing but its subnormal
 // numbers. [..., d] float32.
@@ -59,7 +59,7 @@ class Plasticity : public Accumulator {
     const at::Tensor tokens = on_device(chosen, q.device());  // [buckets]
     const at::Tensor there = (tokens >= 0).unsqueeze(1);      // [buckets, 1]
     const auto sample = [&](const at::Tensor& vectors, const std::vector<int64_t>& heads,
-                            const at::Tensor& gpu_heads, Field field) {
+                            const at::Tensor& gpu_heads, PlasticityField field) {
       const at::Tensor some = vectors.index_select(1, tokens.clamp_min(0));
       const at::Tensor streams =
           gpu_heads.defined() ? some.index_select(0, gpu_heads) : chosen_heads(some, heads);

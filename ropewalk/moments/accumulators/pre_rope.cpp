@@ -14,7 +14,7 @@ namespace ropewalk {
 namespace {
 
 // Places of a kind's fields among the numbers.
-enum Field : size_t {
+enum PreRopeField : size_t {
   first_tokens,
   sum,
   squares,
@@ -50,7 +50,7 @@ class Sums {
     add_moduli(x);
   }
 
-  const at::Tensor& numbers(Field field) const { return block_.numbers[begin_ + field]; }
+  const at::Tensor& numbers(PreRopeField field) const { return block_.numbers[begin_ + field]; }
   VectorSums first_numbers() const {
     return {numbers(first_tokens), numbers(first_sum), numbers(first_squares), {}, {}, {}};
   }
@@ -59,7 +59,7 @@ class Sums {
   }
 
  private:
-  double* row(Field field, int64_t stream) const {
+  double* row(PreRopeField field, int64_t stream) const {
     return numbers(field).mutable_data_ptr<double>() + stream * numbers(field).stride(0);
   }
 
@@ -103,7 +103,9 @@ class Sums {
   }
 
   // Where fewer dimensions turn than there are, the last numbers stay 0.
-  at::Tensor paired(Field field) const { return numbers(field).narrow(1, 0, rotary_.count()); }
+  at::Tensor paired(PreRopeField field) const {
+    return numbers(field).narrow(1, 0, rotary_.count());
+  }
 
   const BlockFields& block_;
   size_t begin_;

@@ -1,0 +1,84 @@
+"""Writes the files that a target is compiled from: each includes several of its sources, as headers take longer to compile than what is in them.
+
+Sources that declare the same name stay apart, and so do those with torch's headers and those without. Called by JoinedSources.cmake, prints
+`with` or `without` (torch) and the path of each file.
+"""
+
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MOST_LINES = 1500
+TORCH = "ropewalk/kernels/torch.h"
+INCLUDE = re.compile(r'^#include "((?:ropewalk|tests|python)/[^"]+)"', re.M)
+# Declarations begin a line: nothing is indented in a namespace. Constants may not even share a name with a local one.
+DECLARED = re.compile(
+    r"^(?:(?:class|struct|enum class|enum|using|#define) (\w+)"
+    r"|(?:constexpr|const|thread_local|std::atomic)\b[^()\n]*?\b(\w+)(?:\[\w*\])* ?(?:[={;]|$)"
+    r"|(?!TEST|INSTANTIATE|ROPEWALK|namespace|template)(?:\w[\w:<>,&*\[\] ]*?[ &*>])?(\w+)\()",
+    re.M,
+)
+CONSTANT = re.compile(r"\b(k[A-Z]\w*)(?:\[\w*\])*(?: =|\{)")
+
+
+@cache
+def included(path: Path) -> frozenset[Path]:
+    """Headers of ours that it includes, itself or through others."""
+    direct = [ROOT / name for name in INCLUDE.findall(path.read_text()) if (ROOT / name).exists()]
+    return frozenset(direct).union(*(included(header) for header in direct))
+
+
+@cache
+def declared(path: Path) -> frozenset[str]:
+    text = path.read_text()
+    return frozenset(name for found in DECLARED.findall(text) for name in found if name).union(CONSTANT.findall(text))
+
+
+class Source:
+    def __init__(self, path: Path):
+        self.path = path
+        self.lines = path.read_text().count("\n")
+        self.torch = ROOT / TORCH in included(path)
+        self.shared = frozenset().union(*(declared(header) for header in included(path)))
+        self.own = declared(path) - self.shared
+
+    def stays_apart(self, other: "Source") -> bool:
+        return bool(self.own & (other.own | other.shared) or other.own & self.shared)
+
+
+def join(sources: list[Source], most_lines: int) -> list[list[Source]]:
+    """In the order they are given; each goes to the first batch that has room for it and none of its names."""
+    batches: list[list[Source]] = []
+    for source in sources:
+        for batch in batches:
+            room = sum(one.lines for one in batch) + source.lines <= most_lines
+            if room and not any(source.stays_apart(one) for one in batch):
+                batch.append(source)
+                break
+        else:
+            batches.append([source])
+    return batches
+
+
+def main():
+    folder, together, *sources = sys.argv[1:]
+    folder, found = Path(folder), [Source(Path(source)) for source in sources]
+    if together == "ON":
+        folder.mkdir(parents=True, exist_ok=True)
+    for torch in (True, False):
+        kind = "with" if torch else "without"
+        for number, batch in enumerate(join([one for one in found if one.torch == torch], MOST_LINES if together == "ON" else 0)):
+            if len(batch) == 1:
+                print(kind, batch[0].path)
+                continue
+            made = folder / f"{kind}_torch_{number}.cpp"
+            text = "".join(f'#include "{source.path}"\n' for source in batch)
+            if not made.exists() or made.read_text() != text:
+                made.write_text(text)
+            print(kind, made)
+
+
+if __name__ == "__main__":
+    main()
