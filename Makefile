@@ -3,6 +3,8 @@
 .DEFAULT_GOAL := build
 
 JOBS := $(shell nproc)
+# Golden tests wait for other processes half of the time.
+TEST_JOBS := $(shell expr 2 '*' $(JOBS))
 FUZZ_TARGETS := safetensors pytorch config tokenizer experiment dataset_card moments parquet jsonl
 SOURCES = $$(git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
 
@@ -37,7 +39,7 @@ smollm2: build
 	@build/ropewalk run experiments/smollm2-135m.yaml --out out/smollm2-135m
 
 test: all wheel
-	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS) -L '^(unit|golden|hygiene|sanitize-smoke)$$'
+	@ctest --test-dir build --output-on-failure --no-tests=error -j $(TEST_JOBS) -L '^(unit|golden|hygiene|sanitize-smoke)$$'
 
 test-real: all
 	@tools/setup.sh real

@@ -13,14 +13,17 @@ ROOT = Path(__file__).parents[1]
 MOST_LINES = 1500
 TORCH = "ropewalk/kernels/torch.h"
 INCLUDE = re.compile(r'^#include "((?:ropewalk|tests|python)/[^"]+)"', re.M)
-# Declarations begin a line: nothing is indented in a namespace. Constants may not even share a name with a local one.
+# Declarations begin a line: nothing is indented in a namespace.
 DECLARED = re.compile(
     r"^(?:(?:class|struct|enum class|enum|using|#define) (\w+)"
     r"|(?:constexpr|const|thread_local|std::atomic)\b[^()\n]*?\b(\w+)(?:\[\w*\])* ?(?:[={;]|$)"
     r"|(?!TEST|INSTANTIATE|ROPEWALK|namespace|template)(?:\w[\w:<>,&*\[\] ]*?[ &*>])?(\w+)\()",
     re.M,
 )
-CONSTANT = re.compile(r"\b(k[A-Z]\w*)(?:\[\w*\])*(?: =|\{)")
+NAMESPACE = re.compile(r"^namespace ropewalk::(\w+) \{", re.M)
+SECOND = re.compile(r"^constexpr .*?, (k[A-Z]\w*) =", re.M)
+# Of a function: it may not share its name with one of another source that all functions see.
+LOCAL = re.compile(r"^ .*\b(k[A-Z]\w*)(?:\[\w*\])*(?: =|\{)", re.M)
 
 
 @cache
@@ -33,7 +36,9 @@ def included(path: Path) -> frozenset[Path]:
 @cache
 def declared(path: Path) -> frozenset[str]:
     text = path.read_text()
-    return frozenset(name for found in DECLARED.findall(text) for name in found if name).union(CONSTANT.findall(text))
+    names = {name for found in DECLARED.findall(text) for name in found if name}.union(SECOND.findall(text))
+    space = NAMESPACE.search(text)
+    return frozenset(f"{space[1]}::{name}" for name in names) if space else frozenset(names)
 
 
 class Source:
@@ -43,9 +48,10 @@ class Source:
         self.torch = ROOT / TORCH in included(path)
         self.shared = frozenset().union(*(declared(header) for header in included(path)))
         self.own = declared(path) - self.shared
+        self.local = frozenset(LOCAL.findall(path.read_text()))
 
     def stays_apart(self, other: "Source") -> bool:
-        return bool(self.own & (other.own | other.shared) or other.own & self.shared)
+        return bool(self.own & (other.own | other.shared | other.local) or other.own & (self.shared | self.local))
 
 
 def join(sources: list[Source], most_lines: int) -> list[list[Source]]:

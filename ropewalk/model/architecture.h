@@ -40,14 +40,15 @@ TextModel read_text_model(const ConfigFile& config);
 // All supported model_types, sorted.
 std::vector<std::string> supported_architectures();
 
+}  // namespace ropewalk
+
 // A file of architectures/ ends with this and stands in the list of CMakeLists.txt: its name, and
-// an Architecture for each model_type.
+// an Architecture for each model_type. What it uses is in the namespace NAME_family.
 #define ROPEWALK_FAMILY(file, ...)                              \
-  namespace families {                                          \
+  namespace ropewalk::families {                                \
   std::span<const Architecture> file() {                        \
+    using namespace file##_family;                              \
     static const std::vector<Architecture> kTypes{__VA_ARGS__}; \
     return kTypes;                                              \
   }                                                             \
   }
-
-}  // namespace ropewalk

@@ -1,8 +1,7 @@
 // Apertus: q/k norms per head, an MLP without a gate and with the xIELU activation.
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::apertus_family {
 
 ModelConfig configure(const ConfigFile& config) {
   CommonDefaults defaults;
@@ -32,8 +31,6 @@ std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
   return specs;
 }
 
-}  // namespace
+}  // namespace ropewalk::apertus_family
 
 ROPEWALK_FAMILY(apertus, {"apertus", configure, layer_tensors})
-
-}  // namespace ropewalk

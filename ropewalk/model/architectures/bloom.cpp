@@ -2,8 +2,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::bloom_family {
 
 ModelConfig configure(const ConfigFile& file) {
   const ConfigFile config = rename_keys(file, {{"n_embed", "hidden_size"},
@@ -31,7 +30,7 @@ std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
   return head_by_head_tensors(c, "self_attention");
 }
 
-}  // namespace
+}  // namespace ropewalk::bloom_family
 
 ROPEWALK_FAMILY(bloom, {.model_type = "bloom",
                         .configure = configure,
@@ -40,5 +39,3 @@ ROPEWALK_FAMILY(bloom, {.model_type = "bloom",
                         .layers = "h.",
                         .embedding = "word_embeddings.weight",
                         .embedding_norm = "word_embeddings_layernorm"})
-
-}  // namespace ropewalk

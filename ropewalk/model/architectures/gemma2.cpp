@@ -1,8 +1,7 @@
 // Gemma 2: norms around attention and MLP, capped scores, every second layer sliding.
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::gemma2_family {
 
 ModelConfig configure(const ConfigFile& config) {
   ModelConfig model = read_gemma(config);
@@ -22,8 +21,6 @@ ModelConfig configure(const ConfigFile& config) {
   return model;
 }
 
-}  // namespace
+}  // namespace ropewalk::gemma2_family
 
 ROPEWALK_FAMILY(gemma2, {"gemma2", configure, surrounding_norm_tensors})
-
-}  // namespace ropewalk

@@ -1,8 +1,7 @@
 // Gemma 3, text part: norms around attention and MLP, q/k norms per head, two RoPE settings.
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::gemma3_family {
 
 enum { kFull = 0, kSliding = 1 };  // places in ModelConfig::ropes
 
@@ -35,8 +34,6 @@ ModelConfig configure(const ConfigFile& config) {
   return model;
 }
 
-}  // namespace
+}  // namespace ropewalk::gemma3_family
 
 ROPEWALK_FAMILY(gemma3, {"gemma3_text", configure, surrounding_norm_tensors})
-
-}  // namespace ropewalk

@@ -2,8 +2,7 @@
 // adds norms on the outputs of attention and MLP.
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::glm_family {
 
 ModelConfig configure(const ConfigFile& config) {
   CommonDefaults defaults;
@@ -33,8 +32,6 @@ std::vector<TensorSpec> glm4_tensors(const ModelConfig& config) {
         norm_tensor(config, "post_mlp_layernorm", &LayerWeights::post_mlp_norm, true)}});
 }
 
-}  // namespace
+}  // namespace ropewalk::glm_family
 
 ROPEWALK_FAMILY(glm, {"glm", configure, glm_tensors}, {"glm4", configure, glm4_tensors})
-
-}  // namespace ropewalk

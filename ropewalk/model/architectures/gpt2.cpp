@@ -2,8 +2,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::gpt2_family {
 
 ModelConfig configure(const ConfigFile& file) {
   const ConfigFile config = rename_keys(file, {{"n_embd", "hidden_size"},
@@ -53,7 +52,7 @@ std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
           {"mlp.c_proj.bias", {c.d_model}, &LayerWeights::down_bias, true}};
 }
 
-}  // namespace
+}  // namespace ropewalk::gpt2_family
 
 ROPEWALK_FAMILY(gpt2, {.model_type = "gpt2",
                        .configure = configure,
@@ -62,5 +61,3 @@ ROPEWALK_FAMILY(gpt2, {.model_type = "gpt2",
                        .layers = "h.",
                        .embedding = "wte.weight",
                        .position_embedding = "wpe.weight"})
-
-}  // namespace ropewalk

@@ -2,8 +2,7 @@
 // rotated, attention and MLP side by side.
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::gpt_neox_family {
 
 ModelConfig configure(const ConfigFile& config) {
   CommonDefaults defaults;
@@ -29,12 +28,10 @@ std::vector<TensorSpec> layer_tensors(const ModelConfig& config) {
   return head_by_head_tensors(config, "attention");
 }
 
-}  // namespace
+}  // namespace ropewalk::gpt_neox_family
 
 ROPEWALK_FAMILY(gpt_neox, {.model_type = "gpt_neox",
                            .configure = configure,
                            .layer_tensors = layer_tensors,
                            .root = "gpt_neox.",
                            .embedding = "embed_in.weight"})
-
-}  // namespace ropewalk

@@ -1,8 +1,7 @@
 // gpt-oss: attention sinks, every second layer sliding, experts in stacks with a gate that is cut.
 #include "ropewalk/model/architectures/experts.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::gpt_oss_family {
 
 ModelConfig configure(const ConfigFile& config) {
   CommonDefaults defaults;
@@ -53,8 +52,6 @@ std::vector<TensorSpec> expert_tensors(const ModelConfig& c, int64_t expert) {
   return specs;
 }
 
-}  // namespace
+}  // namespace ropewalk::gpt_oss_family
 
 ROPEWALK_FAMILY(gpt_oss, {"gpt_oss", configure, layer_tensors, expert_tensors})
-
-}  // namespace ropewalk

@@ -1,8 +1,7 @@
 // Granite 3: Llama with multipliers for embeddings, scores and what each block adds.
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::granite_family {
 
 double multiplier(const ConfigFile& config, const char* key) {
   return config.has(key) ? config.positive(key) : 1;
@@ -19,8 +18,6 @@ ModelConfig configure(const ConfigFile& config) {
   return model;
 }
 
-}  // namespace
+}  // namespace ropewalk::granite_family
 
 ROPEWALK_FAMILY(granite, {"granite", configure, pre_norm_tensors})
-
-}  // namespace ropewalk

@@ -1,8 +1,7 @@
 // Llama 1–3 and everything published under its name (SmolLM 1 and 2, TinyLlama, …).
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::llama_family {
 
 ModelConfig configure(const ConfigFile& config) {
   ModelConfig model = read_common(config);
@@ -12,8 +11,6 @@ ModelConfig configure(const ConfigFile& config) {
   return model;
 }
 
-}  // namespace
+}  // namespace ropewalk::llama_family
 
 ROPEWALK_FAMILY(llama, {"llama", configure, pre_norm_tensors})
-
-}  // namespace ropewalk

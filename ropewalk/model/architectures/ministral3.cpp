@@ -1,8 +1,7 @@
 // Ministral 3: Mistral with YaRN and queries scaled by position after RoPE.
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::ministral3_family {
 
 ModelConfig configure(const ConfigFile& config) {
   CommonDefaults defaults;
@@ -23,8 +22,6 @@ ModelConfig configure(const ConfigFile& config) {
   return model;
 }
 
-}  // namespace
+}  // namespace ropewalk::ministral3_family
 
 ROPEWALK_FAMILY(ministral3, {"ministral3", configure, pre_norm_tensors})
-
-}  // namespace ropewalk

@@ -1,8 +1,7 @@
 // Mistral: Llama where every layer slides, if a window is given.
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::mistral_family {
 
 ModelConfig configure(const ConfigFile& config) {
   ModelConfig model = read_common(config);
@@ -14,8 +13,6 @@ ModelConfig configure(const ConfigFile& config) {
   return model;
 }
 
-}  // namespace
+}  // namespace ropewalk::mistral_family
 
 ROPEWALK_FAMILY(mistral, {"mistral", configure, pre_norm_tensors})
-
-}  // namespace ropewalk

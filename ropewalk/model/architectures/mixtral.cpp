@@ -3,8 +3,7 @@
 
 #include "ropewalk/model/architectures/experts.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::mixtral_family {
 
 ModelConfig configure(const ConfigFile& config) {
   CommonDefaults defaults;
@@ -25,8 +24,6 @@ std::vector<TensorSpec> expert_tensors(const ModelConfig& config, int64_t expert
                               {.gate = "w1", .up = "w3", .down = "w2"});
 }
 
-}  // namespace
+}  // namespace ropewalk::mixtral_family
 
 ROPEWALK_FAMILY(mixtral, {"mixtral", configure, layer_tensors, expert_tensors})
-
-}  // namespace ropewalk

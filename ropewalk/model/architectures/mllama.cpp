@@ -2,8 +2,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::mllama_family {
 
 ModelConfig configure(const ConfigFile& config) {
   constexpr int64_t kImageTokens = 8;  // extra rows of the embedding table
@@ -25,8 +24,6 @@ ModelConfig configure(const ConfigFile& config) {
   return model;
 }
 
-}  // namespace
+}  // namespace ropewalk::mllama_family
 
 ROPEWALK_FAMILY(mllama, {"mllama_text_model", configure, pre_norm_tensors})
-
-}  // namespace ropewalk

@@ -1,8 +1,7 @@
 // OLMo (the first): LayerNorm without weights, projections clipped.
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::olmo_family {
 
 ModelConfig configure(const ConfigFile& config) {
   ModelConfig model = read_common(config);
@@ -18,8 +17,6 @@ std::vector<TensorSpec> layer_tensors(const ModelConfig& config) {
   return join({attention_tensors(config), gated_mlp_tensors(config)});
 }
 
-}  // namespace
+}  // namespace ropewalk::olmo_family
 
 ROPEWALK_FAMILY(olmo, {"olmo", configure, layer_tensors})
-
-}  // namespace ropewalk

@@ -2,8 +2,7 @@
 // over the whole projection. OLMo 3 adds sliding layers, with RoPE settings of their own.
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::olmo2_family {
 
 enum { kFull = 0, kSliding = 1 };  // places in ModelConfig::ropes
 
@@ -52,9 +51,7 @@ std::vector<TensorSpec> layer_tensors(const ModelConfig& config) {
        gated_mlp_tensors(config)});
 }
 
-}  // namespace
+}  // namespace ropewalk::olmo2_family
 
 ROPEWALK_FAMILY(olmo2, {"olmo2", configure_olmo2, layer_tensors},
                 {"olmo3", configure_olmo3, layer_tensors})
-
-}  // namespace ropewalk

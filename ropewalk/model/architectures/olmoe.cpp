@@ -3,8 +3,7 @@
 
 #include "ropewalk/model/architectures/experts.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::olmoe_family {
 
 ModelConfig configure(const ConfigFile& config) {
   CommonDefaults defaults;
@@ -27,8 +26,6 @@ std::vector<TensorSpec> expert_tensors(const ModelConfig& config, int64_t expert
   return gated_expert_tensors(config, fmt::format("mlp.experts.{}.", expert));
 }
 
-}  // namespace
+}  // namespace ropewalk::olmoe_family
 
 ROPEWALK_FAMILY(olmoe, {"olmoe", configure, layer_tensors, expert_tensors})
-
-}  // namespace ropewalk

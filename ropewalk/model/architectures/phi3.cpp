@@ -1,8 +1,7 @@
 // Phi-3 and Phi-4-mini: q, k and v in one matrix, gate and up in another; LongRoPE.
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::phi3_family {
 
 // The context before it was made longer stands outside the RoPE settings here, and older files call
 // LongRoPE "su" or "yarn".
@@ -44,8 +43,6 @@ std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
           {"mlp.down_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, true}};
 }
 
-}  // namespace
+}  // namespace ropewalk::phi3_family
 
 ROPEWALK_FAMILY(phi3, {"phi3", configure, layer_tensors})
-
-}  // namespace ropewalk

@@ -1,8 +1,7 @@
 // Qwen2 and Qwen3: Qwen2 has biases on q, k and v; Qwen3 normalises each head's q and k instead.
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::qwen2_family {
 
 // With use_sliding_window, the layers from max_window_layers on slide.
 void read_sliding(const ConfigFile& config, ModelConfig& model) {
@@ -40,9 +39,7 @@ ModelConfig configure_qwen3(const ConfigFile& config) {
   return model;
 }
 
-}  // namespace
+}  // namespace ropewalk::qwen2_family
 
 ROPEWALK_FAMILY(qwen2, {"qwen2", configure_qwen2, pre_norm_tensors},
                 {"qwen3", configure_qwen3, pre_norm_tensors})
-
-}  // namespace ropewalk

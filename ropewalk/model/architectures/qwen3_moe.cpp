@@ -4,8 +4,7 @@
 
 #include "ropewalk/model/architectures/experts.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::qwen3_moe_family {
 
 ModelConfig configure(const ConfigFile& config) {
   ModelConfig model = read_common(config);
@@ -42,8 +41,6 @@ std::vector<TensorSpec> expert_tensors(const ModelConfig& config, int64_t expert
   return gated_expert_tensors(config, fmt::format("mlp.experts.{}.", expert));
 }
 
-}  // namespace
+}  // namespace ropewalk::qwen3_moe_family
 
 ROPEWALK_FAMILY(qwen3_moe, {"qwen3_moe", configure, layer_tensors, expert_tensors})
-
-}  // namespace ropewalk

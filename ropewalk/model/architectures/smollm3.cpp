@@ -2,8 +2,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/model/architectures/common.h"
 
-namespace ropewalk {
-namespace {
+namespace ropewalk::smollm3_family {
 
 void read_nope_layers(const ConfigFile& config, ModelConfig& model) {
   const auto count = static_cast<size_t>(model.n_layers);
@@ -38,8 +37,6 @@ ModelConfig configure(const ConfigFile& config) {
   return model;
 }
 
-}  // namespace
+}  // namespace ropewalk::smollm3_family
 
 ROPEWALK_FAMILY(smollm3, {"smollm3", configure, pre_norm_tensors})
-
-}  // namespace ropewalk
