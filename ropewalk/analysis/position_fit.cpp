@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kSmallest = 1e-9;           // of the largest variance
 constexpr double kSmallestReplicate = 1e-6;  // blocks are float32
-constexpr double kConverged = 1e-13;         // of a squared error
-constexpr double kConvergedPair = 1e-12;     // without two blocks: that is for errors alone
+constexpr double kConverged = 1e-13;         // of a squared error, before the last step
+constexpr double kConvergedPair = 1e-10;     // without two blocks: that is for errors alone
 constexpr int kMostSteps = 60;
 
 at::Tensor inverse_values(const at::Tensor& values, double smallest) {
@@ -65,6 +65,7 @@ class PairFits {
   struct Fit {
     double size = 0;  // squared error
     double goal = 0;
+    double length = 1;  // of the last step
   };
 
   void want(bool singles) {
@@ -165,13 +166,17 @@ class PairFits {
     each([&](int64_t i, const Fit&) { solve_directly(i); });
   }
 
-  // Drops what is done; whether anything is left.
+  // Drops what is done; whether anything is left. The direction of the next step is known by then.
+  // It is taken at the length of the one before, which is nearly right and costs no product.
   bool still_wanted() {
     bool any = false;
     each([&](int64_t i, const Fit& one) {
       const bool done = one.size <= one.goal;
       wanted_[static_cast<size_t>(i)] = !done;
       any = any || !done;
+      if (!done) return;
+      blend(mutable_row(x_, i), 1, one.length, row(p_, i), pairs_.d);
+      blend(mutable_row(total_x_, i), 1, one.length, row(total_p_, i), pairs_.d);
     });
     return any;
   }
@@ -179,7 +184,7 @@ class PairFits {
   void take_step() {
     const int64_t d = pairs_.d;
     pairs_.times_taken(p_, wanted_, taken_);
-    each([&](int64_t i, const Fit& one) {
+    each([&](int64_t i, Fit& one) {
       double* const left_p = mutable_row(taken_, i);
       blend(left_p, -1, 1, row(total_p_, i), d);
       const double curvature = dot(row(p_, i), left_p, d);
@@ -188,6 +193,7 @@ class PairFits {
         directions_[static_cast<size_t>(first_[i])].add_step(row(r_, i), row(z_, i), one.size,
                                                              length, d);
       }
+      one.length = length;
       blend(mutable_row(x_, i), 1, length, row(p_, i), d);
       blend(mutable_row(total_x_, i), 1, length, row(total_p_, i), d);
       blend(mutable_row(r_, i), 1, -length, left_p, d);
