@@ -1,5 +1,7 @@
 #include "ropewalk/analysis/analyze_streams.h"
 
+#include <atomic>
+
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
 
@@ -33,10 +35,12 @@ void analyze_streams(CheckpointAnalysis& checkpoint, const StreamSource& source,
                      int64_t components) {
   const std::vector<size_t> bounds = group_bounds(source.heads);
   std::vector<CheckpointAnalysis> groups(bounds.size() - 1);
-  // Each head's eigenproblems are small and solved on one core; the groups are spread over all.
-  at::parallel_for(0, static_cast<int64_t>(groups.size()), 1, [&](int64_t begin, int64_t end) {
+  // Each head's eigenproblems are small and solved on one core. Every core takes the next group
+  // when it is done with one: some layers take longer than others.
+  std::atomic<size_t> next = 0;
+  at::parallel_for(0, at::get_num_threads(), 1, [&](int64_t, int64_t) {
     const c10::InferenceMode no_autograd;
-    for (auto g = static_cast<size_t>(begin); g < static_cast<size_t>(end); ++g) {
+    for (size_t g = next++; g < groups.size(); g = next++) {
       throw_if_interrupted();
       groups[g].random = checkpoint.random;
       const StreamInput k = source.keys(source.heads[bounds[g]]);

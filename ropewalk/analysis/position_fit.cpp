@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ropewalk/analysis/block_pairs.h"
+#include "ropewalk/analysis/ritz_directions.h"
 #include "ropewalk/analysis/tensor_rows.h"
 #include "ropewalk/kernels/rows.h"
 
@@ -12,8 +13,8 @@ namespace {
 
 constexpr double kSmallest = 1e-9;           // of the largest variance
 constexpr double kSmallestReplicate = 1e-6;  // blocks are float32
-constexpr double kConverged = 1e-13;         // of a squared error
-constexpr double kConvergedPair = 1e-13;     // without two blocks: that is for errors alone
+constexpr double kConverged = 1e-13;         // of a squared error, before the last step
+constexpr double kConvergedPair = 1e-10;     // without two blocks: that is for errors alone
 constexpr int kMostSteps = 60;
 
 at::Tensor inverse_values(const at::Tensor& values, double smallest) {
@@ -24,8 +25,10 @@ at::Tensor inverse_values(const at::Tensor& values, double smallest) {
 // The fits to what is left, of all pairs together. Conjugate gradients, with the inverse of the
 // whole sample to go by; a sample without two of many blocks is close to the whole, so that a few
 // steps do. Leaving out two blocks moves a fit by nearly what leaving out each does, so fits
-// without one block come first and the others begin there. The whole sample's products times a fit
-// or a direction are known without a product, as these are that inverse times something.
+// without one block come first and the others begin there. They also show in which directions a
+// block holds much of the whole, where the inverse is put right for the pairs with that block. The
+// whole sample's products times a fit or a direction are known without a product, as these are that
+// inverse times something.
 class PairFits {
  public:
   PairFits(BlockPairs& pairs, const StreamInput& input, const at::Tensor& values,
@@ -33,24 +36,27 @@ class PairFits {
       : pairs_(pairs),
         input_(input),
         inverse_(at::mm(vectors * inverse_values(values, kSmallestReplicate), vectors.t())),
+        first_(pairs.first.const_data_ptr<int64_t>()),
+        second_(pairs.second.const_data_ptr<int64_t>()),
         fits_(static_cast<size_t>(pairs.size())),
-        wanted_(fits_.size()) {
+        wanted_(fits_.size()),
+        directions_(static_cast<size_t>(pairs.count)) {
     const auto room = [&] { return at::empty({pairs.size(), pairs.d}, at::kDouble); };
-    x_ = room(), total_x_ = room(), r_ = room(), p_ = room(), total_p_ = room(), z_ = room();
-    taken_ = room(), some_ = room(), some_times_ = room();
+    x_ = room(), total_x_ = room(), r_ = room(), p_ = room(), total_p_ = room();
+    z_ = room(), total_z_ = room(), taken_ = room(), some_ = room(), some_times_ = room();
   }
 
   at::Tensor solve() {  // [pairs, d]
-    const int64_t *first = pairs_.first.const_data_ptr<int64_t>(),
-                  *second = pairs_.second.const_data_ptr<int64_t>();
-    const auto wanted = [&](bool single) {
-      for (size_t i = 0; i < wanted_.size(); ++i) wanted_[i] = (first[i] == second[i]) == single;
-    };
-    wanted(true);
+    want(true);
     begin_single();
     take_steps(kConverged);
-    wanted(false);
-    direct_ ? begin_single() : begin_double(first, second);
+    want(false);
+    if (direct_) {
+      begin_single();
+    } else {
+      RitzDirections::find(directions_, pairs_.d);
+      begin_double();
+    }
     take_steps(kConvergedPair);
     return x_;
   }
@@ -59,7 +65,13 @@ class PairFits {
   struct Fit {
     double size = 0;  // squared error
     double goal = 0;
+    double length = 1;  // of the last step
   };
+
+  void want(bool singles) {
+    singles_ = singles;
+    for (size_t i = 0; i < wanted_.size(); ++i) wanted_[i] = (first_[i] == second_[i]) == singles;
+  }
 
   // Calls `work` with the number of each wanted pair.
   template <typename Work>
@@ -87,6 +99,20 @@ class PairFits {
     });
   }
 
+  // z, about what the wanted fits lack, of what is left of their equations, and the whole sample's
+  // products times it.
+  void make_z() {
+    const int64_t d = pairs_.d;
+    times_inverse(r_, z_);
+    each([&](int64_t i, const Fit&) {
+      double *const z = mutable_row(z_, i), *const total = mutable_row(total_z_, i);
+      std::copy_n(row(r_, i), d, total);
+      if (singles_) return;
+      directions_[static_cast<size_t>(first_[i])].correct(row(r_, i), z, total, d);
+      directions_[static_cast<size_t>(second_[i])].correct(row(r_, i), z, total, d);
+    });
+  }
+
   // To begin with, what is left is like the whole, with fewer tokens.
   void begin_single() {
     const int64_t d = pairs_.d;
@@ -99,7 +125,7 @@ class PairFits {
     });
   }
 
-  void begin_double(const int64_t* first, const int64_t* second) {
+  void begin_double() {
     const int64_t d = pairs_.d;
     const at::Tensor position = input_.position.contiguous();
     const at::Tensor whole = at::mv(inverse_, position);
@@ -107,8 +133,8 @@ class PairFits {
     const auto sum = [&](const at::Tensor& of, int64_t i, const double* less) {
       const auto single = [&](int64_t b) { return row(of, number[b * pairs_.count + b]); };
       double* const to = mutable_row(of, i);
-      std::copy_n(single(first[i]), d, to);
-      blend(to, 1, 1, single(second[i]), d);
+      std::copy_n(single(first_[i]), d, to);
+      blend(to, 1, 1, single(second_[i]), d);
       blend(to, 1, -1, less, d);
     };
     each([&](int64_t i, const Fit&) {
@@ -126,10 +152,11 @@ class PairFits {
       std::copy_n(row(pairs_.left_position, i), d, r);
       blend(r, 1, -1, row(total_x_, i), d);
       blend(r, 1, 1, row(taken_, i), d);
-      std::copy_n(r, d, mutable_row(total_p_, i));
     });
-    times_inverse(r_, p_);
+    make_z();
     each([&](int64_t i, Fit& one) {
+      std::copy_n(row(z_, i), d, mutable_row(p_, i));
+      std::copy_n(row(total_z_, i), d, mutable_row(total_p_, i));
       one.goal = dot(row(x_, i), row(pairs_.left_position, i), d) * converged;
       one.size = dot(row(r_, i), row(p_, i), d);
     });
@@ -139,13 +166,17 @@ class PairFits {
     each([&](int64_t i, const Fit&) { solve_directly(i); });
   }
 
-  // Drops what is done; whether anything is left.
+  // Drops what is done; whether anything is left. The direction of the next step is known by then.
+  // It is taken at the length of the one before, which is nearly right and costs no product.
   bool still_wanted() {
     bool any = false;
     each([&](int64_t i, const Fit& one) {
       const bool done = one.size <= one.goal;
       wanted_[static_cast<size_t>(i)] = !done;
       any = any || !done;
+      if (!done) return;
+      blend(mutable_row(x_, i), 1, one.length, row(p_, i), pairs_.d);
+      blend(mutable_row(total_x_, i), 1, one.length, row(total_p_, i), pairs_.d);
     });
     return any;
   }
@@ -153,20 +184,25 @@ class PairFits {
   void take_step() {
     const int64_t d = pairs_.d;
     pairs_.times_taken(p_, wanted_, taken_);
-    each([&](int64_t i, const Fit& one) {
+    each([&](int64_t i, Fit& one) {
       double* const left_p = mutable_row(taken_, i);
       blend(left_p, -1, 1, row(total_p_, i), d);
       const double curvature = dot(row(p_, i), left_p, d);
       const double length = curvature <= 0 ? 0 : one.size / curvature;
+      if (singles_) {
+        directions_[static_cast<size_t>(first_[i])].add_step(row(r_, i), row(z_, i), one.size,
+                                                             length, d);
+      }
+      one.length = length;
       blend(mutable_row(x_, i), 1, length, row(p_, i), d);
       blend(mutable_row(total_x_, i), 1, length, row(total_p_, i), d);
       blend(mutable_row(r_, i), 1, -length, left_p, d);
     });
-    times_inverse(r_, z_);
+    make_z();
     each([&](int64_t i, Fit& one) {
       const double next = dot(row(r_, i), row(z_, i), d), ratio = next / one.size;
       blend(mutable_row(p_, i), ratio, 1, row(z_, i), d);
-      blend(mutable_row(total_p_, i), ratio, 1, row(r_, i), d);
+      blend(mutable_row(total_p_, i), ratio, 1, row(total_z_, i), d);
       one.size = next;
     });
   }
@@ -182,10 +218,13 @@ class PairFits {
   BlockPairs& pairs_;
   const StreamInput& input_;
   at::Tensor inverse_;
+  const int64_t *first_, *second_;  // blocks of a pair
+  bool singles_ = true;             // whether fits without one block are worked on
   bool direct_ = false;  // whether steps did not lead somewhere: such a fit is no beginning
   std::vector<Fit> fits_;
-  std::vector<bool> wanted_;  // pairs that are worked on
-  at::Tensor x_, total_x_, r_, p_, total_p_, z_, taken_;
+  std::vector<bool> wanted_;                // pairs that are worked on
+  std::vector<RitzDirections> directions_;  // of each block
+  at::Tensor x_, total_x_, r_, p_, total_p_, z_, total_z_, taken_;
   at::Tensor some_, some_times_;  // room for times_inverse
 };
 

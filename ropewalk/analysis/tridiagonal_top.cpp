@@ -18,6 +18,7 @@ constexpr int kHalvings = 20;      // before steps are tried
 constexpr int kMoreHalvings = 36;  // where those did not lead
 constexpr int kMostSteps = 5;
 constexpr int kMostNarrowings = 16;
+constexpr int kFewNarrowings = 10;  // of 17 parts each: 12 digits
 constexpr int kRefinements = 2;
 constexpr double kConverged = 4e-15;  // of the largest eigenvalue
 constexpr double kExact = 1e-12;      // likewise
@@ -184,19 +185,22 @@ class Search {
   std::vector<double> down_, up_, vectors_;
 };
 
-// The largest number that an eigenvalue on the directions orthogonal to a lies above.
-double largest_without(const Tridiagonal& t, double corner, const double* a, double low,
-                       double high) {
+// The largest number that `rank` eigenvalues lie above, on the directions orthogonal to a unless it
+// is null.
+double largest_below(const Tridiagonal& t, double corner, const double* a, int64_t rank, double low,
+                     double high, int narrowings) {
   Guesses guesses = guesses_of(t, corner);
   std::array<int64_t, kGuesses> above;
-  for (int step = 0; step < kMostNarrowings; ++step) {
+  for (int step = 0; step < narrowings; ++step) {
     const double part = (high - low) / (kGuesses + 1);
     for (int64_t i = 0; i < kGuesses; ++i) {
       guesses.value[i] = low + static_cast<double>(i + 1) * part;
     }
     if (!(guesses.value[0] > low && guesses.value[kGuesses - 1] < high)) break;
-    t.kernel().count_above_without(guesses, a, above.data());
-    const int64_t lower = std::count_if(above.begin(), above.end(), [](auto n) { return n > 0; });
+    a == nullptr ? t.kernel().count_above(guesses, above.data())
+                 : t.kernel().count_above_without(guesses, a, above.data());
+    const int64_t lower =
+        std::count_if(above.begin(), above.end(), [&](int64_t n) { return n >= rank; });
     const double from = low;
     if (lower > 0) low = guesses.value[lower - 1];
     if (lower < kGuesses) high = from + static_cast<double>(lower + 1) * part;
@@ -250,8 +254,8 @@ std::optional<Eigenpair> top_without(const Tridiagonal& matrix, const Top& top, 
   const double first = top.values[0] / matrix.scale(), second = top.values[1] / matrix.scale();
   const double size = first + more * matrix.corner();
   // By interlacing it is at least the second largest.
-  const double m =
-      largest_without(matrix, corner, a.data(), second - kExact * size, size * (1 + kExact));
+  const double m = largest_below(matrix, corner, a.data(), 1, second - kExact * size,
+                                 size * (1 + kExact), kMostNarrowings);
   std::vector<double> v = solve(matrix, corner, m, a), rest(v.size());
   // Between close eigenvalues m cannot be as exact as aᵀv = 0 asks: one step of Newton's.
   if (!(std::abs(dot(v.data(), a.data(), d)) <=
@@ -271,6 +275,17 @@ std::optional<Eigenpair> top_without(const Tridiagonal& matrix, const Top& top, 
   }
   matrix.turn_back(v.data(), 1);
   return Eigenpair{m * matrix.scale(), std::move(v)};
+}
+
+double next_value(const Tridiagonal& matrix, double largest, double more, std::vector<double> a) {
+  if (!a.empty()) {
+    a.resize(static_cast<size_t>(matrix.padded()));
+    matrix.turn(a.data());
+  }
+  const double corner = matrix.diagonal()[0] + more * matrix.corner();
+  const double high = largest / matrix.scale();
+  return largest_below(matrix, corner, a.empty() ? nullptr : a.data(), 2, 0, high, kFewNarrowings) *
+         matrix.scale();
 }
 
 }  // namespace ropewalk

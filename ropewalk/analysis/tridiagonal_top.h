@@ -29,4 +29,8 @@ struct Eigenpair {
 std::optional<Eigenpair> top_without(const Tridiagonal& matrix, const Top& top, double more,
                                      std::vector<double> a);
 
+// The eigenvalue after the largest one of a matrix that has none below 0, to 12 digits of that one,
+// after `more` times that square is added; among directions orthogonal to a, unless a is empty.
+double next_value(const Tridiagonal& matrix, double largest, double more, std::vector<double> a);
+
 }  // namespace ropewalk

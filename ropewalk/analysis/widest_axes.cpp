@@ -66,6 +66,9 @@ bool solve_reduced(const AxesProblem& problem, int64_t i, double over_tokens, Wi
   *mutable_row(axes.within_values, i) = top->values.back() * over_tokens;
   std::copy_n(b->vector.data(), d, mutable_row(axes.b, i));
   *mutable_row(axes.b_values, i) = b->value * over_tokens;
+  if (i > 0) return true;
+  axes.next_within = next_value(reduced, top->values.back(), -weight, {}) * over_tokens;
+  axes.next_b = next_value(reduced, b->value, weight, {a, a + d}) * over_tokens;
   return true;
 }
 
@@ -85,10 +88,11 @@ WidestAxes widest_axes(const AxesProblem& given) {
                   room({cases, d}),
                   room({cases})};
   const at::Tensor scale = over_tokens(problem).contiguous();
-  std::vector<int64_t> left = {0};
-  for (int64_t i = 1; i < cases; ++i) {
+  std::vector<int64_t> left;
+  for (int64_t i = 0; i < cases; ++i) {
     if (!solve_reduced(problem, i, *row(scale, i), axes)) left.push_back(i);
   }
+  if (left.empty()) return axes;
   const at::Tensor which = at::tensor(left);
   const WidestAxes whole = solve_whole(cases_of(problem, which));
   axes.values.index_copy_(0, which, whole.values);
@@ -97,6 +101,7 @@ WidestAxes widest_axes(const AxesProblem& given) {
   axes.within_values.index_copy_(0, which, whole.within_values);
   axes.b.index_copy_(0, which, whole.b);
   axes.b_values.index_copy_(0, which, whole.b_values);
+  if (left.front() > 0) return axes;
   axes.next_within = whole.next_within;
   axes.next_b = whole.next_b;
   return axes;

@@ -20,9 +20,8 @@ struct AxesProblem {
   int64_t leading = 0;    // eigenvectors
 };
 
-// Directions of largest variance, of length 1; signs as they come. Case 0 is solved as a whole. The
-// others, of which only errors are made, are reduced to what is sought (tridiagonal_top.h), and
-// solved as a whole where that fails.
+// Directions of largest variance, of length 1; signs as they come. Cases are reduced to what is
+// sought (tridiagonal_top.h), and solved as a whole where that fails.
 struct WidestAxes {
   at::Tensor values;         // [cases, leading], decreasing
   at::Tensor vectors;        // [cases, leading, d]
