@@ -13,8 +13,10 @@ import machine
 
 def seconds(words, clone: Path) -> float:
     start = time.perf_counter()
-    subprocess.run(words, cwd=clone, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "CCACHE_DISABLE": "1"})
+    done = subprocess.run(words, cwd=clone, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "CCACHE_DISABLE": "1"})
     passed = time.perf_counter() - start
+    if done.returncode != 0:
+        raise SystemExit(f"{words}: failed\n{done.stdout[-20000:]}")
     print(*words, f"{passed:.0f} s", flush=True)
     return passed
 
