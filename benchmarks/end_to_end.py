@@ -21,7 +21,7 @@ import engine  # noqa: E402
 import numpy as np  # noqa: E402
 import pandas  # noqa: E402
 
-DOCUMENTS, CONTEXT, REPEATS = 6, 2048, 3
+DOCUMENTS, CONTEXT = 6, 2048
 
 
 def peer(model: Path, corpus: Path, table: Path):
@@ -65,7 +65,7 @@ def main():
         corpus = root / "tokens.jsonl"
         corpus.write_text("".join(json.dumps({"tokens": ids}) + "\n" for ids in texts))
         runs = {"ropewalk": [], "peer": []}
-        for i in range(REPEATS):
+        for i in range(machine.ROUNDS):
             out, note = root / f"out{i}", root / "note"
             capture = timed(note, engine.program(), "capture", model, "--corpus", corpus, "--context", CONTEXT, "--dtype", "float32",
                             "--quiet", "--out", out)  # fmt: skip
@@ -81,10 +81,10 @@ def main():
     for name, measured in runs.items():
         seconds, memory = zip(*measured)
         result[name] = {"seconds": seconds, "median_seconds": statistics.median(seconds), "peak_memory_bytes": max(memory)}
-    result["times_faster"] = result["peer"]["median_seconds"] / result["ropewalk"]["median_seconds"]
+    result["times_faster"] = machine.ratio(result["peer"]["seconds"], result["ropewalk"]["seconds"])
     result["times_less_memory"] = result["peer"]["peak_memory_bytes"] / result["ropewalk"]["peak_memory_bytes"]
     machine.write("end_to_end", result)
-    print(f"{result['times_faster']:.2f} times faster, {result['times_less_memory']:.1f} times less memory")
+    print(f"{result['times_faster']['median']:.2f} times faster, {result['times_less_memory']:.1f} times less memory")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""What a newcomer waits for: set-up, the program, the demo, and all tests, on a fresh clone without a compiler's cache; and the program compiled source by
-source, for comparison. System packages are there already, and pip may have its packages in a cache. Usage: first_minutes.py [FOLDER]; takes half an hour."""
+"""What a newcomer waits for: set-up, the program, the demo, and all tests, on a fresh clone without a compiler's cache. System packages are there already, and
+pip may have its packages in a cache. Usage: first_minutes.py [FOLDER]"""
 
 import os
 import subprocess
@@ -26,9 +26,6 @@ def main():
         clone = Path(place) / "ropewalk"
         subprocess.run(["git", "clone", "--quiet", machine.ROOT, clone], check=True)
         made = {target: seconds(["make", target], clone) for target in ("setup", "build", "demo", "test")}
-        alone = clone / "build/alone"
-        seconds(["cmake", "--preset", "release", "-B", alone, "-DROPEWALK_JOIN=OFF"], clone)
-        made["build_source_by_source"] = seconds(["cmake", "--build", alone, "--target", "ropewalk_cli"], clone)
         commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=clone, capture_output=True, text=True, check=True).stdout.strip()
     made["clone_to_figures"] = made["setup"] + made["build"] + made["demo"]
     made["clone_to_tests"] = made["clone_to_figures"] + made["test"]

@@ -171,7 +171,7 @@ def end_to_end(r: dict) -> str:
 
 {table(["", "seconds", "from – to", "peak memory, GB"], rows)}
 
-Ropewalk is {r['times_faster']:.1f} times faster and takes {r['times_less_memory']:.1f} times less memory."""
+Ropewalk is {ratio(r['times_faster'], 1)} times faster and takes {r['times_less_memory']:.1f} times less memory."""
 
 
 def moments_cost(r: dict) -> str:
@@ -241,7 +241,7 @@ Means over {r['heads']} heads and {r['documents']} documents of the demo; ± is 
 def readme(r: dict) -> str:
     rows = [["tokens behind a number", "every one", "those one can afford to keep"],
             ["standard errors", "of every number and every change", "none"],
-            ["time, checkpoint to table", 1, f"{r['times_faster']:.1f}"],
+            ["time, checkpoint to table", 1, ratio(r["times_faster"], 1)],
             ["peak memory", 1, f"{r['times_less_memory']:.1f}"]]  # fmt: skip
     return f"""{table(["", "Ropewalk", "transformers with hooks, scikit-learn"], rows)}
 
