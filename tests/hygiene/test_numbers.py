@@ -30,8 +30,12 @@ def test_blocks_follow_their_results(tmp_path):
     assert "old" not in tables.written(text, tmp_path)
     result = json.loads((tables.RESULTS / "end_to_end.json").read_text())
     for faster in (1.5, 2.5):
-        (tmp_path / "end_to_end.json").write_text(json.dumps({**result, "times_faster": faster}))
-        assert f"| {faster} |" in tables.written(text, tmp_path)
+        ratio = {"median": faster, "low": 1.1, "high": 2.9, "rounds": 5}
+        (tmp_path / "end_to_end.json").write_text(json.dumps({**result, "times_faster": ratio}))
+        assert f"| {faster} (1.1 – 2.9) |" in tables.written(text, tmp_path)
+    (tmp_path / "end_to_end.json").write_text(json.dumps({**result, "times_faster": {**ratio, "rounds": 4}}))
+    with pytest.raises(SystemExit, match="4 rounds; expected 5 at least"):
+        tables.written(text, tmp_path)
 
 
 def test_a_peer_that_did_not_run_is_named():
