@@ -1,7 +1,8 @@
 """Writes the files that a target is compiled from: each includes several of its sources, as headers take longer to compile than what is in them.
 
-Sources that declare the same name stay apart, and so do those with torch's headers and those without. Called by JoinedSources.cmake, prints
-`with` or `without` (torch) and the path of each file.
+Sources that declare the same name stay apart, and so do those with torch's headers and those without. Called by
+JoinedSources.cmake with a folder, sources, and after `--alone` those that are compiled by themselves; prints `with` or `without` (torch) and the path of
+each file.
 """
 
 import re
@@ -69,20 +70,20 @@ def join(sources: list[Source], most_lines: int) -> list[list[Source]]:
 
 
 def main():
-    folder, together, *sources = sys.argv[1:]
-    folder, found = Path(folder), [Source(Path(source)) for source in sources]
-    if together == "ON":
-        folder.mkdir(parents=True, exist_ok=True)
-    for torch in (True, False):
-        kind = "with" if torch else "without"
-        for number, batch in enumerate(join([one for one in found if one.torch == torch], MOST_LINES if together == "ON" else 0)):
-            if len(batch) == 1:
-                print(kind, batch[0].path)
-                continue
-            made = folder / f"{kind}_torch_{number}.cpp"
-            text = "".join(f'#include "{source.path}"\n' for source in batch)
-            if not made.exists() or made.read_text() != text:
-                made.write_text(text)
+    folder, *words = sys.argv[1:]
+    split = words.index("--alone")
+    together, alone = ([Source(Path(word)) for word in part] for part in (words[:split], words[split + 1 :]))
+    for source in alone:
+        print("with" if source.torch else "without", source.path)
+    for kind, torch in (("with", True), ("without", False)):
+        for number, batch in enumerate(join([source for source in together if source.torch == torch], MOST_LINES)):
+            made = batch[0].path
+            if len(batch) > 1:
+                made = Path(folder) / f"{kind}_torch_{number}.cpp"
+                text = "".join(f'#include "{source.path}"\n' for source in batch)
+                made.parent.mkdir(parents=True, exist_ok=True)
+                if not made.exists() or made.read_text() != text:
+                    made.write_text(text)
             print(kind, made)
 
 

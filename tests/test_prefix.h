@@ -1,6 +1,6 @@
 #pragma once
 
-// Precompiled for every C++ test.
+// Precompiled for the C++ tests that see torch.
 #include <gtest/gtest.h>
 
 #include "ropewalk/kernels/torch.h"
