@@ -3,8 +3,8 @@
 .DEFAULT_GOAL := build
 
 JOBS := $(shell nproc)
-# Golden tests wait for other processes half of the time.
-TEST_JOBS := $(shell expr 2 '*' $(JOBS))
+# Half of these are the processes of golden.files.
+TEST_JOBS := $(shell expr 3 '*' $(JOBS))
 FUZZ_TARGETS := safetensors pytorch config tokenizer experiment dataset_card moments parquet jsonl
 SOURCES = $$(git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
 

@@ -5,6 +5,7 @@
 
 #include "ropewalk/kernels/attention_cpu.h"
 #include "ropewalk/kernels/biased_attention.h"
+#include "ropewalk/kernels/processor.h"
 
 namespace ropewalk {
 namespace {
@@ -43,10 +44,12 @@ at::Tensor cudnn_attention(const at::Tensor& q, const at::Tensor& k, const at::T
   return out.squeeze(0).slice(1, 0, tokens);
 }
 
-// The kernel for float32 on this processor, if it has one.
-const cpu::AttentionKernel* best_kernel() {
+// Our kernel for this processor, where it has one and is the fastest. It computes in float32, and
+// so does torch's in bfloat16 without AMX, after it has converted the same numbers again and again.
+const cpu::AttentionKernel* best_kernel(const at::Device& device, at::ScalarType dtype) {
   const auto kernels = cpu::attention_kernels();
-  return kernels.empty() ? nullptr : kernels.front();
+  const bool suits = dtype == at::kFloat || (dtype == at::kBFloat16 && !cpu::has_bfloat16_tiles());
+  return device.is_cpu() && suits && !kernels.empty() ? kernels.front() : nullptr;
 }
 
 // How cpu_attention divides its work, and the numbers it holds beside its inputs and output.
@@ -118,8 +121,10 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
   const int64_t tokens = q.size(1);
   const int64_t d_head = q.size(2);
   const int64_t groups = heads / k.size(0);
-  if (q.is_cpu() && q.scalar_type() == at::kFloat && best_kernel() != nullptr) {
-    return cpu_attention(*best_kernel(), q, k, v, scale, window);
+  if (const auto* kernel = best_kernel(q.device(), q.scalar_type())) {
+    const auto single = [](const at::Tensor& x) { return x.to(at::kFloat); };
+    return cpu_attention(*kernel, single(q), single(k), single(v), scale, window)
+        .to(q.scalar_type());
   }
   const bool whole = !window || *window >= tokens;
   if (whole && suits_cudnn(q)) {
@@ -157,9 +162,10 @@ int64_t causal_attention_workspace(const AttentionShape& shape, at::ScalarType d
                                    const at::Device& device) {
   const auto [q_heads, kv_heads, tokens, d_head, window] = shape;
   const auto element_size = static_cast<int64_t>(c10::elementSize(dtype));
-  if (device.is_cpu() && dtype == at::kFloat && best_kernel() != nullptr) {
-    const CpuPlan plan(*best_kernel(), q_heads, kv_heads, tokens, cpu::padded_width(d_head));
-    return plan.numbers() * element_size;
+  if (const auto* kernel = best_kernel(device, dtype)) {
+    const CpuPlan plan(*kernel, q_heads, kv_heads, tokens, cpu::padded_width(d_head));
+    const int64_t converted = dtype == at::kFloat ? 0 : 2 * (q_heads + kv_heads) * tokens * d_head;
+    return (plan.numbers() + converted) * static_cast<int64_t>(sizeof(float));
   }
   if (device.is_cuda() && dtype == at::kFloat && window && *window < tokens) {
     return biased_attention_workspace(q_heads, tokens, d_head);

@@ -1,33 +1,18 @@
 #include "ropewalk/model/precision.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/kernels/processor.h"
 
 namespace ropewalk {
 namespace {
 
 constexpr int64_t kSmall = int64_t{2} << 30;  // bytes
 
-bool cpu_multiplies_bfloat16() {
-#if defined(__x86_64__)
-  constexpr unsigned kAmxBf16 = 1U << 22;    // leaf 7.0, edx
-  constexpr unsigned kAvx512Bf16 = 1U << 5;  // leaf 7.1, eax
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kAmxBf16) != 0) return true;
-  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvx512Bf16) != 0;
-#else
-  return false;
-#endif
-}
-
 }  // namespace
 
 bool multiplies_bfloat16(const at::Device& device) {
-  return device.is_cuda() || cpu_multiplies_bfloat16();
+  return device.is_cuda() || cpu::has_bfloat16_tiles() || cpu::has_bfloat16_vectors();
 }
 
 Precision choose_precision(const std::string& name, const at::Device& device,

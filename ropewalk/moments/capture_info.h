@@ -14,7 +14,7 @@ inline constexpr int kMomentsFormat = 1;
 
 // Raised when the code changes numbers that a capture holds: then older captures are measured
 // again.
-inline constexpr int64_t kNumerics = 6;
+inline constexpr int64_t kNumerics = 7;
 
 // Every n-th document, starting with the i-th, i from 0: one job of an array.
 struct Shard {

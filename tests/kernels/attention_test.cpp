@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "ropewalk/kernels/attention_cpu.h"
+#include "ropewalk/kernels/processor.h"
 #include "tests/kernels/tensors.h"
 
 namespace ropewalk {
@@ -262,6 +263,25 @@ TEST_F(CpuAttention, NotFinite) {
     low.k.fill_(-std::numeric_limits<double>::infinity());
     EXPECT_TRUE(attention(low, shape).isnan().all().item<bool>()) << "no score is a number";
   });
+}
+
+// Where torch's would compute in float32 too, ours does, and rounds once.
+TEST_F(CpuAttention, Bfloat16WithoutTiles) {
+  if (cpu::has_bfloat16_tiles()) GTEST_SKIP() << "torch's attention multiplies bfloat16 itself";
+  for (const std::optional<int64_t> window :
+       {std::optional<int64_t>(), std::optional<int64_t>(40)}) {
+    const Shape shape{.heads = 6, .kv_heads = 2, .tokens = 150, .window = window, .d_head = 20};
+    const Inputs exact = inputs_of(shape);
+    const auto rounded = [](const at::Tensor& x) { return x.to(at::kBFloat16); };
+    const Inputs inputs{rounded(exact.q), rounded(exact.k), rounded(exact.v)};
+    const auto single = [](const at::Tensor& x) { return x.to(at::kFloat); };
+    const Inputs same{single(inputs.q), single(inputs.k), single(inputs.v)};
+    const at::Tensor out = attend(inputs, shape);
+    EXPECT_EQ(out.scalar_type(), at::kBFloat16);
+    EXPECT_TRUE(out.equal(rounded(attend(same, shape))));
+    EXPECT_GT(causal_attention_workspace({6, 2, 150, 20, window}, at::kBFloat16, at::kCPU),
+              causal_attention_workspace({6, 2, 150, 20, window}, at::kFloat, at::kCPU));
+  }
 }
 
 TEST(CausalAttention, WorkspaceGrowsWithTheWindowNotItsSquare) {

@@ -1,5 +1,6 @@
 """A small study, measured by the program; what the package makes of it is compared with the program's own files."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -10,6 +11,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 
 import trust_study  # noqa: E402
+
+gc.disable()  # as in golden/conftest.py
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def ropewalk(*arguments) -> str:
