@@ -232,7 +232,8 @@ def process_of_rank(rank, marker):
 def test_a_job_that_dies_can_be_resumed(study, tmp_path, death):
     words = write_experiment(study, "long", 1500)
     out = tmp_path / "out"
-    job = subprocess.Popen(command(3, *words, out, "--quiet"), stderr=subprocess.PIPE, text=True, env={**os.environ, **ALLOW})
+    at_once = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}  # by default mpirun waits for a second before it tells the processes, and these are done by then
+    job = subprocess.Popen(command(3, *words, out, "--quiet"), stderr=subprocess.PIPE, text=True, env={**os.environ, **ALLOW, **at_once})
     states = [out / "checkpoints" / f".init.state-{rank}-of-3" for rank in range(3)]
     while job.poll() is None and not all(state.exists() for state in states):
         time.sleep(0.002)
