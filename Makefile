@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := build
 
 JOBS := $(shell nproc)
-# Half of these are the processes of golden.files.
+# A third of these are the processes of golden.files.
 TEST_JOBS := $(shell expr 3 '*' $(JOBS))
 FUZZ_TARGETS := safetensors pytorch config tokenizer experiment dataset_card moments parquet jsonl
 SOURCES = $$(git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')

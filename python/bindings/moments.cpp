@@ -17,6 +17,8 @@
 #include "ropewalk/analysis/capture_facts.h"
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/json.h"
+#include "ropewalk/base/parallel.h"
 #include "ropewalk/moments/merge.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/analyze.h"
@@ -142,36 +144,55 @@ Kept* sum(const Kept& one, const Kept& other, int64_t shift) {
 // For this thread: the rest of the cores feed the GPU of the model that trains meanwhile.
 void use_a_quarter_of_the_cores() {
   at::get_num_threads();  // which sets its own number first
-  omp_set_num_threads(std::max(1, omp_get_num_procs() / 4));
+  const int cores = std::max(1, omp_get_num_procs() / 4);
+  omp_set_num_threads(cores);
+  limit_cores(static_cast<size_t>(cores));
+}
+
+// What a summary says of one checkpoint, under the same keys.
+Json summary_of(const Json& summary, const std::string& label) {
+  Json found = Json::object();
+  for (const auto& [key, value] : summary.items()) {
+    if (value.is_object() && value.contains(label)) found[key][label] = value[label];
+  }
+  return found;
 }
 
 // The tables of a run that goes on, one checkpoint after the other: each is analyzed once.
 class Tables {
  public:
+  // `beside`: a model trains meanwhile.
+  explicit Tables(bool beside) : beside_(beside) {}
+
   // `place`: in the order of the run. A checkpoint that stood there is replaced.
   void add(nb::handle listener, const Kept& kept, int64_t place, const std::string& label,
            const std::string& model, int64_t components) {
     run_job(listener, [&] {
-      use_a_quarter_of_the_cores();
+      if (beside_) use_a_quarter_of_the_cores();
       CheckpointAnalysis analysis = analyze_capture(named(kept, label, model), components, label);
       fill_training_time(analysis);
       checkpoints_.insert_or_assign(place, std::move(analysis));
     });
   }
 
-  void write(nb::handle listener, const std::string& table) const {
+  // Returns what summary.json says of one checkpoint, as JSON: the whole grows with the run.
+  std::string write(nb::handle listener, const std::string& table, const std::string& label) const {
+    std::string said;
     run_job(listener, [&] {
+      if (beside_) use_a_quarter_of_the_cores();
       check_table_path(table);
       std::vector<CheckpointAnalysis> checkpoints;
       for (const auto& [place, checkpoint] : checkpoints_) {
         checkpoints.push_back(checkpoint);
         checkpoints.back().order = static_cast<int64_t>(checkpoints.size()) - 1;
       }
-      write_tables(table, std::move(checkpoints));
+      said = summary_of(write_tables(table, std::move(checkpoints)).summary, label).dump();
     });
+    return said;
   }
 
  private:
+  bool beside_;
   std::map<int64_t, CheckpointAnalysis> checkpoints_;
 };
 
@@ -257,9 +278,9 @@ void bind_moments(nb::module_& module) {
   module.def("load", load);
   module.def("sum", sum);
   nb::class_<Tables>(module, "Tables")
-      .def(nb::init<>())
+      .def(nb::init<bool>(), nb::arg("beside") = false)
       .def("add", &Tables::add)
-      .def("write", &Tables::write);
+      .def("write", &Tables::write, nb::arg("listener"), nb::arg("table"), nb::arg("label") = "");
 }
 
 }  // namespace ropewalk::python

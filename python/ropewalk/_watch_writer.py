@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -32,7 +33,7 @@ class Writer:
         self._kept = tempfile.TemporaryDirectory(prefix="ropewalk-") if out is None else None
         self._folder = Path(self._kept.name if self._kept else out or "")
         self._name, self._components = name, components
-        self._tables = _module.core().Tables()
+        self._tables = _module.core().Tables(beside=True)
         self._started = False
         self._pool = ThreadPoolExecutor(1, "ropewalk-watch", _step_back)
         self._working: list[tuple[int, Future[_watch_log.Values]]] = []
@@ -93,8 +94,8 @@ class Writer:
         if self._kept is None:
             self._save(self._folder / "checkpoints" / LABEL.format(step), moments)
         with Listener() as listener:
-            self._tables.write(listener, str(self._folder / "qk.csv"))
-        return _watch_log.values(Study(self._folder).summary, LABEL.format(step))
+            summary = self._tables.write(listener, str(self._folder / "qk.csv"), LABEL.format(step))
+        return _watch_log.values(json.loads(summary), LABEL.format(step))
 
     def _save(self, place: Path, moments: Moments) -> None:
         """In place of what a former process left there."""

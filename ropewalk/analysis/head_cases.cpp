@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <vector>
 
 #include "ropewalk/analysis/drift_axis.h"
 #include "ropewalk/analysis/rope_cases.h"
@@ -14,19 +15,63 @@ namespace {
 
 // Variances below this share of the whole are rounding, not signal.
 constexpr double kNoVariance = 1e-12;
+// A difference that is smaller, of the largest variance, is no way to a number.
+constexpr double kLittle = 1e-3;
+
+// Queries and keys together: (products of queries + of keys + weight · offset offsetᵀ) / over.
+struct Pool {
+  Pool(const StreamCases& q, const StreamCases& k)
+      : offset((q.mean - k.mean).contiguous()),
+        weight(q.tokens * k.tokens / (q.tokens + k.tokens).clamp_min(1)),
+        over((q.tokens + k.tokens - 1).clamp_min(1)) {}
+  at::Tensor offset;  // [cases, d]
+  at::Tensor weight;  // [cases]
+  at::Tensor over;    // [cases]
+};
 
 // Covariance of queries and keys together, [cases, d, d].
-at::Tensor pooled_covariance(const StreamCases& q, const StreamCases& k) {
-  const at::Tensor all = q.tokens + k.tokens;
-  const at::Tensor offset = (q.mean - k.mean).contiguous();
-  const at::Tensor weight = q.tokens * k.tokens / all.clamp_min(1), over = (all - 1).clamp_min(1);
+at::Tensor pooled_covariance(const StreamCases& q, const StreamCases& k, const Pool& pool) {
   const at::Tensor a = q.products.contiguous(), b = k.products.contiguous();
   at::Tensor pooled = at::empty_like(a);
   for (int64_t i = 0; i < a.size(0); ++i) {
-    pool_matrices(mutable_row(pooled, i), row(a, i), row(b, i), row(offset, i), *row(weight, i),
-                  *row(over, i), a.size(1));
+    pool_matrices(mutable_row(pooled, i), row(a, i), row(b, i), row(pool.offset, i),
+                  *row(pool.weight, i), *row(pool.over, i), a.size(1));
   }
   return pooled;
+}
+
+// Products of keys times rows [cases, n, d], which are eigenvectors of the pooled covariance with
+// these values: what those of queries leave of them. From the products themselves for the whole
+// sample, and where little is left.
+at::Tensor image_of_keys(const StreamCases& keys, const Pool& pool, const at::Tensor& rows,
+                         const at::Tensor& values, const at::Tensor& image_of_queries) {
+  const int64_t cases = rows.size(0), count = rows.size(1), d = rows.size(2);
+  const at::Tensor largest = values.contiguous(), products = keys.products.contiguous();
+  at::Tensor image = at::empty_like(rows);
+  at::Tensor some = at::empty({count, d}, at::kDouble), some_image = at::empty_like(some);
+  std::vector<int64_t> little;
+  for (int64_t i = 0; i < cases; ++i) {
+    const double *const value = row(largest, i), over = *row(pool.over, i);
+    little.clear();
+    for (int64_t j = 0; j < count; ++j) {
+      const double* const vector = row(rows, i) + j * d;
+      double* const to = mutable_row(image, i) + j * d;
+      std::copy_n(row(image_of_queries, i) + j * d, d, to);
+      blend(to, -1, over * value[j], vector, d);
+      const double apart = dot(row(pool.offset, i), vector, d);
+      blend(to, 1, -*row(pool.weight, i) * apart, row(pool.offset, i), d);
+      if (i > 0 && dot(to, vector, d) > kLittle * over * value[0]) continue;
+      std::copy_n(vector, d, mutable_row(some, static_cast<int64_t>(little.size())));
+      little.push_back(j);
+    }
+    multiply_rows(mutable_row(some_image, 0), row(some, 0), static_cast<int64_t>(little.size()),
+                  row(products, i), d);
+    for (size_t j = 0; j < little.size(); ++j) {
+      std::copy_n(row(some_image, static_cast<int64_t>(j)), d,
+                  mutable_row(image, i) + little[j] * d);
+    }
+  }
+  return image;
 }
 
 // Sums of squares along vectors [cases, d, c]: [cases, c].
@@ -150,7 +195,8 @@ HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_
     head.rope = std::make_shared<const RopeCases>(RopeCases{
         queries.input.layer, queries.input.before, keys.input.before, queries.input.lags});
   }
-  const at::Tensor covariance = pooled_covariance(queries, keys);
+  const Pool pool(queries, keys);
+  const at::Tensor covariance = pooled_covariance(queries, keys, pool);
   const int64_t d = covariance.size(1);
   const int64_t kept = std::min(components, d), leading = std::min(std::max(kLeading, kept), d);
   head.widest =
@@ -169,8 +215,9 @@ HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_
       rule_sign(queries, keys, vectors.slice(0, 0, 1).transpose(1, 2), no_rank.slice(0, 0, 1));
   const at::Tensor rows = (vectors * (way * sign).unsqueeze(2)).contiguous();
   head.leading = rows.transpose(1, 2);
-  head.q_image = times_products(rows, queries.products).transpose(1, 2);
-  head.k_image = times_products(rows, keys.products).transpose(1, 2);
+  const at::Tensor image = times_products(rows, queries.products);
+  head.q_image = image.transpose(1, 2);
+  head.k_image = image_of_keys(keys, pool, rows, head.widest.values, image).transpose(1, 2);
   head.vectors = head.leading.slice(2, 0, kept);
   head.eigenvalues = values.slice(1, 0, kept);
   head.no_rank = no_rank.slice(1, 0, kept);

@@ -8,6 +8,15 @@
 #include <vector>
 
 namespace ropewalk {
+namespace {
+
+thread_local size_t most_cores = 0;
+
+}  // namespace
+
+void limit_cores(size_t most) { most_cores = most; }
+
+size_t core_limit() { return most_cores; }
 
 void run_parallel(size_t count, size_t threads, std::stop_token stop,
                   const std::function<void(size_t, std::stop_token)>& work) {
@@ -16,7 +25,8 @@ void run_parallel(size_t count, size_t threads, std::stop_token stop,
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   std::exception_ptr first;
-  const auto take = [&] {
+  const auto take = [&, cores = most_cores] {
+    most_cores = cores;
     for (size_t i = next++; i < count && !stopping.stop_requested(); i = next++) {
       try {
         work(i, stopping.get_token());
@@ -37,7 +47,8 @@ void run_parallel(size_t count, size_t threads, std::stop_token stop,
 
 void run_parallel(size_t count, const std::function<void(size_t)>& work) {
   const size_t cores = std::max(1U, std::thread::hardware_concurrency());
-  run_parallel(count, cores, {}, [&](size_t i, const std::stop_token&) { work(i); });
+  run_parallel(count, most_cores > 0 ? std::min(most_cores, cores) : cores, {},
+               [&](size_t i, const std::stop_token&) { work(i); });
 }
 
 }  // namespace ropewalk

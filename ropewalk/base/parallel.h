@@ -12,7 +12,12 @@ namespace ropewalk {
 void run_parallel(size_t count, size_t threads, std::stop_token stop,
                   const std::function<void(size_t, std::stop_token)>& work);
 
-// The same on all cores, for work that does not look whether to stop.
+// The same on the cores that this thread may use, for work that does not look whether to stop.
 void run_parallel(size_t count, const std::function<void(size_t)>& work);
+
+// How many cores that takes at most, on this thread, on those that it starts for run_parallel, and
+// on a Worker that it makes. 0, as at first: all.
+void limit_cores(size_t most);
+size_t core_limit();
 
 }  // namespace ropewalk

@@ -1,9 +1,12 @@
 #include "ropewalk/base/worker.h"
 
+#include "ropewalk/base/parallel.h"
+
 namespace ropewalk {
 
 Worker::Worker()
-    : thread_([this] {
+    : thread_([this, cores = core_limit()] {
+        limit_cores(cores);
         for (;;) {
           std::unique_lock lock(mutex_);
           changed_.wait(lock, [this] { return ending_ || !tasks_.empty(); });

@@ -12,6 +12,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/launcher.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/parallel.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/kernels/torch.h"
 
@@ -131,7 +132,9 @@ void set_threads(int threads, const Communicator& processes) {
   if (threads == 0 && processes.local_count() > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) {
     threads = cores_of_this_process(processes);
   }
-  if (threads > 0) at::set_num_threads(threads);
+  if (threads == 0) return;
+  at::set_num_threads(threads);
+  limit_cores(static_cast<size_t>(threads));
 }
 
 }  // namespace ropewalk::cli

@@ -7,6 +7,8 @@
     !defined(__SANITIZE_ADDRESS__)
 #define ROPEWALK_CLONES \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+// For those of the highest level alone, whose caller looks whether this is one.
+#define ROPEWALK_WIDE __attribute__((target("arch=x86-64-v4")))
 #else
 #define ROPEWALK_CLONES
 #endif

@@ -25,57 +25,55 @@ ROPEWALK_INLINE void add_rows(double* sum, const NumberRows& rows, int64_t pairs
   }
 }
 
-using Quad = double __attribute__((vector_size(4 * sizeof(double))));
-
-// One at a time: two together would go through memory.
-ROPEWALK_INLINE void load(Quad& value, const double* x) {
+template <typename Vector>
+ROPEWALK_INLINE void load(Vector& value, const double* x) {
   __builtin_memcpy(&value, x, sizeof(value));
 }
-ROPEWALK_INLINE void store(const Quad& value, double* x) {
+template <typename Vector>
+ROPEWALK_INLINE void store(const Vector& value, double* x) {
   __builtin_memcpy(x, &value, sizeof(value));
 }
 
-// y += x m, of `depth` rows of m.
-template <int64_t kRows>
+// y += x m, of kRows rows and `depth` rows of m, kVectors at a time.
+template <typename Vector, int kVectors, int kRows>
 ROPEWALK_INLINE void add_products(double* y, const double* x, const double* m, int64_t depth,
                                   int64_t d) {
-  constexpr int64_t kColumns = 8;
+  constexpr int64_t kLanes = sizeof(Vector) / sizeof(double), kColumns = kVectors * kLanes;
   int64_t j = 0;
   for (; j + kColumns <= d; j += kColumns) {
-    Quad sum[kRows][2];
+    Vector sum[kRows][kVectors];
 #pragma GCC unroll 4
-    for (int64_t r = 0; r < kRows; ++r) {
-      load(sum[r][0], y + r * d + j);
-      load(sum[r][1], y + r * d + j + kColumns / 2);
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int c = 0; c < kVectors; ++c) load(sum[r][c], y + r * d + j + c * kLanes);
     }
     for (int64_t k = 0; k < depth; ++k) {
-      Quad row[2];
-      load(row[0], m + k * d + j);
-      load(row[1], m + k * d + j + kColumns / 2);
+      Vector row[kVectors];
 #pragma GCC unroll 4
-      for (int64_t r = 0; r < kRows; ++r) {
-        sum[r][0] += x[r * d + k] * row[0];
-        sum[r][1] += x[r * d + k] * row[1];
+      for (int c = 0; c < kVectors; ++c) load(row[c], m + k * d + j + c * kLanes);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+        for (int c = 0; c < kVectors; ++c) sum[r][c] += x[r * d + k] * row[c];
       }
     }
 #pragma GCC unroll 4
-    for (int64_t r = 0; r < kRows; ++r) {
-      store(sum[r][0], y + r * d + j);
-      store(sum[r][1], y + r * d + j + kColumns / 2);
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int c = 0; c < kVectors; ++c) store(sum[r][c], y + r * d + j + c * kLanes);
     }
   }
   for (; j < d; ++j) {
-    for (int64_t r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       for (int64_t k = 0; k < depth; ++k) y[r * d + j] += x[r * d + k] * m[k * d + j];
     }
   }
 }
 
-}  // namespace
-
 // The matrix is read in order, a few rows at a time that stay in the cache for all rows of x.
-ROPEWALK_CLONES void multiply_rows(double* y, const double* x, int64_t rows, const double* m,
-                                   int64_t d) {
+template <typename Vector, int kVectors>
+ROPEWALK_INLINE void multiply(double* y, const double* x, int64_t rows, const double* m,
+                              int64_t d) {
   constexpr int64_t kDeep = 16, kTogether = 16, kAtOnce = 4;
   for (int64_t i = 0; i < rows * d; ++i) y[i] = 0;
   for (int64_t first = 0; first < rows; first += kTogether) {
@@ -84,11 +82,42 @@ ROPEWALK_CLONES void multiply_rows(double* y, const double* x, int64_t rows, con
       const int64_t depth = k + kDeep < d ? kDeep : d - k;
       int64_t r = first;
       for (; r + kAtOnce <= end; r += kAtOnce) {
-        add_products<kAtOnce>(y + r * d, x + r * d + k, m + k * d, depth, d);
+        add_products<Vector, kVectors, kAtOnce>(y + r * d, x + r * d + k, m + k * d, depth, d);
       }
-      for (; r < end; ++r) add_products<1>(y + r * d, x + r * d + k, m + k * d, depth, d);
+      if (end - r == 3) {
+        add_products<Vector, kVectors, 3>(y + r * d, x + r * d + k, m + k * d, depth, d);
+      } else if (end - r == 2) {
+        add_products<Vector, kVectors, 2>(y + r * d, x + r * d + k, m + k * d, depth, d);
+      } else if (end - r == 1) {
+        add_products<Vector, kVectors, 1>(y + r * d, x + r * d + k, m + k * d, depth, d);
+      }
     }
   }
+}
+
+// Sums of four rows fill the registers.
+using Quad = double __attribute__((vector_size(4 * sizeof(double))));
+ROPEWALK_CLONES void multiply_by_quads(double* y, const double* x, int64_t rows, const double* m,
+                                       int64_t d) {
+  multiply<Quad, 2>(y, x, rows, m, d);
+}
+
+#ifdef ROPEWALK_WIDE
+using Octet = double __attribute__((vector_size(8 * sizeof(double))));
+ROPEWALK_WIDE void multiply_by_octets(double* y, const double* x, int64_t rows, const double* m,
+                                      int64_t d) {
+  multiply<Octet, 4>(y, x, rows, m, d);
+}
+#endif
+
+}  // namespace
+
+void multiply_rows(double* y, const double* x, int64_t rows, const double* m, int64_t d) {
+#ifdef ROPEWALK_WIDE
+  static const bool wide = __builtin_cpu_supports("x86-64-v4");
+  if (wide) return multiply_by_octets(y, x, rows, m, d);
+#endif
+  multiply_by_quads(y, x, rows, m, d);
 }
 
 ROPEWALK_CLONES double dot(const double* a, const double* b, int64_t d) {

@@ -89,16 +89,28 @@ at::Tensor plain(const at::Tensor& vectors) {
   return numbers.stride(2) == 1 ? numbers : numbers.contiguous();
 }
 
-void append_layer(CaptureMoments& all, const CaptureMoments& next) {
-  all.queries.insert(all.queries.end(), next.queries.begin(), next.queries.end());
-  all.keys.insert(all.keys.end(), next.keys.begin(), next.keys.end());
-  const auto append = [](std::vector<at::Tensor>& fields, const std::vector<at::Tensor>& more) {
-    for (size_t i = 0; i < fields.size(); ++i) fields[i] = at::cat({fields[i], more[i]});
-  };
-  for (size_t i = 0; i < all.accumulated.size(); ++i) {
-    append(all.accumulated[i].total, next.accumulated[i].total);
-    append(all.accumulated[i].blocks, next.accumulated[i].blocks);
+// Layers one after the other.
+CaptureMoments joined(std::vector<CaptureMoments> layers) {
+  CaptureMoments all = std::move(layers.front());
+  for (size_t i = 1; i < layers.size(); ++i) {
+    all.queries.insert(all.queries.end(), layers[i].queries.begin(), layers[i].queries.end());
+    all.keys.insert(all.keys.end(), layers[i].keys.begin(), layers[i].keys.end());
   }
+  const auto join = [&](size_t kept, std::vector<at::Tensor> Accumulated::*fields) {
+    std::vector<at::Tensor>& own = all.accumulated[kept].*fields;
+    for (size_t field = 0; field < own.size(); ++field) {
+      std::vector<at::Tensor> parts{own[field]};
+      for (size_t i = 1; i < layers.size(); ++i) {
+        parts.push_back(std::move((layers[i].accumulated[kept].*fields)[field]));
+      }
+      own[field] = at::cat(parts);
+    }
+  };
+  for (size_t kept = 0; kept < all.accumulated.size(); ++kept) {
+    join(kept, &Accumulated::total);
+    join(kept, &Accumulated::blocks);
+  }
+  return all;
 }
 
 }  // namespace
@@ -200,25 +212,18 @@ CaptureMoments TensorCapture::layer(int64_t number) {
 }
 
 CaptureMoments TensorCapture::moments() {
-  std::optional<CaptureMoments> all;
-  int64_t first = 0;
+  std::vector<CaptureMoments> layers;
   for (const auto& [number, documents] : documents_) {
-    CaptureMoments next = layer(number);
-    if (!all) {
-      first = number;
-      all = std::move(next);
-      continue;
-    }
-    if (next.documents != all->documents || next.counts != all->counts) {
-      throw UsageError(
-          "layer {} holds {} documents of {} tokens, layer {} holds {} of {}: expected the same "
-          "documents in every layer",
-          number, next.documents.size(), next.info.tokens, first, all->documents.size(),
-          all->info.tokens);
-    }
-    append_layer(*all, next);
+    layers.push_back(layer(number));
+    const CaptureMoments &first = layers.front(), &next = layers.back();
+    if (next.documents == first.documents && next.counts == first.counts) continue;
+    throw UsageError(
+        "layer {} holds {} documents of {} tokens, layer {} holds {} of {}: expected the same "
+        "documents in every layer",
+        number, next.documents.size(), next.info.tokens, documents_.begin()->first,
+        first.documents.size(), first.info.tokens);
   }
-  return all ? std::move(*all) : layer(0);
+  return layers.empty() ? layer(0) : joined(std::move(layers));
 }
 
 void TensorCapture::join_in_first(const Communicator& processes) {

@@ -8,6 +8,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/moments/moments_collector.h"
 #include "ropewalk/moments/moments_file.h"
+#include "tests/analysis/stream_input.h"
 #include "tests/moments/taken.h"
 
 namespace ropewalk {
@@ -233,6 +234,33 @@ TEST(HostileStreams, FewAndEqualDocuments) {
   EXPECT_NEAR(equal.column("r_q").se[0], 0, 1e-6);
   EXPECT_EQ(equal.flag[0], "");
   EXPECT_NEAR(equal.column("pc0_stability").value[0], 1, 1e-9);
+}
+
+// Those of keys are what queries leave of the pool's, unless that is little.
+TEST(HeadCases, ImagesAreProductsTimesTheAxes) {
+  constexpr int64_t kWide = 48, kBlocks = 6;
+  for (const double of_keys : {1.0, 0.1, 1e-3, 30.0}) {
+    at::manual_seed(7);
+    const at::Tensor scales = at::pow(0.8, at::arange(kWide, at::kDouble));
+    std::vector<at::Tensor> q, k;
+    for (int64_t i = 0; i < kBlocks; ++i) {
+      q.push_back(at::randn({200, kWide}, at::kDouble) * scales + 0.3);
+      k.push_back(at::randn({200, kWide}, at::kDouble) * scales.flip(0) * of_keys);
+    }
+    const HeadCases head =
+        make_cases(leave_one_out(stream_input(q)), leave_one_out(stream_input(k)), 10, {});
+    const auto expect_image = [&](const at::Tensor& image, const StreamCases& stream) {
+      const at::Tensor expected = at::bmm(stream.products, head.leading);
+      const at::Tensor squares = (expected * head.leading).sum(1);
+      const at::Tensor found = (image * head.leading).sum(1);
+      EXPECT_LT(((found - squares) / squares).abs().max().item<double>(), 1e-8) << of_keys;
+      EXPECT_LT((image - expected).norm().item<double>(),
+                1e-9 * head.queries.products.norm().item<double>())
+          << of_keys;
+    };
+    expect_image(head.q_image, head.queries);
+    expect_image(head.k_image, head.keys);
+  }
 }
 
 }  // namespace

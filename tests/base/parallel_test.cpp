@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "ropewalk/base/worker.h"
+
 namespace ropewalk {
 namespace {
 
@@ -33,6 +35,23 @@ TEST(Parallel, TheFirstErrorStopsTheOthers) {
     EXPECT_STREQ(error.what(), "the first");
   }
   EXPECT_LE(stopped, 2);
+}
+
+TEST(Parallel, TakesNoMoreThanItsCores) {
+  limit_cores(1);
+  std::atomic<int> elsewhere = 0;
+  const auto count_threads = [&](size_t) {
+    const std::thread::id own = std::this_thread::get_id();
+    run_parallel(8, [&](size_t) { elsewhere += std::this_thread::get_id() == own ? 0 : 1; });
+  };
+  count_threads(0);
+  EXPECT_EQ(elsewhere, 0);
+  run_parallel(2, 2, {}, [&](size_t i, const std::stop_token&) { count_threads(i); });  // inherited
+  EXPECT_EQ(elsewhere, 0);
+  Worker worker;
+  worker.run([&] { count_threads(0); }).get();
+  EXPECT_EQ(elsewhere, 0);
+  limit_cores(0);
 }
 
 TEST(Parallel, StopsFromOutside) {

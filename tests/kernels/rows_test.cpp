@@ -38,7 +38,7 @@ TEST(Rows, AddUpLengthsOfPairs) {
 TEST(Rows, MultiplyAMatrix) {
   for (const int64_t d : {1, 7, 8, 20, 128, 256, 300}) {
     const at::Tensor matrix = random_tensor({d, d}, 2).to(at::kDouble);
-    for (const int64_t rows : {0, 1, 3, 4, 17}) {
+    for (const int64_t rows : {0, 1, 2, 3, 4, 17, 23}) {
       const at::Tensor x = random_tensor({rows, d}, 3).to(at::kDouble);
       const at::Tensor expected = at::mm(x, matrix);
       at::Tensor y = at::full({rows + 1, d}, 5, at::kDouble);  // what is behind stays
