@@ -7,6 +7,7 @@
 #include "ropewalk/analysis/run_order.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/parallel.h"
 #include "ropewalk/base/printable.h"
 
 namespace ropewalk {
@@ -26,16 +27,25 @@ std::string labels(const std::vector<const Checkpoint*>& checkpoints) {
   return text;
 }
 
+// Checkpoints whose changes are told.
+struct Compared {
+  const char* kind = nullptr;
+  std::vector<const Checkpoint*> from;
+  const Checkpoint* to = nullptr;
+};
+
+// Rows of a comparison.
 class Writer {
  public:
   explicit Writer(const ChangeOptions& options)
       : options_(options), readings_(comparable_readings()) {}
 
-  void add(const char* kind, const std::vector<const Checkpoint*>& from, const Checkpoint& to) {
+  void add(const Compared& one) {
     throw_if_interrupted();
-    const Comparison comparison(from, to);
-    const std::string first = fmt::format("{},{},{},{}", csv_name(to.model), csv_name(labels(from)),
-                                          csv_name(to.label), kind);
+    const Comparison comparison(one.from, *one.to);
+    const std::string first =
+        fmt::format("{},{},{},{}", csv_name(one.to->model), csv_name(labels(one.from)),
+                    csv_name(one.to->label), one.kind);
     for (const PlacedReading& reading : readings_) {
       for (const HeadChange& head : comparison.changes(reading, options_.min_change)) {
         add_row(first, reading, comparison, head);
@@ -43,7 +53,7 @@ class Writer {
     }
   }
 
-  std::string text = kHeader;
+  std::string text;
 
  private:
   void add_row(const std::string& first, const PlacedReading& reading, const Comparison& comparison,
@@ -78,22 +88,30 @@ const Checkpoint& find(const std::vector<Checkpoint>& checkpoints, const std::st
 
 std::string format_changes_table(const std::vector<Checkpoint>& checkpoints,
                                  const ChangeOptions& options) {
-  Writer writer(options);
+  std::vector<Compared> all;
   const RunOrder order(checkpoints);
   for (size_t i = 0; i < checkpoints.size(); ++i) {
     const Checkpoint& checkpoint = checkpoints[i];
-    if (const auto from = order.step_from(i)) writer.add("step", {&checkpoints[*from]}, checkpoint);
+    if (const auto from = order.step_from(i)) {
+      all.push_back({"step", {&checkpoints[*from]}, &checkpoint});
+    }
     if (const auto from = order.context_from(i)) {
-      writer.add("context", {&checkpoints[*from]}, checkpoint);
+      all.push_back({"context", {&checkpoints[*from]}, &checkpoint});
     }
     std::vector<const Checkpoint*> baselines;
     for (const size_t from : order.baselines(i)) baselines.push_back(&checkpoints[from]);
-    if (!checkpoint.random && !baselines.empty()) writer.add("baseline", baselines, checkpoint);
+    if (!checkpoint.random && !baselines.empty()) {
+      all.push_back({"baseline", std::move(baselines), &checkpoint});
+    }
   }
   for (const auto& [from, to] : options.between) {
-    writer.add("between", {&find(checkpoints, from)}, find(checkpoints, to));
+    all.push_back({"between", {&find(checkpoints, from)}, &find(checkpoints, to)});
   }
-  return writer.text;
+  return write_parallel(kHeader, all.size(), [&](size_t i) {
+    Writer writer(options);
+    writer.add(all[i]);
+    return std::move(writer.text);
+  });
 }
 
 }  // namespace ropewalk

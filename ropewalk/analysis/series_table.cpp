@@ -7,6 +7,7 @@
 
 #include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/analysis/table_columns.h"
+#include "ropewalk/base/parallel.h"
 
 namespace ropewalk {
 namespace {
@@ -48,14 +49,18 @@ std::vector<size_t> places_of(SeriesTable table) {
   return places;
 }
 
+std::string header(SeriesTable table) {
+  std::string text;
+  const std::vector<TableColumn> head = table_columns(Table::heads);
+  for (size_t i = 0; i < kHeadColumns; ++i) text += head[i].name + ",";
+  for (const auto& [name, meaning] : own_columns(table)) text += name + ",";
+  return text + "flag\n";
+}
+
+// Rows of a checkpoint.
 class Writer {
  public:
-  explicit Writer(SeriesTable table) : table_(table), places_(places_of(table)) {
-    const std::vector<TableColumn> head = table_columns(Table::heads);
-    for (size_t i = 0; i < kHeadColumns; ++i) text_ += head[i].name + ",";
-    for (const auto& [name, meaning] : own_columns(table)) text_ += name + ",";
-    text_ += "flag\n";
-  }
+  explicit Writer(SeriesTable table) : table_(table), places_(places_of(table)) {}
 
   void add(const CheckpointAnalysis& checkpoint) {
     if (checkpoint.series.empty()) return;
@@ -143,9 +148,11 @@ class Writer {
 
 std::string format_series_table(const std::vector<CheckpointAnalysis>& checkpoints,
                                 SeriesTable table) {
-  Writer writer(table);
-  for (const CheckpointAnalysis& checkpoint : checkpoints) writer.add(checkpoint);
-  return writer.take();
+  return write_parallel(header(table), checkpoints.size(), [&](size_t i) {
+    Writer writer(table);
+    writer.add(checkpoints[i]);
+    return writer.take();
+  });
 }
 
 std::string describe_series_columns(SeriesTable table) {

@@ -17,6 +17,7 @@
 #include "ropewalk/analysis/student_t.h"
 #include "ropewalk/analysis/taxonomy.h"
 #include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/parallel.h"
 
 namespace ropewalk {
 namespace {
@@ -110,6 +111,37 @@ Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
   return json;
 }
 
+// One checkpoint: how it is described, and its numbers under the summary's keys.
+Json summarize(const CheckpointAnalysis& checkpoint) {
+  const HeadGroup all = whole_group(checkpoint);
+  Json numbers = Json::object();
+  add_group(numbers, checkpoint, all);
+  for (const auto& [key, rope] : {std::pair("rope", 1), std::pair("nope", 0)}) {
+    add_group(numbers[key], checkpoint, make_group(checkpoint, [&, rope = rope](size_t row) {
+                return checkpoint.rope[row] == rope;
+              }));
+  }
+  add_depth(numbers, checkpoint);
+  add_series(numbers, checkpoint);
+  return {{"checkpoint", describe(checkpoint, all)}, {"numbers", std::move(numbers)}};
+}
+
+// Two checkpoints whose change is told.
+struct Compared {
+  size_t from = 0;
+  size_t to = 0;
+  bool contexts = false;  // one checkpoint at two contexts
+};
+
+std::vector<Compared> compared_in(const RunOrder& order, size_t checkpoints) {
+  std::vector<Compared> all;
+  for (size_t i = 0; i < checkpoints; ++i) {
+    if (const auto from = order.step_from(i)) all.push_back({*from, i, false});
+    if (const auto from = order.context_from(i)) all.push_back({*from, i, true});
+  }
+  return all;
+}
+
 }  // namespace
 
 Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_change) {
@@ -120,34 +152,30 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_ch
             {"differences", Json::array()},
             {"rope", Json::object()},
             {"nope", Json::object()}};
-  for (const CheckpointAnalysis& checkpoint : checkpoints) {
+  // Checkpoints side by side, each in its own labels; then what changed between them.
+  std::vector<Json> parts(checkpoints.size());
+  const RunOrder order(checkpoints);
+  const std::vector<Compared> comparisons = compared_in(order, checkpoints.size());
+  std::vector<Json> differences(comparisons.size());
+  run_parallel(parts.size() + differences.size(), [&](size_t i) {
     throw_if_interrupted();
-    const HeadGroup all = whole_group(checkpoint);
-    json["checkpoints"].push_back(describe(checkpoint, all));
-    add_group(json, checkpoint, all);
-    for (const auto& [key, rope] : {std::pair("rope", 1), std::pair("nope", 0)}) {
-      add_group(json[key], checkpoint, make_group(checkpoint, [&, rope = rope](size_t row) {
-                  return checkpoint.rope[row] == rope;
-                }));
+    if (i < parts.size()) {
+      parts[i] = summarize(checkpoints[i]);
+      return;
     }
-    add_depth(json, checkpoint);
-    add_series(json, checkpoint);
+    const Compared& one = comparisons[i - parts.size()];
+    Json& difference = differences[i - parts.size()];
+    difference = compare_checkpoints(checkpoints[one.from], checkpoints[one.to], min_change);
+    if (one.contexts) difference["kind"] = "context";
+  });
+  for (const Json& part : parts) {
+    json["checkpoints"].push_back(part.at("checkpoint"));
+    json.update(part.at("numbers"), /*merge_objects=*/true);
   }
   const bool models = std::any_of(checkpoints.begin(), checkpoints.end(),
                                   [](const CheckpointAnalysis& one) { return one.beside; });
   if (models) add_models(json, checkpoints);
-  const RunOrder order(checkpoints);
-  for (size_t i = 0; i < checkpoints.size(); ++i) {
-    throw_if_interrupted();
-    const auto compare = [&](size_t from) {
-      return compare_checkpoints(checkpoints[from], checkpoints[i], min_change);
-    };
-    if (const auto from = order.step_from(i)) json["differences"].push_back(compare(*from));
-    if (const auto from = order.context_from(i)) {
-      json["differences"].push_back(compare(*from));
-      json["differences"].back()["kind"] = "context";
-    }
-  }
+  for (Json& difference : differences) json["differences"].push_back(std::move(difference));
   return json;
 }
 

@@ -51,4 +51,15 @@ void run_parallel(size_t count, const std::function<void(size_t)>& work) {
                [&](size_t i, const std::stop_token&) { work(i); });
 }
 
+std::string write_parallel(std::string text, size_t count,
+                           const std::function<std::string(size_t)>& write) {
+  std::vector<std::string> parts(count);
+  run_parallel(count, [&](size_t i) { parts[i] = write(i); });
+  size_t size = text.size();
+  for (const std::string& part : parts) size += part.size();
+  text.reserve(size);
+  for (const std::string& part : parts) text += part;
+  return text;
+}
+
 }  // namespace ropewalk

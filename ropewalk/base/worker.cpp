@@ -1,12 +1,22 @@
 #include "ropewalk/base/worker.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "ropewalk/base/parallel.h"
 
 namespace ropewalk {
+namespace {
 
-Worker::Worker()
-    : thread_([this, cores = core_limit()] {
+constexpr int kNice = 10;
+
+}  // namespace
+
+Worker::Worker(bool aside)
+    : thread_([this, aside, cores = core_limit()] {
         limit_cores(cores);
+        // Linux has it by thread, and threads that a thread starts take it over.
+        if (aside) ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
         for (;;) {
           std::unique_lock lock(mutex_);
           changed_.wait(lock, [this] { return ending_ || !tasks_.empty(); });

@@ -12,7 +12,8 @@ namespace ropewalk {
 // One thread that does what it is given, in order. Its own threads (OpenMP's, say) live as long.
 class Worker {
  public:
-  Worker();
+  // `aside`: it and its threads take what others leave of the processors.
+  explicit Worker(bool aside = false);
   // Does what is left first.
   ~Worker();
   Worker(const Worker&) = delete;

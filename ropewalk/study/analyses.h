@@ -31,7 +31,7 @@ class Analyses {
   std::mutex mutex_;
   // By the hash of moments and the label: a capture that was replaced meanwhile has another.
   std::map<std::pair<std::string, std::string>, std::future<CheckpointAnalysis>> begun_;
-  Worker worker_;  // ends first
+  Worker worker_{/*aside=*/true};  // ends first
 };
 
 }  // namespace ropewalk

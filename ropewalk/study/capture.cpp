@@ -313,7 +313,9 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
       const auto rounds = (documents.documents.back().index + round) / round;
       while (!reached && asked < rounds) ask();
     }
+    const Stopwatch fetching;
     moments.fetch_all();
+    log::debug("moments fetched in {:.4f} s", fetching.seconds());
   } catch (const InputError& error) {
     throw InputError("'{}': {}", options.label, error.what());
   }

@@ -273,7 +273,7 @@ void Measuring::read_ahead(std::span<const Work> works) {
     if (!is_to_measure(work) || failed_.contains(work.planned->capture.label)) continue;
     checkpoints.push_back({work.planned->capture.model, work.planned->capture.label});
   }
-  if (!checkpoints.empty()) ahead_.emplace(std::move(checkpoints));
+  if (!checkpoints.empty()) ahead_.emplace(std::move(checkpoints), *study_.timeline);
 }
 
 void Measuring::evict(const PlannedCheckpoint& planned, std::span<const Work> later) {

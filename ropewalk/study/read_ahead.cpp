@@ -12,8 +12,9 @@
 
 namespace ropewalk {
 
-ReadAhead::ReadAhead(std::vector<Checkpoint> checkpoints)
+ReadAhead::ReadAhead(std::vector<Checkpoint> checkpoints, Timeline& timeline)
     : checkpoints_(std::move(checkpoints)),
+      timeline_(timeline),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 ReadAhead::~ReadAhead() {
@@ -99,6 +100,7 @@ void ReadAhead::read(size_t place, const std::stop_token& stop) {
                format_bytes(checkpoint.size()), format_bytes(room));
     return;
   }
+  const Timeline::Span span(timeline_, "read", label);
   std::vector<char> part(size_t{8} << 20);
   const auto number = static_cast<int64_t>(place);
   int64_t read = 0;

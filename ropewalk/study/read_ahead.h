@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ropewalk/study/open_model.h"
+#include "ropewalk/study/timeline.h"
 
 namespace ropewalk {
 
@@ -23,7 +24,8 @@ class ReadAhead {
     ModelOptions model;
     std::string label;
   };
-  explicit ReadAhead(std::vector<Checkpoint> checkpoints);
+  // Notes in the time line when it reads.
+  ReadAhead(std::vector<Checkpoint> checkpoints, Timeline& timeline);
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
@@ -43,6 +45,7 @@ class ReadAhead {
   void read(size_t place, const std::stop_token& stop);
 
   std::vector<Checkpoint> checkpoints_;
+  Timeline& timeline_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::atomic<int64_t> begun_ = -1;  // the latest that is being measured

@@ -24,7 +24,8 @@ TEST(ReadAhead, ReadsTheOneThatIsMeasuredAndTheNext) {
   const auto opened = tiny.open();
   options.model = opened.checkpoint->folder();
   const int64_t size = opened.checkpoint->size();
-  ReadAhead ahead({{options, "a"}, {options, "b"}, {options, "c"}});
+  Timeline timeline;
+  ReadAhead ahead({{options, "a"}, {options, "b"}, {options, "c"}}, timeline);
   ahead.begin("a");
   ahead.ready("a");
   EXPECT_EQ(bytes_of(ahead, 2 * size), 2 * size);
@@ -37,7 +38,8 @@ TEST(ReadAhead, ReadsTheOneThatIsMeasuredAndTheNext) {
 TEST(ReadAhead, LeavesErrorsToWhoMeasures) {
   ModelOptions options;
   options.model = "/there/is/no/such/folder";
-  ReadAhead ahead({{options, "a"}, {options, "b"}});
+  Timeline timeline;
+  ReadAhead ahead({{options, "a"}, {options, "b"}}, timeline);
   ahead.begin("a");
   ahead.ready("a");
   ahead.begin("b");
@@ -47,7 +49,8 @@ TEST(ReadAhead, LeavesErrorsToWhoMeasures) {
 TEST(ReadAhead, EndsWhileItWaits) {
   ModelOptions options;
   options.model = "/there/is/no/such/folder";
-  const ReadAhead ahead({{options, "a"}, {options, "b"}, {options, "c"}});
+  Timeline timeline;
+  const ReadAhead ahead({{options, "a"}, {options, "b"}, {options, "c"}}, timeline);
 }
 
 }  // namespace
