@@ -5,7 +5,7 @@
 JOBS := $(shell nproc)
 # A third of these are the processes of golden.files.
 TEST_JOBS := $(shell expr 3 '*' $(JOBS))
-FUZZ_TARGETS := safetensors pytorch config tokenizer experiment dataset_card moments parquet jsonl
+FUZZ_TARGETS := safetensors pytorch config tokenizer experiment dataset_card moments parquet jsonl tables
 SOURCES = $$(git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
 
 setup:
@@ -66,6 +66,7 @@ bench: build
 	@cmake --preset release -DROPEWALK_BENCHMARKS=ON
 	@cmake --build build --target coverage forward peak
 	@.venv/bin/python tools/make_smollm2.py
+	@.venv/bin/python benchmarks/cpu.py threads
 	@for script in cpu study scaling end_to_end moments_cost sampling_noise scaling_processes coverage contexts smollm2 frequencies report plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
 
 bench-gpu: all

@@ -17,6 +17,7 @@
 #include "ropewalk/analysis/capture_facts.h"
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/folder_lock.h"
 #include "ropewalk/base/json.h"
 #include "ropewalk/base/parallel.h"
 #include "ropewalk/moments/merge.h"
@@ -60,6 +61,7 @@ class Kept {
   void add(int64_t layer, const std::vector<int64_t>& documents, const at::Tensor& q,
            const at::Tensor& k, const std::optional<at::Tensor>& positions) {
     if (!live_) live_ = make(shape_);
+    live_->require_new(layer, documents);
     for (size_t i = 0; i < documents.size(); ++i) {
       const auto row = static_cast<int64_t>(i);
       std::optional<at::Tensor> t;
@@ -70,6 +72,10 @@ class Kept {
 
   void fetch() {
     if (live_) live_->fetch();
+  }
+  void set_context(int64_t context) {
+    shape_.context = context;
+    if (live_) live_->set_context(context);
   }
   // What was added becomes that of all processes, in the first one.
   void join_in_first(const Communicator& processes) {
@@ -169,11 +175,14 @@ class Tables {
            const std::string& model, int64_t components) {
     run_job(listener, [&] {
       if (beside_) use_a_quarter_of_the_cores();
-      CheckpointAnalysis analysis = analyze_capture(named(kept, label, model), components, label);
+      CheckpointAnalysis analysis =
+          analyze_capture(as_stored(named(kept, label, model)), components, label);
       fill_training_time(analysis);
       checkpoints_.insert_or_assign(place, std::move(analysis));
     });
   }
+
+  void remove(int64_t place) { checkpoints_.erase(place); }
 
   // Returns what summary.json says of one checkpoint, as JSON: the whole grows with the run.
   std::string write(nb::handle listener, const std::string& table, const std::string& label) const {
@@ -265,6 +274,7 @@ void bind_moments(nb::module_& module) {
           nb::arg("positions").none())
       .def("info", [](const Kept& kept) { return kept.all().info.to_json().dump(); })
       .def("tensors", tensors)
+      .def("set_context", &Kept::set_context)
       .def("fetch",
            [](Kept& kept) {
              const nb::gil_scoped_release released;
@@ -277,9 +287,15 @@ void bind_moments(nb::module_& module) {
                       const std::string& model) { save(listener, kept, out, label, model); });
   module.def("load", load);
   module.def("sum", sum);
+  nb::class_<FolderLock>(module, "FolderLock")
+      .def("__init__", [](FolderLock* self, const std::string& folder) {
+        new (self) FolderLock(folder);
+        self->sign();
+      });
   nb::class_<Tables>(module, "Tables")
       .def(nb::init<bool>(), nb::arg("beside") = false)
       .def("add", &Tables::add)
+      .def("remove", &Tables::remove)
       .def("write", &Tables::write, nb::arg("listener"), nb::arg("table"), nb::arg("label") = "");
 }
 

@@ -18,6 +18,7 @@ from .errors import InputError, UsageError
 Kind = Literal["q", "k"]
 NAMES = {"q": "query", "k": "key"}
 NEEDED = ("layer", "head", "mean", "position", "products")
+COUNTED = ("tokens", "position_mean", "position_scatter")
 
 
 class StreamMoments:
@@ -132,7 +133,7 @@ class Capture:
 
     @property
     def block_sizes(self) -> np.ndarray:
-        """Tokens in every block of documents that holds any."""
+        """Tokens in every block of documents that holds any; of sampled vectors, those of the documents."""
         return self._counts.block_n
 
     def moments(self, layer: int, kind: Kind, head: int) -> StreamMoments:
@@ -178,8 +179,10 @@ class Capture:
 
     @functools.cached_property
     def _counts(self) -> _Counts:
-        n, mean, scatter = (np.asarray(self.tensors[f"block.{name}"], float) for name in ("tokens", "position_mean", "position_scatter"))
-        blocks = np.flatnonzero(n > 0)
+        return self._counted(*(np.asarray(self.tensors[f"block.{name}"], float) for name in COUNTED))
+
+    def _counted(self, n: np.ndarray, mean: np.ndarray, scatter: np.ndarray) -> _Counts:
+        blocks = np.flatnonzero(np.asarray(self.tensors["block.tokens"]) > 0)
         n, mean, scatter = n[blocks], mean[blocks], scatter[blocks]
         total = n.sum()
         if total == 0:
@@ -187,18 +190,29 @@ class Capture:
         middle = (n * mean).sum() / total
         return _Counts(total, middle, (scatter + n * (mean - middle) ** 2).sum(), blocks, n, mean, scatter)
 
+    def _counts_of(self, kind: Kind, row: int) -> _Counts:
+        """Of sampled vectors, every stream has tokens of its own."""
+        if f"{NAMES[kind]}.block_tokens" not in self.tensors:
+            return self._counts
+        return self._counted(*(self._get(kind, f"block_{name}", row) for name in COUNTED))
+
+    def _head_sizes(self, layer: int, q_head: int) -> np.ndarray:
+        """Of every block that holds any, tokens of the head's queries and keys together."""
+        q, k = self._row(layer, "q", q_head), self._row(layer, "k", self._kv_head(layer, q_head))
+        return np.asarray(self._counts_of("q", q).block_n + self._counts_of("k", k).block_n)
+
     def _get(self, kind: Kind, field: str, row: int) -> np.ndarray:
         return np.asarray(self.tensors[f"{NAMES[kind]}.{field}"][row], float)
 
     def _all(self, kind: Kind, row: int) -> StreamMoments:
-        counts = self._counts
+        counts = self._counts_of(kind, row)
         mean, position, products = (self._get(kind, field, row) for field in ("mean", "position", "products"))
         return StreamMoments(counts.n, mean, counts.position_mean, counts.scatter, position, products)
 
     def _cases(self, kind: Kind, layer: int, head: int) -> Iterator[StreamMoments]:
         """A stream in all, then without each block: means and sums are those of what is left."""
-        row, counts = self._row(layer, kind, head), self._counts
-        whole = self._all(kind, row)
+        row = self._row(layer, kind, head)
+        counts, whole = self._counts_of(kind, row), self._all(kind, row)
         yield whole
         if f"{NAMES[kind]}.block_products" not in self.tensors:
             return

@@ -28,6 +28,10 @@ def error(whole: np.ndarray, without: np.ndarray, sizes: np.ndarray) -> np.ndarr
     return np.asarray(np.sqrt(((pseudo - centre) ** 2 / (h - 1)).mean(0)))
 
 
+def _short(found: object) -> str:
+    return f"an array of shape {list(found.shape)}" if isinstance(found, np.ndarray) else " ".join(repr(found).split())[:100]
+
+
 class Values:
     """A statistic of one head: names of its numbers, their values, and what these are without each block."""
 
@@ -44,7 +48,7 @@ class Values:
             try:
                 rows.append([float(value) for value in named.values()])
             except (TypeError, ValueError):
-                raise UsageError(f"the statistic gave {found!r}: expected a number, or a dict of numbers") from None
+                raise UsageError(f"the statistic gave {_short(found)}: expected a number, or a dict of numbers") from None
         self.values, self.without = np.array(rows[0]), np.array(rows[1:]).reshape(len(rows) - 1, len(rows[0]))
 
     def row(self, values: np.ndarray, errors: np.ndarray) -> dict[str, float]:
@@ -59,15 +63,20 @@ def of_capture(capture: Capture, statistic: Statistic) -> list[dict[str, Any]]:
     rows = []
     for layer, q_head, kv_head in capture.heads:
         found = Values(capture, layer, q_head, statistic)
-        errors = error(found.values, found.without, capture.block_sizes)
+        errors = error(found.values, found.without, capture._head_sizes(layer, q_head))
         rows.append({"layer": layer, "q_head": q_head, "kv_head": kv_head, **found.row(found.values, errors)})
     return rows
+
+
+def _unknown(capture: Capture) -> bool:
+    """Whether vectors came without their tokens, so that nobody knows which documents they are of."""
+    return "query.block_tokens" not in capture.tensors and not np.any(capture.tensors["document.prefix_digest"])
 
 
 def same_documents(a: Capture, b: Capture) -> bool:
     """Whether both read the same documents in the same blocks."""
     names = ("document.index", "document.prefix_digest")
-    digests = all(name in one.tensors for name in names for one in (a, b))
+    digests = all(name in one.tensors for name in names for one in (a, b)) and not any(_unknown(one) for one in (a, b))
     return (
         digests
         and all(np.array_equal(a.tensors[name], b.tensors[name]) for name in names)
@@ -76,9 +85,9 @@ def same_documents(a: Capture, b: Capture) -> bool:
     )
 
 
-def of_difference(a: Capture, b: Capture, statistic: Statistic) -> list[dict[str, Any]]:
-    """One row per head that both have: b less a, and its standard error."""
-    paired, there = same_documents(a, b), {(layer, q_head) for layer, q_head, _ in a.heads}
+def of_difference(a: Capture, b: Capture, statistic: Statistic, known: bool | None = None) -> list[dict[str, Any]]:
+    """One row per head that both have: b less a, and its standard error. `known`: whether both read the same documents."""
+    paired, there = same_documents(a, b) if known is None else known, {(layer, q_head) for layer, q_head, _ in a.heads}
     rows = []
     for layer, q_head, kv_head in b.heads:
         if (layer, q_head) not in there:
@@ -88,8 +97,8 @@ def of_difference(a: Capture, b: Capture, statistic: Statistic) -> list[dict[str
             raise UsageError(f"the statistic gave {after.names} after {before.names}: expected the same names for every head and block")
         change = after.values - before.values
         if paired:
-            errors = error(change, after.without - before.without, b.block_sizes)
+            errors = error(change, after.without - before.without, b._head_sizes(layer, q_head))
         else:
-            errors = np.hypot(error(before.values, before.without, a.block_sizes), error(after.values, after.without, b.block_sizes))
+            errors = np.hypot(*(error(one.values, one.without, capture._head_sizes(layer, q_head)) for one, capture in ((before, a), (after, b))))
         rows.append({"layer": layer, "q_head": q_head, "kv_head": kv_head, **after.row(change, errors), "paired": int(paired)})
     return rows

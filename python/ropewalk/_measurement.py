@@ -35,7 +35,8 @@ class Rows:
         real = _attention.real_tokens(mask, batch, tokens)
         real = None if real is None else real.to("cpu")
         self.places = None if real is None or bool(real.all()) else [row.nonzero().flatten() for row in real]
-        self.context = int(self.positions.max()) + 1 if self.positions.numel() else 0
+        seen = self.positions if self.places is None or real is None else self.positions[real]
+        self.context = int(seen.max()) + 1 if seen.numel() else 0
 
     def add(self, moments: Moments, layer: int, q: torch.Tensor, k: torch.Tensor, documents: list[int]) -> None:
         if self.places is None:
@@ -61,6 +62,7 @@ class Measurement:
         """`config`: of a model whose vectors before RoPE are wanted too."""
         self.step, self._config = step, config
         self.moments: Moments | None = None
+        self.context = 0  # tokens of a document at most
         self._wanted, self._layers, self._chosen, self._rank, self._processes = batches, layers, chosen, rank, processes
         self._done: dict[int, int] = {}  # batches, by layer
         self._owners: dict[int, int] = {}  # which module a layer is, by layer
@@ -84,6 +86,7 @@ class Measurement:
     def fetch(self, after: torch.cuda.Event | None = None) -> Moments:
         """The moments, on the host, of all that a GPU was told before an event."""
         assert self.moments is not None
+        self.moments._kept.set_context(self.context)
         if self.moments._fetch(after, self._wrong):
             raise InputError(
                 "positions are not 0, 1, 2, … though the model was called without position_ids and without a mask of padding: call it with position_ids"
@@ -106,10 +109,11 @@ class Measurement:
             return
         batch, tokens = q.shape[0], q.shape[2]
         rows = self._find_rows(done, positions, mask, batch, tokens, q.device, counted)
+        self.context = max(self.context, rows.context)
         if self.moments is None:
             layers = self._layers or layer + 1
             blocks = self._wanted * self._processes
-            self.moments = Moments(q.shape[1], k.shape[1], q.shape[3], layers=layers, blocks=blocks, scale=scale, context=rows.context, config=self._config)
+            self.moments = Moments(q.shape[1], k.shape[1], q.shape[3], layers=layers, blocks=blocks, scale=scale, config=self._config)
         moments = self.moments
         block = done * self._processes + self._rank
         blocks = self._wanted * self._processes

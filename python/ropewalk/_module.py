@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.metadata
 import importlib.util
 import os
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +82,21 @@ def set_environment() -> None:
 def core() -> Any:
     """The extension module. Its libraries are those that torch and pyarrow have loaded."""
     check()
-    for package in ("torch", "pyarrow"):
-        try:
-            importlib.import_module(package)
-        except ImportError as error:
-            raise ImportError(f"ropewalk computes with {package}, which cannot be imported: {error}") from None
-    set_environment()
-    return importlib.import_module("ropewalk._core")
+    with _without_interrupts():
+        for package in ("torch", "pyarrow"):
+            try:
+                importlib.import_module(package)
+            except ImportError as error:
+                raise ImportError(f"ropewalk computes with {package}, which cannot be imported: {error}") from None
+        set_environment()
+        return importlib.import_module("ropewalk._core")
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Ctrl-C waits: a second import of torch after half a one ends the process."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _module
+from . import _checks, _module
 from ._listener import Listener
 from ._capture import Capture, Kind, StreamMoments
 from ._processes import Processes
@@ -34,8 +34,12 @@ class Moments:
         self, q_heads: int, kv_heads: int, d_head: int, *, layers: int = 1, blocks: int = 16, scale: float | None = None, context: int | None = None,
         config: Any = None,
     ) -> None:  # fmt: skip
+        sizes = {"layers": layers, "q_heads": q_heads, "kv_heads": kv_heads, "d_head": d_head, "blocks": blocks}
+        layers, q_heads, kv_heads, d_head, blocks = (_checks.whole(name, size, 1) for name, size in sizes.items())
+        scale = None if scale is None else _checks.positive("scale", scale)
+        context = None if context is None else _checks.whole("context", context, 1)
         text = "" if config is None else json.dumps(config.to_dict() if hasattr(config, "to_dict") else config, default=str)
-        if scale is None and d_head > 0 and not text:
+        if scale is None and not text:
             scale = d_head**-0.5
         self._kept = _module.core().Kept(layers, q_heads, kv_heads, d_head, blocks, scale or 0.0, context or 0, text)
         self._next = [0] * layers  # number of a layer's next document
@@ -93,8 +97,7 @@ class Moments:
         for name, tensor, heads in (("q", q, self.q_heads), ("k", k, self.kv_heads)):
             if tensor.dim() != 4 or tuple(tensor.shape) != (q.shape[0], heads, q.shape[2] if q.dim() == 4 else -1, self.d_head):
                 raise UsageError(f"{name}: found a tensor of {list(tensor.shape)}, expected [batch, {heads}, tokens, {self.d_head}], with one batch and tokens for q and k")
-        if not 0 <= layer < self.layers:
-            raise UsageError(f"layer {layer}: expected one from 0 to {self.layers - 1}")
+        layer = _checks.whole("layer", layer, 0, self.layers - 1)
         numbers = self._numbers(layer, q.shape[0], document)
         self._add(layer, q, k, None if positions is None else self._positions(positions, q), numbers)
         self._numbered = self._numbered or document is not None
@@ -206,6 +209,10 @@ class Moments:
         if not isinstance(positions, torch.Tensor) or positions.dtype.is_floating_point or positions.dtype.is_complex:
             raise UsageError("positions: expected a torch tensor of whole numbers")
         batch, tokens = q.shape[0], q.shape[2]
+        if positions.device.type == "cpu" and positions.numel() and int(positions.min()) < 0:
+            raise UsageError(f"positions: found {int(positions.min())}, expected numbers from 0")
+        if positions.device.type not in ("cpu", "cuda"):
+            raise UsageError(f"positions: are on {positions.device}; expected cpu or cuda")
         if tuple(positions.shape) not in {(tokens,), (batch, tokens), (1, tokens)}:
             raise UsageError(f"positions: found a tensor of {list(positions.shape)}, expected [{tokens}] or [{batch}, {tokens}]")
         return positions.detach().to(torch.int64).expand(batch, tokens)
@@ -213,30 +220,33 @@ class Moments:
     def _numbers(self, layer: int, rows: int, document: int | Sequence[int] | None) -> list[int]:
         if document is None:
             document = self._next[layer]
-        if isinstance(document, int):
-            return list(range(document, document + rows))
+        if not isinstance(document, Sized):
+            first = _checks.whole("document", document, 0)
+            return list(range(first, first + rows))
         if len(document) != rows:
             raise UsageError(f"document: found {len(document)} numbers, expected one for each of {rows} rows")
-        return [int(number) for number in document]
+        return [_checks.whole("document", number, 0) for number in document]
 
     def __repr__(self) -> str:
         shape = f"{self.layers} layers of {self.q_heads} query and {self.kv_heads} key heads, {self.d_head} dimensions"
         return f"<ropewalk.Moments of {shape}: {max(self._next)} documents>"
 
 
-def analyze(steps: Mapping[str, Moments], out: str | os.PathLike[str] | None = None, *, model: str = "", components: int = 10) -> Study:
-    """The tables of several moments, in this order."""
+def analyze(steps: Mapping[Any, Moments], out: str | os.PathLike[str] | None = None, *, model: str = "", components: int = 10) -> Study:
+    """The tables of several moments by label, in this order."""
     if not steps:
         raise UsageError("analyze: found nothing, expected moments by label, such as {'1000': moments}")
-    for moments in steps.values():
+    components = _checks.components(components)
+    for label, moments in steps.items():
+        if not isinstance(moments, Moments):
+            raise UsageError(f"analyze: found {type(moments).__name__} as '{label}', expected Moments, or capture folders without labels")
         moments._usable()
     kept = tempfile.TemporaryDirectory(prefix="ropewalk-") if out is None else None
-    folder = Path(kept.name if kept else out or "")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _checks.folder(kept.name if kept else out or "")
     with Listener() as listener:
         tables = _module.core().Tables()
         for place, (label, moments) in enumerate(steps.items()):
-            tables.add(listener, moments._kept, place, label, model, components)
+            tables.add(listener, moments._kept, place, str(label), model, components)
         tables.write(listener, str(folder / "qk.csv"))
     study = Study(folder)
     study._kept = kept

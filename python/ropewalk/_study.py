@@ -195,7 +195,15 @@ class Study:
         """
         import pandas
 
-        return pandas.DataFrame(_jackknife.of_difference(self.capture(a), self.capture(b), statistic))
+        return pandas.DataFrame(_jackknife.of_difference(self.capture(a), self.capture(b), statistic, self._paired(a, b)))
+
+    def _paired(self, a: str, b: str) -> bool | None:
+        """What changes.csv says of two checkpoints. A run knows its whole documents, captures what they were cut to."""
+        if not self._beside("changes.csv").is_file():
+            return None
+        changes = self._frame("changes")
+        found = changes.paired[(changes["from"].isin((a, b))) & (changes["to"].isin((a, b)))]
+        return bool(found.iloc[0]) if len(found) else None
 
     # How it is read
 

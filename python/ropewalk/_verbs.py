@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
@@ -9,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, overload
 
-from . import _module
+from . import _checks, _module
 from ._capture import Capture
 from ._listener import Listener
 from ._moments import Moments
@@ -94,12 +95,22 @@ def analyze(
     """
     if isinstance(captures, Mapping):
         return _analyze_moments(captures, out, model=model, components=components)
-    folders = [captures] if isinstance(captures, str | os.PathLike) else list(captures)
+    folders = [captures] if isinstance(captures, str | os.PathLike) or not isinstance(captures, Iterable) else list(captures)
+    for one in folders:
+        if not isinstance(one, str | os.PathLike):
+            raise UsageError(f"analyze: found {type(one).__name__}, expected capture folders, or Moments by label, such as {{'1000': moments}}")
+    _checks.components(components)
     kept = tempfile.TemporaryDirectory(prefix="ropewalk-") if out is None else None
-    folder = Path(kept.name if kept else out or "")
-    folder.mkdir(parents=True, exist_ok=True)
+    made = out is not None and not Path(out).exists()
+    folder = _checks.folder(kept.name if kept else out or "")
     options = dict(out=folder / "qk.csv", components=components, keep_order=keep_order, from_=from_, kv_group=kv_group, min_change=min_change)
-    _call("analyze", folders, options, progress, repeated={"between": [_commas(pair) for pair in between]})
+    try:
+        _call("analyze", folders, options, progress, repeated={"between": [_commas(pair) for pair in between]})
+    except BaseException:
+        if made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
     study = Study(folder)
     study._kept = kept
     return study

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import _attention, _watch_log
+from . import _attention, _checks, _watch_log
 from ._measurement import Measurement
 from ._moments import Moments
 from ._processes import Processes
@@ -51,9 +51,8 @@ class Watch:
         self._closed = True
         if not isinstance(model, torch.nn.Module):
             raise UsageError(f"model: found {type(model).__name__}, expected a torch.nn.Module")
-        for what, number, least in (("every", every, 1), ("batches", batches, 1), ("step", step, 0), ("components", components, 1)):
-            if not isinstance(number, int) or number < least:
-                raise UsageError(f"{what}: found {number!r}, expected a whole number from {least} on")
+        every, batches, step = _checks.whole("every", every, 1), _checks.whole("batches", batches, 1), _checks.whole("step", step, 0)
+        components = _checks.components(components)
         self._model, self._every, self._step = model, every, step
         config = getattr(model, "config", None)
         text = config.get_text_config() if config is not None and hasattr(config, "get_text_config") else config
@@ -97,6 +96,7 @@ class Watch:
     def at(self, step: int) -> None:
         """Says how many steps the model has made, where no optimizer of torch counts them. Between steps; by every process."""
         self._usable()
+        step = _checks.whole("step", step, 0)
         self._deliver()
         measurement = self._measurement
         if measurement is not None and step != measurement.step:
@@ -167,8 +167,8 @@ class Watch:
         for interface in self._interfaces:
             interface.add(self._taker)
         for module in _attention.models(self._model):
-            self._hooks.append(module.register_forward_pre_hook(_noter(weakref.ref(self), True), with_kwargs=True))
-            self._hooks.append(module.register_forward_hook(_noter(weakref.ref(self), False), with_kwargs=True, always_call=True))
+            self._hooks.append(module.register_forward_pre_hook(_Noter(weakref.ref(self), True), with_kwargs=True))
+            self._hooks.append(module.register_forward_hook(_Noter(weakref.ref(self), False), with_kwargs=True, always_call=True))
         self._measuring = True
 
     def _drop(self) -> None:
@@ -196,12 +196,13 @@ class Watch:
             measurement.fetch()
         except InputError as error:
             problem = str(error)
-        facts = self._processes.all((problem, measurement.facts()))
-        for problem, found in facts:
+        facts = self._processes.all((problem, measurement.facts(), measurement.context))
+        for problem, found, _ in facts:
             if problem:
                 raise InputError(f"watch: step {measurement.step}: {problem}")
             if found != facts[0][1]:
                 raise UsageError(f"watch: step {measurement.step}: found {found} in one process and {facts[0][1]} in the first: expected the same heads and batches")
+        measurement.context = max(context for _, _, context in facts)
         moments._join_in_first(self._processes)
 
     def _deliver(self) -> None:
@@ -257,22 +258,35 @@ def _taker(watch: weakref.ref[Watch]) -> _attention.Taker:
     return take
 
 
-def _noter(watch: weakref.ref[Watch], before: bool) -> Any:
-    """Notes, while a model of transformers runs, whether it was called without positions: with ids alone, or with names. The innermost one makes them."""
+class _Noter:
+    """Notes, while a model of transformers runs, whether it was called without positions: with ids alone, or with names. The innermost one makes them.
 
-    @_attention.outside
-    def note(module: torch.nn.Module, arguments: tuple[Any, ...], named: dict[str, Any], *_: Any) -> None:
-        self = watch()
-        if self is not None:
-            self._counted = before and len(arguments) <= 1 and named.get("position_ids") is None
+    A copy of the model, and what is saved of it, belong to no watch.
+    """
 
-    return note
+    def __init__(self, watch: weakref.ref[Watch] | None = None, before: bool = False) -> None:
+        self._watch, self._before = watch, before
+        self._note_outside = None if watch is None else _attention.outside(self._note)
+
+    def __call__(self, module: torch.nn.Module, arguments: tuple[Any, ...], named: dict[str, Any], *_: Any) -> None:
+        if self._note_outside is not None:
+            self._note_outside(arguments, named)
+
+    def _note(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        watch = self._watch() if self._watch else None
+        if watch is not None:
+            watch._counted = self._before and len(arguments) <= 1 and named.get("position_ids") is None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Noter, ()
 
 
 def _layers(layers: int | Sequence[int] | None, known: int | None) -> tuple[int | None, frozenset[int] | None]:
     """How many there are, and which to measure."""
     if layers is None:
         return known, None
+    if not isinstance(layers, int | Sequence):
+        raise UsageError(f"layers: found {layers!r}, expected numbers of layers, or how many there are")
     chosen = range(layers) if isinstance(layers, int) else list(layers)
     if not chosen or not all(isinstance(layer, int) and 0 <= layer < (known or layer + 1) for layer in chosen):
         raise UsageError(f"layers: found {layers!r}, expected numbers of layers from 0 to {known - 1 if known else '…'}, or how many there are")

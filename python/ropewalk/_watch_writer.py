@@ -13,12 +13,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import _module, _watch_log
-from ._listener import Listener
+from . import _checks, _module, _watch_log
+from ._listener import Listener, log
 from ._measurement import Measurement
 from ._moments import Moments
 from ._study import Study
-from .errors import InputError, SystemError, UsageError  # noqa: A004
+from .errors import InputError, UsageError
 
 if TYPE_CHECKING:
     import torch
@@ -34,9 +34,11 @@ class Writer:
         self._folder = Path(self._kept.name if self._kept else out or "")
         self._name, self._components = name, components
         self._tables = _module.core().Tables(beside=True)
-        self._started = False
+        self._steps: set[int] = set()  # in the tables
+        self._shape: tuple[int, ...] | None = None  # of the model whose steps these are
         self._pool = ThreadPoolExecutor(1, "ropewalk-watch", _step_back)
         self._working: list[tuple[int, Future[_watch_log.Values]]] = []
+        self._lock: object = None
         if self._kept is None:
             self._read()
 
@@ -58,7 +60,7 @@ class Writer:
             future.exception()
 
     def study(self) -> Study:
-        if not self._started:
+        if not self._steps:
             raise UsageError("watch: no step was measured yet")
         study = Study(self._folder)
         study._kept = self._kept
@@ -66,23 +68,40 @@ class Writer:
 
     def close(self) -> None:
         self._pool.shutdown(wait=True)
+        self._lock = None
 
     def _read(self) -> None:
         """Steps that a former process measured."""
-        try:
-            (self._folder / "checkpoints").mkdir(parents=True, exist_ok=True)
-            names = sorted(entry.name for entry in (self._folder / "checkpoints").iterdir() if not entry.name.startswith("."))
-        except OSError as error:
-            raise SystemError(f"{self._folder}: cannot be a results folder: {error.strerror}") from None
-        for name in names:
+        checkpoints = _checks.folder(self._folder / "checkpoints")
+        self._lock = _module.core().FolderLock(str(self._folder))
+        for name in sorted(entry.name for entry in checkpoints.iterdir() if not entry.name.startswith(".")):
             if not re.fullmatch(LABEL.format(r"\d+"), name):
                 raise InputError(f"{self._folder / 'checkpoints' / name}: is no step of a watch; name another folder")
             self._analyze(int(name.rpartition("-")[2]), Moments.load(self._folder / "checkpoints" / name))
 
     def _analyze(self, step: int, moments: Moments) -> None:
+        shape = (moments.layers, moments.q_heads, moments.kv_heads, moments.d_head)
+        if self._shape not in (None, shape):
+            raise InputError(
+                f"{self._folder}: found steps with {self._shape} layers, query heads, key heads and dimensions, and step {step} with {shape}: "
+                "expected one model; name another folder"
+            )
+        self._shape = shape
         with Listener() as listener:
             self._tables.add(listener, moments._kept, step, LABEL.format(step), self._name, self._components)
-        self._started = True
+        self._steps.add(step)
+
+    def _set_aside_after(self, step: int) -> None:
+        """Steps that training comes to only now were of another course of it."""
+        for later in sorted(one for one in self._steps if one > step):
+            self._steps.remove(later)
+            self._tables.remove(later)
+            place, aside = self._folder / "checkpoints" / LABEL.format(later), self._folder / "replaced" / LABEL.format(later)
+            if place.exists():
+                aside.parent.mkdir(exist_ok=True)
+                shutil.rmtree(aside, ignore_errors=True)
+                place.rename(aside)
+                log.warning("%s: training is at step %d again; what was measured later is in %s", place, step, aside.parent)
 
     def _write(self, measurement: Measurement, measured: torch.cuda.Event | None) -> _watch_log.Values:
         step = measurement.step
@@ -90,6 +109,7 @@ class Writer:
             moments = measurement.fetch(measured)
         except InputError as error:  # what a GPU met is known only now
             raise InputError(f"watch: step {step}: {error}") from None
+        self._set_aside_after(step)
         self._analyze(step, moments)
         if self._kept is None:
             self._save(self._folder / "checkpoints" / LABEL.format(step), moments)

@@ -1,5 +1,6 @@
 #include "ropewalk/analysis/analyze_capture.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "ropewalk/analysis/analyze_streams.h"
@@ -106,6 +107,10 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   for (const DocumentRecord& document : moments.documents) {
     analysis.documents.emplace_back(document.index, document.prefix_digest);
   }
+  analysis.known_documents =
+      moments.sampled() ||
+      std::any_of(moments.documents.begin(), moments.documents.end(),
+                  [](const DocumentRecord& document) { return document.prefix_digest != 0; });
   StreamSource streams;
   streams.name = source;
   streams.heads = find_heads(queries, keys, facts, moments.sampled(), source);

@@ -27,8 +27,9 @@ double Change::p_value() const {
 
 Pairing pairing(const CheckpointAnalysis& from, const CheckpointAnalysis& to) {
   const size_t before = blocks_of(from), after = blocks_of(to);
-  const bool paired = !from.documents.empty() && from.documents == to.documents &&
-                      from.blocks == to.blocks && before == after;
+  const bool same = from.known_documents && to.known_documents && from.documents == to.documents;
+  const bool paired =
+      same && !from.documents.empty() && from.blocks == to.blocks && before == after;
   return {paired, static_cast<double>(std::min(before, after)) - 1};
 }
 

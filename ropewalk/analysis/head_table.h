@@ -61,6 +61,7 @@ struct CheckpointAnalysis {
   // Which documents were read and in which of how many blocks each lies: two checkpoints are paired
   // where these agree.
   std::vector<std::pair<int64_t, uint64_t>> documents;
+  bool known_documents = true;  // not where vectors came without their tokens
   int64_t blocks = 0;
 
   std::vector<int64_t> layer;

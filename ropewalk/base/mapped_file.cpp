@@ -47,8 +47,12 @@ void MappedFile::require_unchanged() const {
   if (::stat(path_.c_str(), &now) != 0) return;
   const bool same_file = now.st_dev == status_.st_dev && now.st_ino == status_.st_ino;
   if (!same_file) return;
-  if (now.st_size != status_.st_size || now.st_mtim.tv_sec != status_.st_mtim.tv_sec ||
-      now.st_mtim.tv_nsec != status_.st_mtim.tv_nsec) {
+  const auto same = [](const timespec& a, const timespec& b) {
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+  };
+  // When it was written can be set back, when it was changed cannot; another name changes it too.
+  const bool changed = now.st_nlink == status_.st_nlink && !same(now.st_ctim, status_.st_ctim);
+  if (now.st_size != status_.st_size || !same(now.st_mtim, status_.st_mtim) || changed) {
     throw InputError("{}: was written to while it was being read; wait until it is complete",
                      path_.string());
   }

@@ -8,7 +8,7 @@
 namespace ropewalk {
 namespace {
 
-constexpr int kNice = 10;
+constexpr int kNicer = 10;
 
 }  // namespace
 
@@ -16,7 +16,10 @@ Worker::Worker(bool aside)
     : thread_([this, aside, cores = core_limit()] {
         limit_cores(cores);
         // Linux has it by thread, and threads that a thread starts take it over.
-        if (aside) ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
+        if (aside) {
+          const auto own = static_cast<id_t>(::gettid());
+          ::setpriority(PRIO_PROCESS, own, ::getpriority(PRIO_PROCESS, own) + kNicer);
+        }
         for (;;) {
           std::unique_lock lock(mutex_);
           changed_.wait(lock, [this] { return ending_ || !tasks_.empty(); });

@@ -100,7 +100,7 @@ ROPEWALK_INLINE void score(const Attention& attention, const Tile& tile, int64_t
 #pragma GCC unroll 8
       for (int c = 0; c < kColumns; ++c) {
         const Lanes key = lane + static_cast<int32_t>(c * kLanes);
-        s[r][c] = (key > own) | (key <= before) ? Vector{} + kHidden : s[r][c];
+        s[r][c] = ((key > own) | (key <= before)) ? Vector{} + kHidden : s[r][c];
       }
     }
   }

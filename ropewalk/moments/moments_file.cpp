@@ -237,6 +237,18 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
   write_contents(path, contents);
 }
 
+CaptureMoments as_stored(CaptureMoments moments) {
+  const CaptureShape shape =
+      shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d());
+  for (Accumulated& kept : moments.accumulated) {
+    const std::vector<KeptField> fields = kept.accumulator->fields(shape);
+    for (size_t i = 0; i < kept.blocks.size(); ++i) {
+      if (fields[i].blocks && !fields[i].exact) kept.blocks[i] = kept.blocks[i].to(at::kFloat);
+    }
+  }
+  return moments;
+}
+
 void write_moments(const std::filesystem::path& path, const CaptureMoments& moments) {
   write_contents(path,
                  {moments.info,

@@ -19,6 +19,8 @@ CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
 void write_moments(const std::filesystem::path& path, const MomentsCollector& collector,
                    const CaptureInfo& info, const std::vector<DocumentRecord>& documents);
 void write_moments(const std::filesystem::path& path, const CaptureMoments& moments);
+// Moments as they come back from such a file: blocks rounded.
+CaptureMoments as_stored(CaptureMoments moments);
 
 // Checks everything it reads; throws InputError naming the file and the tensor or key. What an
 // accumulator did not exist for yet is not there. Without its blocks a file still has its numbers,

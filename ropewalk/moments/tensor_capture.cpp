@@ -135,15 +135,14 @@ void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, co
     throw UsageError("positions: found a tensor of {}, expected one of [{}]",
                      positions->sizes().vec(), tokens);
   }
-  if (!documents_[layer].insert(document).second) {
-    throw UsageError("document {} was added to layer {} before", document, layer);
-  }
+  require_new(layer, {document});
+  Placed& at = placed(tokens, positions);
+  documents_[layer].insert(document);
   const c10::NoGradGuard no_autograd;
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const ExactFloat32 exact;
   Document read;
   read.index = document;
-  Placed& at = placed(tokens, positions);
   const at::Tensor queries = plain(q), keys = plain(k);
   const auto collect = [&](const char* point, const at::Tensor& some_q, const at::Tensor& some_k) {
     collector_.collect(
@@ -161,11 +160,25 @@ void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, co
   collect(kPostRope, queries, keys);
 }
 
+void TensorCapture::require_new(int64_t layer, const std::vector<int64_t>& documents) const {
+  const auto held = documents_.find(layer);
+  std::set<int64_t> here;
+  for (const int64_t document : documents) {
+    const bool before = held != documents_.end() && held->second.contains(document);
+    if (before || !here.insert(document).second) {
+      throw UsageError("document {} was added to layer {} before", document, layer);
+    }
+  }
+}
+
 TensorCapture::Placed& TensorCapture::placed(int64_t tokens,
                                              const std::optional<at::Tensor>& given) {
   const at::Tensor wanted = given ? given->to(at::kCPU).to(at::kLong) : at::arange(tokens);
   for (Placed& known : latest_) {
     if (known.positions.tensor().equal(wanted)) return known;
+  }
+  if (wanted.min().item<int64_t>() < 0) {
+    throw UsageError("positions: found {}, expected numbers from 0", wanted.min().item<int64_t>());
   }
   if (latest_.size() == kLatest) latest_.pop_front();
   return latest_.emplace_back(wanted);

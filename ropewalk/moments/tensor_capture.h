@@ -44,6 +44,11 @@ class TensorCapture {
   void add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
            const std::optional<at::Tensor>& positions = {});
 
+  // Throws as add() would of documents that a layer has, or gets twice.
+  void require_new(int64_t layer, const std::vector<int64_t>& documents) const;
+  // Tokens per document at most, where that became known later.
+  void set_context(int64_t context) { context_ = context; }
+
   // Brings what a GPU holds to the host. Throws InputError on what is not finite.
   void fetch() { collector_.fetch(); }
   // All that a layer has so far, for analyze_capture (analysis/analyze_capture.h).

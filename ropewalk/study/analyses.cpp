@@ -1,5 +1,7 @@
 #include "ropewalk/study/analyses.h"
 
+#include <algorithm>
+
 #include "ropewalk/analysis/analyze_capture.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/moments/moments_file.h"
@@ -11,6 +13,20 @@ namespace {
 
 std::pair<std::string, std::string> key_of(const MeasuredCheckpoint& measured) {
   return {measured.info.moments, measured.planned->capture.label};
+}
+
+// A capture may hold more than the experiment asks for by now: tables are as if it did not.
+void leave_out_unasked(CaptureMoments& moments, const Experiment& experiment) {
+  CaptureShape asked =
+      shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d());
+  asked.pre_rope = asked.pre_rope && experiment.pre_rope;
+  if (!experiment.plasticity) asked.plasticity = 0;
+  std::erase_if(moments.accumulated,
+                [&](const Accumulated& kept) { return kept.accumulator->fields(asked).empty(); });
+  const std::vector<std::string> names = kept_names(asked);
+  std::erase_if(moments.info.kept, [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) == names.end();
+  });
 }
 
 }  // namespace
@@ -42,6 +58,7 @@ CheckpointAnalysis Analyses::make(const std::filesystem::path& folder,
   const std::filesystem::path path = moments_path(folder);
   CaptureMoments moments = read_moments(path, Blocks::if_there, Tokens::sampled_too);
   moments.info.names() = info.names();
+  leave_out_unasked(moments, study_.experiment);
   return analyze_capture(moments, study_.experiment.components, path.string());
 }
 

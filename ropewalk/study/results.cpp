@@ -111,6 +111,8 @@ Json table_inputs(const Study& study, const Measured& measured) {
   return {{"program", version_details()},
           {"name", study.experiment.name},
           {"components", study.experiment.components},
+          {"pre_rope", study.experiment.pre_rope},
+          {"plasticity", study.experiment.plasticity},
           {"captures", captures}};
 }
 

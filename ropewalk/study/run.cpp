@@ -29,6 +29,12 @@ std::string why_without_label(const CheckpointFailure& failure) {
   return why;
 }
 
+// Before an error that would hide it. With --keep-going it was said when it happened.
+void log_first_failure(const Study& study, const Measured& measured) {
+  if (measured.failures.empty() || study.options.keep_going) return;
+  log::error("{}", measured.failures.front().text());
+}
+
 // Once everything else is written: what is missing from it.
 void report_failures(const Study& study, const Measured& measured) {
   if (measured.failures.empty()) return;
@@ -92,7 +98,12 @@ std::string run_study(const RunOptions& options) {
     const Measured measured = measure_study(study);
     bool written = true;
     if (processes.first() && !measured.checkpoints.empty()) {
-      written = write_results(study, measured, manifest);
+      try {
+        written = write_results(study, measured, manifest);
+      } catch (const std::exception&) {
+        log_first_failure(study, measured);
+        throw;
+      }
     }
     if (processes.from_first(int64_t{written}) == 0) continue;
     if (!processes.first()) return {};

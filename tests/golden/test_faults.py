@@ -323,8 +323,9 @@ def test_too_little_memory(verbs, large, too_little_to_start, verb, tmp_path):
 # Files that change while they are read
 
 
-@pytest.mark.parametrize("left, code", [(0, SYSTEM), (-4, INPUT)])
-def test_weights_cut_off_while_read(tmp_path, left, code):
+# All of them gone, it is found out by reading them, or afterwards where they were read by then.
+@pytest.mark.parametrize("left, codes", [(0, (SYSTEM, INPUT)), (-4, (INPUT,))])
+def test_weights_cut_off_while_read(tmp_path, left, codes):
     setup = Setup(tmp_path)
     setup.write_corpus([document(key) for key in range(30_000)])
     weights = setup.model / WEIGHTS
@@ -333,7 +334,7 @@ def test_weights_cut_off_while_read(tmp_path, left, code):
         time.sleep(0.01)
     os.truncate(weights, left if left >= 0 else weights.stat().st_size + left)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == code, err
+    assert process.returncode in codes, err
     assert re.fullmatch(r"error: .*model\.safetensors: .* while it was being read; .*\n", err), err
     assert os.listdir(setup.place) == []
 

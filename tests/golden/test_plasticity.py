@@ -252,6 +252,10 @@ def test_a_capture_without_it_is_measured_again_and_one_with_it_is_kept(tmp_path
     assert (out / "figures" / "plasticity.vl.json").exists()
     study.write(plasticity=False)
     assert "measured again" not in good(study.run(out)).stderr
+    good(study.run(tmp_path / "fresh"))
+    for name in ("heads.csv", "curves.csv", "changes.csv", "summary.json"):
+        assert (out / name).read_bytes() == (tmp_path / "fresh" / name).read_bytes(), "tables are of what is asked for"
+    assert not (out / "figures" / "plasticity.vl.json").exists()
 
 
 def test_what_float16_does_not_hold_is_float32(whole, tmp_path):

@@ -194,12 +194,16 @@ WRONG = {
     r"k: found a tensor of \[2, 2, 24, 8\], expected": lambda m, q, k: m.add(0, q, k[1:]),
     r"q: found a tensor of \[3, 2, 24, 8\], expected": lambda m, q, k: m.add(0, k, q),
     "q: found a tensor of torch.int64": lambda m, q, k: m.add(0, q.long(), k),
-    "layer 2: expected one from 0 to 1": lambda m, q, k: m.add(2, q, k),
+    "layer: found 2, expected a whole number from 0 to 1": lambda m, q, k: m.add(2, q, k),
     "k: is on meta; expected cpu or cuda": lambda m, q, k: m.add(0, q, k.to("meta")),
     "positions: expected a torch tensor of whole numbers": lambda m, q, k: m.add(0, q, k, torch.rand(T)),
     r"positions: found a tensor of \[23\], expected": lambda m, q, k: m.add(0, q, k, torch.arange(T - 1)),
     "document: found 2 numbers, expected one for each of 3": lambda m, q, k: m.add(0, q, k, document=[1, 2]),
-    "layer 0, document -1": lambda m, q, k: m.add(0, q, k, document=-1),
+    "document: found -1, expected a whole number from 0 on": lambda m, q, k: m.add(0, q, k, document=-1),
+    "layer: found 0.0": lambda m, q, k: m.add(0.0, q, k),
+    "positions: found -1, expected numbers from 0": lambda m, q, k: m.add(0, q, k, torch.arange(T) - 1),
+    "positions: are on meta": lambda m, q, k: m.add(0, q, k, torch.arange(T, device="meta")),
+    "components: found 0, expected a whole number from 1 to 1024": lambda m, q, k: (m.add(0, q, k), m.analyze(components=0)),
     "has no tokens": lambda m, q, k: m.add(0, q[:, :, :0], k[:, :, :0]),
     "document 1 was added to layer 0 before": lambda m, q, k: (m.add(0, q, k), m.add(0, q, k, document=1)),
     "expected the same documents in every layer": lambda m, q, k: (m.add(0, q, k), m.add(1, q[1:], k[1:]), m.to_numpy()),
@@ -217,9 +221,45 @@ def test_what_does_not_fit(message):
 
 
 def test_sizes_that_do_not_go_together():
-    for sizes in ((4, 3, 8), (0, 0, 8), (4, 2, 0), (4, 2, -1)):
-        with pytest.raises(ropewalk.UsageError, match="expected numbers above 0"):
+    for sizes, message in (((4, 3, 8), "expected numbers above 0"), ((0, 0, 8), "q_heads: found 0"), ((4, 2, 0), "d_head: found 0"), (("4", 2, 8), "q_heads: found '4'")):
+        with pytest.raises(ropewalk.UsageError, match=message):
             ropewalk.Moments(*sizes)
+    for settings in (dict(scale=float("nan")), dict(scale=-1), dict(context=-3), dict(blocks=True)):
+        with pytest.raises(ropewalk.UsageError, match=f"{next(iter(settings))}: found .*, expected"):
+            ropewalk.Moments(4, 2, 8, **settings)
+
+
+def test_a_batch_is_added_as_a_whole_or_not_at_all():
+    moments, q, k = ropewalk.Moments(Q, K, D), random_batch(2, Q), random_batch(2, K)
+    moments.add(0, q, k, document=[0, 5])
+    for documents in ([7, 5], [1, 1]):
+        with pytest.raises(ropewalk.UsageError, match="was added to layer 0 before"):
+            moments.add(0, q, k, document=documents)
+    assert moments.documents == [0, 5]
+    moments.add(0, q, k, document=np.array([7, 8]))
+    assert moments.documents == [0, 5, 7, 8]
+
+
+def test_vectors_without_their_tokens_are_not_paired(batches, tmp_path):
+    """Nobody knows whether they are of the same documents."""
+    study = ropewalk.analyze({1: fill(batches), 2: fill(batches)}, tmp_path / "out")
+    assert study.changes(None).paired.unique().tolist() == [0]
+    for label in (1, 2):
+        fill(batches).save(tmp_path / str(label))
+    assert ropewalk.analyze([tmp_path / "1", tmp_path / "2"]).changes(None).paired.unique().tolist() == [0]
+
+
+def test_what_is_no_capture(tmp_path):
+    with pytest.raises(ropewalk.UsageError, match="found Moments, expected capture folders"):
+        ropewalk.analyze(ropewalk.Moments(4, 2, 8))
+    with pytest.raises(ropewalk.UsageError, match="found str as 'a', expected Moments"):
+        ropewalk.analyze({"a": "folder"})
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ropewalk.SystemError, match="cannot be a results folder"):
+        ropewalk.analyze("nowhere", tmp_path / "file")
+    with pytest.raises(ropewalk.Error):
+        ropewalk.analyze("nowhere", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_value_that_is_not_finite():

@@ -9,6 +9,7 @@ import pandas
 import pytest
 import ropewalk
 from conftest import ropewalk as program
+from conftest import ropewalk as program
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +165,40 @@ def test_difference_is_that_of_the_changes(study):
     assert set(own.paired) == {1} == set(expected.paired)
     np.testing.assert_allclose(own.value, expected.change, rtol=1e-5, atol=1e-8)
     np.testing.assert_allclose(own.se, expected.change_se, rtol=1e-4)
+
+
+def r2(kind):
+    def of(head):
+        stream = getattr(head, kind)
+        return stream.position_covariance @ np.linalg.solve(stream.covariance, stream.position_covariance) / stream.position_variance
+
+    return of
+
+
+def test_captured_vectors_have_tokens_of_their_own(source, tmp_path):
+    """A sample of tokens, another one for every head's queries and keys."""
+    program("capture", source.root / "A", "--corpus", source.root / "corpus.jsonl", "--out", tmp_path / "capture", "--context", 40, "--blocks", 4, "--vectors", "log-uniform",
+            "--rate", 3, "--quiet")  # fmt: skip
+    (tmp_path / "study.yaml").write_text(
+        "name: V\nphases:\n  - {name: P, context: 40, checkpoints: [{label: A, vectors: capture/vectors}]}\n")
+    study = ropewalk.run(tmp_path / "study.yaml", tmp_path / "out", format=["json"], progress=False)
+    head, first = study.capture("A").head(0, 0), study.components.iloc[0]
+    assert (head.q.n, head.k.n) == (first.n_q, first.n_k) and head.q.n != head.k.n
+    for kind in "qk":
+        found, table = study.jackknife(r2(kind)), study.heads
+        np.testing.assert_allclose(found.value, table[f"r2_{kind}"], rtol=1e-7)
+        np.testing.assert_allclose(found.se, table[f"r2_{kind}_se"], rtol=1e-5)
+
+
+def test_difference_of_contexts_is_paired(source, tmp_path):
+    (tmp_path / "study.yaml").write_text(
+        f"name: C\ncorpus: {{path: {source.root / 'corpus.jsonl'}}}\nphases:\n  - {{name: P, context: [20, 40], checkpoints: [{{label: A, path: {source.root / 'A'}}}]}}\n")
+    study = ropewalk.run(tmp_path / "study.yaml", tmp_path / "out", format=["json"], progress=False)
+    changes = study.changes(None)
+    changes = changes[(changes.kind == "context") & (changes.statistic == "r2_k")]
+    found = study.difference("A@20", "A@40", r2("k"))
+    assert found.paired.tolist() == changes.paired.tolist() == [1] * len(found)
+    np.testing.assert_allclose(found.se, changes.change_se, rtol=1e-4)
 
 
 def test_captures(study):

@@ -1,5 +1,8 @@
 """What a watch does in a training loop: when it measures, what it tells, where results go, and many processes."""
 
+import contextlib
+import copy
+import io
 import os
 import subprocess
 import sys
@@ -7,6 +10,7 @@ import threading
 
 import pytest
 import ropewalk
+import torch
 from watch_models import in_batches, make_documents, make_model, same, sgd, train_step, watched
 
 
@@ -90,8 +94,14 @@ def test_training_goes_on_in_the_same_folder(tmp_path):
     before = go(0, 5).heads
     study = go(4, 3)
     assert list(study.checkpoints.label) == ["step-0", "step-2", "step-4", "step-6"]
-    assert study.heads[study.heads.checkpoint == "step-0"].r2cv_q.tolist() == pytest.approx(before[before.checkpoint == "step-0"].r2cv_q.tolist(), rel=1e-4)
+    assert study.heads[study.heads.checkpoint == "step-0"].equals(before[before.checkpoint == "step-0"]), "as it was, to the last digit"
     assert study.heads[study.heads.checkpoint == "step-4"].r2cv_q.tolist() != pytest.approx(before[before.checkpoint == "step-4"].r2cv_q.tolist(), rel=1e-2)
+    study = go(2, 1)
+    assert list(study.checkpoints.label) == ["step-0", "step-2"], "later ones were of another course of training"
+    assert sorted(path.name for path in (tmp_path / "out" / "replaced").iterdir()) == ["step-4", "step-6"]
+    with ropewalk.watch(make_model(), out=tmp_path / "out", step=7, every=2):
+        with pytest.raises(ropewalk.SystemError, match="in use by process"):
+            ropewalk.watch(make_model(), out=tmp_path / "out")
     (tmp_path / "other" / "checkpoints" / "A").mkdir(parents=True)
     with pytest.raises(ropewalk.InputError, match="is no step of a watch"):
         ropewalk.watch(make_model(), out=tmp_path / "other")
@@ -100,6 +110,36 @@ def test_training_goes_on_in_the_same_folder(tmp_path):
         ropewalk.watch(make_model(), out=tmp_path / "file")
 
 
+
+def test_a_folder_is_of_one_model(tmp_path):
+    for seed, settings in ((0, {}), (1, dict(num_attention_heads=8))):
+        model = make_model(seed=seed, **settings)
+        watch = ropewalk.watch(model, every=2, batches=1, out=tmp_path / "out", step=2 * seed)
+        with pytest.raises(ropewalk.InputError, match="expected one model; name another folder") if settings else contextlib.nullcontext():
+            train_step(model, sgd(model), [make_documents()])
+            watch.close()
+        watch.abort()
+
+
+def test_the_context_is_that_of_the_longest_batch(tmp_path):
+    documents = make_documents()
+    for name, lengths in dict(short_first=(10, 24), long_first=(24, 10)).items():
+        model = make_model()
+        with ropewalk.watch(model, batches=2, out=tmp_path / name):
+            train_step(model, sgd(model), [documents[:, :length] for length in lengths])
+        assert ropewalk.open(tmp_path / name).checkpoints.context.tolist() == [24]
+
+
+def test_a_model_is_copied_and_saved_while_it_is_measured():
+    model, lines = make_model(), []
+    with ropewalk.watch(model, batches=2) as watch:
+        copied = copy.deepcopy(model)
+        torch.save(model, io.BytesIO())
+        copied(input_ids=make_documents())
+        train_step(model, sgd(model), in_batches(make_documents(), 2))
+        assert len(watch.study.heads) == 12
+    torch.save(copied, io.BytesIO())
+    copied(input_ids=make_documents())
 
 
 def test_two_processes(tmp_path):

@@ -1,0 +1,46 @@
+"""What callers give, checked before it is used: what was found, and what was expected."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from pathlib import Path
+from typing import Any
+
+from .errors import SystemError, UsageError  # noqa: A004
+
+
+def whole(name: str, value: Any, least: int, most: int = 2**63 - 1) -> int:
+    """A whole number of any type that is one, such as numpy's; no truth value."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or not least <= number <= most:
+        raise UsageError(f"{name}: found {value!r}, expected a whole number from {least} {'on' if most == 2**63 - 1 else f'to {most}'}")
+    return number
+
+
+def positive(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (number > 0 and math.isfinite(number)):
+        raise UsageError(f"{name}: found {value!r}, expected a number above 0")
+    return number
+
+
+def components(value: Any) -> int:
+    return whole("components", value, 1, 1024)
+
+
+def folder(path: str | os.PathLike[str]) -> Path:
+    """Made where it is missing."""
+    made = Path(path)
+    try:
+        made.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SystemError(f"{made}: cannot be a results folder: {error.strerror}") from None
+    return made
