@@ -1,8 +1,8 @@
 """On the CPU, SmolLM2-135M in float32, documents of 4,096 tokens: the forward pass with the moments of every token of every
 head, against torch's matrix products and attention alone, transformers' plain forward pass, and what else keeps every
 token's queries and keys: transformers with a hook, TransformerLens, nnsight. All in turn, round by round, after the numbers
-were found equal. Then its arithmetic over the processor's rate (the floor), and other numbers of threads.
-Usage: cpu.py [TOKENS [ROUNDS]], or cpu.py threads [DTYPE [THREADS …]] for these alone (cpu_threads.py)."""
+were found equal. Then its arithmetic over the processor's rate (the floor).
+Usage: cpu.py [TOKENS [ROUNDS]], or cpu.py threads [DTYPE [THREADS …]] for other numbers of threads (cpu_threads.py)."""
 
 import json
 import os
@@ -24,7 +24,7 @@ import torch  # noqa: E402
 from torch.nn import functional  # noqa: E402
 from transformers import AutoModel  # noqa: E402
 
-WARM_UP, PEER_ROUNDS = 1, 3
+WARM_UP = 1
 PEERS = ("transformer_lens", "nnsight")
 
 
@@ -89,7 +89,7 @@ def clocked(call):
     return time.perf_counter() - start
 
 
-def main(tokens=4096, rounds=5):
+def main(tokens=4096, rounds=machine.ROUNDS):
     import equality  # which needs more than `cpu.py threads` does
 
     equal = equality.check(machine.SMOLLM2)
@@ -118,7 +118,7 @@ def main(tokens=4096, rounds=5):
             kept.clear()
             if round < 0:
                 continue
-            measured.update({name: peers.seconds(name) for name in PEERS if round < PEER_ROUNDS})
+            measured.update({name: peers.seconds(name) for name in PEERS})
             parts.append(whole)
             for name, time_ in measured.items():
                 if time_ is not None:
@@ -134,12 +134,10 @@ def main(tokens=4096, rounds=5):
         "spread": spread, "torch_alone_parts": parts, "peers": peers.facts, "floor": floor,
         "times_the_floor": floor and median["ropewalk"] / floor["seconds"],
         "others_share": (median["ropewalk_all"] - median["ropewalk"]) / median["ropewalk_without_moments"],
-        "times_faster": machine.ratio(seconds["transformers"], seconds["ropewalk"]),
-        "faster_than": {name: median[name] and median[name] / median["ropewalk"] for name in ("transformers", "transformers_keeping", *PEERS)},
+        "times_ropewalk": {name: machine.ratio(times, seconds["ropewalk"]) for name, times in seconds.items() if times},
     }  # fmt: skip
-    result["by_threads"] = cpu_threads.rows(machine.SMOLLM2, cpu_threads.dtypes(), cpu_threads.COUNTS)
     machine.write("cpu", result)
-    print({name: value for name, value in result.items() if name.startswith(("times", "faster", "floor"))})
+    print({name: value for name, value in result.items() if name.startswith(("times", "floor"))})
 
 
 if __name__ == "__main__":

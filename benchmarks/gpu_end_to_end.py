@@ -10,13 +10,11 @@ import machine
 from gpu_runs import CONTEXT
 from script import SAMPLES
 
-REPEATS = 2
-
 
 def main():
     runs = {"ropewalk": [], "peer": []}
     with gpu_runs.setting() as (root, model, corpus):
-        for i in range(REPEATS):
+        for i in range(machine.ROUNDS):
             out = root / f"out{i}"
             analyze = [gpu_runs.ROPEWALK, "analyze", out, "--out", out / "qk.csv", "--quiet"]
             runs["ropewalk"].append(gpu_runs.seconds(model, gpu_runs.capture(model, corpus, out), analyze))
@@ -25,9 +23,9 @@ def main():
     result = {**gpu_runs.describe(), "tokens_used_a_document": {"ropewalk": CONTEXT, "peer": SAMPLES}}
     for name, times in runs.items():
         result[name] = {"seconds": times, "median_seconds": statistics.median(map(sum, times))}
-    result["times_faster"] = result["peer"]["median_seconds"] / result["ropewalk"]["median_seconds"]
+    result["times_faster"] = machine.ratio(*(list(map(sum, runs[name])) for name in ("peer", "ropewalk")))
     machine.write("gpu_end_to_end", result)
-    print(f"{result['times_faster']:.2f} times faster")
+    print(f"{result['times_faster']['median']:.2f} times faster")
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ def test_a_peer_that_did_not_run_is_named():
     result = {
         "machine": {"cpu": "any", "cores": 2}, "versions": {"torch": "2", "transformers": "5"}, "date": "2026-01-01", "tokens": 4096, "threads": 2,
         "median": {way: 2.0 for way in ways} | {"nnsight": None}, "spread": {way: [1.0, 3.0] for way in ways} | {"nnsight": None},
+        "times_ropewalk": {way: {"median": 1.0, "low": 0.9, "high": 1.1, "rounds": 5} for way in ways if way != "nnsight"},
         "peers": {"nnsight": {"reason": "no wheel"}, "transformer_lens": {"reason": None, "version": "9.9"}},
         "equality": {"heads": 270, "difference_r_q": 1e-6}, "floor": {"operations": 1e12, "operations_per_second": 2e11, "seconds": 5.0}, "times_the_floor": 1.25,
     }  # fmt: skip
