@@ -25,6 +25,9 @@ constexpr double kWorthKeeping = 60;  // seconds of measuring
 bool holds_only(const fs::path& folder, const std::function<bool(const fs::path&)>& ours) {
   std::error_code error;
   const fs::directory_iterator entries(folder, error);
+  if (error == std::errc::permission_denied) {
+    throw SystemError("{}: cannot be read: {}", folder.string(), error.message());
+  }
   if (error) return false;
   return std::all_of(begin(entries), end(entries),
                      [&](const fs::directory_entry& entry) { return ours(entry.path()); });
@@ -67,7 +70,10 @@ void remove_capture(const fs::path& folder) {
   const fs::path leaving = temporary_path(folder.string() + ".gone");
   std::error_code error;
   fs::rename(folder, leaving, error);
-  if (!error) fs::remove_all(leaving, error);
+  if (!error) {
+    fs::remove_all(leaving, error);
+    if (error) fs::rename(leaving, folder, ignored);  // so that it is found again
+  }
   if (error) throw SystemError("{}: cannot remove: {}", folder.string(), error.message());
 }
 
