@@ -33,8 +33,8 @@ def fuzz(build, target, seconds):
     found.mkdir(parents=True)
     command = [str(build / "tests" / "fuzz" / f"fuzz_{target}"), f"-max_total_time={seconds}", "-max_len=4096",
                f"-timeout={SECONDS_FOR_ONE}", f"-rss_limit_mb={MEMORY_MB}", "-print_final_stats=1",
-               f"-artifact_prefix={found}/", str(learnt), str(HERE / "corpus" / target),
-               str(HERE / "regressions" / target)]
+               f"-artifact_prefix={found}/", str(learnt)]
+    command += [str(seeds) for seeds in (HERE / "corpus" / target, HERE / "regressions" / target) if seeds.is_dir()]
     dictionary = HERE / "dictionaries" / target
     if dictionary.exists():
         command.insert(1, f"-dict={dictionary}")
@@ -42,6 +42,7 @@ def fuzz(build, target, seconds):
                           env={**os.environ, "OMP_NUM_THREADS": "1"})
     findings = sorted(found.iterdir())
     for finding in findings:
+        (HERE / "regressions" / target).mkdir(parents=True, exist_ok=True)
         shutil.copy(finding, HERE / "regressions" / target / finding.name)
     if done.returncode != 0:
         print(done.stderr[-5000:], file=sys.stderr)
