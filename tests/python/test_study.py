@@ -9,7 +9,6 @@ import pandas
 import pytest
 import ropewalk
 from conftest import ropewalk as program
-from conftest import ropewalk as program
 
 
 @pytest.fixture(scope="module")

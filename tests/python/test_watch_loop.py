@@ -131,7 +131,7 @@ def test_the_context_is_that_of_the_longest_batch(tmp_path):
 
 
 def test_a_model_is_copied_and_saved_while_it_is_measured():
-    model, lines = make_model(), []
+    model = make_model()
     with ropewalk.watch(model, batches=2) as watch:
         copied = copy.deepcopy(model)
         torch.save(model, io.BytesIO())
