@@ -10,3 +10,5 @@ try:
 except ImportError as error:  # such as a torch of another version
     print(f"error: {error}", file=sys.stderr)
     sys.exit(4)  # the machine refused (docs/cli.md)
+except KeyboardInterrupt:  # before the program itself has begun
+    sys.exit(130)

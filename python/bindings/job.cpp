@@ -1,5 +1,7 @@
 #include "python/bindings/job.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -100,6 +102,13 @@ void guarded(std::optional<nb::python_error>& failed, const Code& code) {
   }
 }
 
+// Python ends a thread that wants to go on while the program exits, and C++ does not bear that: a
+// daemon thread stays here instead. To be asked without the GIL.
+std::atomic<bool> program_ends = false;
+void stay_if_program_ends() {
+  while (program_ends) ::pause();
+}
+
 // The right to run a job: one thread has it at a time.
 class Turn {
  public:
@@ -107,18 +116,34 @@ class Turn {
     if (holder == std::this_thread::get_id()) {
       throw UsageError("a listener of a job cannot start another");
     }
-    const nb::gil_scoped_release released;
-    lock_ = std::unique_lock(one_job);
+    lock_ = std::unique_lock(one_job, std::defer_lock);
+    for (bool mine = false; !mine;) {
+      {
+        const nb::gil_scoped_release released;
+        mine = lock_.try_lock_for(kLook);
+        if (mine && program_ends) lock_.unlock();
+        stay_if_program_ends();
+      }
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
     holder = std::this_thread::get_id();
   }
   ~Turn() { holder = std::thread::id(); }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
+  // Nobody gets it any more, once the job at hand has stopped.
+  static void end() {
+    program_ends = true;
+    if (holder != std::thread::id()) request_interrupt(SIGINT);
+    const nb::gil_scoped_release released;
+    one_job.lock();
+  }
+
  private:
-  inline static std::mutex one_job;
+  inline static std::timed_mutex one_job;
   inline static std::atomic<std::thread::id> holder;  // the thread that called the job at hand
-  std::unique_lock<std::mutex> lock_;
+  std::unique_lock<std::timed_mutex> lock_;
 };
 
 }  // namespace
@@ -150,8 +175,14 @@ void run_job(nb::handle listener, const std::function<void()>& work) {
     }
     worker.join();
   }
+  {
+    const nb::gil_scoped_release released;
+    stay_if_program_ends();
+  }
   if (failed) throw std::move(*failed);
   if (error) std::rethrow_exception(error);
 }
+
+void end_jobs() { Turn::end(); }
 
 }  // namespace ropewalk::python

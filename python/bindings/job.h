@@ -12,4 +12,7 @@ namespace ropewalk::python {
 // stop, and is raised once it has. One job at a time; others wait.
 void run_job(nb::handle listener, const std::function<void()>& work);
 
+// Stops the job of a daemon thread, and lets no other begin: libraries are about to be unloaded.
+void end_jobs();
+
 }  // namespace ropewalk::python

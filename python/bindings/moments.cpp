@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "python/bindings/job.h"
 #include "python/bindings/processes.h"
@@ -54,19 +55,29 @@ class Kept {
               .blocks = before_->blocks(),
               .attention_scale = facts.units.scale > 0 ? facts.units.scale : 0,
               .context = before_->info.context};
+    for (const DocumentRecord& document : before_->documents) former_.insert(document.index);
   }
   const TensorShape& shape() const { return shape_; }
 
-  // Rows of a batch, [rows, heads, tokens, d], are documents of these numbers.
+  // Rows of a batch, [rows, heads, tokens, d], are documents of these numbers. `turned`: tokens
+  // that RoPE was chosen for; 0: of the longest row.
   void add(int64_t layer, const std::vector<int64_t>& documents, const at::Tensor& q,
-           const at::Tensor& k, const std::optional<at::Tensor>& positions) {
+           const at::Tensor& k, const std::optional<at::Tensor>& positions, int64_t turned) {
     if (!live_) live_ = make(shape_);
+    for (const int64_t document : documents) {
+      if (former_.contains(document)) {
+        throw UsageError("document {} was added before", document);
+      }
+    }
     live_->require_new(layer, documents);
+    if (turned == 0 && !shape_.config.empty() && q.numel() > 0) {
+      turned = positions ? positions->max().item<int64_t>() + 1 : q.size(2);
+    }
     for (size_t i = 0; i < documents.size(); ++i) {
       const auto row = static_cast<int64_t>(i);
       std::optional<at::Tensor> t;
       if (positions) t = positions->dim() == 2 ? positions->select(0, row) : *positions;
-      live_->add(layer, documents[i], q.select(0, row), k.select(0, row), t);
+      live_->add(layer, documents[i], q.select(0, row), k.select(0, row), t, turned);
     }
   }
 
@@ -100,6 +111,7 @@ class Kept {
 
   TensorShape shape_;
   std::optional<CaptureMoments> before_;
+  std::set<int64_t> former_;  // its documents
   std::unique_ptr<TensorCapture> live_;
 };
 
@@ -263,15 +275,15 @@ void bind_moments(nb::module_& module) {
       .def(
           "add",
           [](Kept& kept, int64_t layer, const std::vector<int64_t>& documents, nb::handle q,
-             nb::handle k, nb::handle positions) {
+             nb::handle k, nb::handle positions, int64_t turned) {
             const at::Tensor queries = take_tensor(q), keys = take_tensor(k);
             std::optional<at::Tensor> t;
             if (!positions.is_none()) t = take_tensor(positions);
             const nb::gil_scoped_release released;
-            kept.add(layer, documents, queries, keys, t);
+            kept.add(layer, documents, queries, keys, t, turned);
           },
           nb::arg("layer"), nb::arg("documents"), nb::arg("q"), nb::arg("k"),
-          nb::arg("positions").none())
+          nb::arg("positions").none(), nb::arg("turned") = 0)
       .def("info", [](const Kept& kept) { return kept.all().info.to_json().dump(); })
       .def("tensors", tensors)
       .def("set_context", &Kept::set_context)
@@ -292,6 +304,7 @@ void bind_moments(nb::module_& module) {
         new (self) FolderLock(folder);
         self->sign();
       });
+  module.def("refuse_held", [](const std::string& folder) { refuse_held(folder); });
   nb::class_<Tables>(module, "Tables")
       .def(nb::init<bool>(), nb::arg("beside") = false)
       .def("add", &Tables::add)

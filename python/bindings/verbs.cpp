@@ -9,6 +9,7 @@
 #include "python/bindings/job.h"
 #include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/kernels/torch.h"
 #include "ropewalk/study/audit.h"
 #include "ropewalk/study/revisions.h"
 
@@ -24,6 +25,18 @@ class Shown {
   ~Shown() { cli::set_output({}); }
   Shown(const Shown&) = delete;
   Shown& operator=(const Shown&) = delete;
+};
+
+// torch's threads are the whole program's: what a verb asks for is for its own time alone.
+class OwnThreads {
+ public:
+  OwnThreads() = default;
+  ~OwnThreads() { at::set_num_threads(before_); }
+  OwnThreads(const OwnThreads&) = delete;
+  OwnThreads& operator=(const OwnThreads&) = delete;
+
+ private:
+  int before_ = at::get_num_threads();
 };
 
 void run_verb(std::vector<std::string> words) {
@@ -45,6 +58,7 @@ std::string call(nb::handle listener, const std::vector<std::string>& words) {
   std::string text;
   run_job(listener, [&] {
     const Shown shown(text);
+    const OwnThreads threads;
     run_verb(words);
   });
   return text;
@@ -69,6 +83,7 @@ std::vector<std::pair<std::string, std::string>> audit(nb::handle listener,
 void bind_verbs(nb::module_& module) {
   module.def("call", call);
   module.def("audit", audit);
+  module.def("end_jobs", end_jobs);
 }
 
 }  // namespace ropewalk::python

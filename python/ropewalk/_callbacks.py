@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from ._watch import Watch
 from .errors import UsageError
 
 
+def _again(make: Callable[..., Any], options: dict[str, Any]) -> Any:
+    return make(**options)
+
+
 class _Holder:
     """The watch of a training run: made when it starts, closed when it ends."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
-        self._options = options
+    def __init__(self, make: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._make, self._options = make, options
         self.watch: Watch | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._make, self._options)  # for processes that a trainer starts
 
     def start(self, model: Any, step: int) -> None:
         if self.watch is not None:
@@ -48,7 +56,7 @@ def trainer_callback(**options: Any) -> Any:
         def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             self.close()
 
-    return WatchCallback(options)
+    return WatchCallback(trainer_callback, options)
 
 
 def lightning_callback(**options: Any) -> Any:
@@ -76,4 +84,4 @@ def lightning_callback(**options: Any) -> Any:
         def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
             self.abort()
 
-    return WatchCallback(options)
+    return WatchCallback(lightning_callback, options)

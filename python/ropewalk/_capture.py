@@ -22,7 +22,7 @@ COUNTED = ("tokens", "position_mean", "position_scatter")
 
 
 class StreamMoments:
-    """Moments of the queries, or of the keys, of one head.
+    """Moments of the queries, or of the keys, of one head. Its arrays are shared and cannot be changed; take a copy() of one to do so.
 
     `n` tokens, `mean` [d], `position_mean`, `position_variance`, `position_covariance` [d] (of every dimension with token position), and
     `covariance` [d, d]; variances are over n - 1.
@@ -35,6 +35,8 @@ class StreamMoments:
         self._scatter = scatter
         self._position = position
         self._products = products  # upper triangle by rows
+        for array in (mean, position, products):
+            array.flags.writeable = False
 
     @property
     def d(self) -> int:
@@ -53,6 +55,7 @@ class StreamMoments:
         full = np.empty((self.d, self.d))
         rows, columns = _triangle(self.d)
         full[rows, columns] = full[columns, rows] = self._products / max(self.n - 1, 1)
+        full.flags.writeable = False
         return full
 
     def __repr__(self) -> str:
@@ -236,4 +239,6 @@ class Capture:
 
     def __repr__(self) -> str:
         label = self.info.get("label") or self._source
+        if not np.any(self.tensors["block.tokens"]):
+            return f"<ropewalk.Capture {label}: no tokens>"
         return f"<ropewalk.Capture {label}: {len(self._rows['q'])} heads, {self._counts.n:.0f} tokens in {len(self.block_sizes)} blocks>"

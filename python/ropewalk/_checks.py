@@ -18,18 +18,29 @@ def whole(name: str, value: Any, least: int, most: int = 2**63 - 1) -> int:
     except TypeError:
         number = None
     if number is None or not least <= number <= most:
-        raise UsageError(f"{name}: found {value!r}, expected a whole number from {least} {'on' if most == 2**63 - 1 else f'to {most}'}")
+        raise UsageError(f"{name}: found {value!r}, expected a whole number from {least} {'on' if most >= 2**52 else f'to {most}'}")
     return number
 
 
 def positive(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = _number(value)
     if not (number > 0 and math.isfinite(number)):
         raise UsageError(f"{name}: found {value!r}, expected a number above 0")
     return number
+
+
+def share(name: str, value: Any) -> float:
+    number = _number(value)
+    if not 0 <= number <= 1:
+        raise UsageError(f"{name}: found {value!r}, expected a number from 0 to 1")
+    return number
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def components(value: Any) -> int:

@@ -10,6 +10,8 @@ import numpy as np
 from ._capture import Capture, HeadMoments
 from .errors import UsageError
 
+OWN = {"checkpoint", "layer", "q_head", "kv_head", "paired"}  # columns of every table
+
 Statistic = Callable[[HeadMoments], float | Mapping[str, float]]
 
 
@@ -23,31 +25,41 @@ def error(whole: np.ndarray, without: np.ndarray, sizes: np.ndarray) -> np.ndarr
     sizes = sizes[:, None]
     n, blocks = sizes.sum(), len(without)
     h = n / sizes
-    centre = blocks * whole - ((1 - sizes / n) * without).sum(0)
-    pseudo = h * whole - (h - 1) * without
-    return np.asarray(np.sqrt(((pseudo - centre) ** 2 / (h - 1)).mean(0)))
+    with np.errstate(invalid="ignore", over="ignore"):  # of what is infinite there is no error
+        centre = blocks * whole - ((1 - sizes / n) * without).sum(0)
+        pseudo = h * whole - (h - 1) * without
+        return np.asarray(np.sqrt(((pseudo - centre) ** 2 / (h - 1)).mean(0)))
 
 
 def _short(found: object) -> str:
     return f"an array of shape {list(found.shape)}" if isinstance(found, np.ndarray) else " ".join(repr(found).split())[:100]
 
 
-class Values:
-    """A statistic of one head: names of its numbers, their values, and what these are without each block."""
+def _check_names(names: list[str]) -> None:
+    columns = [column for name in names for column in (name, "se" if name == "value" else f"{name}_se")]
+    if not all(isinstance(name, str) for name in names) or len(set(columns)) < len(columns) or OWN.intersection(columns):
+        raise UsageError(f"the statistic gave {names}: expected names that are not {', '.join(sorted(OWN))}, nor X and X_se")
 
-    def __init__(self, capture: Capture, layer: int, q_head: int, statistic: Statistic) -> None:
+
+class Values:
+    """A statistic of one head: names of its numbers, their values, and what these are without each block. `names`: those of heads before."""
+
+    def __init__(self, capture: Capture, layer: int, q_head: int, statistic: Statistic, names: list[str] | None = None) -> None:
         rows = []
-        self.names: list[str] | None = None
+        self.names = names
         for head in capture.cases(layer, q_head):
             found = statistic(head)
             named = found if isinstance(found, Mapping) else {"value": found}
             if self.names is None:
                 self.names = list(named)
+                _check_names(self.names)
             if list(named) != self.names:
                 raise UsageError(f"the statistic gave {list(named)} after {self.names}: expected the same names for every head and block")
             try:
+                if any(isinstance(value, str) for value in named.values()):
+                    raise TypeError
                 rows.append([float(value) for value in named.values()])
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 raise UsageError(f"the statistic gave {_short(found)}: expected a number, or a dict of numbers") from None
         self.values, self.without = np.array(rows[0]), np.array(rows[1:]).reshape(len(rows) - 1, len(rows[0]))
 
@@ -61,8 +73,10 @@ class Values:
 def of_capture(capture: Capture, statistic: Statistic) -> list[dict[str, Any]]:
     """One row per head: the statistic and its standard error."""
     rows = []
+    names: list[str] | None = None
     for layer, q_head, kv_head in capture.heads:
-        found = Values(capture, layer, q_head, statistic)
+        found = Values(capture, layer, q_head, statistic, names)
+        names = found.names
         errors = error(found.values, found.without, capture._head_sizes(layer, q_head))
         rows.append({"layer": layer, "q_head": q_head, "kv_head": kv_head, **found.row(found.values, errors)})
     return rows
@@ -92,9 +106,8 @@ def of_difference(a: Capture, b: Capture, statistic: Statistic, known: bool | No
     for layer, q_head, kv_head in b.heads:
         if (layer, q_head) not in there:
             continue
-        before, after = Values(a, layer, q_head, statistic), Values(b, layer, q_head, statistic)
-        if before.names != after.names:
-            raise UsageError(f"the statistic gave {after.names} after {before.names}: expected the same names for every head and block")
+        before = Values(a, layer, q_head, statistic)
+        after = Values(b, layer, q_head, statistic, before.names)
         change = after.values - before.values
         if paired:
             errors = error(change, after.without - before.without, b._head_sizes(layer, q_head))

@@ -49,7 +49,8 @@ class Listener:
 
 
 def _watched() -> bool:
-    return "ipykernel" in sys.modules or sys.stderr.isatty()
+    shows = getattr(sys.stderr, "isatty", None)  # a program may have put anything there, or nothing
+    return "ipykernel" in sys.modules or shows is not None and bool(shows())
 
 
 def _find_tqdm() -> Any:

@@ -21,17 +21,21 @@ class Rows:
 
         if positions is None:
             positions = torch.arange(tokens)
+        elif not isinstance(positions, torch.Tensor):
+            raise UsageError(f"positions: found {type(positions).__name__}, expected a torch tensor of whole numbers")
         elif positions.dim() == 3:  # one for each axis of an image; the first is that of text
             positions, counted = positions[0], False
         if positions.dim() not in (1, 2) or positions.shape[-1] != tokens or positions.dim() == 2 and positions.shape[0] not in (1, batch):
             raise UsageError(f"positions: found a tensor of {list(positions.shape)}, expected [{tokens}] or [{batch}, {tokens}]")
         self.wrong: torch.Tensor | None = None  # whether they are not what they were known to be
         self._device = device
+        self._turned = tokens  # that RoPE was chosen for, where it asks for a length: padding counts too
         if counted and mask is None:
             self.positions, self.places, self.context = torch.arange(tokens).expand(batch, tokens), None, tokens
             self.wrong = (positions.detach() != torch.arange(tokens, device=positions.device)).any()
             return
         self.positions = positions.detach().to("cpu").expand(batch, tokens)
+        self._turned = int(self.positions.max()) + 1 if self.positions.numel() else 0
         real = _attention.real_tokens(mask, batch, tokens)
         real = None if real is None else real.to("cpu")
         self.places = None if real is None or bool(real.all()) else [row.nonzero().flatten() for row in real]
@@ -40,17 +44,17 @@ class Rows:
 
     def add(self, moments: Moments, layer: int, q: torch.Tensor, k: torch.Tensor, documents: list[int]) -> None:
         if self.places is None:
-            moments.add(layer, q, k, self.positions, documents)
+            moments._add_checked(layer, q, k, self.positions, documents, self._turned)
             return
         for row, (places, document) in enumerate(zip(self.places, documents, strict=True)):
             if len(places) == 0:
                 continue
             there = places.to(self._device)
-            moments.add(layer, q[row].index_select(1, there), k[row].index_select(1, there), self.positions[row][places], document)
+            moments._add_checked(layer, q[row].index_select(1, there), k[row].index_select(1, there), self.positions[row][places], document, self._turned)
 
     def add_known(self, moments: Moments, layer: int, q: torch.Tensor, k: torch.Tensor, documents: list[int]) -> None:
         """As add(), without padding, of tensors like those that were added before."""
-        moments._add(layer, q.detach(), k.detach(), self.positions, documents)
+        moments._add(layer, q.detach(), k.detach(), self.positions, documents, self._turned)
 
 
 class Measurement:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import importlib
@@ -89,7 +90,15 @@ def core() -> Any:
             except ImportError as error:
                 raise ImportError(f"ropewalk computes with {package}, which cannot be imported: {error}") from None
         set_environment()
-        return importlib.import_module("ropewalk._core")
+        found = importlib.import_module("ropewalk._core")
+        atexit.register(_end_jobs, found, os.getpid())
+        return found
+
+
+def _end_jobs(found: Any, process: int) -> None:
+    """Of daemon threads; a forked process has none of them."""
+    if os.getpid() == process:
+        found.end_jobs()
 
 
 @contextlib.contextmanager

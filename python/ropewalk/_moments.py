@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +14,14 @@ from ._capture import Capture, Kind, StreamMoments
 from ._processes import Processes
 from .errors import InputError, UsageError
 from ._study import Study
+from ._temporary import TemporaryFolder
 
 if TYPE_CHECKING:
     import numpy
     import torch
+
+
+MOST_DOCUMENTS = 2**52  # numbers that travel as float64
 
 
 class Moments:
@@ -90,6 +93,12 @@ class Moments:
         gradients: nothing is copied to the host and no graph is kept. `positions`: [tokens] or [batch, tokens], whole numbers; default: 0, 1, 2, …
         `document`: number of the first row, or of every row; default: one after the other. Document i lies in block i modulo `blocks`.
         """
+        self._add_checked(layer, q, k, positions, document)
+
+    def _add_checked(
+        self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, document: int | Sequence[int] | None, turned: int = 0
+    ) -> None:
+        """`turned`: tokens that RoPE was chosen for, where that depends on a length; 0: of the longest row."""
         self._usable()
         q, k = self._checked("q", q), self._checked("k", k)
         if q.dim() == k.dim() == 3:
@@ -99,13 +108,13 @@ class Moments:
                 raise UsageError(f"{name}: found a tensor of {list(tensor.shape)}, expected [batch, {heads}, tokens, {self.d_head}], with one batch and tokens for q and k")
         layer = _checks.whole("layer", layer, 0, self.layers - 1)
         numbers = self._numbers(layer, q.shape[0], document)
-        self._add(layer, q, k, None if positions is None else self._positions(positions, q), numbers)
+        self._add(layer, q, k, None if positions is None else self._positions(positions, q), numbers, turned)
         self._numbered = self._numbered or document is not None
 
-    def _add(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, numbers: list[int]) -> None:
+    def _add(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, numbers: list[int], turned: int = 0) -> None:
         """As add(), of what was found to fit, and without a graph."""
         try:
-            self._kept.add(layer, numbers, _capsule(q), _capsule(k), None if positions is None else _capsule(positions))
+            self._kept.add(layer, numbers, _capsule(q), _capsule(k), None if positions is None else _capsule(positions), turned)
         except InputError as error:
             self._broken = str(error)
             raise
@@ -121,6 +130,13 @@ class Moments:
         if not (self._numbered or other._numbered):
             shift = -(-max(self._next) // self.blocks) * self.blocks  # to the same blocks
         return Moments._of(_module.core().sum(self._kept, other._kept, shift), self._numbered or other._numbered)
+
+    def __radd__(self, other: object) -> Moments:
+        """For sum()."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __reduce__(self) -> Any:
+        raise UsageError("Moments cannot be copied or pickled; save() writes them to a folder, and Moments.load() reads it")
 
     def save(self, folder: str | os.PathLike[str], *, label: str = "", model: str = "") -> Path:
         """Writes a capture folder (docs/formats.md), which `ropewalk analyze` and `Moments.load` read. It must be new or empty."""
@@ -198,6 +214,8 @@ class Moments:
             raise UsageError(f"{name}: found a tensor of {tensor.dtype} and {tensor.layout}, expected a floating type and torch.strided")
         if tensor.device.type not in ("cpu", "cuda"):
             raise UsageError(f"{name}: is on {tensor.device}; expected cpu or cuda")
+        if not _has_memory(tensor):
+            raise UsageError(f"{name}: found a tensor without numbers of its own (nested, of FakeTensorMode, or in a function that torch.func transforms): expected a plain one")
         self._device = self._device or tensor.device
         if tensor.device != self._device:
             raise UsageError(f"{name}: is on {tensor.device}, those before on {self._device}; expected one device")
@@ -206,8 +224,10 @@ class Moments:
     def _positions(self, positions: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
         import torch
 
-        if not isinstance(positions, torch.Tensor) or positions.dtype.is_floating_point or positions.dtype.is_complex:
-            raise UsageError("positions: expected a torch tensor of whole numbers")
+        known = isinstance(positions, torch.Tensor) and positions.layout == torch.strided and positions.dtype not in (torch.uint16, torch.uint32, torch.uint64)
+        if not known or positions.dtype.is_floating_point or positions.dtype.is_complex or not _has_memory(positions):
+            found = f"a tensor of {positions.dtype} and {positions.layout}" if isinstance(positions, torch.Tensor) else type(positions).__name__
+            raise UsageError(f"positions: found {found}, expected a plain torch tensor of whole numbers, such as torch.int64")
         batch, tokens = q.shape[0], q.shape[2]
         if positions.device.type == "cpu" and positions.numel() and int(positions.min()) < 0:
             raise UsageError(f"positions: found {int(positions.min())}, expected numbers from 0")
@@ -220,12 +240,12 @@ class Moments:
     def _numbers(self, layer: int, rows: int, document: int | Sequence[int] | None) -> list[int]:
         if document is None:
             document = self._next[layer]
-        if not isinstance(document, Sized):
-            first = _checks.whole("document", document, 0)
+        if not isinstance(document, Sized) or getattr(document, "ndim", 1) == 0:
+            first = _checks.whole("document", document, 0, MOST_DOCUMENTS)
             return list(range(first, first + rows))
         if len(document) != rows:
             raise UsageError(f"document: found {len(document)} numbers, expected one for each of {rows} rows")
-        return [_checks.whole("document", number, 0) for number in document]
+        return [_checks.whole("document", number, 0, MOST_DOCUMENTS) for number in document]
 
     def __repr__(self) -> str:
         shape = f"{self.layers} layers of {self.q_heads} query and {self.kv_heads} key heads, {self.d_head} dimensions"
@@ -237,12 +257,16 @@ def analyze(steps: Mapping[Any, Moments], out: str | os.PathLike[str] | None = N
     if not steps:
         raise UsageError("analyze: found nothing, expected moments by label, such as {'1000': moments}")
     components = _checks.components(components)
+    labels = [str(label) for label in steps]
+    if len(set(labels)) < len(labels):
+        raise UsageError(f"analyze: found the labels {labels}, expected different ones")
     for label, moments in steps.items():
         if not isinstance(moments, Moments):
             raise UsageError(f"analyze: found {type(moments).__name__} as '{label}', expected Moments, or capture folders without labels")
         moments._usable()
-    kept = tempfile.TemporaryDirectory(prefix="ropewalk-") if out is None else None
-    folder = _checks.folder(kept.name if kept else out or "")
+    kept = TemporaryFolder() if out is None else None
+    folder = _checks.folder(kept.path if kept else out or "")
+    _module.core().refuse_held(str(folder))
     with Listener() as listener:
         tables = _module.core().Tables()
         for place, (label, moments) in enumerate(steps.items()):
@@ -253,7 +277,14 @@ def analyze(steps: Mapping[Any, Moments], out: str | os.PathLike[str] | None = N
     return study
 
 
+def _has_memory(tensor: torch.Tensor) -> bool:
+    import torch
+    from torch._subclasses import FakeTensor
+
+    return not (tensor.is_nested or isinstance(tensor, FakeTensor) or torch._C._functorch.is_functorch_wrapped_tensor(tensor))
+
+
 def _capsule(tensor: torch.Tensor) -> Any:
     from torch.utils import dlpack
 
-    return dlpack.to_dlpack(tensor)  # type: ignore[attr-defined]
+    return dlpack.to_dlpack(tensor.resolve_neg())  # type: ignore[attr-defined]

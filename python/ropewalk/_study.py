@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import html
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _jackknife, _module, _tables
+from . import _checks, _jackknife, _module, _tables
 from ._jackknife import Statistic
 from ._listener import Listener
 from ._tables import Kind
 from ._capture import Capture
-from .errors import InputError, SystemError, UsageError  # noqa: A004
+from .errors import Error, InputError, SystemError, UsageError  # noqa: A004
 from ._figure import Figure
+from ._temporary import TemporaryFolder
 
 if TYPE_CHECKING:
     import pandas
@@ -31,16 +32,21 @@ def open(path: str | os.PathLike[str]) -> Study:  # noqa: A001: ropewalk.open
 
 
 class Study:
-    """Tables, figures and captures of a training run. Every table is read from its file when it is first asked for."""
+    """Tables, figures and captures of a training run.
+
+    Every table is read from its file when it is first asked for, and again once the files are others: of a run that goes on, each call gives what it
+    has by then.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        given = Path(path)
+        given = Path(path).absolute()
         self.path = given / "qk.csv" if given.is_dir() else given
         if not self.path.is_file():
             why = "holds no qk.csv" if given.is_dir() else "there is no such folder"
             raise SystemError(f"{given}: {why}; ropewalk run and ropewalk analyze write one")
-        self._frames: dict[str, pandas.DataFrame] = {}
-        self._kept: tempfile.TemporaryDirectory[str] | None = None  # lives as long as the study
+        self._read: dict[str, Any] = {}  # what was read, by its name
+        self._stamp: object = None  # of the files that it was read from
+        self._kept: TemporaryFolder | None = None  # lives as long as the study
 
     @property
     def folder(self) -> Path:
@@ -68,16 +74,21 @@ class Study:
         """curves.csv: one row per checkpoint, query head, curve and distance."""
         return self._frame("curves")
 
-    @functools.cached_property
+    @property
     def checkpoints(self) -> pandas.DataFrame:
         """One row per checkpoint: label, phase, context, documents, blocks, and what else summary.json says of it."""
         import pandas
 
-        return pandas.DataFrame(self.summary["checkpoints"])
+        frame: pandas.DataFrame = self._once("checkpoints", lambda: pandas.DataFrame(self.summary["checkpoints"]))
+        return frame
 
-    @functools.cached_property
+    @property
     def summary(self) -> dict[str, Any]:
         """summary.json: numbers over all heads, with standard errors."""
+        summary: dict[str, Any] = self._once("summary", self._summary)
+        return summary
+
+    def _summary(self) -> dict[str, Any]:
         path = self._beside("summary.json")
         try:
             summary = json.loads(path.read_text(encoding="utf-8"))
@@ -102,11 +113,15 @@ class Study:
         if fdr is not None:
             from pyarrow import compute
 
-            table = table.filter(compute.field("q") <= fdr)
+            table = table.filter(compute.field("q") <= _checks.share("fdr", fdr))
         return _tables.convert(table, kind)
 
     def trajectory(self, layer: int, head: int) -> pandas.DataFrame:
         """One head over the run: one row per checkpoint, the numbers of PC0 (qk.csv) and of the head (heads.csv)."""
+        found: pandas.DataFrame = self._once(f"head {layer} {head}", lambda: self._trajectory(layer, head))
+        return found.copy()
+
+    def _trajectory(self, layer: int, head: int) -> pandas.DataFrame:
         pc0 = self.components
         pc0 = pc0[(pc0.layer == layer) & (pc0.q_head == head) & (pc0.pc == 0)]
         if pc0.empty:
@@ -126,18 +141,20 @@ class Study:
 
     def figure(self, name: str, by: Literal["training", "depth"] = "training") -> Figure:
         """A figure by its name (`study.figures`), or of a statistic: any number of `heads.csv`, such as "r2cv_q", over training or by depth."""
-        if name in self._figures:
-            return self._figures[name]
+        if not isinstance(name, str):
+            raise UsageError(f"figure: found {name!r}, expected the name of a figure or of a statistic")
         if by not in ("training", "depth"):
             raise UsageError(f"by '{by}': expected 'training' or 'depth'")
+        if name in self._figures:
+            return self._figures[name]
         core = _module.core()
         over, depth = core.figure_names(name)
-        return self._drawn(self._draw([name], []), over if by == "training" else depth, name)
+        return self._drawn(self._once(f"figure of {name}", lambda: self._draw([name], [])), over if by == "training" else depth, name)
 
     def portrait(self, x: str, y: str) -> Figure:
         """Every head by two statistics, at some checkpoints of the run."""
         core = _module.core()
-        return self._drawn(self._draw([], [(x, y)]), core.portrait_name(x, y), f"{x} and {y}")
+        return self._drawn(self._once(f"portrait of {x} and {y}", lambda: self._draw([], [(x, y)])), core.portrait_name(x, y), f"{x} and {y}")
 
     def show(self) -> Page:
         """The interactive page of the study (docs/report.md), in a frame of the notebook."""
@@ -149,9 +166,10 @@ class Study:
             _module.core().write_report(listener, str(self.folder), str(made))
             return Page(made.read_text(encoding="utf-8"))
 
-    @functools.cached_property
+    @property
     def _figures(self) -> dict[str, Figure]:
-        return self._draw([], [])
+        figures: dict[str, Figure] = self._once("figures", lambda: self._draw([], []))
+        return figures
 
     def _draw(self, statistics: list[str], portraits: list[tuple[str, str]]) -> dict[str, Figure]:
         with Listener() as listener:
@@ -217,9 +235,37 @@ class Study:
         return _tables.read(self.path if name == "components" else self._beside(f"{name}.csv"))
 
     def _frame(self, name: str) -> pandas.DataFrame:
-        if name not in self._frames:
-            self._frames[name] = _tables.convert(self._arrow(name), "pandas")
-        return self._frames[name]
+        frame: pandas.DataFrame = self._once(name, lambda: _tables.convert(self._arrow(name), "pandas"))
+        return frame
+
+    def _once(self, name: str, read: Callable[[], Any]) -> Any:
+        """What is read once, as long as the files stay the same: numbers of two runs must not meet."""
+        while True:
+            now = self._files()
+            if self._stamp != now:
+                self._read, self._stamp = {}, now
+            if name in self._read:
+                return self._read[name]
+            try:
+                found = read()
+            except Error:
+                if now == self._files():
+                    raise
+                continue
+            if self._stamp == now == self._files():  # as before, and what it was made of was not read anew
+                self._read[name] = found
+
+    def _files(self) -> list[tuple[int, int, int] | None]:
+        """What tells files from those that took their place."""
+        found: list[tuple[int, int, int] | None] = []
+        for path in (self.path, *(self._beside(name) for name in ("heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json"))):
+            try:
+                facts = path.stat()
+            except OSError:
+                found.append(None)
+            else:
+                found.append((facts.st_ino, facts.st_size, facts.st_mtime_ns))
+        return found
 
     def __repr__(self) -> str:
         try:

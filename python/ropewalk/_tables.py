@@ -76,8 +76,10 @@ def convert(table: pyarrow.Table, kind: Kind) -> Any:
     if kind == "arrow":
         return table
     if kind == "polars":
-        import polars
-
+        try:
+            import polars
+        except ImportError:
+            raise UsageError("kind 'polars': polars is not installed here; install it, or take pandas or arrow") from None
         return polars.from_arrow(table)
     if kind == "pandas":
         frame = table.to_pandas()

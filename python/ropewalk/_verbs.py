@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import operator
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ from ._listener import Listener
 from ._moments import Moments
 from ._moments import analyze as _analyze_moments
 from ._study import Study
+from ._temporary import TemporaryFolder
 from .errors import UsageError
 
 PathLike = str | os.PathLike[str]
@@ -38,6 +40,11 @@ def run(
     experiment: PathLike, out: PathLike | None = ..., *, only: Sequence[str] = ..., format: Sequence[str] = ..., evict: bool = ..., keep_going: bool = ...,  # noqa: A002
     replace: bool = ..., prune: bool = ..., threads: int | None = ..., progress: bool | None = ..., dry_run: Literal[True],
 ) -> str: ...  # fmt: skip
+@overload
+def run(
+    experiment: PathLike, out: PathLike | None = ..., *, only: Sequence[str] = ..., format: Sequence[str] = ..., evict: bool = ..., keep_going: bool = ...,  # noqa: A002
+    replace: bool = ..., prune: bool = ..., threads: int | None = ..., progress: bool | None = ..., dry_run: bool,
+) -> Study | str: ...  # fmt: skip
 def run(
     experiment: PathLike, out: PathLike | None = None, *, only: Sequence[str] = (), format: Sequence[str] = ("png", "svg", "pdf"),  # noqa: A002
     evict: bool = False, keep_going: bool = False, replace: bool = False, prune: bool = False, threads: int | None = None, progress: bool | None = None,
@@ -70,8 +77,8 @@ def capture(
     default a temporary one, which lives as long as the result. The other options are those of `ropewalk capture`.
     """
     with tempfile.TemporaryDirectory(prefix="ropewalk-") as work:
-        kept = tempfile.TemporaryDirectory(prefix="ropewalk-") if out is None else None
-        folder = Path(kept.name) / "capture" if kept else Path(out or "")
+        kept = TemporaryFolder() if out is None else None
+        folder = kept.path / "capture" if kept else Path(out or "")
         options = dict(
             corpus=_corpus(corpus, Path(work)), out=folder, revision=revision, tokenizer=tokenizer, label=label or _label(model), context=context,
             documents=documents, min_tokens=min_tokens, field=field, id=id, split=split, dataset_config=dataset_config, chunk=chunk, heads=heads, seed=seed, sliding=sliding,
@@ -86,7 +93,7 @@ def capture(
 
 def analyze(
     captures: Any, out: PathLike | None = None, *, model: str = "", components: int = 10, keep_order: bool = False, from_: str | None = None, kv_group: int | None = None,
-    between: Sequence[tuple[str, str]] = (), min_change: float | None = None, progress: bool | None = None,
+    between: Sequence[tuple[str, str]] = (), min_change: float | None = None, threads: int | None = None, progress: bool | None = None,
 ) -> Study:  # fmt: skip
     """The tables of captures, with standard errors: a Study.
 
@@ -100,10 +107,10 @@ def analyze(
         if not isinstance(one, str | os.PathLike):
             raise UsageError(f"analyze: found {type(one).__name__}, expected capture folders, or Moments by label, such as {{'1000': moments}}")
     _checks.components(components)
-    kept = tempfile.TemporaryDirectory(prefix="ropewalk-") if out is None else None
+    kept = TemporaryFolder() if out is None else None
     made = out is not None and not Path(out).exists()
-    folder = _checks.folder(kept.name if kept else out or "")
-    options = dict(out=folder / "qk.csv", components=components, keep_order=keep_order, from_=from_, kv_group=kv_group, min_change=min_change)
+    folder = _checks.folder(kept.path if kept else out or "")
+    options = dict(out=folder / "qk.csv", components=components, keep_order=keep_order, from_=from_, kv_group=kv_group, min_change=min_change, threads=threads)
     try:
         _call("analyze", folders, options, progress, repeated={"between": [_commas(pair) for pair in between]})
     except BaseException:
@@ -129,7 +136,7 @@ def figures(
         axis=axis, experiment=experiment, summary=summary,
     )  # fmt: skip
     _call("figures", [table], options, False, repeated={"portrait": [_commas(pair) for pair in portrait]})
-    return sorted(Path(out).iterdir())
+    return sorted(path for path in Path(out).iterdir() if path.suffix in (".json", ".png", ".svg", ".pdf"))
 
 
 def inspect(
@@ -169,7 +176,15 @@ def _call(verb: str, places: Iterable[Any], options: Mapping[str, Any], progress
             words.append(f"{option}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
     for name, values in (repeated or {}).items():
         words += [f"--{name}={value}" for value in ([values] if isinstance(values, str) else values)]
+    for place in places:
+        if not isinstance(place, str | os.PathLike):
+            raise UsageError(f"{verb}: found {type(place).__name__}, expected a path")
     words += ["--", *(os.fspath(place) for place in places)]
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"{verb}: {word!r} is no text that can be written as UTF-8") from None
     with Listener(progress) as listener:
         return str(_module.core().call(listener, words))
 
@@ -197,6 +212,9 @@ def _model(model: Any, work: Path) -> Any:
 def _corpus(corpus: Any, work: Path) -> Any:
     if isinstance(corpus, str | os.PathLike):
         return corpus
+    if not isinstance(corpus, Iterable) or isinstance(corpus, Mapping | bytes):
+        found = f"{type(corpus).__name__} of {list(corpus)}," if isinstance(corpus, Mapping) else f"{type(corpus).__name__},"
+        raise UsageError(f"corpus: found {found} expected a file, a folder, a dataset of the Hub, texts or lists of tokens")
     path = work / "corpus.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for number, document in enumerate(corpus):
@@ -206,7 +224,9 @@ def _corpus(corpus: Any, work: Path) -> Any:
                 row = dict(document)
             else:
                 try:
-                    row = {"tokens": [int(token) for token in document]}
+                    if isinstance(document, bytes):
+                        raise TypeError
+                    row = {"tokens": [operator.index(token) for token in document]}
                 except (TypeError, ValueError):
                     raise UsageError(f"corpus: document {number} is {type(document).__name__}; expected a text or a list of tokens") from None
             file.write(json.dumps(row, default=_plain) + "\n")

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _attention, _checks, _watch_log
+from ._listener import log as _log
 from ._measurement import Measurement
 from ._moments import Moments
 from ._processes import Processes
@@ -70,6 +71,7 @@ class Watch:
         self._hooks: list[Any] = []
         self._measuring = False
         self._counted = False  # a model of transformers runs that got no positions
+        self._gradients: bool | None = None  # whether it runs with gradients, outside of what is computed again
         self._taker = _taker(weakref.ref(self))
         self._take_outside = _attention.outside(self._take)
         name = name or os.path.basename(str(getattr(config, "_name_or_path", "") or "")) or type(model).__name__
@@ -96,21 +98,22 @@ class Watch:
     def at(self, step: int) -> None:
         """Says how many steps the model has made, where no optimizer of torch counts them. Between steps; by every process."""
         self._usable()
-        step = _checks.whole("step", step, 0)
-        self._deliver()
+        self._step = _checks.whole("step", step, 0)
         measurement = self._measurement
-        if measurement is not None and step != measurement.step:
-            if measurement.batches == 0:
+        if measurement is not None and self._step != measurement.step:
+            # Processes may make different numbers of passes per step: they finish together.
+            progress = self._processes.all((measurement.batches, measurement.full))
+            if any(batches == 0 for batches, _ in progress):
                 self._drop()
                 raise UsageError(
                     f"watch: step {measurement.step} showed no attention of {type(self._model).__name__}: expected a model of transformers in training, "
                     "whose attention goes through its attention interface, or calls of Watch.tap"
                 )
-            if measurement.full:
+            if all(full for _, full in progress):
                 self._finish()
-        self._step = step
-        if self._measurement is None and step % self._every == 0:
+        if self._measurement is None and self._step % self._every == 0:
             self._begin()
+        self._deliver()  # last: who is told may close the watch
 
     def tap(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None = None, mask: torch.Tensor | None = None) -> None:
         """For modules of your own: takes queries [batch, q_heads, tokens, d_head] and keys [batch, kv_heads, tokens, d_head], as the dot product sees them.
@@ -121,6 +124,7 @@ class Watch:
         if self._closed:
             self._usable()
         if self._measuring:
+            layer = _checks.whole("watch: tap: layer", layer, 0, self._layers - 1 if self._layers else 2**31)
             self._take_outside(layer, 0, q, k, positions, mask, None, self._model.training)
 
     def close(self) -> None:
@@ -128,7 +132,8 @@ class Watch:
         if self._closed:
             return
         try:
-            if self._measurement is not None and self._measurement.batches > 0:
+            measurement = self._measurement
+            if measurement is not None and all(batches > 0 for batches in self._processes.all(measurement.batches)):
                 self._finish()
             if self._writer is not None:
                 self._writer.wait()
@@ -156,6 +161,9 @@ class Watch:
         state = "closed" if self._closed else "measuring" if self._measuring else "waiting"
         return f"<ropewalk.Watch of {type(self._model).__name__} at step {self._step}: {state}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Unwatched, ()  # a copy of a model that holds its watch
+
     def _usable(self) -> None:
         if self._closed:
             raise UsageError("watch: is closed; make a new one")
@@ -176,7 +184,7 @@ class Watch:
             interface.remove(self._taker)
         for hook in self._hooks:
             hook.remove()
-        self._measurement, self._interfaces, self._hooks, self._measuring, self._counted = None, [], [], False, False
+        self._measurement, self._interfaces, self._hooks, self._measuring, self._counted, self._gradients = None, [], [], False, False, None
 
     def _finish(self) -> None:
         """The step's moments, of all processes, go to the writer of the first one. Collective."""
@@ -187,7 +195,6 @@ class Watch:
             self._join(measurement, measurement.moments)
         if self._writer is not None:
             self._writer.add(measurement)
-            self._deliver()
 
     def _join(self, measurement: Measurement, moments: Moments) -> None:
         """All processes raise what is wrong in one of them."""
@@ -232,7 +239,7 @@ class Watch:
         if torch._C._current_graph_task_id() != -1:
             return  # computed again for backward: counted before
         # Other passes without gradients are evaluation or generation.
-        if self._measurement is None or not (torch.is_grad_enabled() or training and self._checkpoints()):
+        if self._measurement is None or not (torch.is_grad_enabled() or training and self._gradients is not False and self._checkpoints()):
             return
         step = self._measurement.step
         try:
@@ -247,6 +254,13 @@ class Watch:
         return any(getattr(module, "gradient_checkpointing", False) is True for module in self._model.modules())
 
 
+class Unwatched:
+    """What a copy of a model, or what is saved of it, has in the place of a watch: nothing is measured."""
+
+    def tap(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None = None, mask: torch.Tensor | None = None) -> None:
+        """Does nothing."""
+
+
 def _taker(watch: weakref.ref[Watch]) -> _attention.Taker:
     """Does not keep the watch, nor its model."""
 
@@ -259,7 +273,8 @@ def _taker(watch: weakref.ref[Watch]) -> _attention.Taker:
 
 
 class _Noter:
-    """Notes, while a model of transformers runs, whether it was called without positions: with ids alone, or with names. The innermost one makes them.
+    """Notes, while a model of transformers runs, whether it was called with gradients, and without positions: with ids alone, or with names. The
+    innermost one makes them.
 
     A copy of the model, and what is saved of it, belong to no watch.
     """
@@ -273,9 +288,12 @@ class _Noter:
             self._note_outside(arguments, named)
 
     def _note(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        import torch
+
         watch = self._watch() if self._watch else None
         if watch is not None:
             watch._counted = self._before and len(arguments) <= 1 and named.get("position_ids") is None
+            watch._gradients = torch.is_grad_enabled() if self._before else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Noter, ()
@@ -285,17 +303,20 @@ def _layers(layers: int | Sequence[int] | None, known: int | None) -> tuple[int 
     """How many there are, and which to measure."""
     if layers is None:
         return known, None
-    if not isinstance(layers, int | Sequence):
-        raise UsageError(f"layers: found {layers!r}, expected numbers of layers, or how many there are")
-    chosen = range(layers) if isinstance(layers, int) else list(layers)
-    if not chosen or not all(isinstance(layer, int) and 0 <= layer < (known or layer + 1) for layer in chosen):
+    most = known or 2**31
+    try:
+        chosen = [_checks.whole("layer", layer, 0, most - 1) for layer in layers] if isinstance(layers, Sequence) else list(range(_checks.whole("layers", layers, 1, most)))
+    except UsageError:
+        chosen = []
+    if not chosen:
         raise UsageError(f"layers: found {layers!r}, expected numbers of layers from 0 to {known - 1 if known else '…'}, or how many there are")
     return known or max(chosen) + 1, frozenset(chosen)
 
 
 def _counter(watch: weakref.ref[Watch]) -> Any:
-    """Counts the steps of the first optimizer that holds a parameter of the model."""
+    """Counts the steps of one optimizer that holds parameters of the model: the first, until another one makes two steps without it."""
     known: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+    others: weakref.WeakSet[Any] = weakref.WeakSet()  # that made a step since the one that is counted
 
     @_attention.outside
     def stepped(optimizer: torch.optim.Optimizer, *_: Any) -> None:
@@ -306,13 +327,18 @@ def _counter(watch: weakref.ref[Watch]) -> Any:
         if mine is None:
             there = {id(parameter) for parameter in self._model.parameters()}
             mine = any(id(parameter) in there for group in optimizer.param_groups for parameter in group["params"])
-            first = self._optimizer() if self._optimizer else None
-            mine = mine and first in (None, optimizer)
-            if mine:
-                self._optimizer = weakref.ref(optimizer)
             with contextlib.suppress(TypeError):
                 known[optimizer] = mine
-        if mine:
-            self.at(self._step + 1)
+        if not mine:
+            return
+        counted = self._optimizer() if self._optimizer else None
+        if counted not in (None, optimizer):
+            if optimizer not in others:
+                others.add(optimizer)
+                return
+            _log.warning("watch: %s made two steps without the optimizer whose steps were counted: its own are from here on; Watch.at(step) sets the number", type(optimizer).__name__)
+        others.clear()
+        self._optimizer = weakref.ref(optimizer)
+        self.at(self._step + 1)
 
     return stepped

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -45,7 +46,7 @@ def teller(log: Any) -> Callable[[Values, int], None]:
         return write
     if hasattr(log, "log_metrics"):
         return lambda values, step: log.log_metrics(values, step)
-    if callable(getattr(log, "log", None)):
+    if callable(getattr(log, "log", None)) and not isinstance(log, logging.Logger):
         # Their steps may only grow, and training is further on by now: the step is one of the values.
         return lambda values, step: log.log({**values, "ropewalk/step": step})
     if callable(log):

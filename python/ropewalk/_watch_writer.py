@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +17,7 @@ from ._listener import Listener, log
 from ._measurement import Measurement
 from ._moments import Moments
 from ._study import Study
+from ._temporary import TemporaryFolder
 from .errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class Writer:
     """A results folder that grows by one checkpoint per measured step. Without `out`, its tables live as long as the writer."""
 
     def __init__(self, out: str | os.PathLike[str] | None, name: str, components: int) -> None:
-        self._kept = tempfile.TemporaryDirectory(prefix="ropewalk-") if out is None else None
-        self._folder = Path(self._kept.name if self._kept else out or "")
+        self._kept = TemporaryFolder() if out is None else None
+        self._folder = self._kept.path if self._kept else Path(out or "").absolute()
         self._name, self._components = name, components
         self._tables = _module.core().Tables(beside=True)
         self._steps: set[int] = set()  # in the tables
@@ -105,6 +105,8 @@ class Writer:
 
     def _write(self, measurement: Measurement, measured: torch.cuda.Event | None) -> _watch_log.Values:
         step = measurement.step
+        if measurement.context == 0:
+            raise InputError(f"watch: step {step}: every token of the measured batches was padding; expected some that are not")
         try:
             moments = measurement.fetch(measured)
         except InputError as error:  # what a GPU met is known only now

@@ -1,5 +1,6 @@
 """A watch as a callback: of transformers' own Trainer, and of something that calls as Lightning does."""
 
+import pickle
 import subprocess
 import sys
 import types
@@ -73,6 +74,8 @@ def test_lightning(lightning, tmp_path):
     optimizer, trainer = torch.optim.SGD(model.parameters(), lr=0.1), types.SimpleNamespace(global_step=0)
     callback = ropewalk.lightning_callback(every=2, batches=2, out=tmp_path / "out")
     assert isinstance(callback, lightning.Callback)
+    again = pickle.loads(pickle.dumps(callback))  # for processes that Lightning starts
+    assert isinstance(again, lightning.Callback) and again._options == callback._options
     callback.on_train_start(trainer, model)
     for number in range(5):
         callback.on_train_batch_start(trainer, model, None, number)

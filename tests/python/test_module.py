@@ -122,7 +122,7 @@ def test_examples_of_the_document_run(source, folder, tmp_path, monkeypatch):
     names = {}
     for example in examples:
         exec(compile(example, "docs/python.md", "exec"), names)
-    assert names["study"].folder == Path("out/my_run")
+    assert names["study"].folder == Path("out/my_run").absolute()
 
 
 def test_the_document_names_what_there_is():

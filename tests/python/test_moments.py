@@ -1,5 +1,8 @@
 """Moments of tensors, against the program's own capture of the same vectors."""
 
+import concurrent.futures
+import copy
+import gc
 import os
 import subprocess
 
@@ -9,6 +12,7 @@ import pytest
 import ropewalk
 import torch
 from conftest import ropewalk as program
+from torch._subclasses import FakeTensorMode
 
 Q, K, D, LAYERS, T = 4, 2, 8, 2, 24
 
@@ -196,7 +200,7 @@ WRONG = {
     "q: found a tensor of torch.int64": lambda m, q, k: m.add(0, q.long(), k),
     "layer: found 2, expected a whole number from 0 to 1": lambda m, q, k: m.add(2, q, k),
     "k: is on meta; expected cpu or cuda": lambda m, q, k: m.add(0, q, k.to("meta")),
-    "positions: expected a torch tensor of whole numbers": lambda m, q, k: m.add(0, q, k, torch.rand(T)),
+    "positions: found a tensor of torch.float32 and torch.strided, expected a plain torch tensor of whole numbers": lambda m, q, k: m.add(0, q, k, torch.rand(T)),
     r"positions: found a tensor of \[23\], expected": lambda m, q, k: m.add(0, q, k, torch.arange(T - 1)),
     "document: found 2 numbers, expected one for each of 3": lambda m, q, k: m.add(0, q, k, document=[1, 2]),
     "document: found -1, expected a whole number from 0 on": lambda m, q, k: m.add(0, q, k, document=-1),
@@ -204,12 +208,71 @@ WRONG = {
     "positions: found -1, expected numbers from 0": lambda m, q, k: m.add(0, q, k, torch.arange(T) - 1),
     "positions: are on meta": lambda m, q, k: m.add(0, q, k, torch.arange(T, device="meta")),
     "components: found 0, expected a whole number from 1 to 1024": lambda m, q, k: (m.add(0, q, k), m.analyze(components=0)),
+    "positions: found list": lambda m, q, k: m.add(0, q, k, list(range(T))),
+    "positions: found a tensor of torch.uint64": lambda m, q, k: m.add(0, q, k, torch.arange(T).to(torch.uint64)),
+    "q: found a tensor without numbers of its own": lambda m, q, k: m.add(0, FakeTensorMode().from_tensor(q), k),
+    "k: found a tensor without numbers of its own": lambda m, q, k: torch.func.vmap(lambda one: (m.add(0, q, one), one)[1])(k[None]),
+    "found the labels .'1', '1'.": lambda m, q, k: (m.add(0, q, k), m.add(1, q, k), ropewalk.analyze({1: m, "1": m})),
+    "cannot be copied or pickled": lambda m, q, k: copy.copy(m),
     "has no tokens": lambda m, q, k: m.add(0, q[:, :, :0], k[:, :, :0]),
     "document 1 was added to layer 0 before": lambda m, q, k: (m.add(0, q, k), m.add(0, q, k, document=1)),
     "expected the same documents in every layer": lambda m, q, k: (m.add(0, q, k), m.add(1, q[1:], k[1:]), m.to_numpy()),
     "kind 'v': expected 'q' or 'k'": lambda m, q, k: (m.add(0, q, k), m.add(1, q, k), m.moments(0, "v", 0)),
     "nothing was added yet": lambda m, q, k: m.analyze(),
 }
+
+
+def test_tensors_that_are_seen_with_their_sign_turned():
+    q, k = random_batch(3, Q), random_batch(3, K)
+    turned = torch.complex(q, q).conj().imag
+    assert turned.is_neg()
+    moments = ropewalk.Moments(Q, K, D)
+    moments.add(0, turned, k)
+    np.testing.assert_allclose(moments.moments(0, "q", 0).mean, -q[:, 0].mean((0, 1)), rtol=1e-6)
+
+
+def test_documents_that_were_loaded_are_not_added_again(tmp_path):
+    q, k = random_batch(3, Q), random_batch(3, K)
+    moments = ropewalk.Moments(Q, K, D)
+    moments.add(0, q, k)
+    assert sum([moments]) is moments
+    loaded = ropewalk.Moments.load(moments.save(tmp_path / "kept"))
+    with pytest.raises(ropewalk.UsageError, match="document 2 was added before"):
+        loaded.add(0, q, k, document=2)
+    loaded.add(0, q, k)
+    assert loaded.documents == list(range(6))
+
+
+def test_settings_of_torch_come_back_from_several_threads():
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+
+        def add(_):
+            moments = ropewalk.Moments(Q, K, D)
+            for _ in range(20):
+                moments.add(0, random_batch(3, Q, 200), random_batch(3, K, 200))
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(add, range(8)))
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def test_a_forked_process_leaves_temporary_results_alone():
+    moments = ropewalk.Moments(Q, K, D)
+    moments.add(0, random_batch(3, Q), random_batch(3, K))
+    study = moments.analyze()
+    child = os.fork()
+    if child == 0:
+        try:
+            del study
+            gc.collect()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert study.folder.is_dir() and len(study.heads) == Q
 
 
 @pytest.mark.parametrize("message", WRONG)

@@ -48,10 +48,47 @@ def test_other_kinds_of_tables(study, monkeypatch):
     assert arrow.num_rows == len(study.heads) and str(arrow.schema.field("layer").type) == "int64"
     monkeypatch.setitem(__import__("sys").modules, "polars", types.SimpleNamespace(from_arrow=lambda table: ("polars", table.num_rows)))
     assert study.table("heads", "polars") == ("polars", arrow.num_rows)
+    monkeypatch.setitem(__import__("sys").modules, "polars", None)
+    with pytest.raises(ropewalk.UsageError, match="polars is not installed"):
+        study.table("heads", "polars")
     with pytest.raises(ropewalk.UsageError, match="pandas, polars or arrow"):
         study.table("heads", "excel")
     with pytest.raises(ropewalk.UsageError, match="'tails' is no table"):
         study.table("tails")
+
+
+def test_tables_that_were_replaced_are_read_again(study, folder, tmp_path, monkeypatch):
+    """A study whose files another run replaces gives numbers of that run alone, also where it does so while they are read."""
+    label = study.checkpoints["label"][0]
+    ropewalk.analyze([folder / "checkpoints" / label], tmp_path / "one")
+    moved = tmp_path / "moved"
+    moved.mkdir()
+
+    def put(source):
+        for name in ("qk.csv", "heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json"):
+            (moved / "new").write_bytes((source / name).read_bytes())
+            (moved / "new").rename(moved / name)
+
+    put(folder)
+    read = ropewalk.open(moved)
+    everything = study.checkpoints["label"].tolist()
+    assert list(read.heads.checkpoint.unique()) == list(read.checkpoints["label"]) == everything
+    put(tmp_path / "one")
+    assert list(read.checkpoints["label"]) == list(read.heads.checkpoint.unique()) == list(read.components.checkpoint.unique()) == [label]
+    assert len(read.trajectory(*read.heads.loc[0, ["layer", "q_head"]])) == 1
+
+    tables = ropewalk._study._tables
+    original, puts = tables.read, [folder]
+
+    def replaced_meanwhile(path):
+        table = original(path)
+        if path.name == "heads.csv" and puts:
+            put(puts.pop())
+        return table
+
+    fresh = ropewalk.open(moved)
+    monkeypatch.setattr(tables, "read", replaced_meanwhile)
+    assert list(fresh.trajectory(*study.heads.loc[0, ["layer", "q_head"]]).checkpoint) == everything
 
 
 def test_guarded_names_are_plain_again(tmp_path):
@@ -76,6 +113,8 @@ def test_changes(study, folder):
     for fdr in (0.05, 0.2):
         assert len(study.changes(fdr)) == sum(row["q"] != "" and float(row["q"]) <= fdr for row in expected) > 0
     assert study.changes(1e-300, kind="arrow").num_rows < len(study.changes())
+    with pytest.raises(ropewalk.UsageError, match="fdr: found 'a'"):
+        study.changes("a")
 
 
 def test_trajectory(study):
@@ -215,9 +254,31 @@ def test_captures(study):
         study.capture("C")
 
 
+def test_a_statistic_cannot_change_what_others_see(study):
+    """Heads that read the same keys share them."""
+    def ridge(head):
+        head.k.covariance[np.diag_indices(head.k.d)] += 1
+        return 0.0
+
+    for statistic in (ridge, lambda head: np.subtract(head.q.mean, 1, out=head.q.mean).sum()):
+        with pytest.raises(ValueError, match="read-only"):
+            study.jackknife(statistic)
+
+
+def test_names_of_a_statistic(study):
+    for names in (["layer"], ["value", "se"], ["a", "a_se"]):
+        with pytest.raises(ropewalk.UsageError, match="expected names that are not checkpoint"):
+            study.jackknife(lambda head, names=names: dict.fromkeys(names, 1.0))
+    with pytest.raises(ropewalk.UsageError, match="after .'x0'.: expected the same names"):
+        study.jackknife(lambda head: {f"x{head.q_head}": 1.0})
+
+
 def test_a_statistic_that_is_none(study):
     with pytest.raises(ropewalk.UsageError, match="expected a number"):
         study.jackknife(lambda head: "much")
+    for much in ("1.5", 10**400):
+        with pytest.raises(ropewalk.UsageError, match="expected a number"):
+            study.jackknife(lambda head, much=much: much)
     calls = iter(range(10**6))
     with pytest.raises(ropewalk.UsageError, match="the same names"):
         study.jackknife(lambda head: {f"x{next(calls)}": 1.0})

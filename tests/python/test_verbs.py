@@ -1,5 +1,6 @@
 """The verbs as functions, against the program."""
 
+import concurrent.futures
 import json
 import logging
 import re
@@ -49,7 +50,7 @@ def test_capture_of_files_and_of_documents(source, tmp_path):
 
 def test_a_temporary_capture_lives_as_long_as_its_result(source):
     capture = ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", **SETTINGS)
-    kept = Path(capture._kept.name)
+    kept = capture._kept.path
     assert kept.is_dir() and capture.heads
     del capture
     assert not kept.exists()
@@ -124,8 +125,30 @@ def test_errors_are_one_line(source, tmp_path, kind):
 def test_documents_that_are_none(source):
     with pytest.raises(ropewalk.UsageError, match="document 1 is NoneType"):
         ropewalk.capture(source.root / "A", [[1, 2], None])
+    for documents, message in {"dict of .'train'.": {"train": [[1, 2]]}, "bytes": b"abc", "document 0 is list": [[1.5]], "document 0 is bytes": [b"abc"]}.items():
+        with pytest.raises(ropewalk.UsageError, match=documents):
+            ropewalk.capture(source.root / "A", message)
+    with pytest.raises(ropewalk.UsageError, match="inspect: found int, expected a path"):
+        ropewalk.inspect(3)
+    with pytest.raises(ropewalk.UsageError, match="UTF-8"):
+        ropewalk.inspect("\udc80")
+    with pytest.raises(ropewalk.UsageError, match="corpus: found NoneType"):
+        ropewalk.capture(source.root / "A", None)
     with pytest.raises(ropewalk.UsageError, match="model: found int"):
         ropewalk.capture(3, [[1, 2]])
+
+
+def test_threads_are_for_one_call(source):
+    """torch keeps one number of threads for the whole program: training, and the next call, get theirs back."""
+    import torch
+
+    def seen():  # by a thread that comes later
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            return pool.submit(lambda: (torch.zeros(8).sum(), torch.get_num_threads())[1]).result()
+
+    before = seen()
+    ropewalk.inspect(source.root / "A", threads=before + 1)
+    assert seen() == before
 
 
 def test_lines_go_to_logging(source, tmp_path, caplog):
@@ -188,6 +211,48 @@ def test_ctrl_c(source):
     assert done.stdout.split() == ["ready", "interrupted", "8"], done.stdout + done.stderr
     assert not [path for path in source.root.iterdir() if "interrupted" in path.name]
     (source.root / "long.jsonl").unlink()
+
+
+DAEMON = """
+import sys, threading, time
+import ropewalk
+ropewalk._module.core()
+capture = lambda: ropewalk.capture(sys.argv[1] + "/A", sys.argv[1] + "/long.jsonl", context=40, dtype="float32", device="cpu")
+for _ in range(2):  # the second one waits for its turn
+    threading.Thread(target=capture, daemon=True).start()
+time.sleep(0.5)
+"""
+
+WAITING = """
+import os, signal, sys, threading, time
+import ropewalk
+ropewalk._module.core()
+capture = lambda: ropewalk.capture(sys.argv[1] + "/A", sys.argv[1] + "/long.jsonl", context=40, dtype="float32", device="cpu")
+threading.Thread(target=capture, daemon=True).start()
+time.sleep(0.3)
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    ropewalk.inspect(sys.argv[1] + "/A")
+    print("finished")
+except KeyboardInterrupt:
+    print("interrupted", threading.active_count())
+"""
+
+
+@pytest.mark.parametrize("code, output", [(DAEMON, ""), (WAITING, "interrupted 2")])
+def test_jobs_of_other_threads(source, code, output):
+    """A daemon thread ends with the program, and Ctrl-C is heard while another thread's job runs."""
+    rows = [json.loads(line) for line in (source.root / "corpus.jsonl").read_text().splitlines()]
+    (source.root / "long.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 8000))
+    done = subprocess.run([sys.executable, "-c", code, source.root], capture_output=True, text=True, timeout=120)
+    (source.root / "long.jsonl").unlink()
+    assert (done.returncode, done.stdout.strip()) == (0, output), done.stderr
+
+
+def test_standard_error_may_be_anything(source, monkeypatch):
+    for stream in (None, types.SimpleNamespace(write=lambda text: None)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", **SETTINGS)
 
 
 def test_a_listener_cannot_start_another_job(source, monkeypatch):

@@ -1,9 +1,13 @@
 """A model that is measured while it trains, against the program's capture of the same tokens."""
 
+import copy
+import io
+
 import numpy as np
 import pytest
 import ropewalk
 import torch
+import transformers
 from ropewalk import _attention
 from watch_models import BATCHES, FAMILIES, TOKENS, YARN, in_batches, make_documents, make_model, same, sgd, train_step, watched
 
@@ -49,6 +53,35 @@ def test_sums_before_rope_are_the_programs(family, expected, tmp_path):
     assert len(study.bands) == len(bands) > 0
     np.testing.assert_allclose(study.bands.theta, bands.theta)
     np.testing.assert_allclose(study.bands.energy_q, bands.energy_q, rtol=1e-4)
+
+
+def test_padded_batches_are_turned_back_as_a_whole(monkeypatch):
+    """RoPE that depends on a length takes that of the longest row."""
+    from transformers.models.phi3 import modeling_phi3
+
+    torch.manual_seed(0)
+    rope = {"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 4, "long_factor": [2.0, 3.0, 4.0, 5.0], "original_max_position_embeddings": 16}
+    config = transformers.Phi3Config(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, vocab_size=64, max_position_embeddings=64,
+        original_max_position_embeddings=16, rope_parameters=rope, pad_token_id=0,
+    )  # fmt: skip
+    model = transformers.Phi3ForCausalLM(config).train()
+    before, rotate = [], modeling_phi3.apply_rotary_pos_emb
+
+    def spy(q, k, *others, **named):
+        before.append(k.detach().double())
+        return rotate(q, k, *others, **named)
+
+    monkeypatch.setattr(modeling_phi3, "apply_rotary_pos_emb", spy)
+    ids, mask = torch.randint(3, 64, (2, 20)), torch.ones(2, 20, dtype=torch.long)
+    mask[1, 9:] = 0
+    with ropewalk.watch(model, batches=1, pre_rope=True) as watch:
+        model(input_ids=ids, attention_mask=mask)
+        moments = watch._measurement.moments
+        found = moments.to_numpy()["pre_rope.key.sum"]
+    keys = before[0]
+    expected = keys[0, :, 4:].sum(1) + keys[1, :, 4:9].sum(1)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
 
 
 def test_tables_agree_with_the_programs(expected, tmp_path):
@@ -207,12 +240,17 @@ def test_padding_of_every_kind_of_mask():
     assert _attention.real_tokens(window[None, None], 2, 4).all()
 
 
-def test_evaluation_and_generation_do_not_count(tmp_path):
+@pytest.mark.parametrize("checkpoint", [None, False, True])
+def test_evaluation_and_generation_do_not_count(checkpoint, tmp_path):
+    """Also where activations are computed again, so that a training pass may have no gradients at first."""
     model, documents = make_model(), make_documents()
+    if checkpoint is not None:
+        model.gradient_checkpointing_enable({"use_reentrant": checkpoint})
     with ropewalk.watch(model, batches=2, out=tmp_path / "out"):
         with torch.no_grad():
             model.eval()(input_ids=documents)
             model.train()(input_ids=documents[:3])
+        model.generate(documents[:2], max_new_tokens=3, pad_token_id=0)
         make_model(seed=5)(input_ids=documents)
         train_step(model, sgd(model), in_batches(documents, 2))
     assert ropewalk.open(tmp_path / "out").capture("step-0").info["tokens"] == documents.numel()
@@ -258,3 +296,18 @@ def test_modules_of_your_own(compiled, tmp_path):
     np.testing.assert_allclose(found.tensors["key.products"], expected.to_numpy()["key.products"], rtol=1e-5)
     with pytest.raises(ropewalk.UsageError, match="watch: is closed"):
         run(x)
+
+
+def test_a_module_that_holds_its_watch_is_copied_and_saved(tmp_path):
+    model, x = Own(), torch.randn(3, 20, 8)
+    with ropewalk.watch(model, layers=1, batches=2) as model.watch:
+        saved = io.BytesIO()
+        torch.save(model, saved)
+        saved.seek(0)
+        copies = [copy.deepcopy(model), copy.copy(model.watch), torch.load(saved, weights_only=False)]
+        copies[0](x), copies[2](x)
+        copies[1].tap(0, x, x)
+        del copies
+        for _ in range(2):
+            model(x).sum().backward()
+        assert model.watch._measurement.batches == 2

@@ -4,9 +4,11 @@ import contextlib
 import copy
 import io
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 import ropewalk
@@ -130,6 +132,74 @@ def test_the_context_is_that_of_the_longest_batch(tmp_path):
         assert ropewalk.open(tmp_path / name).checkpoints.context.tolist() == [24]
 
 
+def test_who_is_told_may_close_the_watch():
+    """And may fail: the step counts all the same."""
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    model = make_model()
+    optimizer, batches = sgd(model), in_batches(make_documents(), 1)
+    watch = ropewalk.watch(model, every=1, batches=1, log=lambda values, step: watch.close())
+    for _ in range(4):
+        train_step(model, optimizer, batches)
+    assert "closed" in repr(watch) and "get_interface" not in vars(ALL_ATTENTION_FUNCTIONS)
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+    def fail(values, step):
+        raise KeyError(step)
+
+    with ropewalk.watch(model, every=2, batches=1, log=fail) as watch:
+        failed = 0
+        for _ in range(3):
+            try:
+                train_step(model, optimizer, batches)
+                watch._writer.wait()
+            except KeyError:
+                failed += 1
+        assert watch.step == 3 and failed == 1
+        watch.abort()
+
+
+def test_a_folder_stays_where_it_was_when_the_watch_began(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    model = make_model()
+    optimizer = sgd(model)
+    with ropewalk.watch(model, every=1, batches=1, out="out") as watch:
+        train_step(model, optimizer, in_batches(make_documents(), 1))
+        study = watch.study
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        train_step(model, optimizer, in_batches(make_documents(), 1))
+    assert not any((tmp_path / "elsewhere").iterdir())
+    assert list(study.checkpoints.label) == ["step-0", "step-1"]
+
+
+def test_a_watch_lets_its_folder_go_though_forked_processes_live(tmp_path):
+    with ropewalk.watch(make_model(), out=tmp_path / "out"):
+        with pytest.raises(ropewalk.SystemError, match="is in use by process"):
+            ropewalk.analyze({"other": ropewalk.Moments(4, 2, 8)}, tmp_path / "out")
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        ropewalk.watch(make_model(), out=tmp_path / "out").close()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_an_optimizer_that_takes_over_is_counted(caplog):
+    model = make_model()
+    head, everything = torch.optim.SGD(model.lm_head.parameters(), lr=0.1), sgd(model)
+    with ropewalk.watch(model, every=100, step=1) as watch:
+        for optimizer in (head, everything, head, everything):  # side by side, as one step
+            optimizer.step()
+        assert watch.step == 3
+        for _ in range(4):
+            everything.step()
+        assert watch.step == 7 and "two steps without" in caplog.text
+
+
 def test_a_model_is_copied_and_saved_while_it_is_measured():
     model = make_model()
     with ropewalk.watch(model, batches=2) as watch:
@@ -142,17 +212,35 @@ def test_a_model_is_copied_and_saved_while_it_is_measured():
     copied(input_ids=make_documents())
 
 
-def test_two_processes(tmp_path):
-    """Each trains on half of the batches; the sums are those of one process with all of them."""
+def two_processes(*arguments):
     script = os.path.join(os.path.dirname(__file__), "watch_processes.py")
     environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20000 + os.getpid() % 20000), "WORLD_SIZE": "2"}
     started = [
-        subprocess.Popen([sys.executable, script, str(tmp_path / "two")], env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        subprocess.Popen([sys.executable, script, *map(str, arguments)], env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for rank in range(2)
     ]
-    for process in started:
-        output, _ = process.communicate(timeout=300)
-        assert process.returncode == 0, output
+    try:
+        for process in started:
+            output, _ = process.communicate(timeout=100)
+            assert process.returncode == 0, output
+    finally:
+        for process in started:
+            process.kill()
+
+
+def test_processes_that_train_unlike_each_other(tmp_path):
+    """One sees nothing but padding; one makes two passes per step. Neither makes the other wait."""
+    two_processes(tmp_path, "unlike")
+    padded, passes = (ropewalk.open(tmp_path / name) for name in ("padded", "passes"))
+    documents = make_documents()
+    assert padded.capture("step-0").info["tokens"] == documents[:6].numel()
+    assert list(passes.checkpoints.label) == ["step-0", "step-4"]
+    assert passes.capture("step-0").info["tokens"] == 4 * documents[:3].numel()
+
+
+def test_two_processes(tmp_path):
+    """Each trains on half of the batches; the sums are those of one process with all of them."""
+    two_processes(tmp_path / "two")
     one = watched(make_model(), make_documents(), tmp_path / "one")
     same(ropewalk.open(tmp_path / "two").capture("step-0"), one, 1e-12)
     assert list(ropewalk.open(tmp_path / "two").checkpoints.label) == ["step-0", "step-1"]

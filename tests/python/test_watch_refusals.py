@@ -37,9 +37,9 @@ WRONG = {
     r"layer 0: k: found a tensor of \[2, 2, 9, 8\], expected \[batch, 2, tokens, 8\]": tapping(0, Q, K[:, :, 1:]),
     r"layer 0: k: is on meta; expected cpu or cuda": tapping(0, Q, K.to("meta")),
     r"layer 0: q: found a tensor of torch.int64": tapping(0, Q.long(), K),
-    r"layer 3: layer: found 3, expected a whole number from 0 to 2": tapping(3, Q, K),
+    r"tap: layer: found 3, expected a whole number from 0 to 2": tapping(3, Q, K),
     r"positions: found a tensor of \[9\], expected \[10\] or \[2, 10\]": tapping(0, Q, K, torch.arange(9)),
-    r"positions: expected a torch tensor of whole numbers": tapping(0, Q, K, torch.rand(10)),
+    r"positions: found a tensor of torch.float32 and torch.strided": tapping(0, Q, K, torch.rand(10)),
     r"mask: found a tensor of \[2, 9\], expected \[2, 10\]": tapping(0, Q, K, mask=torch.ones(2, 9)),
     r"step 0 showed no attention of LlamaForCausalLM": lambda watch: watch.at(1),
 }
