@@ -126,7 +126,8 @@ Json distance_panel(const DistancePanel& panel, const DistanceSpan& span,
                      {{"x", x},
                       {"y", y_of(panel, span, "low")},
                       {"y2", {{"field", "high"}}},
-                      {"color", shade},
+                      // Not "color": legends are joined where each channel has one field alone.
+                      {"fill", shade},
                       {"detail", apart}}}});
   layers.push_back({{"name", fmt::format("curves_{}", panel.index)},
                     {"data", data},
@@ -138,18 +139,19 @@ Json distance_panel(const DistancePanel& panel, const DistanceSpan& span,
                       {"strokeDash", dash_of(colors)},
                       {"detail", apart},
                       {"tooltip", tooltip}}}});
-  return {{"name", fmt::format("panel_{}", panel.index)},
-          {"title",
-           {{"text", fit_text(printable(panel.title), kNameSize * 1.08, panel.width)},
-            {"subtitle", fit_text(printable(panel.subtitle), kUnderSize, panel.width)},
-            {"fontSize", kNameSize},
-            {"subtitleFontSize", kUnderSize},
-            {"frame", "group"},
-            {"offset", 8}}},
-          {"width", panel.width},
-          {"height", panel.height},
-          {"view", {{"stroke", theme::kSeparator}}},
-          {"layer", layers}};
+  return {
+      {"name", fmt::format("panel_{}", panel.index)},
+      {"title",
+       {{"text", theme::title(fit_text(printable(panel.title), kNameSize * 1.08, panel.width))},
+        {"subtitle", theme::title(fit_text(printable(panel.subtitle), kUnderSize, panel.width))},
+        {"fontSize", kNameSize},
+        {"subtitleFontSize", kUnderSize},
+        {"frame", "group"},
+        {"offset", 8}}},
+      {"width", panel.width},
+      {"height", panel.height},
+      {"view", {{"stroke", theme::kSeparator}}},
+      {"layer", layers}};
 }
 
 DistanceColors curve_colors(double room) {

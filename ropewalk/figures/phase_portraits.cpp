@@ -94,7 +94,7 @@ class PortraitPanels {
     layers.push_back(points(index, x, y));
     Json view{{"name", fmt::format("panel_{}", index)},
               {"title",
-               {{"text", fit_text(printable(numbers.label), 15 * 1.08, kPanel)},
+               {{"text", theme::title(fit_text(printable(numbers.label), 15 * 1.08, kPanel))},
                 {"subtitle", fit_text(description(numbers, heads), 13, kPanel)},
                 {"fontSize", 15},
                 {"subtitleFontSize", 13},

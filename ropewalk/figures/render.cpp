@@ -39,7 +39,7 @@ std::string render(const std::vector<Figure>& figures, const std::vector<std::st
   const std::string interpreter = python();
   const std::string advice =
       "install it with `python -m pip install vl-convert-python`, or name a Python that has it in "
-      "ROPEWALK_PYTHON; the .vl.json files are written";
+      "ROPEWALK_PYTHON; specifications (.json) need none";
   ChildResult result;
   try {
     result = run_child({interpreter, {"-c", std::string(kRenderProgram)}, input});

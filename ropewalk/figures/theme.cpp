@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include "ropewalk/base/printable.h"
 #include "ropewalk/figures/text_width.h"
@@ -159,6 +160,14 @@ Json begin_figure(const std::string& run_title, std::string_view title, const st
   const auto lines = wrap_text(subtitle, kSubtitleSize, width, 4);
   return {
       {"$schema", kSchema}, {"config", config()}, {"title", {{"text", full}, {"subtitle", lines}}}};
+}
+
+std::string title(const std::string& text) {
+  static const std::set<std::string_view> inherited{
+      "constructor",      "hasOwnProperty",   "isPrototypeOf",    "propertyIsEnumerable",
+      "toLocaleString",   "toString",         "valueOf",          "__proto__",
+      "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__"};
+  return inherited.contains(text) ? text + " " : text;
 }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }

@@ -68,6 +68,10 @@ Json begin_figure(const std::string& run_title, std::string_view title, const st
 // A number for a specification: null where it is NaN.
 Json number(double value);
 
+// A title that is somebody's name. Vega looks titles up among the properties of an object, and
+// takes "constructor" for what every object has; a space after it makes it a text.
+std::string title(const std::string& text);
+
 // "±", "–" and friends as d3 writes them are avoided: numbers in texts are made here.
 std::string decimals(double value, int digits);
 

@@ -325,6 +325,16 @@ def test_sums_leave_out_missing_values(tmp_path):
         assert row["heads"] == len(heads) and row["mean"] == (near(column.mean()) if len(heads) else None)
 
 
+def test_names_that_every_object_has(tmp_path):
+    """A panel called so was empty, and so was the whole figure."""
+    table = tmp_path / "qk.csv"
+    table.write_text("checkpoint,layer,q_head,pc,r_q,r_k\nA,0,0,0,.5,.4\nconstructor,0,0,0,.8,-.9\n__proto__,0,0,0,.8,-.9\n")
+    assert draw(table, tmp_path / "out", "--format", "png").code == 0
+    with open(tmp_path / "out" / "phase_portraits.png", "rb") as file:
+        header = file.read(24)
+    assert int.from_bytes(header[16:20], "big") > 1000
+
+
 def test_portraits_can_be_chosen(tmp_path):
     path = synthetic.write(synthetic.demo_like(), tmp_path)
     assert draw(path, tmp_path / "out", "--format", "json", "--portraits", "init,s5000", "--title", "A run").code == 0

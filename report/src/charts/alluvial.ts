@@ -32,7 +32,8 @@ export function alluvial(
     class: "chart alluvial",
     viewBox: `0 0 ${px(width)} ${HEIGHT}`,
     role: "img",
-    style: `min-width:${px(Math.min(width, 760))}px`,
+    // As wide as it takes to be read: what does not fit is scrolled to.
+    style: `min-width:${px(Math.max(Math.min(width, 760), 0.75 * width))}px`,
     "aria-label": `How ${count(heads.length, "head")} move between classes over ${count(steps.length, "checkpoint")}; the table below has the numbers`,
   });
   const ribbons = s("g", {});

@@ -118,8 +118,10 @@ class Looked implements Quantity {
     const outside = values.filter((value) => value < low || value > high).length;
     const lost = Math.max(Math.abs(least), Math.abs(most)) < (high - low) / 20;
     const digits = digitsOf(quantile(values, 0.9), this.statistic);
-    if (values.length < FEW || (outside <= values.length / 10 && !lost)) {
-      const whole = CLASSIFIED.includes(this.statistic.key) || values.length < FEW || most - least > (high - low) / 2;
+    // What makes classes is seen against their thresholds, however small it is.
+    const classified = CLASSIFIED.includes(this.statistic.key);
+    if (classified || values.length < FEW || (outside <= values.length / 10 && !lost)) {
+      const whole = classified || values.length < FEW || most - least > (high - low) / 2;
       const [from, to] = whole ? [low, high] : rounded(least, most, least >= 0);
       const pad = (to - from) * (from < 0 ? 0.025 : 0.05);
       const range: [number, number] = [Math.min(from - pad, least), Math.max(to + pad, most)];
