@@ -2,10 +2,12 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/text/documents.h"
 
 namespace ropewalk {
 namespace {
@@ -72,7 +74,12 @@ void compare(const CheckpointAnalysis& a, const CheckpointAnalysis& b, Warnings&
     warnings.add("blocks",
                  fmt::format("{} have {} and {} blocks: {}", both, a.blocks, b.blocks, kUnpaired));
   } else if (a.documents != b.documents) {
-    warnings.add("documents", fmt::format("{} read different documents: {}", both, kUnpaired));
+    const bool told = a.origin.context == b.origin.context ||
+                      std::min(a.origin.context, b.origin.context) >= kPrefixTokens;
+    const std::string maybe =
+        fmt::format(", or the same at contexts that do not tell (below {})", kPrefixTokens);
+    warnings.add("documents", fmt::format("{} read different documents{}: {}", both,
+                                          told ? "" : maybe, kUnpaired));
   }
   constexpr const char* kArithmetic = "their difference holds that of the arithmetic";
   if (differ(a.origin.dtype, b.origin.dtype)) {

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -132,9 +131,7 @@ void CsvRecord::fail(size_t column, std::string_view expected) const {
 }
 
 bool CsvRecord::missing(size_t column) const {
-  std::string lower = fields_[column];
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lower_case(fields_[column]);
   return lower.empty() || lower == "nan" || lower == "na";
 }
 

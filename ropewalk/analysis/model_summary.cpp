@@ -1,10 +1,10 @@
 #include "ropewalk/analysis/model_summary.h"
 
-#include <cctype>
 #include <cmath>
 
 #include "ropewalk/analysis/head_group.h"
 #include "ropewalk/analysis/published_models.h"
+#include "ropewalk/base/utf8.h"
 
 namespace ropewalk {
 namespace {
@@ -32,9 +32,8 @@ Json positive_bias(const CheckpointAnalysis& checkpoint) {
 constexpr const char* kAllPublished = "all eleven";
 
 // Null: none were published of it.
-Json published_of(std::string label) {
-  for (char& c : label) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return published_models().at("models").value(label, Json());
+Json published_of(const std::string& label) {
+  return published_models().at("models").value(lower_case(label), Json());
 }
 
 }  // namespace

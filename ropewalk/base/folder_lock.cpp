@@ -19,6 +19,7 @@
 namespace ropewalk {
 namespace {
 
+constexpr const char* kName = ".lock";
 constexpr std::string_view kStart = "process ";
 constexpr std::string_view kToken = "; temporary files: ";
 
@@ -34,11 +35,15 @@ std::string describe_self() {
 
 }  // namespace
 
-FolderLock::FolderLock(const std::filesystem::path& folder) {
+FolderLock::FolderLock(const std::filesystem::path& folder) : process_(::getpid()) {
   std::error_code error;
+  if (std::filesystem::is_symlink(folder, error) && !std::filesystem::exists(folder, error)) {
+    throw SystemError("{}: is a link to nothing; remove it, or name another folder",
+                      folder.string());
+  }
   std::filesystem::create_directories(folder, error);
   if (error) throw SystemError("{}: cannot create folder: {}", folder.string(), error.message());
-  const std::filesystem::path path = folder / ".lock";
+  const std::filesystem::path path = folder / kName;
   // Not through a link, to whatever somebody else's file, nor into a pipe.
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
   if (file_ < 0 && errno != ELOOP) {
@@ -85,6 +90,16 @@ void FolderLock::sign() const {
   }
 }
 
-FolderLock::~FolderLock() { ::close(file_); }
+FolderLock::~FolderLock() {
+  // Closing alone leaves it to processes that were forked meanwhile and have the file open too.
+  if (::getpid() == process_) ::flock(file_, LOCK_UN);
+  ::close(file_);
+}
+
+void refuse_held(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(folder / kName, ignored)) return;
+  const FolderLock free(folder);
+}
 
 }  // namespace ropewalk

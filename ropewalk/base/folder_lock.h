@@ -23,7 +23,11 @@ class FolderLock {
 
  private:
   int file_ = -1;
+  int process_ = 0;  // that holds it, and not one that it forked
   std::string former_token_;
 };
+
+// Throws as FolderLock does where a process holds the folder.
+void refuse_held(const std::filesystem::path& folder);
 
 }  // namespace ropewalk

@@ -1,9 +1,10 @@
 #include "ropewalk/base/nearest.h"
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <tuple>
+
+#include "ropewalk/base/utf8.h"
 
 namespace ropewalk {
 namespace {
@@ -24,16 +25,12 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
-
 constexpr size_t kLongestTypo = 200;  // comparing takes the product of both lengths
 
-// The most differences that a typing mistake makes.
-size_t most_differences(std::string_view word) { return std::max<size_t>(2, word.size() / 3); }
+// The most differences that a typing mistake makes: more than half of a word is another one.
+size_t most_differences(std::string_view word) {
+  return std::max(std::min<size_t>(2, word.size() / 2), word.size() / 3);
+}
 
 }  // namespace
 

@@ -29,6 +29,11 @@ int nameless_file(const std::filesystem::path& folder, int64_t size) {
   return file;
 }
 
+int64_t page_size() {
+  static const int64_t page = ::sysconf(_SC_PAGESIZE);
+  return page;
+}
+
 }  // namespace
 
 Scratch::Scratch(int64_t size, const std::optional<std::filesystem::path>& folder)
@@ -55,8 +60,19 @@ Scratch::~Scratch() {
   if (data_ != nullptr) ::munmap(data_, static_cast<size_t>(size_));
 }
 
+void Scratch::take(int64_t offset, int64_t size) const {
+#ifdef MADV_POPULATE_WRITE
+  const int64_t begin = offset / page_size() * page_size();
+  if (!file_) {
+    ::madvise(data_ + begin, static_cast<size_t>(offset + size - begin), MADV_POPULATE_WRITE);
+  }
+#else
+  static_cast<void>(offset + size);
+#endif
+}
+
 void Scratch::release(int64_t offset, int64_t size) const {
-  static const int64_t page = ::sysconf(_SC_PAGESIZE);
+  const int64_t page = page_size();
   const int64_t begin = (offset + page - 1) / page * page;
   const int64_t end = (offset + size) / page * page;
   if (!file_ || end <= begin) return;

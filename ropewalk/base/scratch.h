@@ -18,6 +18,10 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
 
   std::byte* data() const { return data_; }
+  // Gets the memory of [offset, offset + size) from the system now, where it would come when it is
+  // written to. Contents stay; others may write meanwhile. Nothing happens with a folder, or where
+  // the system cannot.
+  void take(int64_t offset, int64_t size) const;
   // Lets the whole pages inside [offset, offset + size) leave memory; their contents stay. Nothing
   // happens without a folder.
   void release(int64_t offset, int64_t size) const;

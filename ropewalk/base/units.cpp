@@ -9,27 +9,31 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/utf8.h"
 
 namespace ropewalk {
 
 int64_t parse_bytes(std::string_view text, std::string_view what) {
-  static constexpr std::array<std::pair<std::string_view, double>, 11> kUnits{
+  static constexpr std::array<std::pair<std::string_view, double>, 14> kUnits{
       {{"", 1},
-       {"B", 1},
-       {"KB", 1e3},
-       {"MB", 1e6},
-       {"GB", 1e9},
-       {"TB", 1e12},
-       {"KiB", 1024.0},
-       {"MiB", 1048576.0},
-       {"GiB", 1073741824.0},
-       {"G", 1073741824.0},
-       {"M", 1048576.0}}};
+       {"b", 1},
+       {"kb", 1e3},
+       {"mb", 1e6},
+       {"gb", 1e9},
+       {"tb", 1e12},
+       {"kib", 1024.0},
+       {"mib", 1048576.0},
+       {"gib", 1073741824.0},
+       {"tib", 1099511627776.0},
+       {"k", 1024.0},
+       {"m", 1048576.0},
+       {"g", 1073741824.0},
+       {"t", 1099511627776.0}}};
   const std::string copy(text);
   char* end = nullptr;
   const double number = std::strtod(copy.c_str(), &end);
-  std::string_view unit(end);
-  while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+  while (*end == ' ') ++end;
+  const std::string unit = lower_case(end);
   if (end != copy.c_str() && std::isfinite(number) && number > 0) {
     for (const auto& [name, factor] : kUnits) {
       const double bytes = number * factor;

@@ -24,6 +24,9 @@ void require_utf8(std::string_view text, std::string_view where);
 // Drops a byte order mark from the front.
 std::string_view without_bom(std::string_view text);
 
+// A–Z as a–z; other letters stay.
+std::string lower_case(std::string_view text);
+
 // Below, text is known to be well-formed.
 
 inline size_t utf8_size(char lead) {

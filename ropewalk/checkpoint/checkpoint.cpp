@@ -20,7 +20,10 @@ ConfigFile open_config(const fs::path& folder) {
     throw SystemError("{}: is not a folder; expected one with config.json and weights",
                       folder.string());
   }
-  if (!fs::exists(folder / "config.json", ignored)) {
+  std::error_code error;
+  const bool there = fs::exists(folder / "config.json", error);
+  if (error) throw SystemError("{}: cannot be read: {}", folder.string(), error.message());
+  if (!there) {
     throw InputError("{}: holds no config.json; is this a Hugging Face checkpoint?",
                      folder.string());
   }

@@ -1,5 +1,8 @@
 #include "ropewalk/checkpoint/tensor_hashes.h"
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
 #include <charconv>
 #include <cstdlib>
 #include <ctime>
@@ -25,9 +28,16 @@ Json stamp(const MappedFile& file) {
           status.st_dev};
 }
 
+// In memory, a file keeps its times when somebody writes to it through a mapping.
+bool forgets_writes(const fs::path& path) {
+  struct statfs system {};
+  return ::statfs(path.c_str(), &system) != 0 || system.f_type == TMPFS_MAGIC ||
+         system.f_type == RAMFS_MAGIC;
+}
+
 fs::path memory_of(const MappedFile& file) {
   const fs::path folder = hash_memory();
-  if (folder.empty()) return {};
+  if (folder.empty() || forgets_writes(file.path())) return {};
   std::error_code error;
   const fs::path path = fs::canonical(file.path(), error);
   return error ? fs::path() : folder / (sha256_hex(path.string()).substr(0, 32) + ".json");

@@ -15,7 +15,8 @@ class MappedFile;
 // Hashes of the tensors in one file of weights. Each is computed once, by whoever reads the tensor
 // first. Between runs they are remembered in the user's cache folder, and believed as long as the
 // file's size, times and inode are what they were, as git does with its index. A file that was
-// written moments ago is not remembered: a second write might leave the same times.
+// written moments ago is not remembered, as a second write might leave the same times, nor is one
+// that lies in memory (tmpfs).
 class TensorHashes {
  public:
   explicit TensorHashes(const MappedFile& file);

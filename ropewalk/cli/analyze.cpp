@@ -45,7 +45,10 @@ void add_analyze(CLI::App& app) {
                    "value")
       ->check(up_to_one())
       ->capture_default_str();
-  verb->callback([options, between] {
+  auto threads = std::make_shared<int>(0);
+  add_threads_option(*verb, *threads);
+  verb->callback([options, between, threads] {
+    set_threads(*threads, {});
     for (const std::string& text : *between) {
       const auto pair = two_names("--between", text, "labels");
       auto& pairs = options->changes.between;

@@ -12,7 +12,10 @@
 #include <filesystem>
 #include <system_error>
 
+#include "ropewalk/base/standard_streams.h"
+
 int main(int argc, char** argv) {
+  ropewalk::fill_standard_streams();
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) ::setenv("GOMP_SPINCOUNT", "1000", /*replace=*/0);
   std::error_code ignored;
   const std::filesystem::path here =

@@ -24,6 +24,7 @@
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/last_resort.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/standard_streams.h"
 #include "ropewalk/base/terminal.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/cli/verbs.h"
@@ -194,6 +195,7 @@ int guarded(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ropewalk::fill_standard_streams();  // the launcher did, but debuggers start this one
   keep_freed_memory();
   ropewalk::show_on_terminal();
   const int code = guarded(argc, argv);

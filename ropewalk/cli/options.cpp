@@ -96,8 +96,7 @@ void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
   verb.add_option(
       "--memory", arguments.memory,
       "Budget for weights and hidden states, e.g. 8GiB [default: 80 % of what is free]");
-  verb.add_option("--threads", arguments.threads, "CPU threads [default: all cores]")
-      ->check(CLI::Range(1, kMostThreads));
+  add_threads_option(verb, arguments.threads);
 }
 
 ModelOptions ModelArguments::parse(const Communicator& processes) const {
@@ -127,6 +126,13 @@ int cores_of_this_process(const Communicator& processes) {
 }
 
 }  // namespace
+
+void add_threads_option(CLI::App& verb, int& threads) {
+  // More than any machine has; OpenMP ends the program where it cannot start them.
+  constexpr int kMostThreads = 1024;
+  verb.add_option("--threads", threads, "CPU threads [default: all cores]")
+      ->check(CLI::Range(1, kMostThreads));
+}
 
 void set_threads(int threads, const Communicator& processes) {
   if (threads == 0 && processes.local_count() > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) {

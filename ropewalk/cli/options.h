@@ -23,12 +23,11 @@ struct ModelArguments {
   ModelOptions parse(const Communicator& processes = {}) const;
 };
 
-// More than any machine has; OpenMP ends the program where it cannot start them.
-constexpr int kMostThreads = 1024;
-
 // For verbs that several processes work on: those that were started with this one. All but the
 // first say only errors.
 Communicator join_processes();
+
+void add_threads_option(CLI::App& verb, int& threads);
 
 // Threads, before anything is computed; 0: all cores, shared with the `processes` on this machine.
 void set_threads(int threads, const Communicator& processes);

@@ -20,8 +20,7 @@ void add_run_options(CLI::App& verb, Arguments& arguments) {
       ->delimiter(',')
       ->check(CLI::IsMember({"png", "svg", "pdf", "json"}))
       ->capture_default_str();
-  verb.add_option("--threads", arguments.threads, "CPU threads [default: all cores]")
-      ->check(CLI::Range(1, kMostThreads));
+  add_threads_option(verb, arguments.threads);
 }
 
 void execute(const Arguments& arguments, Communicator& processes) {

@@ -8,6 +8,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/base/version.h"
 
 namespace ropewalk {
@@ -30,12 +31,6 @@ std::string part_of(const Url& url, CURLUPart part, unsigned int flags = 0) {
   if (curl_url_get(url.get(), part, &text, flags) != CURLUE_OK) return "";
   std::string result = text;
   curl_free(text);
-  return result;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   return result;
 }
 

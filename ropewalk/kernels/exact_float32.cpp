@@ -1,6 +1,9 @@
 #include "ropewalk/kernels/exact_float32.h"
 
 #include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <string>
 
 #include "ropewalk/base/error.h"
 
@@ -43,20 +46,44 @@ bool splits(CuBLASReductionOption option) {
   return option != CuBLASReductionOption::DisallowReducedPrecisionDisallowSplitK;
 }
 
+// What torch is set to.
+struct Settings {
+  Float32MatmulPrecision matmul = matmul_precision();
+  at::Float32Precision cuda =
+      at::globalContext().float32Precision(Float32Backend::CUDA, Float32Op::MATMUL);
+  at::Float32Precision mkldnn =
+      at::globalContext().float32Precision(Float32Backend::MKLDNN, Float32Op::MATMUL);
+  CuBLASReductionOption half = at::globalContext().allowFP16ReductionCuBLAS();
+  CuBLASReductionOption bfloat = at::globalContext().allowBF16ReductionCuBLAS();
+  bool half_accumulation = at::globalContext().allowFP16AccumulationCuBLAS();
+  bool attention = at::globalContext().allowFP16BF16ReductionMathSDP();
+
+  void restore() const {
+    at::Context& context = at::globalContext();
+    context.setFloat32MatmulPrecision(name_of(matmul));
+    context.setFloat32Precision(Float32Backend::CUDA, Float32Op::MATMUL, cuda);
+    context.setFloat32Precision(Float32Backend::MKLDNN, Float32Op::MATMUL, mkldnn);
+    context.setAllowFP16ReductionCuBLAS(reduces(half), splits(half));
+    context.setAllowBF16ReductionCuBLAS(reduces(bfloat), splits(bfloat));
+    context.setAllowFP16AccumulationCuBLAS(half_accumulation);
+    context.setAllowFP16BF16ReductionMathSDP(attention);
+  }
+};
+
+// Those that live at once, in several threads, begin and end in any order.
+std::mutex mutex;
+int alive = 0;
+std::optional<Settings> before;
+
 }  // namespace
 
-ExactFloat32::ExactFloat32()
-    : matmul_(matmul_precision()),
-      cuda_(at::globalContext().float32Precision(Float32Backend::CUDA, Float32Op::MATMUL)),
-      mkldnn_(at::globalContext().float32Precision(Float32Backend::MKLDNN, Float32Op::MATMUL)),
-      half_(at::globalContext().allowFP16ReductionCuBLAS()),
-      bfloat_(at::globalContext().allowBF16ReductionCuBLAS()),
-      half_accumulation_(at::globalContext().allowFP16AccumulationCuBLAS()),
-      attention_(at::globalContext().allowFP16BF16ReductionMathSDP()) {
+ExactFloat32::ExactFloat32() {
+  const std::lock_guard lock(mutex);
+  if (alive++ == 0) before.emplace();
   at::Context& context = at::globalContext();
   context.setFloat32MatmulPrecision("highest");
-  context.setAllowFP16ReductionCuBLAS(false, splits(half_));
-  context.setAllowBF16ReductionCuBLAS(false, splits(bfloat_));
+  context.setAllowFP16ReductionCuBLAS(false, splits(before->half));
+  context.setAllowBF16ReductionCuBLAS(false, splits(before->bfloat));
   context.setAllowFP16AccumulationCuBLAS(false);
   context.setAllowFP16BF16ReductionMathSDP(false);
   const char* forced = std::getenv(kOverride);
@@ -64,14 +91,10 @@ ExactFloat32::ExactFloat32()
 }
 
 ExactFloat32::~ExactFloat32() {
-  at::Context& context = at::globalContext();
-  context.setFloat32MatmulPrecision(name_of(matmul_));
-  context.setFloat32Precision(Float32Backend::CUDA, Float32Op::MATMUL, cuda_);
-  context.setFloat32Precision(Float32Backend::MKLDNN, Float32Op::MATMUL, mkldnn_);
-  context.setAllowFP16ReductionCuBLAS(reduces(half_), splits(half_));
-  context.setAllowBF16ReductionCuBLAS(reduces(bfloat_), splits(bfloat_));
-  context.setAllowFP16AccumulationCuBLAS(half_accumulation_);
-  context.setAllowFP16BF16ReductionMathSDP(attention_);
+  const std::lock_guard lock(mutex);
+  if (--alive > 0) return;
+  before->restore();
+  before.reset();
 }
 
 void ExactFloat32::require_on(const at::Device& device) const {

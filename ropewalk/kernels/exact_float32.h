@@ -8,7 +8,7 @@ namespace ropewalk {
 
 // While it lives, float32 means float32: products use neither TF32 nor bfloat16, and sums of
 // bfloat16 products are kept in float32, whatever the program around the library has set. The
-// settings are torch's, for all threads; they come back at the end.
+// settings are torch's, for all threads; they come back once the last one ends.
 class ExactFloat32 {
  public:
   ExactFloat32();
@@ -19,15 +19,6 @@ class ExactFloat32 {
   // Multiplies on the device and throws SystemError where digits are lost all the same: cuBLAS
   // reads NVIDIA_TF32_OVERRIDE when it starts, which may have been before.
   void require_on(const at::Device& device) const;
-
- private:
-  at::Float32MatmulPrecision matmul_;
-  at::Float32Precision cuda_;
-  at::Float32Precision mkldnn_;
-  at::CuBLASReductionOption half_;
-  at::CuBLASReductionOption bfloat_;
-  bool half_accumulation_;
-  bool attention_;
 };
 
 }  // namespace ropewalk

@@ -1,6 +1,7 @@
 #include "ropewalk/model/forward.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <set>
@@ -210,6 +211,7 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
 
   LayerStream stream(weights, last_layer, plan);
   Layers layers(config, weights, last_layer, collector);
+  std::chrono::duration<double> embedding{0};
   int64_t done = 0;  // documents
   for (size_t g = 0; g < groups.size(); ++g) {
     const auto batches = layers.batches(groups[g]);
@@ -219,7 +221,11 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
       const auto layer_weights = stream.take(layer, g + 1 < groups.size());
       for (size_t i = 0; i < batches.size(); ++i) {
         throw_if_interrupted();
-        if (layer == 0) hidden[i] = embed(weights, batches[i]);
+        if (layer == 0) {
+          const auto start = std::chrono::steady_clock::now();
+          hidden[i] = embed(weights, batches[i]);
+          embedding += std::chrono::steady_clock::now() - start;
+        }
         if (layer_config.self_attention) {
           hidden[i] = layers.run(layer, *layer_weights, batches[i], std::move(hidden[i]));
         }
@@ -241,7 +247,8 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
     done += static_cast<int64_t>(groups[g].size());
     if (options.go_on && !options.go_on(done)) break;
   }
-  log::debug("{:.3f} s waited for weights", stream.seconds_waited());
+  log::debug("{:.3f} s waited for weights, {:.3f} s for rows of the table of embeddings",
+             stream.seconds_waited(), embedding.count());
   return done;
 }
 

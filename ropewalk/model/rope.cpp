@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -132,6 +133,10 @@ RopeSettings read_rope(const ConfigFile& config, const RopeTraits& traits,
         "{}: no RoPE theta: write \"{}\" (for example 10000.0), or \"rope_parameters\": "
         "{{\"rope_theta\": …}}",
         config.source(), traits.theta_key);
+  }
+  if (rope.theta > std::numeric_limits<float>::max()) {
+    throw InputError("{}: RoPE's theta is {}, expected a number that float32 holds, up to {:.1g}",
+                     config.source(), rope.theta, std::numeric_limits<float>::max());
   }
 
   double partial = traits.default_partial.value_or(1.0);

@@ -109,9 +109,13 @@ Json CaptureInfo::to_json() const {
   if (!hub.empty()) json["hub"] = hub;
   if (!stated_weights.empty()) json["stated_weights"] = stated_weights;
   if (!moments.empty()) json["moments"] = moments;
+  if (vector_files) {
+    json["vector_files"] = {{"bytes", vector_files->bytes}, {"hash", vector_files->hash}};
+  }
   if (random) json["random"] = *random;
   if (texts > 0) json["chunk"] = {{"texts", texts}, {"pieces", pieces}, {"named", named}};
   if (shard) json["shard"] = {shard->index, shard->count};
+  if (!whole.empty()) json["whole"] = whole;
   if (target_se) json["target_se"] = {{"value", target_se->value}, {"reached", target_se->reached}};
   if (!kept.empty()) json["kept"] = kept;
   if (vectors) json["vectors"] = vectors_json(*vectors);
@@ -162,6 +166,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
   if (file.has("heads_seed")) info.heads_seed = static_cast<int64_t>(file.number("heads_seed"));
   info.skipped_short = count_at(file, "skipped_short");
   info.skipped_empty = count_at(file, "skipped_empty");
+  info.whole = file.text("whole", "");
   if (file.has("shard")) {
     const auto [index, count] = pair_of(file.json().at("shard"), file, "shard");
     if (index >= count) throw InputError("{}: key 'shard': {} of {}", source, index, count);
@@ -173,6 +178,10 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
   }
   info.seconds = file.number("seconds", 0);
   info.moments = file.text("moments", "");
+  if (file.has("vector_files")) {
+    const ConfigFile files = file.object("vector_files");
+    info.vector_files = {count_at(files, "bytes"), files.text("hash", "")};
+  }
   return info;
 }
 
@@ -277,6 +286,12 @@ void require_mergeable(const CaptureInfo& first, const std::string& first_name,
       throw InputError("{} and {} cannot be merged: '{}' is {} and {}", first_name, other_name,
                        field, shorten(a), shorten(b));
     }
+  }
+  if (!first.whole.empty() && !other.whole.empty() && first.whole != other.whole) {
+    throw InputError(
+        "{} and {} cannot be merged: they are parts of different documents; was the corpus changed "
+        "between them?",
+        first_name, other_name);
   }
 }
 

@@ -71,13 +71,20 @@ struct CaptureInfo : CaptureNames {
   // How it came about.
   std::string ropewalk;  // version that wrote it
   std::optional<Shard> shard;
+  std::string whole;  // of a shard: digest of all documents that it is a part of; empty: unknown
   struct Target {
     double value = 0;
     bool reached = false;
   };
   std::optional<Target> target_se;
-  double seconds = 0;   // of measuring; 0: unknown
-  std::string moments;  // in capture.json: hash of the moments file; empty: unknown
+  double seconds = 0;  // of measuring; 0: unknown
+  // In capture.json: what tells whether files are as they were written. Empty: unknown.
+  std::string moments;  // hash of the moments file
+  struct Files {
+    int64_t bytes = 0;
+    std::string hash;
+  };
+  std::optional<Files> vector_files;  // all of them together
 
   CaptureNames& names() { return *this; }
   const CaptureNames& names() const { return *this; }

@@ -46,4 +46,27 @@ StreamSet CaptureMoments::streams(StreamKind kind) const {
   return set;
 }
 
+CaptureMoments join_layers(std::vector<CaptureMoments> layers) {
+  CaptureMoments all = std::move(layers.front());
+  for (size_t i = 1; i < layers.size(); ++i) {
+    all.queries.insert(all.queries.end(), layers[i].queries.begin(), layers[i].queries.end());
+    all.keys.insert(all.keys.end(), layers[i].keys.begin(), layers[i].keys.end());
+  }
+  const auto join = [&](size_t kept, std::vector<at::Tensor> Accumulated::*fields) {
+    std::vector<at::Tensor>& own = all.accumulated[kept].*fields;
+    for (size_t field = 0; field < own.size(); ++field) {
+      std::vector<at::Tensor> parts{own[field]};
+      for (size_t i = 1; i < layers.size(); ++i) {
+        parts.push_back(std::move((layers[i].accumulated[kept].*fields)[field]));
+      }
+      own[field] = at::cat(parts);
+    }
+  };
+  for (size_t kept = 0; kept < all.accumulated.size(); ++kept) {
+    join(kept, &Accumulated::total);
+    join(kept, &Accumulated::blocks);
+  }
+  return all;
+}
+
 }  // namespace ropewalk

@@ -86,4 +86,7 @@ struct CaptureMoments {
   StreamSet streams(StreamKind kind) const;
 };
 
+// Layers of one capture, one after the other.
+CaptureMoments join_layers(std::vector<CaptureMoments> layers);
+
 }  // namespace ropewalk

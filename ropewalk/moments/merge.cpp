@@ -191,6 +191,7 @@ CaptureMoments merge_moments(const std::vector<MergeInput>& sources, std::string
     }
   }
   merged.info.shard.reset();
+  if (merged.info.corpus == merged.info.whole) merged.info.whole.clear();  // nothing is missing
   return merged;
 }
 

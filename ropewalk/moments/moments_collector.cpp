@@ -6,6 +6,7 @@
 
 #include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
 #include "ropewalk/moments/joint_fields.h"
 
 namespace ropewalk {
@@ -193,6 +194,13 @@ MomentsCollector::GpuLayer& MomentsCollector::gpu_layer(int64_t number, const at
   gpu.bad = at::full({gpu.q_heads.size(0) + gpu.kv_heads.size(0)}, kNoDocument,
                      at::TensorOptions().dtype(at::kLong).device(device));
   return gpu_.emplace(number, std::move(gpu)).first->second;
+}
+
+void MomentsCollector::take_memory() const {
+  for (const auto& [number, layer] : layers_) {
+    if (interrupted()) return;
+    scratch_.take(layer.offset, layer.bytes);
+  }
 }
 
 void MomentsCollector::fetch() {

@@ -63,6 +63,9 @@ class MomentsCollector : public Collector {
   std::vector<Tap> taps(int64_t layer) const override;
   void collect(const Taken& taken) override;
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override;
+  // Gets the memory of layers() from the system, layer by layer until a signal comes: what a GPU
+  // holds is needed there in the end alone, and would wait for it. From any thread.
+  void take_memory() const;
   // Brings what a GPU holds into layers().
   void fetch();
   // The same for the last time: nothing of it stays on the GPU.

@@ -1,6 +1,7 @@
 #include "ropewalk/moments/moments_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -46,18 +47,42 @@ struct Piece {
   std::function<void()> release;         // called when its numbers are not needed for now
 };
 
-// Writes one tensor piece by piece, so that no more than one is in memory at a time.
+// A reader takes what is not finite for damage. Sums of large vectors are not in float32, in which
+// files have blocks. `numbers` are of the streams from the `first` on.
+void require_finite(const at::Tensor& numbers, const std::string& name, const CaptureInfo& info,
+                    StreamKind kind, const std::vector<StreamId>& ids, int64_t first) {
+  // One value that is not finite makes the sum so, which is quicker to see.
+  if (std::isfinite(numbers.sum().item<double>())) return;
+  const at::Tensor finite = numbers.isfinite().flatten(1).all(1);  // [streams]
+  if (finite.all().item<bool>()) return;
+  const auto bad = first + finite.logical_not().nonzero()[0].item<int64_t>();
+  const StreamId& id = ids[static_cast<size_t>(bad)];
+  throw InputError(
+      "{}{} in layer {}, head {} are too large: sums over documents, '{}', overflow {}",
+      info.label.empty() ? "" : fmt::format("'{}': ", info.label),
+      kind == StreamKind::query ? "queries" : "keys", id.layer, id.head, name,
+      numbers.scalar_type() == at::kDouble ? "float64" : "float32");
+}
+
+// Writes one tensor piece by piece, so that no more than one is in memory at a time; `check` gets
+// each of them, and the place of its first stream.
 void add_pieces(Bundle& bundle, const std::string& name, at::ScalarType type,
                 std::vector<int64_t> shape, const std::vector<Piece>& pieces,
-                std::function<at::Tensor(const Piece&)> take) {
-  bundle.add(name, type, std::move(shape),
-             [&pieces, type, take = std::move(take)](const ByteSink& write) {
-               for (const Piece& piece : pieces) {
-                 throw_if_interrupted();
-                 write(bytes_of(take(piece).to(type).contiguous()));
-                 piece.release();
-               }
-             });
+                std::function<at::Tensor(const Piece&)> take,
+                std::function<void(const at::Tensor&, int64_t)> check) {
+  bundle.add(
+      name, type, std::move(shape),
+      [&pieces, type, take = std::move(take), check = std::move(check)](const ByteSink& write) {
+        int64_t first = 0;
+        for (const Piece& piece : pieces) {
+          throw_if_interrupted();
+          const at::Tensor numbers = take(piece).to(type).contiguous();
+          check(numbers, first);
+          write(bytes_of(numbers));
+          first += numbers.size(0);
+          piece.release();
+        }
+      });
 }
 
 // The narrowest type of numbers that holds all pieces' as they are.
@@ -73,6 +98,12 @@ at::ScalarType narrowest_type(const std::vector<Piece>& pieces,
     piece.release();
   }
   return type;
+}
+
+Json stored_info(const CaptureInfo& info) {
+  Json stored = info.to_json();
+  stored.erase("seconds");  // the same numbers are the same bytes
+  return stored;
 }
 
 // What a moments file holds.
@@ -92,8 +123,8 @@ struct Contents {
 void add_fields(Bundle& bundle, const Contents& contents, size_t place, StreamKind kind) {
   const Accumulator& accumulator = *contents.pieces.front().kept[place].accumulator;
   const std::vector<KeptField> fields = accumulator.fields(contents.shape);
-  const auto streams =
-      static_cast<int64_t>((kind == StreamKind::query ? contents.queries : contents.keys).size());
+  const std::vector<StreamId>& ids = kind == StreamKind::query ? contents.queries : contents.keys;
+  const auto streams = static_cast<int64_t>(ids.size());
   // Joining the blocks takes longer than writing them, so totals, small beside those, are kept.
   const auto totals = std::make_shared<std::map<const Piece*, std::vector<at::Tensor>>>();
   const auto total = [&contents, totals, place](const Piece& piece) {
@@ -107,18 +138,24 @@ void add_fields(Bundle& bundle, const Contents& contents, size_t place, StreamKi
     for (size_t i = 0; i < fields.size(); ++i) {
       const KeptField& field = fields[i];
       if (field.kind != kind || (blocks && !field.blocks)) continue;
+      const std::string name =
+          blocks ? blocks_name(accumulator, field) : total_name(accumulator, field);
+      const auto check = [&contents, &ids, kind, name](const at::Tensor& numbers, int64_t first) {
+        require_finite(numbers, name, contents.info, kind, ids, first);
+      };
       // Of a collector that had room for more documents, those that were read.
       const auto taken = [total, i, width = field.width](const Piece& piece) {
         return total(piece)[i].narrow(1, 0, width);
       };
       if (blocks) {
-        add_pieces(bundle, blocks_name(accumulator, field), field.exact ? at::kDouble : at::kFloat,
-                   {streams, contents.counts.blocks(), field.width}, contents.pieces,
-                   [place, i](const Piece& piece) { return piece.kept[place].blocks[i]; });
+        add_pieces(
+            bundle, name, field.exact ? at::kDouble : at::kFloat,
+            {streams, contents.counts.blocks(), field.width}, contents.pieces,
+            [place, i](const Piece& piece) { return piece.kept[place].blocks[i]; }, check);
       } else {
-        add_pieces(bundle, total_name(accumulator, field),
+        add_pieces(bundle, name,
                    field.compact ? narrowest_type(contents.pieces, taken) : at::kDouble,
-                   {streams, field.width}, contents.pieces, taken);
+                   {streams, field.width}, contents.pieces, taken, check);
       }
     }
   }
@@ -181,9 +218,7 @@ void write_contents(const std::filesystem::path& path, const Contents& contents)
       add_fields(bundle, contents, place, kind);
     }
   }
-  Json info = contents.info.to_json();
-  info.erase("seconds");  // the same numbers are the same bytes
-  write_safetensors(path, bundle.entries(), {{kMomentsInfoKey, info.dump()}});
+  write_safetensors(path, bundle.entries(), {{kMomentsInfoKey, stored_info(contents.info).dump()}});
 }
 
 void append_ids(std::vector<StreamId>& ids, int64_t layer, const std::vector<int64_t>& heads) {
@@ -243,10 +278,31 @@ CaptureMoments as_stored(CaptureMoments moments) {
   for (Accumulated& kept : moments.accumulated) {
     const std::vector<KeptField> fields = kept.accumulator->fields(shape);
     for (size_t i = 0; i < kept.blocks.size(); ++i) {
-      if (fields[i].blocks && !fields[i].exact) kept.blocks[i] = kept.blocks[i].to(at::kFloat);
+      kept.total[i] = kept.total[i].narrow(1, 0, fields[i].width);
+      at::Tensor& blocks = kept.blocks[i];
+      if (!fields[i].blocks) {
+        blocks = at::zeros({blocks.size(0), 1, 0}, at::kDouble);
+      } else if (!fields[i].exact) {
+        blocks = blocks.to(at::kFloat);
+        require_finite(blocks, blocks_name(*kept.accumulator, fields[i]), moments.info,
+                       fields[i].kind, moments.ids(fields[i].kind), 0);
+      }
     }
   }
+  moments.info = CaptureInfo::from_json(stored_info(moments.info), "moments");
   return moments;
+}
+
+CaptureMoments as_stored(const MomentsCollector& collector, const CaptureInfo& info,
+                         const std::vector<DocumentRecord>& documents) {
+  std::vector<CaptureMoments> layers;
+  for (const auto& [number, layer] : collector.layers()) {
+    throw_if_interrupted();
+    CaptureMoments one = layer_moments(collector, number, layer, info);
+    one.documents = documents;
+    layers.push_back(as_stored(std::move(one)));
+  }
+  return join_layers(std::move(layers));
 }
 
 void write_moments(const std::filesystem::path& path, const CaptureMoments& moments) {

@@ -4,6 +4,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "ropewalk/base/communicator.h"
@@ -22,7 +23,8 @@
 namespace ropewalk {
 namespace {
 
-constexpr size_t kLatest = 64;  // rows of a batch, or so
+constexpr size_t kLatest = 64;                        // rows of a batch, or so
+constexpr int64_t kMostPositions = int64_t{1} << 26;  // a table of them takes gigabytes
 
 ModelConfig known_config(const TensorShape& shape) {
   constexpr const char* kSource = "config";
@@ -89,30 +91,6 @@ at::Tensor plain(const at::Tensor& vectors) {
   return numbers.stride(2) == 1 ? numbers : numbers.contiguous();
 }
 
-// Layers one after the other.
-CaptureMoments joined(std::vector<CaptureMoments> layers) {
-  CaptureMoments all = std::move(layers.front());
-  for (size_t i = 1; i < layers.size(); ++i) {
-    all.queries.insert(all.queries.end(), layers[i].queries.begin(), layers[i].queries.end());
-    all.keys.insert(all.keys.end(), layers[i].keys.begin(), layers[i].keys.end());
-  }
-  const auto join = [&](size_t kept, std::vector<at::Tensor> Accumulated::*fields) {
-    std::vector<at::Tensor>& own = all.accumulated[kept].*fields;
-    for (size_t field = 0; field < own.size(); ++field) {
-      std::vector<at::Tensor> parts{own[field]};
-      for (size_t i = 1; i < layers.size(); ++i) {
-        parts.push_back(std::move((layers[i].accumulated[kept].*fields)[field]));
-      }
-      own[field] = at::cat(parts);
-    }
-  };
-  for (size_t kept = 0; kept < all.accumulated.size(); ++kept) {
-    join(kept, &Accumulated::total);
-    join(kept, &Accumulated::blocks);
-  }
-  return all;
-}
-
 }  // namespace
 
 TensorCapture::TensorCapture(const TensorShape& shape)
@@ -122,7 +100,7 @@ TensorCapture::TensorCapture(const TensorShape& shape)
       collector_(config_, all_heads(shape), {.blocks = shape.blocks, .pre_rope = turns_}) {}
 
 void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
-                        const std::optional<at::Tensor>& positions) {
+                        const std::optional<at::Tensor>& positions, int64_t turned) {
   if (layer < 0 || layer >= config_.n_layers || document < 0) {
     throw UsageError("layer {}, document {}: expected a layer from 0 to {} and a document from 0",
                      layer, document, config_.n_layers - 1);
@@ -152,7 +130,7 @@ void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, co
     at::Tensor before_q = queries, before_k = keys;
     const LayerConfig& settings = config_.layers[static_cast<size_t>(layer)];
     if (settings.rope) {
-      const RopeTable& back = table_back(at, settings.rope_index, q.device());
+      const RopeTable& back = table_back(at, settings.rope_index, turned, q.device());
       rotate(before_q, before_k, back.cos, back.sin, rotary_pairs(config_, layer).interleaved);
     }
     collect(kPreRope, before_q, before_k);
@@ -186,18 +164,23 @@ TensorCapture::Placed& TensorCapture::placed(int64_t tokens,
 
 // RoPE multiplies a pair, as a complex number, by cos + i sin, whose length is its attention
 // factor; this divides by it.
-const RopeTable& TensorCapture::table_back(Placed& placed, int rope,
+const RopeTable& TensorCapture::table_back(Placed& placed, int rope, int64_t turned,
                                            const at::Device& device) const {
-  const auto found = placed.back.find(rope);
+  const auto found = placed.back.find({rope, turned});
   if (found != placed.back.end() && found->second.cos.device() == device) return found->second;
   const at::Tensor& positions = placed.positions.tensor();
-  const RopeTable all = make_rope_table(config_.ropes[static_cast<size_t>(rope)],
-                                        positions.max().item<int64_t>() + 1, at::kCPU);
+  const auto own = positions.max().item<int64_t>() + 1;
+  if (own > kMostPositions) {
+    throw UsageError("positions: found {}, expected less than {} where vectors are turned back",
+                     own - 1, kMostPositions);
+  }
+  const RopeTable all =
+      make_rope_table(config_.ropes[static_cast<size_t>(rope)], std::max(own, turned), at::kCPU);
   const at::Tensor cos = all.cos.index_select(0, positions);
   const at::Tensor sin = all.sin.index_select(0, positions);
   const at::Tensor squared = cos.square() + sin.square();
   RopeTable back{(cos / squared).to(device), (-sin / squared).to(device)};
-  return placed.back.insert_or_assign(rope, std::move(back)).first->second;
+  return placed.back.insert_or_assign({rope, turned}, std::move(back)).first->second;
 }
 
 CaptureMoments TensorCapture::layer(int64_t number) {
@@ -236,13 +219,29 @@ CaptureMoments TensorCapture::moments() {
         number, next.documents.size(), next.info.tokens, documents_.begin()->first,
         first.documents.size(), first.info.tokens);
   }
-  return layers.empty() ? layer(0) : joined(std::move(layers));
+  return layers.empty() ? layer(0) : join_layers(std::move(layers));
 }
 
 void TensorCapture::join_in_first(const Communicator& processes) {
   if (processes.alone()) return;
   collector_.fetch();
-  for (auto& [number, documents] : documents_) {
+  // A process may have nothing of a layer that others have.
+  std::vector<double> held(static_cast<size_t>(config_.n_layers));
+  for (const auto& [number, documents] : documents_) held[static_cast<size_t>(number)] = 1;
+  if (processes.first()) {
+    std::vector<double> theirs(held.size());
+    for (int other = 1; other < processes.count(); ++other) {
+      processes.receive(other, theirs);
+      for (size_t i = 0; i < held.size(); ++i) held[i] = std::max(held[i], theirs[i]);
+    }
+    for (int other = 1; other < processes.count(); ++other) processes.send(other, held);
+  } else {
+    processes.send(0, held);
+    processes.receive(0, held);
+  }
+  for (int64_t number = 0; number < config_.n_layers; ++number) {
+    if (held[static_cast<size_t>(number)] == 0) continue;
+    std::set<int64_t>& documents = documents_[number];
     collector_.join_in_first(number, processes);
     std::vector<double> mine(documents.begin(), documents.end());
     if (!processes.first()) {

@@ -39,10 +39,11 @@ class TensorCapture {
   // Adds one document's vectors in one layer, as the dot product sees them: q [q_heads, T,
   // head_dim] and k [kv_heads, T, head_dim], of any floating type, on any device. `positions`: [T],
   // integers; default: 0 … T - 1. The caller numbers documents from 0: document i lies in block i
-  // modulo `blocks`. Throws UsageError on other shapes and on a document that the layer has,
-  // InputError on what is not finite.
+  // modulo `blocks`. `turned`: tokens that RoPE was chosen for, where that depends on a length: of
+  // the longest document of a batch; 0: its own. Throws UsageError on other shapes and on a
+  // document that the layer has, InputError on what is not finite.
   void add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
-           const std::optional<at::Tensor>& positions = {});
+           const std::optional<at::Tensor>& positions = {}, int64_t turned = 0);
 
   // Throws as add() would of documents that a layer has, or gets twice.
   void require_new(int64_t layer, const std::vector<int64_t>& documents) const;
@@ -65,10 +66,11 @@ class TensorCapture {
   struct Placed {
     explicit Placed(const at::Tensor& given) : positions(given) {}
     Positions positions;
-    std::map<int, RopeTable> back;
+    std::map<std::pair<int, int64_t>, RopeTable> back;  // by RoPE and the tokens it is chosen for
   };
   Placed& placed(int64_t tokens, const std::optional<at::Tensor>& given);
-  const RopeTable& table_back(Placed& placed, int rope, const at::Device& device) const;
+  const RopeTable& table_back(Placed& placed, int rope, int64_t turned,
+                              const at::Device& device) const;
 
   bool turns_;  // it is known how vectors were turned
   ModelConfig config_;

@@ -1,6 +1,7 @@
 #include "ropewalk/study/analyses.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "ropewalk/analysis/analyze_capture.h"
 #include "ropewalk/base/interrupt.h"
@@ -31,8 +32,29 @@ void leave_out_unasked(CaptureMoments& moments, const Experiment& experiment) {
 
 }  // namespace
 
+void Analyses::start(const PlannedCheckpoint& planned,
+                     std::shared_ptr<const MeasuredCapture> capture) {
+  if (!capture->in_memory()) return;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, analysis] : begun_) {
+    if (analysis.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+  }
+  auto job = [this, &planned, capture = std::move(capture)]() mutable {
+    throw_if_interrupted();
+    const Timeline::Span span(*study_.timeline, "analyze", planned.capture.label);
+    CaptureMoments moments = capture->moments();
+    capture.reset();
+    return make(std::move(moments), planned.capture.out / kMomentsName);
+  };
+  begun_.insert_or_assign({"", planned.capture.label}, worker_.run(std::move(job)));
+}
+
 void Analyses::start(const MeasuredCheckpoint& measured) {
   const std::lock_guard lock(mutex_);
+  if (auto early = begun_.extract({"", measured.planned->capture.label})) {
+    early.key() = key_of(measured);
+    begun_.insert(std::move(early));
+  }
   auto [place, added] = begun_.try_emplace(key_of(measured));
   if (!added) return;
   place->second = worker_.run([this, folder = measured.folder, info = measured.info] {
@@ -54,12 +76,16 @@ CheckpointAnalysis Analyses::take(const MeasuredCheckpoint& measured) {
 CheckpointAnalysis Analyses::make(const std::filesystem::path& folder,
                                   const CaptureInfo& info) const {
   const Timeline::Span span(*study_.timeline, "analyze", info.label);
-  require_whole_moments(folder, info);
+  require_whole(folder, info);
   const std::filesystem::path path = moments_path(folder);
   CaptureMoments moments = read_moments(path, Blocks::if_there, Tokens::sampled_too);
   moments.info.names() = info.names();
+  return make(std::move(moments), path);
+}
+
+CheckpointAnalysis Analyses::make(CaptureMoments moments, const std::filesystem::path& file) const {
   leave_out_unasked(moments, study_.experiment);
-  return analyze_capture(moments, study_.experiment.components, path.string());
+  return analyze_capture(moments, study_.experiment.components, file.string());
 }
 
 }  // namespace ropewalk

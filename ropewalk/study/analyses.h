@@ -2,11 +2,13 @@
 
 #include <future>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/base/worker.h"
+#include "ropewalk/study/capture.h"
 #include "ropewalk/study/manifest.h"
 
 namespace ropewalk {
@@ -17,6 +19,9 @@ class Analyses {
  public:
   explicit Analyses(const Study& study) : study_(study) {}
 
+  // Begins with a checkpoint whose capture is in memory and about to be written, unless others are
+  // under way: until its turn came, it would stay there.
+  void start(const PlannedCheckpoint& planned, std::shared_ptr<const MeasuredCapture> capture);
   // Begins with a checkpoint whose capture is written, once those before it are done; not twice.
   // From any thread.
   void start(const MeasuredCheckpoint& measured);
@@ -26,10 +31,12 @@ class Analyses {
 
  private:
   CheckpointAnalysis make(const std::filesystem::path& folder, const CaptureInfo& info) const;
+  CheckpointAnalysis make(CaptureMoments moments, const std::filesystem::path& file) const;
 
   const Study& study_;
   std::mutex mutex_;
-  // By the hash of moments and the label: a capture that was replaced meanwhile has another.
+  // By the hash of moments and the label: a capture that was replaced meanwhile has another. What
+  // is not written yet has none.
   std::map<std::pair<std::string, std::string>, std::future<CheckpointAnalysis>> begun_;
   Worker worker_{/*aside=*/true};  // ends first
 };

@@ -9,6 +9,7 @@
 #include "ropewalk/analysis/context_label.h"
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/folder_lock.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/printable.h"
@@ -83,6 +84,7 @@ bool order_by_training(std::vector<CheckpointAnalysis>& checkpoints) {
 
 void analyze(const AnalyzeOptions& options) {
   check_table_path(options.out);
+  refuse_held(fs::absolute(options.out).parent_path());
   std::vector<CheckpointAnalysis> checkpoints;
   std::set<std::string> labels;
   Progress progress("analyze", "captures", static_cast<int64_t>(options.captures.size()));
@@ -107,6 +109,7 @@ void analyze(const AnalyzeOptions& options) {
   }
   for (const std::string& warning : check_comparable(checkpoints)) log::warning("{}", warning);
   const fs::path out = fs::absolute(options.out);
+  refuse_held(out.parent_path());
   std::error_code error;
   fs::create_directories(out.parent_path(), error);
   write_tables(out, checkpoints, options.changes);
@@ -132,7 +135,7 @@ void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) 
   write_moments(folder.path() / kMomentsName, merged);
   describe_in(folder.path(), merged.info);
   folder.commit();
-  log::info("{} documents, {} tokens in {}", merged.counts.total_documents(),
+  log::info("{}, {} tokens in {}", format_number_of(merged.counts.total_documents(), "document"),
             merged.counts.total_tokens(), out.string());
 }
 

@@ -12,6 +12,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/progress.h"
+#include "ropewalk/base/units.h"
 #include "ropewalk/base/utf8.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/model/describe_config.h"
@@ -58,6 +59,7 @@ DocumentSet choose_documents(const CaptureOptions& options, const OpenModel& mod
   std::optional<Dataset> dataset;
   DocumentSet set = read_placed_documents(options.corpus, find_tokenizer(options), wanted, dataset);
   if (options.shard.count > 1) {
+    set.whole = documents_digest(make_records(set.documents));
     set = part_of_documents(set, options.shard.index, options.shard.count);
     if (set.documents.empty()) {
       throw InputError("{}: no document is left for shard {}/{}",
@@ -65,8 +67,9 @@ DocumentSet choose_documents(const CaptureOptions& options, const OpenModel& mod
                        options.shard.index, options.shard.count);
     }
   }
-  log::info("{} documents, {} tokens; {}", set.documents.size(), set.total_tokens,
-            set.describe_skipped());
+  log::info("{}, {} tokens; {}",
+            format_number_of(static_cast<int64_t>(set.documents.size()), "document"),
+            set.total_tokens, set.describe_skipped());
   return set;
 }
 
@@ -143,16 +146,18 @@ bool fits_beside(const OpenModel& model, const WeightReader& weights, const Docu
 // Moments in memory, and the folder that they go to.
 class Gathered : public MeasuredCapture {
  public:
-  Gathered(const CaptureOptions& options, bool with_folder, int64_t held)
-      : label_(options.label), state_(options.state), held_(held) {
-    if (with_folder) folder.emplace(options.out);
+  Gathered(const CaptureOptions& options, int64_t held, bool spooled)
+      : label_(options.label), state_(options.state), held_(held), in_memory_(!spooled) {
+    if (options.model.processes.first() || spooled) folder.emplace(options.out);
   }
 
   int64_t bytes() const override { return held_; }
   CaptureInfo write() override;
+  bool in_memory() const override { return in_memory_; }
+  CaptureMoments moments() const override { return as_stored(*collector, info, records); }
 
   std::optional<AtomicFolder> folder;
-  std::optional<MomentsCollector> moments;
+  std::optional<MomentsCollector> collector;
   CaptureInfo info;
   std::vector<DocumentRecord> records;
 
@@ -160,17 +165,19 @@ class Gathered : public MeasuredCapture {
   std::string label_;
   std::optional<fs::path> state_;
   int64_t held_;
+  bool in_memory_;
 };
 
 CaptureInfo Gathered::write() {
   const Unhurried unhurried;
-  write_moments(folder->path() / kMomentsName, *moments, info, records);
-  info = describe_in(folder->path(), std::move(info));
+  write_moments(folder->path() / kMomentsName, *collector, info, records);
+  CaptureInfo written = describe_in(folder->path(), info);
   folder->commit();
   if (state_) remove_states(*state_, state_->parent_path());
-  log::info("{}: {} heads, {} documents, {} tokens", label_, info.heads.size(), info.documents,
-            info.tokens);
-  return info;
+  log::info("{}: {}, {}, {} tokens", label_,
+            format_number_of(static_cast<int64_t>(info.heads.size()), "head"),
+            format_number_of(info.documents, "document"), info.tokens);
+  return written;
 }
 
 }  // namespace
@@ -203,6 +210,8 @@ void capture(const CaptureOptions& options) {
     make_sampler(options, model);  // refuses wrong options before the corpus is read
     if (processes.first()) documents = choose_documents(options, model);
   });
+  require_agreement({{"target_se", options.target_se ? Json(*options.target_se) : Json()}},
+                    processes);
   broadcast_documents(documents, processes);
   capture_documents(options, model, documents);
 }
@@ -231,11 +240,11 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
   const bool waits =
       beside.bytes > 0 && !fits_beside(model, weights, documents, held, beside.bytes);
   if (waits) beside.wait();
-  auto gathered = std::make_unique<Gathered>(options, processes.first() || spooled, held);
+  auto gathered = std::make_unique<Gathered>(options, held, spooled);
   require_agreement(info.to_json(), processes);  // and the first process's folder is there
   Collectors collectors;
   if (spooled) collected.scratch = gathered->folder->path();
-  MomentsCollector& moments = gathered->moments.emplace(config, model.heads, collected);
+  MomentsCollector& moments = gathered->collector.emplace(config, model.heads, collected);
   collectors.add(moments);
   std::optional<VectorsWriter> writer;
   std::optional<VectorsCollector> vectors;
@@ -262,6 +271,10 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
   // Of the table of embeddings rows alone are computed with, but all of it is hashed.
   std::future<void> embedding =
       std::async(std::launch::async, [&weights] { weights.hash_embedding(); });
+  std::future<void> memory;
+  if (model.device.is_cuda()) {
+    memory = std::async(std::launch::async, [&moments] { moments.take_memory(); });
+  }
   const std::span<const Document> unread =
       std::span(mine.documents).subspan(static_cast<size_t>(before));
   if (before > 0) log::info("{}: going on after {} documents", options.label, before);

@@ -55,6 +55,8 @@ struct CaptureOptions {
 // asked for, vectors/. `out` appears only when everything is in it.
 void capture(const CaptureOptions& options);
 
+struct CaptureMoments;
+
 // What was measured and is not written yet.
 class MeasuredCapture {
  public:
@@ -64,6 +66,10 @@ class MeasuredCapture {
   // Writes `out`, and returns what it says of itself; once. Nothing that happens elsewhere
   // meanwhile matters to it, so that another thread may do it.
   virtual CaptureInfo write() = 0;
+  // What a reader of it will find, also while it is being written; only where all of it is in
+  // memory.
+  virtual bool in_memory() const = 0;
+  virtual CaptureMoments moments() const = 0;
 };
 
 // A capture that is being written meanwhile.

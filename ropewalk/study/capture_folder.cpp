@@ -16,6 +16,11 @@ void require_there(const fs::path& path) {
 
 void refuse_results(const fs::path& folder) {
   std::error_code ignored;
+  if (folder.filename() == "checkpoints" && !fs::exists(folder / kMomentsName, ignored) &&
+      fs::exists(folder.parent_path() / "manifest.json", ignored)) {
+    throw InputError("{}: is no capture; the folders in it are, so name these: {}/*",
+                     folder.string(), folder.string());
+  }
   if (fs::exists(folder / kMomentsName, ignored) ||
       !fs::is_directory(folder / "checkpoints", ignored)) {
     return;
@@ -40,6 +45,7 @@ fs::path moments_path(const fs::path& capture) {
 
 void refuse_used_folder(const fs::path& out) {
   std::error_code error;
+  if (out.empty()) throw UsageError("--out: is empty; name a folder");
   if (!fs::exists(out, error)) {
     if (!fs::is_symlink(out, error)) return;
     throw UsageError("--out {}: is a link to nothing; remove it first", out.string());

@@ -1,7 +1,6 @@
 #include "ropewalk/study/capture_store.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/content_hash.h"
@@ -13,6 +12,7 @@
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/moments/stream_key.h"
 #include "ropewalk/study/capture.h"
+#include "ropewalk/study/capture_files.h"
 #include "ropewalk/study/capture_folder.h"
 #include "ropewalk/study/capture_state.h"
 
@@ -22,33 +22,9 @@ namespace {
 
 constexpr double kWorthKeeping = 60;  // seconds of measuring
 
-bool holds_only(const fs::path& folder, const std::function<bool(const fs::path&)>& ours) {
-  std::error_code error;
-  const fs::directory_iterator entries(folder, error);
-  if (error == std::errc::permission_denied) {
-    throw SystemError("{}: cannot be read: {}", folder.string(), error.message());
-  }
-  if (error) return false;
-  return std::all_of(begin(entries), end(entries),
-                     [&](const fs::directory_entry& entry) { return ours(entry.path()); });
-}
-
-bool is_file(const fs::path& path, const char* name) {
-  std::error_code ignored;
-  return path.filename() == name && fs::is_regular_file(fs::symlink_status(path, ignored));
-}
-
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
   return fs::is_directory(fs::symlink_status(path, ignored));
-}
-
-bool is_vectors(const fs::path& folder) {
-  return is_folder(folder) && folder.filename() == kVectorsName &&
-         holds_only(folder, [](const fs::path& entry) {
-           return is_folder(entry) && parse_stream_name(entry.filename().string()) &&
-                  holds_only(entry, [](const fs::path& f) { return is_file(f, kVectorsFile); });
-         });
 }
 
 void move_folder(const fs::path& from, const fs::path& to) {
@@ -60,42 +36,67 @@ void move_folder(const fs::path& from, const fs::path& to) {
   }
 }
 
-// Under a temporary name first: what an interrupted removal leaves is then known as such.
-void remove_capture(const fs::path& folder) {
-  std::error_code ignored;
-  if (!is_capture(folder) && !fs::is_empty(folder, ignored)) {
-    throw InputError("{}: holds files that ropewalk did not write; move them away",
-                     folder.string());
-  }
-  const fs::path leaving = temporary_path(folder.string() + ".gone");
-  std::error_code error;
-  fs::rename(folder, leaving, error);
-  if (!error) {
-    fs::remove_all(leaving, error);
-    if (error) fs::rename(leaving, folder, ignored);  // so that it is found again
-  }
-  if (error) throw SystemError("{}: cannot remove: {}", folder.string(), error.message());
-}
-
-// Vectors that a capture says it wrote: a file for every head.
-void require_vectors(const fs::path& folder, const CaptureInfo& info) {
+// The files of vectors that a capture may have: one for every head, unless none was sampled.
+std::set<fs::path> vector_files(const fs::path& folder, const CaptureInfo& info) {
   const ConfigFile config(info.config, (folder / kCaptureName).string());
   const auto group = static_cast<int32_t>(
       std::max<int64_t>(1, config.size("n_q_heads") / config.size("n_kv_heads")));
+  std::set<fs::path> files;
   for (const QueryHead& head : info.heads) {
-    for (const StreamKey& key : {StreamKey{head.layer, head.q_head, StreamKind::query},
-                                 StreamKey{head.layer, head.q_head / group, StreamKind::key}}) {
-      const fs::path file = stream_file(folder, key);
-      std::error_code error;
-      if (fs::file_size(file, error) > 0 && !error) continue;
-      throw InputError("{}: is missing or empty", file.string());
-    }
+    files.insert(stream_file(folder, {head.layer, head.q_head, StreamKind::query}));
+    files.insert(stream_file(folder, {head.layer, head.q_head / group, StreamKind::key}));
   }
+  return files;
+}
+
+// 0: it is not there.
+int64_t bytes_of(const fs::path& file) {
+  std::error_code error;
+  const auto size = fs::file_size(file, error);
+  return error ? 0 : static_cast<int64_t>(size);
+}
+
+int64_t vector_bytes(const fs::path& folder, const CaptureInfo& info) {
+  int64_t bytes = 0;
+  for (const fs::path& file : vector_files(folder, info)) bytes += bytes_of(file);
+  return bytes;
+}
+
+// What is quick to see of vectors: how many bytes they have or, where a capture of an earlier
+// edition does not say, that each head has some.
+void require_vectors(const fs::path& folder, const CaptureInfo& info) {
+  if (!info.vector_files) {
+    for (const fs::path& file : vector_files(folder, info)) {
+      if (bytes_of(file) == 0) throw InputError("{}: is missing or empty", file.string());
+    }
+    return;
+  }
+  const int64_t bytes = vector_bytes(folder, info);
+  if (info.vector_files->bytes == bytes) return;
+  throw InputError("{}: holds {} bytes, not the {} that were written",
+                   (folder / kVectorsName).string(), bytes, info.vector_files->bytes);
 }
 
 std::string hash_of(const fs::path& path) {
   const MappedFile file(path);
   return hash_stretch({file.data(), static_cast<size_t>(file.size())}).hex();
+}
+
+// One hash of all files of vectors and of whose they are.
+std::string hash_vectors(const fs::path& folder, const CaptureInfo& info) {
+  std::string hashes;
+  for (const fs::path& file : vector_files(folder, info)) {
+    if (bytes_of(file) == 0) continue;
+    hashes += fmt::format("{} {}\n", file.parent_path().filename().string(), hash_of(file));
+  }
+  return hash_bytes(hashes.data(), hashes.size()).hex();
+}
+
+void require_whole_vectors(const fs::path& folder, const CaptureInfo& info) {
+  if (!info.vectors) return;
+  require_vectors(folder, info);
+  if (!info.vector_files || info.vector_files->hash == hash_vectors(folder, info)) return;
+  throw InputError("{}: are not as they were written", (folder / kVectorsName).string());
 }
 
 // The same numbers in other words.
@@ -109,6 +110,9 @@ void describe_anew(StoredCapture& capture, const CaptureInfo& words) {
 
 CaptureInfo describe_in(const fs::path& folder, CaptureInfo info) {
   info.moments = hash_of(folder / kMomentsName);
+  if (info.vectors && is_folder(folder / kVectorsName)) {  // what was merged has none
+    info.vector_files = {vector_bytes(folder, info), hash_vectors(folder, info)};
+  }
   write_file_atomically(folder / kCaptureName, info.to_json().dump(2) + "\n");
   return info;
 }
@@ -140,9 +144,14 @@ void require_whole_moments(const fs::path& folder, const CaptureInfo& info) {
   throw InputError("{}: is not as it was written", (folder / kMomentsName).string());
 }
 
+void require_whole(const fs::path& folder, const CaptureInfo& info) {
+  require_whole_moments(folder, info);
+  require_whole_vectors(folder, info);
+}
+
 bool is_whole(const StoredCapture& capture) {
   try {
-    require_whole_moments(capture.folder, capture.info);
+    require_whole(capture.folder, capture.info);
     return true;
   } catch (const InputError& damaged) {
     log::warning("{}; this capture is not used", damaged.what());
@@ -156,17 +165,6 @@ CaptureMoments read_capture(const fs::path& capture, Blocks blocks, Tokens token
   CaptureMoments moments = read_moments(path, blocks, tokens);
   if (const auto names = current_names(capture)) moments.info.names() = *names;
   return moments;
-}
-
-bool is_capture(const fs::path& folder) {
-  bool any = false;
-  const bool only = is_folder(folder) && holds_only(folder, [&](const fs::path& entry) {
-                      const bool file =
-                          is_file(entry, kCaptureName) || is_file(entry, kMomentsName);
-                      any = any || file;
-                      return file || is_vectors(entry);
-                    });
-  return only && any;
 }
 
 CaptureStore::CaptureStore(fs::path out) : out_(std::move(out)) {

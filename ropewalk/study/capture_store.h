@@ -62,8 +62,8 @@ class CaptureStore {
   std::set<std::filesystem::path> damaged_;
 };
 
-// Describes a capture whose moments are written: capture.json beside them, with their hash. Returns
-// what it says.
+// Describes a capture whose moments and vectors are written: capture.json beside them, with their
+// hashes. Returns what it says.
 CaptureInfo describe_in(const std::filesystem::path& folder, CaptureInfo info);
 
 // What a capture is called now; nothing where its capture.json is missing or damaged. The moments
@@ -73,15 +73,13 @@ std::optional<CaptureNames> current_names(const std::filesystem::path& folder);
 
 // Throws InputError where the moments of a capture are not those that were written.
 void require_whole_moments(const std::filesystem::path& folder, const CaptureInfo& info);
+// The same of its vectors too, where it has any.
+void require_whole(const std::filesystem::path& folder, const CaptureInfo& info);
 // The same as an answer; where they are not, a warning says that the capture is not used.
 bool is_whole(const StoredCapture& capture);
 
 // The moments of a capture folder by its current names, or of a moments file as they are;
 // `blocks` and `tokens` as read_moments takes them.
 CaptureMoments read_capture(const std::filesystem::path& capture, Blocks blocks, Tokens tokens);
-
-// Whether a folder holds the files of a capture and nothing else, so that it may be moved or
-// removed; damaged ones count too.
-bool is_capture(const std::filesystem::path& folder);
 
 }  // namespace ropewalk

@@ -78,6 +78,7 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
   }
   if (model.random) info.random = model.random->seed();
   if (options.shard.count > 1) info.shard = options.shard;
+  info.whole = documents.whole;
   if (options.vectors) {
     const TokenSampler sampler = make_sampler(options, model);
     info.vectors = {*options.vectors, sampler.rate(), sampler.bucket_size(),

@@ -105,6 +105,7 @@ std::string describe_run(const RunOptions& options) {
                       "context", "tokens", "weights", "TFLOP", "to do");
   double total = 0;
   double rate = 0;
+  int64_t memory = 0;
   std::map<std::string, int64_t> downloads;  // by checkpoint: contexts share weights
   for (const Work& work : works) {
     const ModelOptions& model_options = work.planned->capture.model;
@@ -115,6 +116,7 @@ std::string describe_run(const RunOptions& options) {
         flops_per_document(model) * static_cast<double>(work.info.documents - done_documents(work));
     if (work.task != Task::leave_out) total += flops;
     if (rate == 0) rate = product_rate(model.dtype, model.device);
+    memory = std::max(memory, model.memory);
     int64_t download = 0;
     if (remote && is_measured(work, settling)) {
       auto [found, added] = downloads.try_emplace(model_options.hub->name());
@@ -143,9 +145,12 @@ std::string describe_run(const RunOptions& options) {
   int64_t bytes = 0;
   for (const auto& [name, size] : downloads) bytes += size;
   text += fmt::format(
-      "\n{}about {} of computing on this machine; {} GPU hours on one H200, at {:.0f} TFLOP/s\n",
+      "\n{}about {} of computing on this machine, within {} of memory; {} GPU hours on one H200, "
+      "at "
+      "{:.0f} TFLOP/s\n",
       bytes > 0 ? format_bytes(bytes) + " to download; " : "",
-      format_duration(total / (rate * kEfficiency)), format_hours(total / kH200), kH200 / 1e12);
+      format_duration(total / (rate * kEfficiency)), format_bytes(memory),
+      format_hours(total / kH200), kH200 / 1e12);
   return text;
 }
 

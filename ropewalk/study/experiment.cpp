@@ -87,7 +87,12 @@ void check_portraits(const Experiment& experiment, const std::map<std::string, i
   }
   for (const std::string& label : experiment.portraits) {
     if (std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
-    const std::string near = nearest(label, {labels.begin(), labels.end()});
+    std::vector<std::string_view> others;  // that are not portrayed already
+    for (const std::string& known : labels) {
+      const auto& asked = experiment.portraits;
+      if (std::find(asked.begin(), asked.end(), known) == asked.end()) others.push_back(known);
+    }
+    const std::string near = nearest(label, others);
     throw InputError("{}: portraits: no checkpoint is labelled '{}'{}",
                      experiment.at(lines.at(label)), label,
                      near.empty() ? "; write one of the labels below"
@@ -194,7 +199,8 @@ Experiment read_experiment(const fs::path& asked) {
       read(v);
     };
   }
-  read_yaml(file).map(keys);
+  experiment.text = read_yaml_text(file);
+  parse_yaml(experiment.text, file).map(keys);
   check_phases(experiment, lines);
   check_text(experiment, lines);
   check_portraits(experiment, portrait_lines);

@@ -48,6 +48,7 @@ struct Phase {
 
 struct Experiment {
   std::filesystem::path file;
+  std::string text;  // of the file as it was read: it may be edited while the study runs
   std::string name;
   std::optional<std::string> model;      // Hub id or folder
   std::optional<std::string> tokenizer;  // Hub id, folder or tokenizer.json

@@ -2,7 +2,6 @@
 
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/hash.h"
-#include "ropewalk/base/mapped_file.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/study/results_folder.h"
 
@@ -37,7 +36,8 @@ Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& m
   Json captures = Json::array();
   for (const MeasuredCheckpoint& checkpoint : measured) {
     Json capture = checkpoint.info.to_json();
-    for (const char* key : {"seconds", "moments"}) capture.erase(key);  // of one machine's making
+    // Of one machine's making.
+    for (const char* key : {"seconds", "moments", "vector_files"}) capture.erase(key);
     capture["phase"] = checkpoint.planned->phase;
     captures.push_back(capture);
   }
@@ -54,15 +54,14 @@ Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& m
                        {"skipped_empty", all.skipped_empty},
                        {"tokenizer", all.tokenizer_digest}});
   }
-  const std::string text(MappedFile(experiment.file).text());
   return {{"format", 1},
           {"ropewalk", version_details()},
           {"name", experiment.name},
           {"experiment",
            {{"file", experiment.file.filename().string()},
             {"path", std::filesystem::absolute(experiment.file).lexically_normal().string()},
-            {"sha256", sha256_hex(text)},
-            {"text", text}}},
+            {"sha256", sha256_hex(experiment.text)},
+            {"text", experiment.text}}},
           {"corpus", corpus},
           {"settings", describe_settings(experiment)},
           {"checkpoints", captures}};

@@ -142,6 +142,7 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
     finish_writing();
     if (!measured) return evict(*work.planned, later);
     const int64_t bytes = measured->bytes();
+    result_.analyses->start(*work.planned, measured);
     const auto write = [this, measured = std::move(measured), planned = work.planned] {
       std::optional<Timeline::Span> writing(std::in_place, *study_.timeline, "write",
                                             planned->capture.label);

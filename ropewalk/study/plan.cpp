@@ -15,8 +15,12 @@ namespace fs = std::filesystem;
 namespace {
 
 bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
+  std::error_code error;
+  const bool folder = fs::is_directory(path, error);
+  if (error == std::errc::permission_denied) {
+    throw SystemError("{}: cannot be read: {}", path.string(), error.message());
+  }
+  return folder;
 }
 
 // Where a checkpoint that has weights of its own is. On the Hub, only its config is fetched.
@@ -150,6 +154,16 @@ size_t place_text(const Experiment& experiment, const Phase& phase, const OpenMo
   return static_cast<size_t>(found - plan.texts.begin());
 }
 
+// Documents of a run are chosen for the longest context that its file states: a checkpoint that is
+// missing today changes nothing for the others.
+void count_stated_contexts(const Experiment& experiment, StudyPlan& plan) {
+  if (experiment.models) return;  // each has documents of its own
+  int64_t& longest = plan.texts.front().longest_context;
+  for (const Phase& phase : experiment.phases) {
+    for (const int64_t context : phase.contexts) longest = std::max(longest, context);
+  }
+}
+
 // Numbers checkpoints for tables: consecutive phases with the same list of contexts stand there
 // once for each context, so that each of them reads as a run.
 void number_by_context(const Experiment& experiment, std::vector<PlannedCheckpoint>& checkpoints) {
@@ -238,6 +252,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     throw InputError("{}: no checkpoint can be measured; '{}': {}", experiment.file.string(),
                      plan.failures.front().label, plan.failures.front().text());
   }
+  count_stated_contexts(experiment, plan);
   if (!experiment.models) number_by_context(experiment, plan.checkpoints);
   return plan;
 }

@@ -38,6 +38,7 @@ void broadcast_documents(DocumentSet& documents, const Communicator& processes) 
   for (const auto count : kCounts) documents.*count = processes.from_first(documents.*count);
   documents.tokenizer_digest = processes.from_first(std::move(documents.tokenizer_digest));
   documents.pieces = processes.from_first(std::move(documents.pieces));
+  documents.whole = processes.from_first(std::move(documents.whole));
   std::vector<Header> headers;
   std::vector<int32_t> tokens;
   for (const Document& document : documents.documents) {

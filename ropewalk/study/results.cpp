@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "ropewalk/analysis/summary.h"
 #include "ropewalk/base/error.h"
@@ -11,7 +12,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/study/analyses.h"
-#include "ropewalk/study/capture_store.h"
+#include "ropewalk/study/capture_files.h"
 #include "ropewalk/study/figures.h"
 #include "ropewalk/study/report.h"
 #include "ropewalk/study/results_folder.h"
@@ -31,15 +32,29 @@ class Damaged : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Removes a capture whose numbers cannot be read, and says so: then its checkpoint is measured
+// again. What is so once more is no damage, and would be for ever.
+void give_up_capture(const MeasuredCheckpoint& measured, const InputError& why,
+                     std::set<std::string>& again) {
+  const std::string& label = measured.planned->capture.label;
+  if (!again.insert(label).second) {
+    throw InputError("{}, also after '{}' was measured again", why.what(), label);
+  }
+  try {
+    remove_capture(measured.folder);
+  } catch (const SystemError& error) {
+    throw SystemError("{}; {}", error.what(), why.what());
+  }
+  log::warning("{}; '{}' is measured again", why.what(), label);
+}
+
 CheckpointAnalysis analyze_checkpoint(const Study& study, const MeasuredCheckpoint& measured,
-                                      Analyses& analyses) {
+                                      Analyses& analyses, std::set<std::string>& again) {
   CheckpointAnalysis checkpoint;
   try {
     checkpoint = analyses.take(measured);
   } catch (const InputError& error) {
-    log::warning("{}; '{}' is measured again", error.what(), measured.info.label);
-    std::error_code ignored;
-    if (is_capture(measured.folder)) fs::remove_all(measured.folder, ignored);
+    give_up_capture(measured, error, again);
     throw Damaged(error.what());
   }
   checkpoint.label = measured.planned->capture.label;
@@ -137,12 +152,13 @@ class Products {
   std::optional<std::vector<Figure>> figures_;
 };
 
-Stage tables_stage(const Study& study, const Measured& measured, Json& errors, Products& products) {
+Stage tables_stage(const Study& study, const Measured& measured, Json& errors, Products& products,
+                   std::set<std::string>& again) {
   const auto make = [&]() -> std::vector<fs::path> {
     std::vector<CheckpointAnalysis> checkpoints;
     for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
       throw_if_interrupted();
-      checkpoints.push_back(analyze_checkpoint(study, checkpoint, *measured.analyses));
+      checkpoints.push_back(analyze_checkpoint(study, checkpoint, *measured.analyses, again));
     }
     const Timeline::Span span(*study.timeline, "tables");
     products.set(write_tables(study.out / kTable, checkpoints));
@@ -184,9 +200,22 @@ Stage report_stage(const Study& study, const Json& manifest, Products& products)
           }};
 }
 
+// Draws the figures; an error is returned, as it must not keep the report from being written.
+std::exception_ptr try_figures(const Study& study, Products& products, const Json& former,
+                               Json& manifest) {
+  try {
+    manifest["figures"] =
+        run_stage(study.out, figures_stage(study, manifest["tables"]["files"], products), former);
+    return nullptr;
+  } catch (const SystemError&) {
+    return std::current_exception();
+  }
+}
+
 }  // namespace
 
-bool write_results(const Study& study, const Measured& measured, const Json& former) {
+bool write_results(const Study& study, const Measured& measured, const Json& former,
+                   std::set<std::string>& again) {
   const auto record = [&](const char* stage) {
     return former.is_object() ? former.value(stage, Json()) : Json();
   };
@@ -204,26 +233,32 @@ bool write_results(const Study& study, const Measured& measured, const Json& for
                     ? record("tables").value("standard_errors", Json::object())
                     : Json::object();
   try {
-    manifest["tables"] =
-        run_stage(study.out, tables_stage(study, measured, errors, products), record("tables"));
+    manifest["tables"] = run_stage(
+        study.out, tables_stage(study, measured, errors, products, again), record("tables"));
   } catch (const Damaged&) {
     return false;
   }
   manifest["tables"]["standard_errors"] = errors;
+  // Pictures and a page of other tables must not stand beside these, whatever happens on the way.
+  if (recorded_files(manifest["tables"]) != recorded_files(record("tables"))) {
+    for (const char* stage : {"figures", "report"}) remove_made(study.out, record(stage));
+  }
   write(manifest);
   warn_of_missed_target(study, manifest["tables"]);
-  manifest["figures"] = run_stage(
-      study.out, figures_stage(study, manifest["tables"]["files"], products), record("figures"));
+  const std::exception_ptr undrawn = try_figures(study, products, record("figures"), manifest);
   write(manifest);
-  if (!can_write_report()) {
+  if (can_write_report()) {
+    // The page holds all of it that is the same in every run, but its own record.
+    Json shown = manifest;
+    for (const char* key : {"report", "seconds"}) shown.erase(key);
+    if (undrawn) shown.erase("figures");
+    manifest["report"] =
+        run_stage(study.out, report_stage(study, shown, products), record("report"));
+    write(manifest);
+  } else {
     log::info("no report: this program was built without it");
-    return true;
   }
-  Json shown =
-      manifest;  // the page holds all of it that is the same in every run, but its own record
-  for (const char* key : {"report", "seconds"}) shown.erase(key);
-  manifest["report"] = run_stage(study.out, report_stage(study, shown, products), record("report"));
-  write(manifest);
+  if (undrawn) std::rethrow_exception(undrawn);
   return true;
 }
 

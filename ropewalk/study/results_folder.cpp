@@ -10,7 +10,7 @@
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/figures/figure.h"
-#include "ropewalk/study/capture_store.h"
+#include "ropewalk/study/capture_files.h"
 #include "ropewalk/study/stage.h"
 
 namespace ropewalk {
@@ -24,6 +24,8 @@ bool is_there(const fs::path& path) {
 
 std::string beginning(const fs::path& path) {
   constexpr size_t kBytes = 4096;
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return "";  // a pipe would wait for somebody to write
   std::string text(kBytes, '\0');
   std::ifstream file(path, std::ios::binary);
   file.read(text.data(), kBytes);
@@ -109,7 +111,8 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
     const fs::path& folder = planned.capture.out;
     std::error_code ignored;
     const bool empty = fs::is_directory(folder, ignored) && fs::is_empty(folder, ignored);
-    if (is_there(folder) && !empty && !is_capture(folder)) foreign.push_back(folder);
+    if (!is_there(folder) || empty) continue;
+    for (const fs::path& path : foreign_in(folder)) foreign.push_back(path);
   }
   return foreign;
 }

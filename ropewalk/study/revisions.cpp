@@ -11,6 +11,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/study/locate.h"
 
 namespace ropewalk {
@@ -142,8 +143,7 @@ bool names_step(const std::string& name) {
 }
 
 std::optional<RevisionStep> revision_step(const std::string& name) {
-  std::string lower = name;
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string lower = lower_case(name);
   size_t digits = 0;
   for (const std::string_view word : {"step", "ckpt", "checkpoint", "iter"}) {
     for (size_t at = lower.find(word); at != std::string::npos; at = lower.find(word, at + 1)) {

@@ -3,10 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <optional>
+#include <set>
 
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/hash.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/study/agreement.h"
 #include "ropewalk/study/process_documents.h"
 #include "ropewalk/study/results.h"
 #include "ropewalk/study/results_folder.h"
@@ -85,6 +88,12 @@ std::string run_study(const RunOptions& options) {
   });
   Study& study = *opened;
   study.timeline = timeline;
+  // What decides how often processes speak to each other, before they do.
+  require_agreement({{"experiment", sha256_hex(study.experiment.text)},
+                     {"only", options.only},
+                     {"checkpoints", study.plan.checkpoints.size()},
+                     {"failures", study.plan.failures.size()}},
+                    processes);
   if (options.keep_going && processes.count() > 1) {
     throw UsageError("--keep-going is for one process, and these are {}", processes.count());
   }
@@ -94,12 +103,13 @@ std::string run_study(const RunOptions& options) {
   const std::string token = processes.from_first(temporary_token());
   set_temporary_token(processes.first() ? token : fmt::format("{}-{}", token, processes.rank()));
   for (DocumentSet& documents : study.documents) broadcast_documents(documents, processes);
+  std::set<std::string> again;  // labels whose captures turned out to be damaged
   for (;;) {
     const Measured measured = measure_study(study);
     bool written = true;
     if (processes.first() && !measured.checkpoints.empty()) {
       try {
-        written = write_results(study, measured, manifest);
+        written = write_results(study, measured, manifest, again);
       } catch (const std::exception&) {
         log_first_failure(study, measured);
         throw;

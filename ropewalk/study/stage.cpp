@@ -15,12 +15,6 @@ std::string digest_of(const fs::path& path) {
   return fs::is_regular_file(path, ignored) ? sha256_file(path) : std::string();
 }
 
-Json recorded_files(const Json& record) {
-  if (!record.is_object()) return Json::object();
-  const Json files = record.value("files", Json::object());
-  return files.is_object() ? files : Json::object();
-}
-
 bool up_to_date(const fs::path& folder, const Json& record, const std::string& inputs) {
   if (!record.is_object() || record.value("inputs", Json()) != inputs) return false;
   const Json files = recorded_files(record);
@@ -32,11 +26,28 @@ bool up_to_date(const fs::path& folder, const Json& record, const std::string& i
 
 }  // namespace
 
+Json recorded_files(const Json& record) {
+  if (!record.is_object()) return Json::object();
+  const Json files = record.value("files", Json::object());
+  return files.is_object() ? files : Json::object();
+}
+
 std::vector<fs::path> files_of(const Json& record) {
   std::vector<fs::path> files;
   const Json recorded = recorded_files(record);
   for (const auto& [name, digest] : recorded.items()) files.emplace_back(name);
   return files;
+}
+
+void remove_made(const fs::path& folder, const Json& record, const Json& kept) {
+  const Json made = recorded_files(record);
+  for (const auto& [name, digest] : made.items()) {
+    const fs::path path = folder / name;
+    const bool inside = fs::path(name).is_relative() && name.find("..") == std::string::npos;
+    if (kept.contains(name) || !inside || digest != Json(digest_of(path))) continue;
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
 }
 
 Json run_stage(const fs::path& folder, const Stage& stage, const Json& former) {
@@ -47,14 +58,7 @@ Json run_stage(const fs::path& folder, const Stage& stage, const Json& former) {
   }
   Json files = Json::object();
   for (const fs::path& file : stage.make()) files[file.string()] = digest_of(folder / file);
-  const Json before = recorded_files(former);
-  for (const auto& [name, digest] : before.items()) {
-    const fs::path path = folder / name;
-    const bool inside = fs::path(name).is_relative() && name.find("..") == std::string::npos;
-    if (files.contains(name) || !inside || digest != Json(digest_of(path))) continue;
-    std::error_code ignored;
-    fs::remove(path, ignored);
-  }
+  remove_made(folder, former, files);
   return {{"inputs", inputs}, {"files", files}};
 }
 

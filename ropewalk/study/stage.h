@@ -24,7 +24,14 @@ struct Stage {
 // longer made are removed, where they are still what was written then.
 Json run_stage(const std::filesystem::path& folder, const Stage& stage, const Json& former);
 
-// The files of a record, relative to the results folder.
+// Removes the files of a record, where they are still what was written then and `kept`, an object
+// by their names, does not have them.
+void remove_made(const std::filesystem::path& folder, const Json& record,
+                 const Json& kept = Json::object());
+
+// The files of a record of any shape, {name: SHA-256}.
+Json recorded_files(const Json& record);
+// The same without hashes, relative to the results folder.
 std::vector<std::filesystem::path> files_of(const Json& record);
 
 }  // namespace ropewalk

@@ -94,6 +94,7 @@ Study open_study(const RunOptions& options) {
   study.options = options;
   study.experiment = read_experiment(options.experiment);
   expand_revisions(study.experiment);
+  if (options.out && options.out->empty()) throw UsageError("--out: is empty; name a folder");
   study.out = options.out.value_or(fs::path("out") / options.experiment.stem());
   const bool vectors = study.experiment.from_vectors();
   if (vectors && processes.count() > 1) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
 #include "ropewalk/study/corpus_place.h"
 #include "ropewalk/study/hub_place.h"
 #include "ropewalk/study/locate.h"
@@ -11,6 +12,24 @@
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
+
+// Whose tokenizer it is where the first checkpoint, which usually has it, could not be opened:
+// another's may read other tokens.
+void note_other_tokenizer(const Experiment& experiment, const StudyPlan& plan,
+                          const PlannedCheckpoint& has_it) {
+  if (experiment.models) return;
+  for (const Phase& phase : experiment.phases) {
+    for (const CheckpointEntry& entry : phase.checkpoints) {
+      if (entry.label == has_it.checkpoint) return;
+      for (const CheckpointFailure& failure : plan.failures) {
+        if (entry.random || failure.label != phase.labels_of(entry).front()) continue;
+        log::info("the tokenizer is that of '{}', as '{}' could not be opened", has_it.checkpoint,
+                  entry.label);
+        return;
+      }
+    }
+  }
+}
 
 std::optional<fs::path> find_tokenizer(const Experiment& experiment, const StudyPlan& plan,
                                        size_t text) {
@@ -40,6 +59,7 @@ std::optional<fs::path> find_tokenizer(const Experiment& experiment, const Study
     if (model.hub && !std::exchange(asked, true)) fetch_tokenizer(shared_hub(), *model.hub);
     std::error_code ignored;
     if (fs::exists(model.model / "tokenizer.json", ignored)) {
+      note_other_tokenizer(experiment, plan, planned);
       return planned.capture.model.model;
     }
   }

@@ -3,23 +3,36 @@
 #include <algorithm>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/hash.h"
+#include "ropewalk/base/log.h"
 #include "ropewalk/figures/head_name.h"
 #include "ropewalk/figures/reading_look.h"
 #include "ropewalk/figures/series_figures.h"
 #include "ropewalk/study/figures.h"
 #include "ropewalk/study/report_inputs.h"
+#include "ropewalk/study/stage.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// Null where there is no such file.
-Json read_manifest(const fs::path& path) {
+// Whether a manifest states this table's hash; it may not know the table by name.
+bool is_of(const Json& manifest, const fs::path& table) {
+  const Json files = recorded_files(manifest.value("tables", Json()));
+  const auto stated = files.find(table.filename().string());
+  return stated == files.end() || *stated == Json(sha256_file(table));
+}
+
+// Null where there is no such file, or it is of another table.
+Json read_manifest(const fs::path& path, const fs::path& table) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return {};
   Json json = read_json_file(path);
   check_manifest(json, path.string());
-  return json;
+  if (is_of(json, table)) return json;
+  log::warning("{}: is of another {}, by the hash that it states, so nothing is taken from it",
+               path.string(), table.filename().string());
+  return {};
 }
 
 // The axis of the run, where this version knows it and the table can be laid out by it; else none.
@@ -86,7 +99,7 @@ TableFigures table_figures(const fs::path& table, const AskedFigures& more) {
   }
   TableFigures made;
   made.tables = read_tables(table);
-  made.manifest = read_manifest(table.parent_path() / "manifest.json");
+  made.manifest = read_manifest(table.parent_path() / "manifest.json", table);
   FigureOptions options = figure_options(made.manifest, made.tables);
   made.title = options.title;
   append(options.asked.statistics, more.statistics);

@@ -13,7 +13,7 @@ namespace ropewalk {
 // A table that lies in a folder of results or alone, and its figures.
 struct TableFigures {
   StudyTables tables;
-  Json manifest;      // null: none lies beside the table
+  Json manifest;      // null: none of it lies beside the table
   std::string title;  // of the manifest; empty: none
   std::vector<Figure> figures;
 };

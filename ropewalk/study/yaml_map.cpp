@@ -88,8 +88,13 @@ void YamlValue::expected_number(const std::string& what) const {
 }
 
 std::string YamlValue::text() const {
-  if (!node_.IsScalar() || node_.Scalar().empty()) expected("a text");
-  return node_.Scalar();
+  const std::string text = node_.IsScalar() ? node_.Scalar() : "";
+  if (text.find_first_not_of(' ') == std::string::npos) expected("a text");
+  const auto control = [](char c) { return c == '\x7f' || (c >= 0 && c < ' '); };
+  if (std::any_of(text.begin(), text.end(), control)) {
+    fail(fmt::format("'{}' holds a control character; remove it", printable_excerpt(text, 80)));
+  }
+  return text;
 }
 
 int64_t YamlValue::integer(int64_t least, int64_t most) const {
@@ -189,9 +194,12 @@ void YamlValue::map(const std::vector<Key>& keys) const {
   }
 }
 
-YamlValue read_yaml(const std::filesystem::path& file) {
+std::string read_yaml_text(const std::filesystem::path& file) {
   constexpr int64_t kLimit = int64_t{4} << 20;
-  const std::string text = read_text_file(file, kLimit);
+  return read_text_file(file, kLimit);
+}
+
+YamlValue parse_yaml(const std::string& text, const std::filesystem::path& file) {
   const auto refuse = [&](std::string::const_iterator at, const char* what, const char* remedy) {
     throw InputError("{}:{}: {}: found byte 0x{:02x}; {}", file.string(),
                      std::count(text.begin(), at, '\n') + 1, what, static_cast<unsigned char>(*at),

@@ -63,8 +63,9 @@ class YamlValue {
   int line_;
 };
 
-// The top of a file. Throws InputError on a file that is not YAML, SystemError where it cannot be
-// read.
-YamlValue read_yaml(const std::filesystem::path& file);
+// The text of a file, at most of some megabytes. Throws SystemError where it cannot be read.
+std::string read_yaml_text(const std::filesystem::path& file);
+// Its top. Throws InputError, which names the file, on a text that is not YAML.
+YamlValue parse_yaml(const std::string& text, const std::filesystem::path& file);
 
 }  // namespace ropewalk

@@ -15,6 +15,10 @@ namespace {
 class PlainSource : public ByteSource {
  public:
   explicit PlainSource(const std::filesystem::path& path) : path_(path.string()) {
+    std::error_code ignored;
+    if (std::filesystem::is_fifo(path, ignored)) {  // which may never come to an end
+      throw InputError("{}: is a pipe, expected a file", path_);
+    }
     file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file_ < 0) throw SystemError("{}: cannot open: {}", path_, std::strerror(errno));
   }

@@ -182,7 +182,6 @@ std::string DocumentSet::describe_skipped() const {
 
 void Document::set_digests() {
   static_assert(std::endian::native == std::endian::little, "digests are of little-endian ids");
-  constexpr size_t kPrefix = 256;  // tokens
   const auto digest_of = [&](size_t count) {
     constexpr size_t kDigits = 16;
     const auto* bytes = reinterpret_cast<const char*>(tokens.data());
@@ -190,6 +189,7 @@ void Document::set_digests() {
                        kDigits);
   };
   digest = digest_of(tokens.size());
+  constexpr auto kPrefix = static_cast<size_t>(kPrefixTokens);
   prefix_digest = tokens.size() > kPrefix ? digest_of(kPrefix) : digest;
 }
 

@@ -11,6 +11,9 @@ namespace ropewalk {
 
 class Tokenizer;
 
+// Of a document: those that tell which one it is, where it was not cut to fewer.
+inline constexpr int64_t kPrefixTokens = 256;
+
 // A document ready for the model.
 struct Document {
   int64_t index = 0;            // among the kept documents, from 0
@@ -18,7 +21,8 @@ struct Document {
                                 // the kept documents in the corpus's order
   std::vector<int32_t> tokens;  // at most `context`
   uint64_t digest = 0;          // of the tokens: tells whether two shards read the same document
-  uint64_t prefix_digest = 0;   // of the first tokens: the same whatever context it was cut to
+  uint64_t prefix_digest =
+      0;  // of its first kPrefixTokens: the same whatever context it was cut to
   // Documents of one cluster are neighbours in one text, and not independent. Default: `index`.
   std::optional<int64_t> cluster;
 
@@ -50,6 +54,7 @@ struct DocumentSet {
   int64_t skipped_short = 0;
   int64_t longest_skipped = 0;   // tokens
   std::string tokenizer_digest;  // empty when every entry came as tokens
+  std::string whole;             // of a part: digest of all documents that it is a part of
 
   // "2 shorter and 1 empty ones skipped"
   std::string describe_skipped() const;

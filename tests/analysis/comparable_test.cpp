@@ -54,6 +54,12 @@ TEST(Comparable, SaysWherePairsAreLost) {
                 "'a' and 'b' ran in float32 and bfloat16: their difference holds that of the "
                 "arithmetic (and 1 more pair)"}));
   other = checkpoint("b");
+  other.documents = {{0, 7}, {1, 9}};
+  other.origin.context = 64;
+  EXPECT_NE(
+      check_comparable({checkpoint("a"), other})[0].find("or the same at contexts that do not"),
+      std::string::npos);
+  other = checkpoint("b");
   other.blocks = 8;
   other.origin.device = "cuda";
   const auto warnings = check_comparable({checkpoint("a"), other});

@@ -12,6 +12,9 @@ TEST(Units, ParsesBytes) {
   EXPECT_EQ(parse_bytes("500MB", "--memory"), 500'000'000);
   EXPECT_EQ(parse_bytes("1.5 KiB", "--memory"), 1536);
   EXPECT_EQ(parse_bytes("123", "--memory"), 123);
+  EXPECT_EQ(parse_bytes("600kB", "--memory"), 600'000);
+  EXPECT_EQ(parse_bytes("8g", "--memory"), int64_t{8} << 30);
+  EXPECT_EQ(parse_bytes("2 TiB", "--memory"), int64_t{2} << 40);
   for (const char* bad : {"", "GiB", "-1GiB", "8 GiBs", "nan", "1e30GiB", "0", "0.3"}) {
     EXPECT_THROW(parse_bytes(bad, "--memory"), UsageError) << bad;
   }

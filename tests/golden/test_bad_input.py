@@ -173,7 +173,9 @@ def test_command_line(setup, case):
 
 @pytest.mark.parametrize("arguments, pattern", [(["capture"], "MODEL|model"), (["catpure", "x"], "catpure"),
                                                 (["capture", "x", "--out", "y"], "corpus"),
-                                                (["capture", "x", "--corpus", "y"], "out")])
+                                                (["capture", "x", "--corpus", "y"], "out"),
+                                                (["capture", "x", "--corpus", "y", "--out", ""], "--out: is empty"),
+                                                (["demo", "--out", ""], "--out: is empty")])
 def test_incomplete_command_line(arguments, pattern, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert_one_line(engine.run(*arguments), (USAGE,), pattern, tmp_path)
@@ -215,7 +217,12 @@ def test_unreadable_model_file(setup, replace, name):
     fails(setup, (INPUT, SYSTEM), re.escape(name))
 
 
-@pytest.mark.parametrize("replace", [replace_by_folder, replace_by_dangling_link])
+def replace_by_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("replace", [replace_by_folder, replace_by_dangling_link, replace_by_pipe])
 def test_unreadable_corpus(setup, replace):
     replace(setup.corpus)
     fails(setup, (INPUT, SYSTEM), r"tokens\.jsonl")

@@ -247,6 +247,12 @@ def test_many_runs_of_a_folder_at_once(study, tmp_path):
     assert tables(out) == tables(study.root / "out") and hidden(out) == []
 
 
+def test_a_folder_that_is_a_link_to_nothing(study, tmp_path):
+    (tmp_path / "out").symlink_to(tmp_path / "gone")
+    result = study.run(tmp_path / "out")
+    assert result.code == 4 and "is a link to nothing" in result.stderr
+
+
 def test_a_folder_taken_over_and_back(study, tmp_path):
     other = Study(tmp_path / "other", ("A", "B"))
     write_model(other.root / "A", 5, base_name(), rope_parameters=YARN)  # of the same label

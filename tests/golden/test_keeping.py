@@ -1,5 +1,6 @@
 """What happens between two runs: nothing lost, nothing of the user's touched."""
 
+import hashlib
 import json
 import os
 import random
@@ -7,13 +8,15 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 import engine
 from fake_hub import FakeHub
 from hub_setup import MODEL, Client
-from trust_study import LENGTH, Study, good, inodes, labels, pristine, spoil, study, tables  # noqa: F401
+from trust_study import LENGTH, Study, good, inodes, labels, numbers, pristine, spoil, study, tables  # noqa: F401
 
 
 # Whose folder it is
@@ -177,6 +180,45 @@ def test_finished_checkpoints_get_their_tables_after_an_error(tmp_path):
     assert ",A," in table and ",C," not in table, "what comes after it waits for --keep-going"
 
 
+def test_a_missing_checkpoint_changes_nothing_for_the_others(tmp_path):
+    """Documents are chosen for the longest context that the file states."""
+    study = Study(tmp_path / "study", ("A", "B"))
+    study.write_corpus([row[: 30 if i % 2 else LENGTH] for i, row in enumerate(study.rows)])
+    study.write(corpus={"path": "corpus.jsonl"}, phases=[
+        {"name": "P", "context": 24, "checkpoints": [{"label": "A", "path": "A"}]},
+        {"name": "Q", "context": LENGTH, "checkpoints": [{"label": "B", "path": "B"}]}])  # fmt: skip
+    good(study.run(tmp_path / "whole"))
+    (study.root / "B").rename(tmp_path / "unmounted")
+    assert study.run(tmp_path / "out", "--keep-going").code == 3
+    assert numbers(tmp_path / "out")["A"] == numbers(tmp_path / "whole")["A"]
+
+
+def test_a_checkpoint_that_may_not_be_read(study, tmp_path):
+    model = study.root / "A"
+    model.chmod(0)
+    result = study.run(tmp_path / "out", before=engine.without_privileges)
+    model.chmod(0o755)
+    assert result.code == 4 and f"error: {model}: cannot be read: Permission denied" in result.stderr, result.stderr
+
+
+def test_sums_that_overflow_are_refused(tmp_path):
+    """Its weights and vectors are finite, but not what a capture would hold of them in float32."""
+    study = Study(tmp_path / "study", ("A", "B"))
+    path = study.root / "B" / "model.safetensors"
+    tensors = load_file(path)
+    tensors["model.layers.0.self_attn.q_proj.weight"] *= 1e18
+    tensors["model.layers.0.self_attn.k_proj.weight"] *= 1e12
+    save_file(tensors, path, metadata={"format": "pt"})
+    study.write_corpus(study.rows * 3)
+    study.write(corpus={"path": "corpus.jsonl"}, blocks=2)
+    result = study.run(tmp_path / "out")
+    assert result.code == 3
+    last = result.stderr.strip().splitlines()[-1]
+    assert "'B': queries in layer 0, head 0 are too large: sums over documents" in last and "overflow float32" in last, last
+    assert sorted(p.name for p in (tmp_path / "out" / "checkpoints").iterdir() if p.is_dir()) == ["A", "init"]
+    assert ",A," in (tmp_path / "out" / "qk.csv").read_text()
+
+
 def test_an_interrupt_says_how_far_it_came(tmp_path):
     study = Study(tmp_path / "study")
     study.write_corpus(study.rows * 400)
@@ -280,6 +322,127 @@ def test_a_capture_that_is_not_as_it_was_written(study, tmp_path):
     good(study.run(tmp_path / "fresh"))
     lines = [[line for line in (folder / "qk.csv").read_text().splitlines() if ",A," in line] for folder in (out, tmp_path / "fresh")]
     assert lines[0] == lines[1]
+
+
+def test_a_damaged_capture_that_cannot_be_removed(study):
+    out = study.root / "out"
+    folder = out / "checkpoints" / "A"
+    data = bytearray((folder / "moments.safetensors").read_bytes())
+    data[len(data) // 2] ^= 0x10
+    (folder / "moments.safetensors").write_bytes(data)
+    (out / "qk.csv").unlink()
+    folder.chmod(0o555)
+    result = study.run(out, before=engine.without_privileges, timeout=60)
+    folder.chmod(0o755)
+    assert result.code == 4
+    last = result.stderr.strip().splitlines()[-1]
+    assert f"{folder}: cannot remove: Permission denied" in last and "is not as it was written" in last, last
+    assert (folder / "moments.safetensors").read_bytes() == data
+    good(study.run(out))
+
+
+def test_damaged_vectors_are_written_again(study):
+    """Other bytes are seen at once, as many others where tables are made of the capture."""
+    study.write(vectors="all")
+    out = study.root / "out"
+    good(study.run(out))
+    file = out / "checkpoints" / "A" / "vectors" / "l01h00k" / "data.parquet"
+    whole = file.read_bytes()
+    file.write_bytes(b"no parquet")
+    result = good(study.run(out))
+    assert "A: measured again: its capture is damaged" in result.stderr and "A/vectors: holds " in result.stderr
+    assert file.read_bytes() == whole
+    file.write_bytes(bytes([*whole[:100], whole[100] ^ 1, *whole[101:]]))
+    (out / "qk.csv").unlink()
+    assert "A/vectors: are not as they were written; 'A' is measured again" in good(study.run(out)).stderr
+    assert file.read_bytes() == whole
+    # A capture of an earlier edition does not say, and is kept.
+    description = out / "checkpoints" / "A" / "capture.json"
+    description.write_text(json.dumps({k: v for k, v in json.loads(description.read_text()).items() if k != "vector_files"}))
+    assert "A: measured already" in good(study.run(out)).stderr
+
+
+def test_what_a_desktop_leaves_in_a_capture(study):
+    out = study.root / "out"
+    old = inodes(out)
+    (out / "checkpoints" / "A" / ".DS_Store").write_bytes(b"Bud1")
+    good(study.run(out))
+    assert inodes(out) == old
+    (out / "checkpoints" / "A" / ".notes").write_bytes(OWN)
+    result = study.run(out)
+    assert result.code == 3 and f"{out}/checkpoints/A/.notes: not written by ropewalk" in result.stderr
+
+
+@pytest.mark.parametrize("stream", ["0<&-", "2>&-", "0<&- 2>&-"])
+def test_closed_streams_are_no_files_of_results(study, stream):
+    """The next file that is opened would have the number of a closed one, and lines of the log in it."""
+    out = study.root / "out"
+    for program in (engine.program(), str(Path(engine.program()).parent / "libexec" / "ropewalk" / "ropewalk")):
+        study.write(components=2)
+        command = f'"$0" run "$1" --out "$2" --format json {stream} >/dev/null'
+        done = subprocess.run(["sh", "-c", command, program, study.root / "study.yaml", out], timeout=60)
+        assert done.returncode == 0
+        assert (out / ".lock").read_text().startswith("process ") and "\n" not in (out / ".lock").read_text()
+        study.write()
+        good(study.run(out))
+
+
+def test_results_that_a_closed_standard_output_cannot_take():
+    done = subprocess.run(["sh", "-c", '"$0" --version >&-', engine.program()], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 4 and "standard output: cannot write" in done.stderr
+
+
+@pytest.mark.parametrize("how", ["edited", "deleted"])
+def test_the_manifest_holds_the_experiment_that_was_run(tmp_path, how):
+    study = Study(tmp_path / "study")
+    study.write_corpus(study.rows * 100)
+    study.write(corpus={"path": "corpus.jsonl"})
+    file, out = study.root / "study.yaml", tmp_path / "out"
+    text = file.read_text()
+    process = subprocess.Popen([engine.program(), "run", file, "--out", out, "--format", "json"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    while process.poll() is None and not (out / "manifest.json").exists():
+        time.sleep(0.005)
+    if how == "deleted":
+        file.unlink()
+    else:
+        study.write(name="Another", components=2)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["name"] == "Trust" and manifest["experiment"]["text"] == text
+    assert manifest["experiment"]["sha256"] == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_former_pictures_do_not_stand_beside_new_tables(study, tmp_path):
+    """Where they cannot be drawn, they are missing; the page needs nobody to draw it."""
+    out = study.root / "out"
+    good(engine.run("run", study.root / "study.yaml", "--out", out, "--format", "svg"))
+    page = (out / "report.html").read_bytes()
+    study.write(name="Another")
+    cannot = tmp_path / "cannot"
+    cannot.write_text("#!/bin/sh\nexit 3\n")
+    cannot.chmod(0o755)
+    for _ in range(2):
+        result = engine.run("run", study.root / "study.yaml", "--out", out, "--format", "svg",
+                            environment={"ROPEWALK_PYTHON": str(cannot)})  # fmt: skip
+        assert result.code == 4 and "need vl-convert" in result.stderr.strip().splitlines()[-1]
+        assert "Another," in (out / "qk.csv").read_text()
+        assert list((out / "figures").glob("*.svg")) == [] and (out / "figures" / "taxonomy.vl.json").exists()
+        assert (out / "report.html").read_bytes() != page and b"Another" in (out / "report.html").read_bytes()
+    good(engine.run("run", study.root / "study.yaml", "--out", out, "--format", "svg"))
+    assert (out / "figures" / "taxonomy.svg").exists()
+
+
+def test_a_manifest_of_other_tables_is_not_believed(study):
+    out = study.root / "out"
+    good(engine.run("report", out))
+    assert b'"text":"{\\n' in (out / "report.html").read_bytes(), "the experiment's"
+    good(engine.run("analyze", out / "checkpoints" / "A", "--out", out / "qk.csv", "--components", 2))
+    result = good(engine.run("report", out))
+    assert f"{out}/manifest.json: is of another qk.csv" in result.stderr and len(result.stderr.splitlines()) == 2, result.stderr
+    page = (out / "report.html").read_text()
+    assert '"manifest":null' in page and "Trust" not in page
 
 
 def test_lost_vectors_are_written_again(study):

@@ -139,11 +139,12 @@ def test_refusals(study, tmp_path):
     tensors["model.layers.0.self_attn.k_proj.weight"][-1, -1] += 1e-3  # one number, of one head
     save_file(tensors, twin / "model.safetensors")
     refused("'weights'", study.even, study.capture("twin", "--shard", "1/2", model=twin))
-    # The same text under another index: the corpus with its first document moved to the end.
+    # A corpus that was changed between two parts: its first document moved to the end, or one of them edited.
     lines = study.corpus.read_text().splitlines(keepends=True)
-    moved = tmp_path / "moved.jsonl"
-    moved.write_text("".join(lines[1:] + lines[:1]))
-    refused("digest", study.even, study.capture("moved", "--shard", "1/2", corpus=moved))
+    for name, changed in dict(moved=lines[1:] + lines[:1], edited=[*lines[:-1], json.dumps({"tokens": [1] * CONTEXT}) + "\n"]).items():
+        corpus = tmp_path / f"{name}.jsonl"
+        corpus.write_text("".join(changed))
+        refused("parts of different documents", study.even, study.capture(name, "--shard", "1/2", corpus=corpus))
 
 
 def test_names_do_not_count(study, tmp_path):

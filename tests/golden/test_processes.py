@@ -298,6 +298,23 @@ def test_one_process_fails(study, tmp_path):
     assert not (study.root / "broken").exists()
 
 
+def test_processes_that_were_told_different_things(study, tmp_path):
+    """They would wait for each other for ever, or take what the others mean for something else."""
+    same = study.arguments("told", "--quiet")
+    runs = {"target_se": ([*same], [*same, "--target-se", 0.01])}
+    experiments = []
+    for phases in (1, 2):
+        experiments.append(tmp_path / str(phases) / "e.yaml")
+        experiments[-1].parent.mkdir()
+        shown = [{"name": f"P{i}", "context": CONTEXT, "checkpoints": [{"label": f"c{i}", "random": i}]} for i in range(phases)]
+        experiments[-1].write_text(json.dumps({"name": "Told", "model": str(study.model), "corpus": {"path": str(study.corpus), "min_tokens": 1}, "phases": shown}))
+    runs["checkpoints"] = tuple(["run", experiment, "--out", tmp_path / "out", "--quiet"] for experiment in experiments)
+    for setting, (first, second) in runs.items():
+        words = [*command(1, *first), ":", *command(1, *second)[1:]]
+        done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=120, env={**os.environ, **ALLOW}, stdin=subprocess.DEVNULL)
+        assert done.returncode == 3 and f"'{setting}' is" in done.stderr, done.stderr
+
+
 def test_vectors_are_refused(study):
     result = mpirun(2, *study.arguments("vectors", "--quiet", "--vectors", "all"))
     assert result.code == 2 and re.match(r"error: process 0 of 2: vectors are written by one process", errors(result)[0])

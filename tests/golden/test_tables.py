@@ -189,6 +189,9 @@ def test_a_results_folder_is_no_capture(captures, tmp_path):
     result = analyze(results, out=tmp_path / "qk.csv")
     assert result.code == 3 and "is a folder of results, not a capture" in result.stderr
     assert str(results / "checkpoints") in result.stderr
+    (results / "manifest.json").write_text("{}")
+    result = analyze(results / "checkpoints", out=tmp_path / "qk.csv")
+    assert result.code == 3 and "the folders in it are, so name these" in result.stderr
 
 
 def test_the_report_of_a_file(tmp_path):

@@ -1,10 +1,12 @@
 """What happens between two runs: nothing stale, nothing mixed."""
 
 import json
+import mmap
 import os
 import random
 import re
 import shutil
+import tempfile
 import time
 
 import numpy as np
@@ -146,6 +148,23 @@ def test_hashes_are_remembered_until_the_file_is_written_to(study, tmp_path):
     assert "A: measured again: the weights changed" in result.stderr
     remembered[0].write_text("{")
     good(study.run(study.root / "out", environment=environment))
+
+
+def test_weights_in_memory_are_read_each_time(study, tmp_path):
+    """On tmpfs, what a program writes through a mapping leaves all times of a file as they were."""
+    path = study.root / "A" / "model.safetensors"
+    environment = {"ROPEWALK_CACHE": str(tmp_path / "cache")}
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        kept = shutil.copy(path, folder)
+        path.unlink()
+        path.symlink_to(kept)
+        time.sleep(3.1)
+        good(study.run(study.root / "out", environment=environment))
+        with open(kept, "r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+            mapped[len(mapped) // 2] ^= 0x20
+        result = good(study.run(study.root / "out", environment=environment))
+    assert "A: measured again: the weights changed" in result.stderr
+    assert not (tmp_path / "cache" / "weights").exists()
 
 
 CORPUS = {"path": "corpus.jsonl", "documents": DOCUMENTS}
@@ -354,6 +373,16 @@ def test_more_documents_read_only_the_new_ones(study, tmp_path):
     assert (ours["n_q"] == theirs["n_q"]).all()
     again = good(study.run(study.root / "out"))
     assert again.stderr.count("measured already") == 2
+
+
+def test_the_tokenizer_of_another_checkpoint_is_named(tmp_path):
+    study = Study(tmp_path / "study", ("A", "B"))
+    for model in ("A", "B"):
+        write_tokenizer(study.root / model)
+    assert "the tokenizer is" not in good(study.run(tmp_path / "whole")).stderr
+    (study.root / "A").rename(tmp_path / "unmounted")
+    result = study.run(tmp_path / "out", "--keep-going")
+    assert result.code == 3 and "the tokenizer is that of 'B', as 'A' could not be opened" in result.stderr
 
 
 def test_a_tokenizer_counts_where_tokens_change(tmp_path):

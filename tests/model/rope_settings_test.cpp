@@ -32,6 +32,7 @@ TEST(RopeSettings, TopLevelSpelling) {
   const RopeSettings rope = read(R"({"rope_theta": 5e4})");
   EXPECT_EQ(rope.type, RopeType::standard);
   EXPECT_EQ(rope.theta, 5e4);
+  EXPECT_THROW(read(R"({"rope_theta": 1e40})"), InputError);
   EXPECT_EQ(rope.rotary_dim, 8);
   EXPECT_EQ(rope.max_positions, 4096);
   for (const char* key : {"rope_type", "type"}) {

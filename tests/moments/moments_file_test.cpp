@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "ropewalk/base/error.h"
@@ -34,6 +35,38 @@ TEST(MomentsFile, RefusesCountsThatOverflowTogether) {
   }
   write_moments(path, moments(3, 0));
   EXPECT_EQ(read_moments(path).blocks(), 3);
+}
+
+// float64 holds them, the file's float32 does not: read back they would look like damage.
+TEST(MomentsFile, RefusesSumsThatOverflow) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "moments.safetensors";
+  CaptureMoments large = moments(2, 1);
+  large.info.label = "B";
+  large.keys = {{3, 1}};
+  const std::vector<KeptField> fields = second_moments().fields({1});
+  const auto products = std::find_if(fields.begin(), fields.end(), [](const KeptField& field) {
+    return field.kind == StreamKind::key && field.name == "products";
+  });
+  at::Tensor& blocks = large.accumulated.front().blocks[products - fields.begin()];
+  const auto complaint = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  blocks.fill_(1e39);
+  const std::string expected =
+      "'B': keys in layer 3, head 1 are too large: sums over documents, 'key.block_products', "
+      "overflow float32";
+  EXPECT_EQ(complaint([&] { write_moments(path, large); }), expected);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_EQ(complaint([&] { as_stored(large); }), expected);
+  blocks.fill_(3e38);  // one by one they fit, and that counts
+  EXPECT_EQ(complaint([&] { write_moments(path, large); }), "");
+  EXPECT_EQ(complaint([&] { as_stored(large); }), "");
 }
 
 // Errors rest on blocks, values do not.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -13,6 +14,28 @@
 #include "tests/thread_job.h"
 
 namespace ropewalk {
+
+// Bit for bit.
+inline void expect_same_moments(const CaptureMoments& a, const CaptureMoments& b) {
+  EXPECT_EQ(a.info.to_json(), b.info.to_json());
+  EXPECT_EQ(a.documents, b.documents);
+  EXPECT_EQ(a.counts, b.counts);
+  EXPECT_EQ(a.queries, b.queries);
+  EXPECT_EQ(a.keys, b.keys);
+  ASSERT_EQ(a.accumulated.size(), b.accumulated.size());
+  const auto same = [](const std::vector<at::Tensor>& some, const std::vector<at::Tensor>& others) {
+    return std::equal(some.begin(), some.end(), others.begin(), others.end(),
+                      [](const at::Tensor& one, const at::Tensor& other) {
+                        return one.to(at::kDouble).equal(other.to(at::kDouble));
+                      });
+  };
+  for (size_t i = 0; i < a.accumulated.size(); ++i) {
+    const Accumulated &one = a.accumulated[i], &other = b.accumulated[i];
+    EXPECT_EQ(one.accumulator, other.accumulator);
+    EXPECT_TRUE(same(one.total, other.total)) << "total of accumulator " << i;
+    EXPECT_TRUE(same(one.blocks, other.blocks)) << "blocks of accumulator " << i;
+  }
+}
 
 // A few documents of random vectors, read by a collector in whatever parts a test wants.
 struct SmallRun {
@@ -72,7 +95,9 @@ struct SmallRun {
     info.point = kPostRope;
     info.kept = kept_names(collector.shape());
     write_moments(folder.path() / "file", collector, info, records);
-    return read_moments(folder.path() / "file");
+    CaptureMoments read = read_moments(folder.path() / "file");
+    expect_same_moments(as_stored(collector, info, records), read);
+    return read;
   }
   CaptureMoments written(const TemporaryFolder& folder, const MomentsCollector& collector,
                          int64_t first = 0, int64_t step = 1) const {

@@ -6,6 +6,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/capture.h"
+#include "ropewalk/study/capture_files.h"
 #include "tests/moments/empty_moments.h"
 #include "tests/temporary_folder.h"
 
@@ -68,6 +69,63 @@ TEST_F(CaptureStoreTest, WhatLooksLikeACapture) {
   write("B", 1, 5);
   fs::create_directory_symlink(out() / "B", out() / "link");
   EXPECT_FALSE(is_capture(out() / "link"));
+}
+
+TEST_F(CaptureStoreTest, WhatDesktopsLeaveIsNobodysWork) {
+  write("checkpoints/A", 1, 5);
+  fs::create_directories(out() / "checkpoints/A/vectors/l00h01q");
+  for (const char* litter :
+       {".DS_Store", "._capture.json", "vectors/.DS_Store", "vectors/l00h01q/Thumbs.db"}) {
+    write_file_atomically(out() / "checkpoints/A" / litter, "");
+  }
+  EXPECT_TRUE(is_capture(out() / "checkpoints/A"));
+  write_file_atomically(out() / "checkpoints/A/.notes", "mine");
+  write_file_atomically(out() / "checkpoints/A/vectors/l00h01q/mine.txt", "mine");
+  fs::create_directories(out() / "checkpoints/A/._mine");
+  EXPECT_FALSE(is_capture(out() / "checkpoints/A"));
+  const fs::path a = out() / "checkpoints/A";
+  EXPECT_EQ(foreign_in(a),
+            (std::vector{a / "._mine", a / ".notes", a / "vectors/l00h01q/mine.txt"}));
+  fs::create_directories(out() / "checkpoints/B");
+  write_file_atomically(out() / "checkpoints/B/weights.bin", "mine");
+  EXPECT_EQ(foreign_in(out() / "checkpoints/B"), std::vector{out() / "checkpoints/B"});
+}
+
+// By their bytes in every run, by their hash where the capture is analysed.
+TEST_F(CaptureStoreTest, VectorsAreAsTheyWereWritten) {
+  write("checkpoints/A", 1, 5);
+  const fs::path folder = out() / "checkpoints/A";
+  const auto put = [&](const char* stream, const char* text) {
+    fs::create_directories(folder / "vectors" / stream);
+    write_file_atomically(folder / "vectors" / stream / "data.parquet", text);
+  };
+  CaptureInfo info = CaptureStore(out()).at("A")->info;
+  info.config = {{"n_q_heads", 4}, {"n_kv_heads", 2}};
+  info.heads = {{0, 2}, {0, 3}};
+  info.vectors.emplace();
+  put("l00h02q", "queries");
+  put("l00h01k", "keys");
+  info = describe_in(folder, info);  // nothing was sampled of head 3
+  ASSERT_TRUE(info.vector_files);
+  EXPECT_EQ(info.vector_files->bytes, 11);
+  const auto usable = [&] { return CaptureStore(out()).at("A") != nullptr; };
+  const auto whole = [&] { return is_whole({folder, info}); };
+  EXPECT_TRUE(usable() && whole());
+  put("l00h01k", "kez");
+  EXPECT_FALSE(usable());
+  put("l00h01k", "kezs");
+  EXPECT_TRUE(usable());
+  EXPECT_FALSE(whole());
+  put("l00h01k", "keys");
+  EXPECT_TRUE(whole());
+  fs::rename(folder / "vectors/l00h02q", folder / "vectors/l00h03q");
+  EXPECT_FALSE(whole()) << "they are another head's";
+  // A capture of an earlier edition does not say.
+  info.vector_files.reset();
+  write_file_atomically(folder / kCaptureName, info.to_json().dump());
+  EXPECT_FALSE(usable());
+  put("l00h02q", "other queries");
+  EXPECT_TRUE(usable() && whole());
 }
 
 TEST_F(CaptureStoreTest, SwappedNames) {

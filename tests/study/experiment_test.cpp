@@ -138,6 +138,8 @@ TEST(Experiment, SaysWhereAndWhatToWriteInstead) {
             "e.yaml:25: label 'A' is already in line 22; give this one another");
   EXPECT_EQ(message(changed("portraits: [A, B]", "portraits: [A, b]")),
             "e.yaml:7: portraits: no checkpoint is labelled 'b'; did you mean 'B'?");
+  EXPECT_EQ(message(changed("portraits: [A, B]", "portraits: [A, B, b]")),
+            "e.yaml:7: portraits: no checkpoint is labelled 'b'; write one of the labels below");
   EXPECT_EQ(message(changed("[r2cv_q, abs_r_k]", "[r2cv]")),
             "e.yaml:8: figures.statistics: no statistic is named 'r2cv'; did you mean r2cv_q, "
             "r2cv_k, r2_q or r2_k?");
@@ -207,6 +209,11 @@ TEST(Experiment, FilesThatAreNotExperiments) {
   EXPECT_NE(message("!a, b\n").find("several YAML documents"), std::string::npos);
   EXPECT_EQ(message("name: x\nmodel: \"a\x04\"\n"),
             "e.yaml:2: holds a control character: found byte 0x04; remove it");
+  EXPECT_NE(message("name: \"a\\e[2J\"\n").find("holds a control character; remove it"),
+            std::string::npos);
+  EXPECT_NE(message("name: \"a\\nb\"\n").find("holds a control character; remove it"),
+            std::string::npos);
+  EXPECT_NE(message("name: ' '\n").find("expected a text"), std::string::npos);
   EXPECT_NE(message("- a\n- b\n").find("found a list, expected a map of name"), std::string::npos);
   EXPECT_NE(message("name: a\n---\nname: b\n").find("several YAML documents"), std::string::npos);
   EXPECT_NE(message("name: x\ncorpus: {path: a}\nphases: []\n").find("at least one phase"),

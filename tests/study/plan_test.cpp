@@ -70,6 +70,16 @@ TEST_F(Plan, WhatCannotBeOpenedEndsItOrIsLeftOut) {
   EXPECT_NE(found.failures[0].text().find("is not a folder"), std::string::npos);
 }
 
+// Else the others would read other documents, only because it is missing today.
+TEST_F(Plan, TheContextOfACheckpointThatIsLeftOutCounts) {
+  const std::string later =
+      "  - name: Two\n    context: 40\n    checkpoints:\n"
+      "      - {label: gone, path: nowhere}\n";
+  const StudyPlan found = plan(a_ + later, "16", /*keep_going=*/true);
+  ASSERT_EQ(found.checkpoints.size(), 1);
+  EXPECT_EQ(found.texts.at(0).longest_context, 40);
+}
+
 TEST_F(Plan, AContextBeyondTheModelsIsRefused) {
   EXPECT_EQ(complaint(a_, "65"),
             "e.yaml:6: context 65 is beyond the max_position_embeddings 64 of 'A'; write context: "

@@ -50,6 +50,16 @@ TEST_F(StageTest, RunsAgainWhereAFileIsGoneOrChanged) {
   EXPECT_EQ(made_, 3);
 }
 
+TEST_F(StageTest, WhatWasMadeIsRemovedUnlessItChanged) {
+  const Json record = run(1, {"a", "b", "c"}, {});
+  write_file_atomically(folder_.path() / "b", "somebody else's by now");
+  remove_made(folder_.path(), record, {{"c", "is made anew"}});
+  EXPECT_FALSE(there("a"));
+  EXPECT_TRUE(there("b"));
+  EXPECT_TRUE(there("c"));
+  remove_made(folder_.path(), 5);
+}
+
 TEST_F(StageTest, RemovesWhatItNoLongerMakesAndNothingElse) {
   const Json record = run(1, {"a", "b", "c"}, {});
   write_file_atomically(folder_.path() / "c", "somebody else's by now");

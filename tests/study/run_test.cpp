@@ -1,0 +1,55 @@
+#include "ropewalk/study/run.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/base/error.h"
+#include "tests/model/tiny_checkpoint.h"
+#include "tests/temporary_folder.h"
+
+namespace ropewalk {
+namespace {
+
+std::atomic<int> asked = 0;
+
+const Statistic kImpossible{.key = "impossible",
+                            .title = "impossible",
+                            .definition = "cannot be computed of anything",
+                            .per = Per::head,
+                            .readings = {{.key = "impossible", .name = "impossible"}},
+                            .compute = [](const HeadCases&) -> at::Tensor {
+                              ++asked;
+                              throw InputError("tensor 'x' holds values that are not finite");
+                            }};
+
+// Whatever is wrong, a checkpoint is not measured for ever.
+TEST(RunStudy, MeasuresACheckpointThatCannotBeAnalysedOnceMore) {
+  TinyCheckpoint tiny;
+  const TemporaryFolder folder;
+  const std::string model = tiny.open().checkpoint->folder().string();
+  folder.write("c.jsonl",
+               "{\"tokens\": [1, 2, 3, 4, 5, 6, 7, 8]}\n{\"tokens\": [8, 7, 6, 5, 4, 3]}\n");
+  RunOptions options;
+  options.experiment = folder.write(
+      "e.yaml", fmt::format("name: T\ncorpus: {{path: c.jsonl, min_tokens: 4}}\ndevice: cpu\n"
+                            "heads: {{count: 1}}\nphases:\n  - name: P\n    context: 8\n"
+                            "    checkpoints:\n      - {{label: A, path: {}}}\n",
+                            model));
+  options.out = folder.path() / "out";
+  options.formats = {};
+  const AddedStatistic added(kImpossible);
+  asked = 0;
+  try {
+    run_study(options);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "tensor 'x' holds values that are not finite, also after 'A' was measured again");
+  }
+  EXPECT_EQ(asked, 2);
+}
+
+}  // namespace
+}  // namespace ropewalk
