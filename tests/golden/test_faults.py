@@ -375,11 +375,15 @@ def test_what_is_not_there(verb, tmp_path, monkeypatch):
 
 def test_fault_of_a_library(verbs, tmp_path):
     """A crash leaves nothing half-done either, and still is one for whoever started the program."""
-    process = start(verbs.command("capture", tmp_path))
-    while process.poll() is None and not leftovers(tmp_path):
-        time.sleep(0.01)
-    process.send_signal(signal.SIGSEGV)
-    _, err = process.communicate(timeout=60)
+    for attempt in range(5):
+        process = start(verbs.command("capture", tmp_path))
+        while process.poll() is None and not leftovers(tmp_path):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGSEGV)
+        _, err = process.communicate(timeout=60)
+        if process.returncode != 0:
+            break
+        shutil.rmtree(tmp_path / "capture")  # it was faster: on a busy machine this test may sleep for a second
     assert process.returncode == -signal.SIGSEGV
     assert re.fullmatch(r"error: signal 11: a fault of this program or of one of its libraries; .*\n", err), err
     assert list(tmp_path.iterdir()) == []
