@@ -56,11 +56,14 @@ extern "C" void on_lost_memory(int signal, siginfo_t* info, void*) {
 
 // A fault of the program, or of a library that finds no memory: the process dies of it all the
 // same, once the watcher has tidied up. Blocked until then, the signal cannot come twice from here.
-extern "C" void on_fault(int signal) {
+extern "C" void on_fault(int signal, siginfo_t* info, void*) {
   std::signal(signal, SIG_DFL);
-  if (::pthread_equal(::pthread_self(), watcher) != 0) return;  // reads there again, and dies
+  const bool watching = ::pthread_equal(::pthread_self(), watcher) != 0;
+  const bool sent = info->si_code <= 0;  // by a process, to whichever thread the system chose
+  if (watching && !sent) return;         // reads there again, and dies
   fault = signal;
   ::sem_post(&arrived);
+  if (watching) return;
   for (;;) ::pause();
 }
 
@@ -130,13 +133,14 @@ void install_interrupt_handlers() {
   });
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
-  std::signal(SIGSEGV, on_fault);
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
-  struct sigaction lost {};
-  lost.sa_sigaction = on_lost_memory;
-  lost.sa_flags = SA_SIGINFO;
-  ::sigaction(SIGBUS, &lost, nullptr);
+  struct sigaction faults {};
+  faults.sa_flags = SA_SIGINFO;
+  faults.sa_sigaction = on_fault;
+  ::sigaction(SIGSEGV, &faults, nullptr);
+  faults.sa_sigaction = on_lost_memory;
+  ::sigaction(SIGBUS, &faults, nullptr);
 }
 
 Unhurried::Unhurried() {
