@@ -5,6 +5,7 @@ JoinedSources.cmake with a folder, sources, and after `--alone` those that are c
 each file.
 """
 
+import os
 import re
 import sys
 from functools import cache
@@ -80,7 +81,8 @@ def main():
             made = batch[0].path
             if len(batch) > 1:
                 made = Path(folder) / f"{kind}_torch_{number}.cpp"
-                text = "".join(f'#include "{source.path}"\n' for source in batch)
+                # Relative, so that ccache finds what another clone of the repository compiled.
+                text = "".join(f'#include "{os.path.relpath(source.path, folder)}"\n' for source in batch)
                 made.parent.mkdir(parents=True, exist_ok=True)
                 if not made.exists() or made.read_text() != text:
                     made.write_text(text)
