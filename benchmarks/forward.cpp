@@ -23,15 +23,15 @@ using namespace ropewalk;
 constexpr int64_t kKinds = 3;
 
 // Takes every layer; of one group of documents nothing, of the next moments, of the next all.
-class InTurn : public Collector {
+class InTurn : public Observer {
  public:
   InTurn(MomentsCollector& moments, MomentsCollector& all, int64_t group)
       : moments_(moments), all_(all), group_(group) {}
   std::vector<Tap> taps(int64_t layer) const override { return all_.taps(layer); }
-  void collect(const Taken& taken) override {
+  void on_vectors(const Taken& taken) override {
     const int64_t kind = taken.document->index / group_ % kKinds;
-    if (kind == 1 && taken.point == std::string_view(kPostRope)) moments_.collect(taken);
-    if (kind == 2) all_.collect(taken);
+    if (kind == 1 && taken.point == std::string_view(kPostRope)) moments_.on_vectors(taken);
+    if (kind == 2) all_.on_vectors(taken);
   }
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override {
     return all_.workspace(tokens, dtype, device);
@@ -93,7 +93,8 @@ int main(int argc, char** argv) {
     last = Clock::now();
     return true;
   };
-  run_forward(config, weights, model.last_layer, documents, collector, forward);
+  Observer* const observers[] = {&collector};
+  run_forward(config, weights, documents, observers, forward);
   Json result{{"without", seconds[0]},
               {"with", seconds[1]},
               {"with_all", seconds[2]},

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
@@ -15,6 +14,7 @@
 #include "ropewalk/model/layer_parts.h"
 #include "ropewalk/model/layer_stream.h"
 #include "ropewalk/model/mixture.h"
+#include "ropewalk/model/observers.h"
 
 namespace ropewalk {
 namespace {
@@ -56,45 +56,6 @@ class CountedPositions {
   std::optional<Positions> positions_;
 };
 
-// What a collector wants, and what it got of it.
-class Taps {
- public:
-  Taps(Collector& collector, int64_t last_layer) : collector_(collector) {
-    for (int64_t layer = 0; layer <= last_layer; ++layer) {
-      for (const Tap& tap : collector.taps(layer)) waiting_[layer].insert(tap);
-    }
-    wanted_ = waiting_;
-  }
-
-  bool wanted(int64_t layer, std::string_view point) const {
-    const auto found = wanted_.find(layer);
-    return found != wanted_.end() && any_at(found->second, point);
-  }
-
-  // Hands on what is wanted.
-  void offer(Taken taken) {
-    std::erase_if(taken.vectors, [](const auto& named) { return !named.second.defined(); });
-    std::erase_if(waiting_[taken.layer], [&](const Tap& tap) {
-      return tap.point == taken.point && taken.vectors.contains(tap.vectors);
-    });
-    collector_.collect(taken);
-  }
-
-  // Once documents have passed all layers.
-  void require_all() const {
-    for (const auto& [layer, taps] : waiting_) {
-      if (taps.empty()) continue;
-      throw UsageError("the tap '{}' of layer {} got nothing: this model has no such vectors there",
-                       taps.begin()->name(), layer);
-    }
-  }
-
- private:
-  Collector& collector_;
-  std::map<int64_t, std::set<Tap>> wanted_;
-  std::map<int64_t, std::set<Tap>> waiting_;
-};
-
 int64_t size_of(const Document& document) { return static_cast<int64_t>(document.tokens.size()); }
 
 // The rows of some documents, [T, d_model].
@@ -104,24 +65,24 @@ at::Tensor embed(const WeightReader& weights, std::span<const Document> document
   return rows.size() == 1 ? rows.front() : at::cat(rows);
 }
 
-// Layers of a model, and who is shown what happens in them.
+// Layers of a model, and those who are shown what happens in them.
 class Layers {
  public:
-  Layers(const ModelConfig& config, const WeightReader& weights, int64_t last, Collector& collector)
+  Layers(const ModelConfig& config, const WeightReader& weights, Observers& observers)
       : config_(config),
         weights_(weights),
-        last_(last),
         tables_(config, weights.device()),
-        taps_(collector, last) {}
+        observers_(observers) {}
 
   // Documents of a group whose rows a product takes together. Ours gives a row the same numbers
   // among any others, so that small documents need not be multiplied one by one.
   std::vector<std::span<const Document>> batches(std::span<const Document> group) const;
-  // What a layer makes of the rows of some documents, [T, d_model]. The last one is left once its
-  // queries and keys are known.
+  // What a layer makes of the rows of some documents, [T, d_model]. Where queries and keys alone
+  // are needed of it, it is left once they are known.
   at::Tensor run(int64_t layer, const LayerWeights& weights, std::span<const Document> batch,
                  at::Tensor rows);
-  void require_all_taps() const { taps_.require_all(); }
+  // Shows what leaves a layer.
+  void show(int64_t layer, std::span<const Document> batch, const at::Tensor& rows);
 
  private:
   void offer(int64_t layer, const Document& document, const char* point, const Projection& made,
@@ -129,17 +90,16 @@ class Layers {
 
   const ModelConfig& config_;
   const WeightReader& weights_;
-  int64_t last_;
   RopeTables tables_;
   CountedPositions positions_;
-  Taps taps_;
+  Observers& observers_;
 };
 
 std::vector<std::span<const Document>> Layers::batches(std::span<const Document> group) const {
-  // A collector gets all points of a document before the next one; the first is seen too early.
+  // An observer gets all points of a document before the next one; the first is seen too early.
   bool together = packs_weights(weights_.dtype(), weights_.device()) && !config_.mixture;
-  for (int64_t layer = 0; layer <= last_; ++layer) {
-    together = together && !taps_.wanted(layer, kPreNorm);
+  for (int64_t layer = 0; layer <= weights_.extent().last_layer; ++layer) {
+    together = together && !observers_.want(layer, kPreNorm);
   }
   const int64_t rows = together ? rows_at_a_time(weights_.dtype(), weights_.device()) : 0;
   return group_documents(group, /*bytes_per_token=*/1, {.hidden_budget = rows});
@@ -147,20 +107,30 @@ std::vector<std::span<const Document>> Layers::batches(std::span<const Document>
 
 void Layers::offer(int64_t layer, const Document& document, const char* point,
                    const Projection& made, bool changing) {
-  if (!taps_.wanted(layer, point)) return;
-  taps_.offer({layer,
-               &document,
-               &positions_.find(size_of(document)),
-               point,
-               {{"q", made.q}, {"k", made.k}, {"v", made.v}},
-               changing});
+  if (!observers_.want(layer, point)) return;
+  observers_.offer(Taken{layer,
+                         &document,
+                         &positions_.find(size_of(document)),
+                         point,
+                         {{"q", made.q}, {"k", made.k}, {"v", made.v}},
+                         changing});
+}
+
+void Layers::show(int64_t layer, std::span<const Document> batch, const at::Tensor& rows) {
+  if (!observers_.want_hidden(layer)) return;
+  int64_t begin = 0;
+  for (const Document& document : batch) {
+    const int64_t end = begin + size_of(document);
+    observers_.offer(Hidden{layer, &document, rows.slice(0, begin, end)});
+    begin = end;
+  }
 }
 
 at::Tensor Layers::run(int64_t layer, const LayerWeights& weights, std::span<const Document> batch,
                        at::Tensor rows) {
   const LayerConfig& settings = config_.layers[static_cast<size_t>(layer)];
   const bool keep = weights_.device().is_cuda() && rows.size(0) <= kMostKeptTokens &&
-                    taps_.wanted(layer, kPreRope);
+                    observers_.want(layer, kPreRope);
   const bool changing = settings.rope && !keep;
   const auto raw = [&](const Projection& made) {  // of a batch of one, where anybody wants it
     offer(layer, batch.front(), kPreNorm, made, changing);
@@ -178,24 +148,26 @@ at::Tensor Layers::run(int64_t layer, const LayerWeights& weights, std::span<con
     documents.push_back(std::move(made));
   }
   all = {};
-  if (layer == last_) return rows;
+  if (weights_.extent().of(layer) == Needed::qk) return rows;
   return finish_layer(config_, settings, weights, std::move(rows), std::move(documents));
 }
 
 }  // namespace
 
-int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
-                    std::span<const Document> documents, Collector& collector,
+int64_t run_forward(const ModelConfig& config, const WeightReader& weights,
+                    std::span<const Document> documents, std::span<Observer* const> watching,
                     const ForwardOptions& options) {
   const c10::InferenceMode no_autograd;
+  const Extent& extent = weights.extent();
+  Observers observers(watching, extent);
   const ExactFloat32 exact;
   exact.require_on(weights.device());
   size_t longest = 0;
   for (const Document& document : documents) longest = std::max(longest, document.tokens.size());
   const auto most_tokens = static_cast<int64_t>(longest);
   MemoryNeeds needs =
-      memory_needs(config, weights, last_layer, most_tokens,
-                   collector.workspace(most_tokens, weights.dtype(), weights.device()));
+      memory_needs(config, weights, most_tokens,
+                   observers.workspace(most_tokens, weights.dtype(), weights.device()));
   needs.reserved = options.reserved;
   MemoryPlan plan = plan_memory(needs, options.memory);
   // Weights that stay need no large groups, and small ones hold less and can be saved more often. A
@@ -209,14 +181,14 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
   log::debug("{} documents in {} groups, weights {}", documents.size(), groups.size(),
              plan.keep_weights ? "kept" : "streamed");
 
-  LayerStream stream(weights, last_layer, plan);
-  Layers layers(config, weights, last_layer, collector);
+  LayerStream stream(weights, plan);
+  Layers layers(config, weights, observers);
   std::chrono::duration<double> embedding{0};
   int64_t done = 0;  // documents
   for (size_t g = 0; g < groups.size(); ++g) {
     const auto batches = layers.batches(groups[g]);
     std::vector<at::Tensor> hidden(batches.size());  // of each batch, [T, d_model]
-    for (int64_t layer = 0; layer <= last_layer; ++layer) {
+    for (int64_t layer = 0; layer <= extent.last_layer; ++layer) {
       const LayerConfig& layer_config = config.layers[static_cast<size_t>(layer)];
       const auto layer_weights = stream.take(layer, g + 1 < groups.size());
       for (size_t i = 0; i < batches.size(); ++i) {
@@ -233,7 +205,7 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
           if (options.progress) options.progress(layer, size_of(document));
         }
       }
-      if (layer_config.mixture && layer < last_layer) {
+      if (layer_config.mixture && extent.of(layer) != Needed::qk) {
         const auto expert = [&](int64_t i) {
           if (plan.keep_experts) return layer_weights->experts[static_cast<size_t>(i)];
           LayerWeights read = weights.load_expert(layer, i);
@@ -242,8 +214,10 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights, int6
         };
         add_experts(config, *layer_weights, expert, hidden);
       }
+      if (extent.of(layer) == Needed::qk) continue;
+      for (size_t i = 0; i < batches.size(); ++i) layers.show(layer, batches[i], hidden[i]);
     }
-    layers.require_all_taps();
+    observers.require_all();
     done += static_cast<int64_t>(groups[g].size());
     if (options.go_on && !options.go_on(done)) break;
   }

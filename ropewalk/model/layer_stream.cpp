@@ -23,9 +23,9 @@ void give_back_free_memory() {
 
 }  // namespace
 
-LayerStream::LayerStream(const WeightReader& reader, int64_t last_layer, const MemoryPlan& plan)
-    : reader_(reader), last_layer_(last_layer), plan_(plan) {
-  kept_.resize(static_cast<size_t>(last_layer) + 1);
+LayerStream::LayerStream(const WeightReader& reader, const MemoryPlan& plan)
+    : reader_(reader), last_layer_(reader.extent().last_layer), plan_(plan) {
+  kept_.resize(static_cast<size_t>(last_layer_) + 1);
   const at::Device device = reader.device();
   if (device.is_cuda()) side_ = std::make_unique<c10::Stream>(new_stream(device));
   if (plan_.layers_ahead > 0) prefetch(0);

@@ -15,13 +15,13 @@ class Stream;
 
 namespace ropewalk {
 
-// Hands out layers in order 0 … last, again and again, one round per group of documents. The next
-// layer is read on another thread while the current one computes; all stay in memory where the plan
-// says so. Projections are packed for this processor, where it has a kernel for them. On a GPU,
-// copies run beside the kernels, on a stream of their own.
+// Hands out the layers of a reader's extent in order, again and again, one round per group of
+// documents. The next layer is read on another thread while the current one computes; all stay in
+// memory where the plan says so. Projections are packed for this processor, where it has a kernel
+// for them. On a GPU, copies run beside the kernels, on a stream of their own.
 class LayerStream {
  public:
-  LayerStream(const WeightReader& reader, int64_t last_layer, const MemoryPlan& plan);
+  LayerStream(const WeightReader& reader, const MemoryPlan& plan);
   ~LayerStream();
 
   // The weights of `layer`, which must be the one after the last taken (0 after the last layer).

@@ -45,9 +45,9 @@ static_assert(sizeof(LayerWeights) ==
                   kFields.size() * sizeof(at::Tensor) + sizeof(LayerWeights::experts),
               "a tensor is not listed");
 
-int64_t elements_of(const std::vector<TensorSpec>& specs, bool only_qk) {
+int64_t elements_of(const std::vector<TensorSpec>& specs, Needed needed) {
   int64_t elements = 0;
-  for (const TensorSpec& spec : specs) elements += rows_of(spec, only_qk) * row_elements(spec);
+  for (const TensorSpec& spec : specs) elements += rows_of(spec, needed) * row_elements(spec);
   return elements;
 }
 
@@ -79,10 +79,11 @@ TensorRole role_of(at::Tensor LayerWeights::*destination) {
   return TensorRole::projection;
 }
 
-int64_t rows_of(const TensorSpec& spec, bool only_qk) {
+int64_t rows_of(const TensorSpec& spec, Needed needed) {
   if (spec.shape.empty()) return 1;
-  if (only_qk && spec.qk_rows > 0) return spec.qk_rows;
-  return spec.fused_heads > 0 && only_qk ? spec.shape[0] / 3 * 2 : spec.shape[0];
+  if (needed != Needed::qk) return spec.shape[0];
+  if (spec.qk_rows > 0) return spec.qk_rows;
+  return spec.fused_heads > 0 ? spec.shape[0] / 3 * 2 : spec.shape[0];
 }
 
 int64_t row_elements(const TensorSpec& spec) {
@@ -91,30 +92,30 @@ int64_t row_elements(const TensorSpec& spec) {
 }
 
 std::vector<TensorSpec> layer_specs(const Architecture& architecture, const ModelConfig& config,
-                                    int64_t layer, bool only_qk) {
+                                    int64_t layer, Needed needed) {
   const LayerConfig& kind = config.layers[static_cast<size_t>(layer)];
-  std::vector<TensorSpec> needed;
-  if (!kind.self_attention) return needed;
+  std::vector<TensorSpec> specs;
+  if (!kind.self_attention) return specs;
   for (TensorSpec& spec : architecture.layer_tensors(config)) {
     const bool other = spec.layers == (kind.mixture ? TensorSpec::dense : TensorSpec::mixtures);
-    if (!other && !(only_qk && spec.after_qk)) needed.push_back(std::move(spec));
+    if (!other && spec.needed_for <= needed) specs.push_back(std::move(spec));
   }
-  return needed;
+  return specs;
 }
 
-int64_t experts_of(const ModelConfig& config, int64_t layer, bool only_qk) {
-  const bool needed = config.layers[static_cast<size_t>(layer)].mixture && !only_qk;
-  return needed ? config.mixture->n_experts : 0;
+int64_t experts_of(const ModelConfig& config, int64_t layer, Needed needed) {
+  const bool mixture = config.layers[static_cast<size_t>(layer)].mixture;
+  return mixture && needed != Needed::qk ? config.mixture->n_experts : 0;
 }
 
 int64_t needed_elements(const Architecture& architecture, const ModelConfig& config,
-                        int64_t last_layer) {
+                        const Extent& extent) {
   int64_t elements = 0;
-  for (int64_t layer = 0; layer <= last_layer; ++layer) {
-    const bool only_qk = layer == last_layer;
-    elements += elements_of(layer_specs(architecture, config, layer, only_qk), only_qk);
-    if (const int64_t experts = experts_of(config, layer, only_qk); experts > 0) {
-      elements += experts * elements_of(architecture.expert_tensors(config, 0), only_qk);
+  for (int64_t layer = 0; layer <= extent.last_layer; ++layer) {
+    const Needed needed = extent.of(layer);
+    elements += elements_of(layer_specs(architecture, config, layer, needed), needed);
+    if (const int64_t experts = experts_of(config, layer, needed); experts > 0) {
+      elements += experts * elements_of(architecture.expert_tensors(config, 0), needed);
     }
   }
   return elements;

@@ -6,6 +6,7 @@
 
 #include "ropewalk/kernels/torch.h"
 #include "ropewalk/model/config.h"
+#include "ropewalk/model/extent.h"
 
 namespace ropewalk {
 
@@ -53,7 +54,7 @@ struct TensorSpec {
   std::string name;  // after the layer's prefix, e.g. "self_attn.q_proj.weight"
   std::vector<int64_t> shape;
   at::Tensor LayerWeights::*destination = nullptr;
-  bool after_qk = false;    // not needed where only queries and keys are
+  Needed needed_for = Needed::qk;
   int64_t fused_heads = 0;  // rows are [heads, fused_parts, rest] (gpt_neox); 0: plain rows
   int64_t fused_parts = 3;
   bool optional = false;
@@ -68,21 +69,20 @@ struct TensorSpec {
 enum class TensorRole { projection, norm, bias, alpha_p, alpha_n, beta, eps };
 TensorRole role_of(at::Tensor LayerWeights::*destination);
 
-// Rows that are loaded of a tensor; numbers in each.
-int64_t rows_of(const TensorSpec& spec, bool only_qk);
+// Rows that are loaded of a tensor for what is needed of its layer; numbers in each.
+int64_t rows_of(const TensorSpec& spec, Needed needed);
 int64_t row_elements(const TensorSpec& spec);
 
 struct Architecture;
 
-// The tensors of a layer, without its experts; where `only_qk`, those that queries and keys need.
+// The tensors that are needed of a layer, without its experts.
 std::vector<TensorSpec> layer_specs(const Architecture& architecture, const ModelConfig& config,
-                                    int64_t layer, bool only_qk);
+                                    int64_t layer, Needed needed);
 // How many experts have to be read of a layer: all or none.
-int64_t experts_of(const ModelConfig& config, int64_t layer, bool only_qk);
+int64_t experts_of(const ModelConfig& config, int64_t layer, Needed needed);
 
-// Numbers that the layers 0 … last_layer take, as the config alone tells; of last_layer only what
-// queries and keys need.
+// Numbers that the layers of an extent take, as the config alone tells.
 int64_t needed_elements(const Architecture& architecture, const ModelConfig& config,
-                        int64_t last_layer);
+                        const Extent& extent);
 
 }  // namespace ropewalk

@@ -11,10 +11,10 @@
 
 namespace ropewalk {
 
-MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
-                         int64_t tokens, int64_t collecting) {
+MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights, int64_t tokens,
+                         int64_t collecting) {
   MemoryNeeds needs;
-  for (int64_t layer = 0; layer <= last_layer; ++layer) {
+  for (int64_t layer = 0; layer <= weights.extent().last_layer; ++layer) {
     const int64_t whole = weights.layer_bytes(layer);
     const int64_t spared = (weights.experts(layer) - 1) * weights.expert_bytes(layer);
     needs.layer_bytes.push_back(whole);

@@ -36,10 +36,10 @@ int64_t bytes_per_token(const ModelConfig& config, int64_t element_size);
 // Throws UsageError naming the least budget that works.
 MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget);
 
-// For documents of up to `tokens` tokens and a collector that needs `collecting` bytes beside what
-// it keeps (layer_workspace); `reserved` is left to the caller.
-MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights, int64_t last_layer,
-                         int64_t tokens, int64_t collecting);
+// For documents of up to `tokens` tokens and observers that need `collecting` bytes beside what
+// they keep (layer_workspace); `reserved` is left to the caller.
+MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights, int64_t tokens,
+                         int64_t collecting);
 
 struct GroupLimits {
   int64_t hidden_budget = 0;  // bytes for hidden states of a group

@@ -19,12 +19,13 @@ at::ScalarType scalar_type(StoredType type) {
 }
 
 // From rows ordered [heads, parts, rest] to [parts, heads, rest]; of three parts the first two
-// where `only_qk`.
-at::Tensor split_fused(const at::Tensor& source, int64_t heads, int64_t parts_count, bool only_qk) {
+// for queries and keys.
+at::Tensor split_fused(const at::Tensor& source, int64_t heads, int64_t parts_count,
+                       Needed needed) {
   std::vector<int64_t> shape{heads, parts_count, source.size(0) / (parts_count * heads)};
   shape.insert(shape.end(), source.sizes().begin() + 1, source.sizes().end());
   const at::Tensor parts = source.view(shape).transpose(0, 1);
-  return only_qk ? parts.slice(0, 0, 2) : parts;
+  return needed == Needed::qk ? parts.slice(0, 0, 2) : parts;
 }
 
 }  // namespace
@@ -44,17 +45,17 @@ std::vector<int64_t> stored_shape(const TensorSpec& spec) {
   return shape;
 }
 
-at::Tensor wanted_rows(const TensorSpec& spec, at::Tensor stored, bool only_qk) {
+at::Tensor wanted_rows(const TensorSpec& spec, at::Tensor stored, Needed needed) {
   if (spec.stacked > 0) stored = stored.select(0, spec.place);
   if (spec.transposed) stored = stored.t();
-  return ordered_rows(spec, std::move(stored), only_qk);
+  return ordered_rows(spec, std::move(stored), needed);
 }
 
-at::Tensor ordered_rows(const TensorSpec& spec, at::Tensor rows, bool only_qk) {
+at::Tensor ordered_rows(const TensorSpec& spec, at::Tensor rows, Needed needed) {
   if (spec.fused_heads > 0) {
-    rows = split_fused(rows, spec.fused_heads, spec.fused_parts, only_qk);
+    rows = split_fused(rows, spec.fused_heads, spec.fused_parts, needed);
   }
-  if (spec.qk_rows > 0) rows = rows.slice(0, 0, rows_of(spec, only_qk));
+  if (spec.qk_rows > 0) rows = rows.slice(0, 0, rows_of(spec, needed));
   return rows;
 }
 

@@ -15,11 +15,11 @@ at::Tensor view_of(const TensorView& view);
 // The shape that a checkpoint must give the tensor.
 std::vector<int64_t> stored_shape(const TensorSpec& spec);
 
-// The rows that are wanted of a stored tensor, in the order of LayerWeights. Not copied: where that
+// The rows that are needed of a stored tensor, in the order of LayerWeights. Not copied: where that
 // order is another, the first dimension comes in several.
-at::Tensor wanted_rows(const TensorSpec& spec, at::Tensor stored, bool only_qk);
+at::Tensor wanted_rows(const TensorSpec& spec, at::Tensor stored, Needed needed);
 // Likewise of one that has the shape of `spec`.
-at::Tensor ordered_rows(const TensorSpec& spec, at::Tensor rows, bool only_qk);
+at::Tensor ordered_rows(const TensorSpec& spec, at::Tensor rows, Needed needed);
 
 // Notes the hash of a tensor that is being read anyway.
 void hash_tensor(const Checkpoint& checkpoint, const std::string& name, const TensorView& view);

@@ -45,7 +45,7 @@ struct Taken {
   const Positions* positions = nullptr;
   std::string_view point = kPostRope;
   std::map<std::string, at::Tensor, std::less<>> vectors;  // by name; [heads, T, d_head]
-  bool changing = false;                                   // once collect() returns
+  bool changing = false;                                   // once on_vectors() returns
 
   const at::Tensor& operator[](std::string_view name) const { return vectors.find(name)->second; }
 };

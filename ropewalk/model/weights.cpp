@@ -38,12 +38,12 @@ void refuse_more_layers(const Checkpoint& checkpoint, const std::string& prefix,
 }  // namespace
 
 WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& architecture,
-                           const ModelConfig& config, int64_t last_layer, at::ScalarType dtype,
+                           const ModelConfig& config, const Extent& extent, at::ScalarType dtype,
                            at::Device device, const std::optional<RandomWeights>& random)
     : checkpoint_(checkpoint),
       architecture_(architecture),
       config_(config),
-      last_layer_(last_layer),
+      extent_(extent),
       dtype_(dtype),
       device_(device),
       random_(random) {
@@ -71,7 +71,7 @@ WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& arc
     embedding_norm_bias_ = load_vector(norm + ".bias", TensorRole::bias);
   }
   refuse_more_layers(checkpoint, prefix_ + std::string(architecture.layers), config.n_layers);
-  for (int64_t layer = 0; layer <= last_layer; ++layer) {
+  for (int64_t layer = 0; layer <= extent.last_layer; ++layer) {
     for (const TensorSpec& spec : all_specs(layer)) {
       check_shape(layer_prefix(layer) + spec.name, stored_shape(spec));
     }
@@ -92,7 +92,7 @@ void WeightReader::check_shape(const std::string& name, const std::vector<int64_
 }
 
 std::vector<TensorSpec> WeightReader::specs(int64_t layer) const {
-  std::vector<TensorSpec> needed = layer_specs(architecture_, config_, layer, layer == last_layer_);
+  std::vector<TensorSpec> needed = layer_specs(architecture_, config_, layer, extent_.of(layer));
   std::erase_if(needed, [&](const TensorSpec& spec) {
     return spec.optional && !checkpoint_.has(layer_prefix(layer) + spec.name);
   });
@@ -100,7 +100,7 @@ std::vector<TensorSpec> WeightReader::specs(int64_t layer) const {
 }
 
 int64_t WeightReader::experts(int64_t layer) const {
-  return experts_of(config_, layer, layer == last_layer_);
+  return experts_of(config_, layer, extent_.of(layer));
 }
 
 std::vector<TensorSpec> WeightReader::all_specs(int64_t layer) const {
@@ -113,24 +113,25 @@ std::vector<TensorSpec> WeightReader::all_specs(int64_t layer) const {
   return all;
 }
 
-int64_t WeightReader::bytes_of(const std::vector<TensorSpec>& specs, bool only_qk) const {
+int64_t WeightReader::bytes_of(const std::vector<TensorSpec>& specs, Needed needed) const {
   int64_t elements = 0;
-  for (const TensorSpec& spec : specs) elements += rows_of(spec, only_qk) * row_elements(spec);
+  for (const TensorSpec& spec : specs) elements += rows_of(spec, needed) * row_elements(spec);
   return elements * element_size();
 }
 
 int64_t WeightReader::layer_bytes(int64_t layer) const {
-  return bytes_of(specs(layer), layer == last_layer_) + experts(layer) * expert_bytes(layer);
+  return bytes_of(specs(layer), extent_.of(layer)) + experts(layer) * expert_bytes(layer);
 }
 
 int64_t WeightReader::expert_bytes(int64_t layer) const {
-  return experts(layer) == 0 ? 0 : bytes_of(architecture_.expert_tensors(config_, 0), false);
+  return experts(layer) == 0 ? 0
+                             : bytes_of(architecture_.expert_tensors(config_, 0), Needed::layer);
 }
 
 LayerWeights WeightReader::load(int64_t layer, bool with_experts) const {
   // A disk is asked for this layer and the next ones at once, or it waits between their parts.
   if (!random_) {
-    for (int64_t ahead = layer; ahead <= std::min(layer + 1, last_layer_); ++ahead) {
+    for (int64_t ahead = layer; ahead <= std::min(layer + 1, extent_.last_layer); ++ahead) {
       for (const TensorSpec& spec : with_experts ? all_specs(ahead) : specs(ahead)) {
         const TensorView view = checkpoint_.tensor(layer_prefix(ahead) + spec.name);
         view.shard->file().will_need(view.info->offset, view.info->bytes);
@@ -148,28 +149,28 @@ LayerWeights WeightReader::load_expert(int64_t layer, int64_t expert) const {
   return read(layer, architecture_.expert_tensors(config_, expert));
 }
 
-LayerWeights WeightReader::read(int64_t layer, const std::vector<TensorSpec>& needed) const {
+LayerWeights WeightReader::read(int64_t layer, const std::vector<TensorSpec>& specs) const {
   const c10::InferenceMode no_autograd;
-  const bool only_qk = layer == last_layer_;
+  const Needed needed = extent_.of(layer);
   LayerWeights weights;
   // On a GPU the host copy is pinned, so that it crosses the bus while the GPU computes.
   const auto options = at::TensorOptions().dtype(dtype_).pinned_memory(device_.is_cuda());
-  for (const TensorSpec& spec : needed) {
+  for (const TensorSpec& spec : specs) {
     if ((weights.*spec.destination).defined()) continue;  // filled with its first part
     int64_t rows = 0;
-    for (const TensorSpec& part : needed) {
-      if (part.destination == spec.destination) rows += rows_of(part, only_qk);
+    for (const TensorSpec& part : specs) {
+      if (part.destination == spec.destination) rows += rows_of(part, needed);
     }
     std::vector<int64_t> shape = spec.shape;
     if (!shape.empty()) shape[0] = rows;
     at::Tensor whole = at::empty(shape, options);
     int64_t row = 0;
-    for (const TensorSpec& part : needed) {
+    for (const TensorSpec& part : specs) {
       if (part.destination != spec.destination) continue;
-      const int64_t count = rows_of(part, only_qk);
+      const int64_t count = rows_of(part, needed);
       const at::Tensor target = shape.empty() ? whole : whole.slice(0, row, row + count);
       row += count;
-      copy_tensor(target, layer_prefix(layer) + part.name, part, only_qk);
+      copy_tensor(target, layer_prefix(layer) + part.name, part, needed);
     }
     weights.*spec.destination =
         device_.is_cuda() ? whole.to(device_, /*non_blocking=*/true) : whole;
@@ -178,19 +179,19 @@ LayerWeights WeightReader::read(int64_t layer, const std::vector<TensorSpec>& ne
 }
 
 void WeightReader::copy_tensor(const at::Tensor& target, const std::string& name,
-                               const TensorSpec& spec, bool only_qk) const {
+                               const TensorSpec& spec, Needed needed) const {
   if (random_) {
     // A part of a stack is drawn by itself.
     const std::string key = spec.stacked > 0 ? fmt::format("{} {}", name, spec.place) : name;
     const at::Tensor drawn = random_->tensor(role_of(spec.destination), key, spec.shape);
-    const at::Tensor rows = ordered_rows(spec, drawn, only_qk);
+    const at::Tensor rows = ordered_rows(spec, drawn, needed);
     target.view(rows.sizes()).copy_(rows);
     return;
   }
   const TensorView view = checkpoint_.tensor(name);
   // Of a stack only one part is read here.
   if (spec.stacked == 0) hash_tensor(checkpoint_, name, view);
-  const at::Tensor rows = wanted_rows(spec, view_of(view), only_qk);
+  const at::Tensor rows = wanted_rows(spec, view_of(view), needed);
   target.view(rows.sizes()).copy_(rows);
   view.shard->file().require_unchanged();
   if (!device_.is_cuda()) view.shard->file().release(view.info->offset, view.info->bytes);
@@ -234,7 +235,7 @@ std::vector<std::string> WeightReader::embedding_names() const {
 std::string WeightReader::digest() const {
   if (random_) return fmt::format("random:{}", random_->seed());
   std::vector<std::string> names = embedding_names();
-  for (int64_t layer = 0; layer <= last_layer_; ++layer) {
+  for (int64_t layer = 0; layer <= extent_.last_layer; ++layer) {
     for (const TensorSpec& spec : all_specs(layer))
       names.push_back(layer_prefix(layer) + spec.name);
   }

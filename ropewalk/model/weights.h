@@ -20,11 +20,10 @@ struct Architecture;
 // file mapping, into memory aligned alike, so that results do not depend on where a file put them.
 class WeightReader {
  public:
-  // Checks that every tensor the layers 0 … last_layer need is there with the right shape; of
-  // last_layer only what queries and keys need. With `random`, the checkpoint says which tensors
-  // there are, and their values are fresh.
+  // Checks that every tensor that the extent needs is there with the right shape. With `random`,
+  // the checkpoint says which tensors there are, and their values are fresh.
   WeightReader(const Checkpoint& checkpoint, const Architecture& architecture,
-               const ModelConfig& config, int64_t last_layer, at::ScalarType dtype,
+               const ModelConfig& config, const Extent& extent, at::ScalarType dtype,
                at::Device device, const std::optional<RandomWeights>& random = std::nullopt);
 
   // What the first layer reads, [tokens, d_model]: rows of the embedding table, scaled, with those
@@ -35,6 +34,7 @@ class WeightReader {
   LayerWeights load(int64_t layer, bool with_experts = true) const;
   LayerWeights load_expert(int64_t layer, int64_t expert) const;
 
+  const Extent& extent() const { return extent_; }
   at::Device device() const { return device_; }
   at::ScalarType dtype() const { return dtype_; }
   int64_t element_size() const { return static_cast<int64_t>(c10::elementSize(dtype_)); }
@@ -55,10 +55,10 @@ class WeightReader {
   std::string layer_prefix(int64_t layer) const;
   std::vector<TensorSpec> specs(int64_t layer) const;      // without experts
   std::vector<TensorSpec> all_specs(int64_t layer) const;  // with them, a stack once
-  int64_t bytes_of(const std::vector<TensorSpec>& specs, bool only_qk) const;
-  LayerWeights read(int64_t layer, const std::vector<TensorSpec>& needed) const;
+  int64_t bytes_of(const std::vector<TensorSpec>& specs, Needed needed) const;
+  LayerWeights read(int64_t layer, const std::vector<TensorSpec>& specs) const;
   void copy_tensor(const at::Tensor& target, const std::string& name, const TensorSpec& spec,
-                   bool only_qk) const;
+                   Needed needed) const;
   at::Tensor stored_rows(std::span<const int32_t> tokens) const;
   std::vector<std::string> embedding_names() const;
   at::Tensor position_rows(int64_t tokens) const;
@@ -69,7 +69,7 @@ class WeightReader {
   const Checkpoint& checkpoint_;
   const Architecture& architecture_;
   const ModelConfig& config_;
-  int64_t last_layer_;
+  Extent extent_;
   at::ScalarType dtype_;
   at::Device device_;
   std::optional<RandomWeights> random_;

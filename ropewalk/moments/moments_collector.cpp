@@ -8,6 +8,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/moments/joint_fields.h"
+#include "ropewalk/text/documents.h"
 
 namespace ropewalk {
 
@@ -128,7 +129,7 @@ std::vector<MomentsCollector::Fields> MomentsCollector::split(const at::Tensor& 
   return all;
 }
 
-void MomentsCollector::collect(const Taken& taken) {
+void MomentsCollector::on_vectors(const Taken& taken) {
   Layer& layer = layers_.at(taken.layer);
   if (spooled_ && latest_ >= 0 && latest_ != taken.layer) {
     fetch();

@@ -11,7 +11,8 @@
 
 #include "ropewalk/base/scratch.h"
 #include "ropewalk/kernels/gpu.h"
-#include "ropewalk/model/forward.h"
+#include "ropewalk/model/config.h"
+#include "ropewalk/model/observer.h"
 #include "ropewalk/moments/accumulator.h"
 #include "ropewalk/moments/block_counts.h"
 #include "ropewalk/moments/head_sampling.h"
@@ -55,13 +56,13 @@ int64_t moments_workspace(const ModelConfig& config, const CaptureShape& shape, 
 // not depend on the number of tokens; with a `scratch` folder all but the layer at hand are kept in
 // a file there. Throws InputError on a value that is not finite, naming layer, head and document.
 // What comes from a GPU is accumulated there: fetch() before reading.
-class MomentsCollector : public Collector {
+class MomentsCollector : public Observer {
  public:
   MomentsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads,
                    const CollectorOptions& options);
 
   std::vector<Tap> taps(int64_t layer) const override;
-  void collect(const Taken& taken) override;
+  void on_vectors(const Taken& taken) override;
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override;
   // Gets the memory of layers() from the system, layer by layer until a signal comes: what a GPU
   // holds is needed there in the end alone, and would wait for it. From any thread.

@@ -123,7 +123,7 @@ void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, co
   read.index = document;
   const at::Tensor queries = plain(q), keys = plain(k);
   const auto collect = [&](const char* point, const at::Tensor& some_q, const at::Tensor& some_k) {
-    collector_.collect(
+    collector_.on_vectors(
         {layer, &read, &at.positions, point, {{"q", some_q}, {"k", some_k}}, /*changing=*/true});
   };
   if (turns_) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/text/documents.h"
 
 namespace ropewalk {
 
@@ -28,7 +29,7 @@ std::vector<Tap> VectorsCollector::taps(int64_t layer) const {
   return {{kPostRope, "q"}, {kPostRope, "k"}};
 }
 
-void VectorsCollector::collect(const Taken& taken) {
+void VectorsCollector::on_vectors(const Taken& taken) {
   const LayerHeads& heads = layers_.at(taken.layer);
   collect_kind(taken, StreamKind::query, heads);
   collect_kind(taken, StreamKind::key, heads);

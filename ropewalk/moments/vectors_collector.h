@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "ropewalk/model/forward.h"
+#include "ropewalk/model/observer.h"
 #include "ropewalk/moments/head_sampling.h"
 #include "ropewalk/moments/token_sampler.h"
 #include "ropewalk/moments/vectors_writer.h"
@@ -13,13 +13,13 @@ namespace ropewalk {
 // Writes the vectors after RoPE of the chosen tokens of the chosen heads, and of the KV heads they
 // read.
 // Throws InputError on a value that is not finite, naming layer, head and document.
-class VectorsCollector : public Collector {
+class VectorsCollector : public Observer {
  public:
   VectorsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads, int64_t context,
                    const TokenSampler& sampler, VectorsWriter& writer);
 
   std::vector<Tap> taps(int64_t layer) const override;
-  void collect(const Taken& taken) override;
+  void on_vectors(const Taken& taken) override;
 
  private:
   struct LayerHeads {

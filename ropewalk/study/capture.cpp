@@ -73,35 +73,6 @@ DocumentSet choose_documents(const CaptureOptions& options, const OpenModel& mod
   return set;
 }
 
-// Hands everything on to several collectors.
-class Collectors : public Collector {
- public:
-  void add(Collector& collector) { collectors_.push_back(&collector); }
-  std::vector<Tap> taps(int64_t layer) const override {
-    std::vector<Tap> all;
-    for (const Collector* collector : collectors_) {
-      const std::vector<Tap> some = collector->taps(layer);
-      all.insert(all.end(), some.begin(), some.end());
-    }
-    return all;
-  }
-  void collect(const Taken& taken) override {
-    for (Collector* collector : collectors_) {
-      if (any_at(collector->taps(taken.layer), taken.point)) collector->collect(taken);
-    }
-  }
-  int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override {
-    int64_t bytes = 0;
-    for (const Collector* collector : collectors_) {
-      bytes += collector->workspace(tokens, dtype, device);
-    }
-    return bytes;
-  }
-
- private:
-  std::vector<Collector*> collectors_;
-};
-
 void refuse_vectors_of_many(const CaptureOptions& options) {
   const Communicator& processes = options.model.processes;
   if (!options.vectors || processes.alone()) return;
@@ -130,8 +101,8 @@ bool fits_beside(const OpenModel& model, const WeightReader& weights, const Docu
   for (const Document& document : documents.documents) {
     longest = std::max(longest, document.tokens.size());
   }
-  MemoryNeeds needs = memory_needs(model.text.config, weights, model.last_layer,
-                                   static_cast<int64_t>(longest), /*collecting=*/0);
+  MemoryNeeds needs = memory_needs(model.text.config, weights, static_cast<int64_t>(longest),
+                                   /*collecting=*/0);
   try {
     needs.reserved = held;
     const MemoryPlan alone = plan_memory(needs, model.memory);
@@ -242,16 +213,16 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
   if (waits) beside.wait();
   auto gathered = std::make_unique<Gathered>(options, held, spooled);
   require_agreement(info.to_json(), processes);  // and the first process's folder is there
-  Collectors collectors;
+  std::vector<Observer*> observers;
   if (spooled) collected.scratch = gathered->folder->path();
   MomentsCollector& moments = gathered->collector.emplace(config, model.heads, collected);
-  collectors.add(moments);
+  observers.push_back(&moments);
   std::optional<VectorsWriter> writer;
   std::optional<VectorsCollector> vectors;
   if (options.vectors) {
     writer.emplace(gathered->folder->path(), config.d_head, kVectorsBuffer);
     vectors.emplace(config, model.heads, model.context, sampler, *writer);
-    collectors.add(*vectors);
+    observers.push_back(&*vectors);
   }
 
   // This process's part.
@@ -319,7 +290,7 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
   };
   try {
     if (!unread.empty()) {
-      run_forward(config, weights, model.last_layer, unread, collectors, forward);
+      run_forward(config, weights, unread, observers, forward);
     }
     if (options.target_se) {
       // The last round may hold nothing for this process.

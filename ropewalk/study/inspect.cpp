@@ -40,8 +40,7 @@ int64_t collecting(const OpenModel& model) {
 }
 
 MemoryNeeds weight_needs(const OpenModel& model) {
-  return memory_needs(model.text.config, model.weights(), model.last_layer, model.context,
-                      collecting(model));
+  return memory_needs(model.text.config, model.weights(), model.context, collecting(model));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ OpenModel choose_settings(const ConfigFile& file, const ModelOptions& options,
   const Precision precision =
       choose_precision(options.dtype, model.device,
                        {stored_dtype(file, options, checkpoint),
-                        needed_elements(*model.text.architecture, config, model.last_layer)});
+                        needed_elements(*model.text.architecture, config, model.extent())});
   model.dtype = precision.dtype;
   model.dtype_reason = precision.why;
   if (options.random) model.random.emplace(*options.random, config);
@@ -83,7 +83,7 @@ OpenModel open_without_weights(const ModelOptions& options) {
 }
 
 WeightReader OpenModel::weights() const {
-  return {*checkpoint, *text.architecture, text.config, last_layer, dtype, device, random};
+  return {*checkpoint, *text.architecture, text.config, extent(), dtype, device, random};
 }
 
 std::string OpenModel::arithmetic() const {

@@ -49,7 +49,9 @@ struct OpenModel {
   int64_t memory = 0;        // bytes
   std::optional<RandomWeights> random;
 
-  // Reads what the measured heads need. The model must outlive it.
+  // What the measured heads need.
+  Extent extent() const { return {last_layer, Needed::qk}; }
+  // Reads that. The model must outlive it.
   WeightReader weights() const;
   // "float32 on cpu: the weights are float32 and small"
   std::string arithmetic() const;

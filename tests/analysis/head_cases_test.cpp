@@ -55,7 +55,7 @@ CheckpointAnalysis run(const Streams& streams, int64_t blocks, const std::string
     Document document;
     document.index = static_cast<int64_t>(i);
     const Positions positions = Positions::counted(kTokens);
-    collector.collect(
+    collector.on_vectors(
         taken(0, document, positions, streams.q[i].unsqueeze(0), streams.k[i].unsqueeze(0)));
     records.push_back({document.index, i, i});
   }

@@ -6,6 +6,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/elementwise.h"
+#include "ropewalk/model/layer.h"
 #include "tests/kernels/tensors.h"
 #include "tests/model/tiny_checkpoint.h"
 
@@ -15,7 +16,7 @@ namespace {
 constexpr int64_t kPlenty = int64_t{1} << 30;
 
 // Keeps everything it is given and the order of the calls.
-class Recorder : public Collector {
+class Recorder : public Observer {
  public:
   explicit Recorder(std::vector<int64_t> layers, std::vector<std::string> points = {kPostRope})
       : layers_(std::move(layers)), points_(std::move(points)) {}
@@ -28,7 +29,7 @@ class Recorder : public Collector {
     }
     return taps;
   }
-  void collect(const Taken& taken) override {
+  void on_vectors(const Taken& taken) override {
     calls += fmt::format("{}:{} ", taken.layer, taken.document->index);
     EXPECT_TRUE(at::equal(taken.positions->tensor(), at::arange(taken["q"].size(1))));
     at_point[std::string(taken.point)].q[{taken.layer, taken.document->index}] = taken["q"].clone();
@@ -66,13 +67,14 @@ class ForwardTest : public testing::Test {
       recorder.calls += fmt::format("group{} ", count);
       return count < stop_after_;
     };
-    const WeightReader reader = opened_.reader(last);
-    read_ = run_forward(opened_.model.config, reader, last, documents, recorder, options);
+    const WeightReader reader = opened_.reader({last});
+    Observer* const observers[] = {&recorder};
+    read_ = run_forward(opened_.model.config, reader, documents, observers, options);
   }
 
   // The least budget with room for one document of `tokens`.
   int64_t least_memory(int64_t last, int64_t tokens) {
-    const WeightReader reader = opened_.reader(last);
+    const WeightReader reader = opened_.reader({last});
     return reader.layer_bytes(0) + tokens * 16 * 4;
   }
 
@@ -217,20 +219,21 @@ TEST_F(ForwardTest, SeveralPointsOfOnePass) {
 
 TEST_F(ForwardTest, ATapThatGetsNothingIsAnError) {
   const auto refused = [&](const Tap& tap) {
-    class Asks : public Collector {
+    class Asks : public Observer {
      public:
       explicit Asks(Tap tap) : tap_(std::move(tap)) {}
       std::vector<Tap> taps(int64_t) const override { return {tap_}; }
-      void collect(const Taken&) override {}
+      void on_vectors(const Taken&) override {}
 
      private:
       Tap tap_;
     } asks(tap);
     ForwardOptions options;
     options.memory = kPlenty;
-    const WeightReader reader = opened_.reader(1);
+    const WeightReader reader = opened_.reader({1});
     try {
-      run_forward(opened_.model.config, reader, 1, tiny_documents({9}), asks, options);
+      Observer* const observers[] = {&asks};
+      run_forward(opened_.model.config, reader, tiny_documents({9}), observers, options);
       return std::string();
     } catch (const UsageError& error) {
       return std::string(error.what());
@@ -240,6 +243,68 @@ TEST_F(ForwardTest, ATapThatGetsNothingIsAnError) {
   EXPECT_NE(refused({"after-lunch", "q"}).find("'after-lunch q' of layer 0"), std::string::npos);
   EXPECT_NE(refused({kPostRope, "v"}).find("'post-rope v' of layer 1"), std::string::npos)
       << "the last layer has no values";
+}
+
+// What leaves the layers it names.
+class HiddenRecorder : public Observer {
+ public:
+  explicit HiddenRecorder(std::vector<int64_t> layers) : layers_(std::move(layers)) {}
+  bool wants_hidden(int64_t layer) const override {
+    return std::find(layers_.begin(), layers_.end(), layer) != layers_.end();
+  }
+  void on_hidden(const Hidden& hidden) override {
+    rows[{hidden.layer, hidden.document->index}] = hidden.rows.clone();
+  }
+  std::map<std::pair<int64_t, int64_t>, at::Tensor> rows;
+
+ private:
+  std::vector<int64_t> layers_;
+};
+
+TEST_F(ForwardTest, SeveralWatchOnePass) {
+  const auto documents = tiny_documents({5, 9});
+  Recorder alone({0, 2});
+  run(alone, 2, documents);
+  Recorder vectors({0, 2}), raw({1}, {kPreNorm});
+  HiddenRecorder hidden({0, 1});
+  Observer* const observers[] = {&vectors, &raw, &hidden};
+  ForwardOptions options;
+  options.memory = kPlenty;
+  const WeightReader reader = opened_.reader({2});
+  run_forward(opened_.model.config, reader, documents, observers, options);
+  EXPECT_EQ(vectors.calls + "group2 ", alone.calls);
+  expect_same(vectors, alone);
+  EXPECT_EQ(raw.calls, "1:0 1:1 ");
+  ASSERT_EQ(hidden.rows.size(), 4U);
+  // The next layer's queries are made of it.
+  const LayerWeights weights = reader.load(2);
+  Projection made = project(opened_.model.config, weights, hidden.rows.at({1, 1}));
+  const RopeTable table = make_rope_table(opened_.model.config.ropes[0], 9, at::kCPU);
+  apply_position(opened_.model.config, opened_.model.config.layers[2], &table, made, false);
+  EXPECT_LT((made.q - vectors.q.at({2, 1})).abs().max().item<double>(), 1e-5);
+}
+
+TEST_F(ForwardTest, GoesAsFarAsTheCallerSays) {
+  const auto documents = tiny_documents({5, 9});
+  ForwardOptions options;
+  options.memory = kPlenty;
+  const auto after_layer_1 = [&](const Extent& extent) {
+    HiddenRecorder hidden({1});
+    Observer* const observers[] = {&hidden};
+    const WeightReader reader = opened_.reader(extent);
+    run_forward(opened_.model.config, reader, documents, observers, options);
+    return hidden.rows;
+  };
+  const auto longer = after_layer_1({2});
+  const auto whole = after_layer_1({1, Needed::layer});
+  ASSERT_EQ(whole.size(), 2U);
+  for (const auto& [key, rows] : whole) EXPECT_TRUE(at::equal(rows, longer.at(key)));
+  try {
+    after_layer_1({1, Needed::qk});
+    FAIL() << "nothing leaves the layer";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "nothing leaves layer 1: only its queries and keys are computed");
+  }
 }
 
 TEST_F(ForwardTest, SaysWhenTheBudgetIsTooSmall) {

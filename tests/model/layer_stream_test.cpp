@@ -11,7 +11,7 @@ constexpr int64_t kLast = 2;
 
 class LayerStreamTest : public testing::Test {
  protected:
-  LayerStreamTest() : opened_(tiny_.open()), reader_(opened_.reader(kLast)) {}
+  LayerStreamTest() : opened_(tiny_.open()), reader_(opened_.reader({kLast})) {}
 
   // Takes every layer once and checks that it is the right one.
   std::vector<std::shared_ptr<const LayerWeights>> round(LayerStream& stream, bool more) const {
@@ -33,26 +33,26 @@ class LayerStreamTest : public testing::Test {
 TEST_F(LayerStreamTest, EveryPlanGivesTheSameLayers) {
   for (const bool keep : {true, false}) {
     for (const int64_t ahead : {0, 1}) {
-      LayerStream stream(reader_, kLast, MemoryPlan{keep, ahead, 0, 0});
+      LayerStream stream(reader_, MemoryPlan{keep, ahead, 0, 0});
       for (const bool more : {true, true, false}) round(stream, more);
     }
   }
 }
 
 TEST_F(LayerStreamTest, KeptLayersAreReadOnce) {
-  LayerStream stream(reader_, kLast, MemoryPlan{true, 1, 0, 0});
+  LayerStream stream(reader_, MemoryPlan{true, 1, 0, 0});
   EXPECT_EQ(round(stream, true), round(stream, false));
 }
 
 TEST_F(LayerStreamTest, StreamedLayersAreDropped) {
-  LayerStream stream(reader_, kLast, MemoryPlan{false, 1, 0, 0});
+  LayerStream stream(reader_, MemoryPlan{false, 1, 0, 0});
   std::weak_ptr<const LayerWeights> first = stream.take(0, false);
   EXPECT_TRUE(first.expired()) << "nobody but the caller holds it";
 }
 
 TEST_F(LayerStreamTest, MayEndAnywhere) {
-  LayerStream untouched(reader_, kLast, MemoryPlan{false, 1, 0, 0});
-  LayerStream stream(reader_, kLast, MemoryPlan{false, 1, 0, 0});
+  LayerStream untouched(reader_, MemoryPlan{false, 1, 0, 0});
+  LayerStream stream(reader_, MemoryPlan{false, 1, 0, 0});
   stream.take(0, true);  // layer 1 is being read when the stream goes
 }
 

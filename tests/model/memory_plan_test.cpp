@@ -124,15 +124,15 @@ TEST(GroupDocuments, EndsWithARound) {
 TEST(MemoryNeeds, CountsWhatLoadHolds) {
   TinyCheckpoint tiny;
   const auto opened = tiny.open();
-  const WeightReader reader = opened.reader(1);
-  const MemoryNeeds needs = memory_needs(opened.model.config, reader, 1, 77, 1000);
+  const WeightReader reader = opened.reader({1});
+  const MemoryNeeds needs = memory_needs(opened.model.config, reader, 77, 1000);
   const int64_t qk = 16 + (24 + 12) * 16;
   const int64_t rest = 12 * 16 + 16 * 24 + 16 + 3 * 24 * 16;
   EXPECT_EQ(needs.layer_bytes, (std::vector<int64_t>{4 * (qk + rest), 4 * qk}))
       << "of the last layer only what queries and keys need";
   EXPECT_EQ(needs.longest_hidden, 77 * 16 * 4);
   EXPECT_EQ(needs.workspace, 0) << "on a CPU it comes on top";
-  EXPECT_EQ(needed_elements(*opened.model.architecture, opened.model.config, 1), 2 * qk + rest)
+  EXPECT_EQ(needed_elements(*opened.model.architecture, opened.model.config, {1}), 2 * qk + rest)
       << "the config alone tells";
 }
 

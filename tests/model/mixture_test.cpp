@@ -65,7 +65,7 @@ class MixtureTest : public testing::Test {
 
 TEST_F(MixtureTest, AddsTheChosenExperts) {
   const auto opened = tiny_.open();
-  const WeightReader reader = opened.reader(1);
+  const WeightReader reader = opened.reader({1});
   const LayerWeights weights = reader.load(0);
   ASSERT_EQ(weights.experts.size(), kExperts);
   std::vector<at::Tensor> documents{random_tensor({600, 16}, 1), random_tensor({7, 16}, 2)};
@@ -90,7 +90,7 @@ TEST_F(MixtureTest, AsksOnlyForExpertsWithTokens) {
   router[3] = 2;
   tiny_.tensors["model.layers.0.post_attention_layernorm.weight"] = at::ones({16});
   const auto opened = tiny_.open();
-  const WeightReader reader = opened.reader(1);
+  const WeightReader reader = opened.reader({1});
   const LayerWeights weights = reader.load(0, /*with_experts=*/false);
   EXPECT_TRUE(weights.experts.empty());
   std::vector<at::Tensor> documents{random_tensor({9, 16}, 1).abs()};
@@ -107,14 +107,14 @@ TEST_F(MixtureTest, AsksOnlyForExpertsWithTokens) {
 
 TEST_F(MixtureTest, CountsItsExperts) {
   const auto opened = tiny_.open();
-  const WeightReader reader = opened.reader(1);
+  const WeightReader reader = opened.reader({1});
   const int64_t expert = 4 * 3 * 24 * 16;
   EXPECT_EQ(reader.expert_bytes(0), expert);
   EXPECT_EQ(reader.expert_bytes(1), 0) << "queries and keys need none";
-  const MemoryNeeds needs = memory_needs(opened.model.config, reader, 1, 10, 0);
+  const MemoryNeeds needs = memory_needs(opened.model.config, reader, 10, 0);
   EXPECT_EQ(needs.thin_layer, needs.layer_bytes[0] - (kExperts - 1) * expert);
   EXPECT_EQ(needs.longest_hidden, 10 * (16 * 4 + 16 * 4 + kChosen * 12));
-  EXPECT_EQ(4 * needed_elements(*opened.model.architecture, opened.model.config, 1),
+  EXPECT_EQ(4 * needed_elements(*opened.model.architecture, opened.model.config, {1}),
             needs.layer_bytes[0] + needs.layer_bytes[1]);
 }
 

@@ -59,7 +59,7 @@ TinyCheckpoint::Opened TinyCheckpoint::open() {
 std::string TinyCheckpoint::complaint() {
   try {
     const Opened opened = open();
-    opened.reader(opened.model.config.n_layers - 1);
+    opened.reader({opened.model.config.n_layers - 1});
   } catch (const InputError& error) {
     const std::string text = error.what();
     const std::string prefix = folder_.path().string();

@@ -26,8 +26,8 @@ class TinyCheckpoint {
     std::unique_ptr<Checkpoint> checkpoint;
     TextModel model;
 
-    WeightReader reader(int64_t last_layer, at::ScalarType dtype = at::kFloat) const {
-      return {*checkpoint, *model.architecture, model.config, last_layer, dtype, at::kCPU};
+    WeightReader reader(const Extent& extent, at::ScalarType dtype = at::kFloat) const {
+      return {*checkpoint, *model.architecture, model.config, extent, dtype, at::kCPU};
     }
   };
   // Writes the folder and opens it.

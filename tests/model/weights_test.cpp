@@ -12,7 +12,7 @@ namespace {
 TEST(WeightReader, StacksProjections) {
   TinyCheckpoint tiny;
   const auto opened = tiny.open();
-  const LayerWeights weights = opened.reader(2).load(1);
+  const LayerWeights weights = opened.reader({2}).load(1);
   const std::string layer = "model.layers.1.";
   const auto stored = [&](const char* name) { return tiny.tensors.at(layer + name); };
   EXPECT_TRUE(at::equal(
@@ -32,18 +32,30 @@ TEST(WeightReader, LastLayerHasOnlyQueriesAndKeys) {
     tiny.tensors.erase(std::string("model.layers.2.") + name);
   }
   const auto opened = tiny.open();
-  const LayerWeights weights = opened.reader(2).load(2);
+  const LayerWeights weights = opened.reader({2}).load(2);
   EXPECT_EQ(weights.qkv.sizes(), (std::vector<int64_t>{36, 16}));
   EXPECT_FALSE(weights.down.defined());
   EXPECT_FALSE(weights.mlp_norm.defined());
+}
+
+TEST(WeightReader, ReadsWhatTheExtentNeeds) {
+  TinyCheckpoint tiny;
+  const auto opened = tiny.open();
+  EXPECT_TRUE(opened.reader({2, Needed::layer}).load(2).down.defined());
+  EXPECT_EQ(opened.reader({2, Needed::layer}).load(2).qkv.size(0), 48);
+  EXPECT_NE(opened.reader({2, Needed::layer}).digest(), opened.reader({2}).digest());
+  tiny.tensors.erase("model.layers.2.mlp.down_proj.weight");
+  const auto without = tiny.open();
+  EXPECT_NO_THROW(without.reader({2}));
+  EXPECT_THROW(without.reader({2, Needed::layer}), InputError);
 }
 
 TEST(WeightReader, LayersPastTheLastAreNeverLookedAt) {
   TinyCheckpoint tiny;
   tiny.tensors.erase("model.layers.2.self_attn.q_proj.weight");
   const auto opened = tiny.open();
-  EXPECT_NO_THROW(opened.reader(1));
-  EXPECT_THROW(opened.reader(2), InputError);
+  EXPECT_NO_THROW(opened.reader({1}));
+  EXPECT_THROW(opened.reader({2}), InputError);
 }
 
 TEST(WeightReader, ConvertsOnce) {
@@ -52,10 +64,10 @@ TEST(WeightReader, ConvertsOnce) {
   tiny.tensors[name] = tiny.tensors[name].to(at::kBFloat16);
   const auto opened = tiny.open();
   EXPECT_TRUE(
-      at::equal(opened.reader(2).load(0).qkv.slice(0, 0, 24), tiny.tensors[name].to(at::kFloat)));
+      at::equal(opened.reader({2}).load(0).qkv.slice(0, 0, 24), tiny.tensors[name].to(at::kFloat)));
   tiny.tensors[name] = tiny.tensors[name].to(at::kHalf);
   const auto half = tiny.open();
-  const LayerWeights weights = half.reader(2, at::kBFloat16).load(0);
+  const LayerWeights weights = half.reader({2}, at::kBFloat16).load(0);
   EXPECT_EQ(weights.qkv.scalar_type(), at::kBFloat16);
   EXPECT_TRUE(at::equal(weights.qkv.slice(0, 0, 24), tiny.tensors[name].to(at::kBFloat16)));
 }
@@ -97,7 +109,7 @@ TEST(WeightReader, RefusesAConfigOfFewerLayers) {
 TEST(WeightReader, EmbedsTokens) {
   TinyCheckpoint tiny;
   const auto opened = tiny.open();
-  const WeightReader reader = opened.reader(0);
+  const WeightReader reader = opened.reader({0});
   const std::vector<int32_t> tokens{3, 0, 19, 3};
   const at::Tensor& table = tiny.tensors.at("model.embed_tokens.weight");
   EXPECT_TRUE(at::equal(reader.embed(tokens), table.index_select(0, at::tensor({3, 0, 19, 3}))));
@@ -136,7 +148,7 @@ TEST(WeightReader, TakesFusedHeadsApart) {
   const at::Tensor fused = neox.tensors.at("gpt_neox.layers.1.attention.query_key_value.weight");
   const at::Tensor bias = neox.tensors.at("gpt_neox.layers.1.attention.query_key_value.bias");
   for (const int64_t last : {1, 2}) {
-    const LayerWeights weights = opened.reader(last).load(1);
+    const LayerWeights weights = opened.reader({last}).load(1);
     ASSERT_EQ(weights.qkv.size(0), last == 1 ? 32 : 48);
     for (int64_t row = 0; row < weights.qkv.size(0); ++row) {
       const int64_t part = row / 16;
@@ -172,7 +184,7 @@ TEST(WeightReader, TakesColumnsAndPositions) {
   add("h.0.mlp.c_proj.weight", {24, 16});
   add("h.0.mlp.c_proj.bias", {16});
   const auto opened = gpt2.open();
-  const WeightReader reader = opened.reader(0);
+  const WeightReader reader = opened.reader({0});
   const LayerWeights weights = reader.load(0);
   EXPECT_TRUE(at::equal(weights.qkv, gpt2.tensors["h.0.attn.c_attn.weight"].t().slice(0, 0, 32)))
       << "of the last layer queries and keys";

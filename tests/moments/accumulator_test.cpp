@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/model/forward.h"
 #include "ropewalk/moments/merge.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/moments/moments_state.h"
@@ -31,8 +32,9 @@ class MadeUpTap : public testing::Test {
       for (int64_t i = begin; i < end; i += step) {
         const Document& document = documents_[static_cast<size_t>(i)];
         const Positions positions = Positions::counted(20 + i);
-        collector.collect({layer, &document, &positions, "lunch", {{"w", random(i, layer, 2, 1)}}});
-        collector.collect(
+        collector.on_vectors(
+            {layer, &document, &positions, "lunch", {{"w", random(i, layer, 2, 1)}}});
+        collector.on_vectors(
             taken(layer, document, positions, random(i, layer, 4, 2), random(i, layer, 2, 3)));
       }
     }
@@ -143,14 +145,15 @@ TEST_F(MadeUpTap, IsNotInAFileOfAnotherEdition) {
 TEST(MadeUpAccumulator, TakesValuesInTheSamePass) {
   TinyCheckpoint tiny;
   const auto opened = tiny.open();
-  const WeightReader reader = opened.reader(2);
+  const WeightReader reader = opened.reader({2});
   const MadeUp made_up{{kPreRope, "v"}};
   const AddedAccumulator added(made_up);
   const auto documents = tiny_documents({9, 30, 17});
   MomentsCollector collector(opened.model.config, {{0, 0}, {1, 1}}, {.blocks = 2});
   ForwardOptions options;
   options.memory = int64_t{1} << 30;
-  run_forward(opened.model.config, reader, 2, documents, collector, options);
+  Observer* const observers[] = {&collector};
+  run_forward(opened.model.config, reader, documents, observers, options);
   const auto& layer = collector.layers().at(1);
   EXPECT_EQ(layer.counts.total_documents(), 3);
   EXPECT_GT(layer.fields.back().at(1).abs().sum().item<double>(), 0);

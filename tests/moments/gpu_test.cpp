@@ -148,7 +148,7 @@ double worst_difference(const Stream& stream) {
     };
     const at::Tensor q = vectors(4, static_cast<uint64_t>(100 + 2 * index));
     const at::Tensor k = vectors(2, static_cast<uint64_t>(101 + 2 * index));
-    measured.collect(taken(0, document, Positions::counted(tokens), q.cuda(), k.cuda()));
+    measured.on_vectors(taken(0, document, Positions::counted(tokens), q.cuda(), k.cuda()));
     queries[index % kBlocks].push_back(q.index_select(0, at::tensor({0, 1, 3})));
     keys[index % kBlocks].push_back(k);
     ++index;
@@ -211,8 +211,8 @@ TEST_P(OtherFieldsTest, AgreeWithTheCpu) {
     const at::Tensor q = random_tensor({4, tokens, d}, 1).to(dtype) + 1;
     const at::Tensor k = random_tensor({kv_heads, tokens, d}, 2).to(dtype) + 1;
     for (const char* point : {kPreRope, kPostRope}) {
-      here.collect({0, &document, &positions, point, {{"q", q}, {"k", k}}});
-      there.collect({0, &document, &positions, point, {{"q", q.cuda()}, {"k", k.cuda()}}});
+      here.on_vectors({0, &document, &positions, point, {{"q", q}, {"k", k}}});
+      there.on_vectors({0, &document, &positions, point, {{"q", q.cuda()}, {"k", k.cuda()}}});
     }
   }
   there.fetch();
@@ -240,7 +240,7 @@ TEST_F(GpuTest, MomentsAreTheSameEveryTime) {
     const ModelConfig config = config_of(stream);
     MomentsCollector collector(config, {{0, 0}, {0, 3}}, {.blocks = 1});
     Document document;
-    collector.collect(taken(0, document, Positions::counted(3000), x, x.slice(0, 0, 2)));
+    collector.on_vectors(taken(0, document, Positions::counted(3000), x, x.slice(0, 0, 2)));
     collector.fetch();
     const std::string bytes(collector.bytes(collector.layers().at(0)));
     if (i == 0) first = bytes;
@@ -274,7 +274,7 @@ TEST_F(GpuTest, NamesWhatIsNotFinite) {
       Document document;
       document.index = index;
       const at::Tensor k = (index == 1 ? bad : good).slice(0, 0, 2);
-      collector.collect(taken(0, document, Positions::counted(100), good.cuda(), k.cuda()));
+      collector.on_vectors(taken(0, document, Positions::counted(100), good.cuda(), k.cuda()));
     }
     try {
       collector.fetch();

@@ -31,8 +31,8 @@ void read(MomentsCollector& collector, int64_t first, int64_t step) {
     for (int64_t i = first; i < kDocuments; i += step) {
       Document document;
       document.index = i;
-      collector.collect(taken(layer, document, Positions::counted(30 + i), vectors(i, layer, 4),
-                              vectors(i, layer, 2)));
+      collector.on_vectors(taken(layer, document, Positions::counted(30 + i), vectors(i, layer, 4),
+                                 vectors(i, layer, 2)));
     }
   }
 }

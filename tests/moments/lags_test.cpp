@@ -102,7 +102,7 @@ TEST(Lags, WantPositionsThatFollowEachOther) {
   const at::Tensor q = at::randn({4, 8, kDim});
   const at::Tensor k = at::randn({2, 8, kDim});
   const Positions packed(at::tensor({0, 1, 2, 3, 4, 5, 0, 1}, at::kLong));
-  EXPECT_THROW(collector.collect(taken(0, document, packed, q, k)), UsageError);
+  EXPECT_THROW(collector.on_vectors(taken(0, document, packed, q, k)), UsageError);
 }
 
 }  // namespace

@@ -57,9 +57,10 @@ class Merge : public testing::Test {
       const Positions positions = Positions::counted(tokens_of(i));
       for (const auto& [layer, streams] : collector.streams()) {
         if (any_at(collector.taps(layer), "lunch")) {
-          collector.collect({layer, &document, &positions, "lunch", {{"w", vectors(i, layer, 2)}}});
+          collector.on_vectors(
+              {layer, &document, &positions, "lunch", {{"w", vectors(i, layer, 2)}}});
         }
-        collector.collect(
+        collector.on_vectors(
             taken(layer, document, positions, vectors(i, layer, 4), vectors(i, layer, 2)));
       }
       records.push_back(record_of(i));

@@ -100,7 +100,7 @@ TEST(MomentsFile, RefusesLayersThatReadDifferently) {
   document.tokens = {1, 2, 3};
   const auto read = [&](int64_t layer) {
     const at::Tensor vectors = at::ones({1, 3, 2});
-    collector.collect(taken(layer, document, Positions::counted(3), vectors, vectors));
+    collector.on_vectors(taken(layer, document, Positions::counted(3), vectors, vectors));
   };
   read(0);
   try {

@@ -38,7 +38,7 @@ void read(MomentsCollector& collector, int64_t begin, int64_t end) {
       at::manual_seed(static_cast<uint64_t>(100 * layer + i));
       const at::Tensor q = at::randn({4, 50 + i, kDim});
       const at::Tensor k = at::randn({2, 50 + i, kDim});
-      collector.collect(
+      collector.on_vectors(
           taken(layer, all[static_cast<size_t>(i)], Positions::counted(50 + i), q, k));
     }
   }

@@ -135,7 +135,7 @@ TEST(PlasticityAccumulator, KeepsFloat32WhatFloat16DoesNotHold) {
   for (const double scale : {1.0, 1e6, 1e-7}) {
     MomentsCollector collector(kConfig, {{0, 1}}, kOptions);
     const Document document = kRun.documents().front();
-    collector.collect(
+    collector.on_vectors(
         taken(0, document, Positions::counted(kContext), plain * scale, plain.slice(0, 0, 2)));
     const TemporaryFolder folder;
     const CaptureMoments moments = kRun.written(folder, collector, 0, 1, 1);

@@ -144,7 +144,7 @@ TEST(PreRope, GoesByPositions) {
   const Positions positions(at::tensor({7, 0, 1, 9, 3, 4}, at::kLong));
   const at::Tensor x = at::randn({4, 6, kDim});
   const at::Tensor y = at::randn({2, 6, kDim});
-  collector.collect({0, &document, &positions, kPreRope, {{"q", x}, {"k", y}}});
+  collector.on_vectors({0, &document, &positions, kPreRope, {{"q", x}, {"k", y}}});
   const auto& fields = collector.layers().at(0).fields.at(1);
   const at::Tensor wide = x[0].to(at::kDouble);
   EXPECT_EQ(fields[0].item<double>(), 3);

@@ -75,9 +75,9 @@ struct SmallRun {
         const at::Tensor q = vectors(i, layer, 4);
         const at::Tensor k = vectors(i, layer, 2);
         if (before_rope) {
-          collector.collect({layer, &document, &positions, kPreRope, {{"q", q}, {"k", k}}});
+          collector.on_vectors({layer, &document, &positions, kPreRope, {{"q", q}, {"k", k}}});
         }
-        collector.collect(taken(layer, document, positions, q, k));
+        collector.on_vectors(taken(layer, document, positions, q, k));
       }
     }
   }

@@ -32,9 +32,9 @@ class Reading {
       const at::Tensor t = at::linspace(-1, 1, 40).unsqueeze(1);
       Document document;
       document.index = i;
-      collector.collect(taken(1, document, Positions::counted(40),
-                              at::randn({4, 40, kDim}, generator) + t,
-                              at::randn({2, 40, kDim}, generator) - t));
+      collector.on_vectors(taken(1, document, Positions::counted(40),
+                                 at::randn({4, 40, kDim}, generator) + t,
+                                 at::randn({2, 40, kDim}, generator) - t));
     }
   }
 

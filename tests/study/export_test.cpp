@@ -63,9 +63,10 @@ struct Captured {
         const auto q = [&](bool after) { return vectors(i, layer, 4, after); };
         const at::Tensor k = vectors(i, layer, 2, true);
         if (pre_rope) {
-          collector.collect({layer, &document, &positions, kPreRope, {{"q", q(false)}, {"k", k}}});
+          collector.on_vectors(
+              {layer, &document, &positions, kPreRope, {{"q", q(false)}, {"k", k}}});
         }
-        collector.collect(taken(layer, document, positions, q(true), k));
+        collector.on_vectors(taken(layer, document, positions, q(true), k));
       }
     }
     CaptureInfo info;

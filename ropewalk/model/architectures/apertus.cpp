@@ -17,16 +17,18 @@ ModelConfig configure(const ConfigFile& config) {
 
 std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
   std::vector<TensorSpec> specs =
-      join({{norm_tensor(c, "attention_layernorm", &LayerWeights::attn_norm, false)},
+      join({{norm_tensor(c, "attention_layernorm", &LayerWeights::attn_norm, Needed::qk)},
             attention_tensors(c),
-            {norm_tensor(c, "feedforward_layernorm", &LayerWeights::mlp_norm, true),
-             {"mlp.up_proj.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, true},
-             {"mlp.down_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, true}}});
+            {norm_tensor(c, "feedforward_layernorm", &LayerWeights::mlp_norm, Needed::layer),
+             {"mlp.up_proj.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, Needed::layer},
+             {"mlp.down_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, Needed::layer}}});
   if (c.activation == Activation::xielu) {
-    specs.push_back({"mlp.act_fn.alpha_p", {1}, &LayerWeights::alpha_p, true});
-    specs.push_back({"mlp.act_fn.alpha_n", {1}, &LayerWeights::alpha_n, true});
-    specs.push_back({"mlp.act_fn.beta", {}, &LayerWeights::beta, true, 0, /*optional=*/true});
-    specs.push_back({"mlp.act_fn.eps", {}, &LayerWeights::eps, true, 0, /*optional=*/true});
+    specs.push_back({"mlp.act_fn.alpha_p", {1}, &LayerWeights::alpha_p, Needed::layer});
+    specs.push_back({"mlp.act_fn.alpha_n", {1}, &LayerWeights::alpha_n, Needed::layer});
+    specs.push_back(
+        {"mlp.act_fn.beta", {}, &LayerWeights::beta, Needed::layer, 0, /*optional=*/true});
+    specs.push_back(
+        {"mlp.act_fn.eps", {}, &LayerWeights::eps, Needed::layer, 0, /*optional=*/true});
   }
   return specs;
 }

@@ -133,23 +133,24 @@ void apply_layer_types(ModelConfig& model, const std::vector<std::string>& types
 }
 
 TensorSpec norm_tensor(const ModelConfig& config, const std::string& name,
-                       at::Tensor LayerWeights::*destination, bool after_qk) {
-  return {name + ".weight", {config.d_model}, destination, after_qk};
+                       at::Tensor LayerWeights::*destination, Needed needed_for) {
+  return {name + ".weight", {config.d_model}, destination, needed_for};
 }
 
 std::vector<TensorSpec> attention_tensors(const ModelConfig& c) {
   std::vector<TensorSpec> specs{
       {"self_attn.q_proj.weight", {c.q_width(), c.d_model}, &LayerWeights::qkv},
       {"self_attn.k_proj.weight", {c.kv_width(), c.d_model}, &LayerWeights::qkv},
-      {"self_attn.v_proj.weight", {c.kv_width(), c.d_model}, &LayerWeights::qkv, true},
-      {"self_attn.o_proj.weight", {c.d_model, c.q_width()}, &LayerWeights::out, true}};
+      {"self_attn.v_proj.weight", {c.kv_width(), c.d_model}, &LayerWeights::qkv, Needed::layer},
+      {"self_attn.o_proj.weight", {c.d_model, c.q_width()}, &LayerWeights::out, Needed::layer}};
   if (c.qkv_bias) {
     specs.push_back({"self_attn.q_proj.bias", {c.q_width()}, &LayerWeights::qkv_bias});
     specs.push_back({"self_attn.k_proj.bias", {c.kv_width()}, &LayerWeights::qkv_bias});
-    specs.push_back({"self_attn.v_proj.bias", {c.kv_width()}, &LayerWeights::qkv_bias, true});
+    specs.push_back(
+        {"self_attn.v_proj.bias", {c.kv_width()}, &LayerWeights::qkv_bias, Needed::layer});
   }
   if (c.out_bias)
-    specs.push_back({"self_attn.o_proj.bias", {c.d_model}, &LayerWeights::out_bias, true});
+    specs.push_back({"self_attn.o_proj.bias", {c.d_model}, &LayerWeights::out_bias, Needed::layer});
   if (c.qk_norm != QkNorm::none) {
     const bool whole = c.qk_norm == QkNorm::whole_projection;
     specs.push_back(
@@ -162,31 +163,34 @@ std::vector<TensorSpec> attention_tensors(const ModelConfig& c) {
 
 std::vector<TensorSpec> gated_mlp_tensors(const ModelConfig& c) {
   std::vector<TensorSpec> specs{
-      {"mlp.gate_proj.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, true},
-      {"mlp.up_proj.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, true},
-      {"mlp.down_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, true}};
+      {"mlp.gate_proj.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, Needed::layer},
+      {"mlp.up_proj.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, Needed::layer},
+      {"mlp.down_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, Needed::layer}};
   if (c.mlp_bias) {
-    specs.push_back({"mlp.gate_proj.bias", {c.d_mlp}, &LayerWeights::gate_up_bias, true});
-    specs.push_back({"mlp.up_proj.bias", {c.d_mlp}, &LayerWeights::gate_up_bias, true});
-    specs.push_back({"mlp.down_proj.bias", {c.d_model}, &LayerWeights::down_bias, true});
+    specs.push_back({"mlp.gate_proj.bias", {c.d_mlp}, &LayerWeights::gate_up_bias, Needed::layer});
+    specs.push_back({"mlp.up_proj.bias", {c.d_mlp}, &LayerWeights::gate_up_bias, Needed::layer});
+    specs.push_back({"mlp.down_proj.bias", {c.d_model}, &LayerWeights::down_bias, Needed::layer});
   }
   return specs;
 }
 
 std::vector<TensorSpec> pre_norm_tensors(const ModelConfig& config) {
-  return join({{norm_tensor(config, "input_layernorm", &LayerWeights::attn_norm, false)},
-               attention_tensors(config),
-               {norm_tensor(config, "post_attention_layernorm", &LayerWeights::mlp_norm, true)},
-               gated_mlp_tensors(config)});
+  return join(
+      {{norm_tensor(config, "input_layernorm", &LayerWeights::attn_norm, Needed::qk)},
+       attention_tensors(config),
+       {norm_tensor(config, "post_attention_layernorm", &LayerWeights::mlp_norm, Needed::layer)},
+       gated_mlp_tensors(config)});
 }
 
 std::vector<TensorSpec> surrounding_norm_tensors(const ModelConfig& config) {
   return join(
-      {{norm_tensor(config, "input_layernorm", &LayerWeights::attn_norm, false)},
+      {{norm_tensor(config, "input_layernorm", &LayerWeights::attn_norm, Needed::qk)},
        attention_tensors(config),
-       {norm_tensor(config, "post_attention_layernorm", &LayerWeights::post_attn_norm, true),
-        norm_tensor(config, "pre_feedforward_layernorm", &LayerWeights::mlp_norm, true),
-        norm_tensor(config, "post_feedforward_layernorm", &LayerWeights::post_mlp_norm, true)},
+       {norm_tensor(config, "post_attention_layernorm", &LayerWeights::post_attn_norm,
+                    Needed::layer),
+        norm_tensor(config, "pre_feedforward_layernorm", &LayerWeights::mlp_norm, Needed::layer),
+        norm_tensor(config, "post_feedforward_layernorm", &LayerWeights::post_mlp_norm,
+                    Needed::layer)},
        gated_mlp_tensors(config)});
 }
 
@@ -197,22 +201,23 @@ std::vector<TensorSpec> head_by_head_tensors(const ModelConfig& c, const std::st
       {attention + ".query_key_value.weight",
        {3 * c.q_width(), c.d_model},
        &LayerWeights::qkv,
-       false,
+       Needed::qk,
        c.n_q_heads},
-      {attention + ".dense.weight", {c.d_model, c.q_width()}, &LayerWeights::out, true},
-      {"post_attention_layernorm.weight", {c.d_model}, &LayerWeights::mlp_norm, true},
-      {"post_attention_layernorm.bias", {c.d_model}, &LayerWeights::mlp_norm_bias, true},
-      {"mlp.dense_h_to_4h.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, true},
-      {"mlp.dense_h_to_4h.bias", {c.d_mlp}, &LayerWeights::gate_up_bias, true},
-      {"mlp.dense_4h_to_h.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, true},
-      {"mlp.dense_4h_to_h.bias", {c.d_model}, &LayerWeights::down_bias, true}};
+      {attention + ".dense.weight", {c.d_model, c.q_width()}, &LayerWeights::out, Needed::layer},
+      {"post_attention_layernorm.weight", {c.d_model}, &LayerWeights::mlp_norm, Needed::layer},
+      {"post_attention_layernorm.bias", {c.d_model}, &LayerWeights::mlp_norm_bias, Needed::layer},
+      {"mlp.dense_h_to_4h.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, Needed::layer},
+      {"mlp.dense_h_to_4h.bias", {c.d_mlp}, &LayerWeights::gate_up_bias, Needed::layer},
+      {"mlp.dense_4h_to_h.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, Needed::layer},
+      {"mlp.dense_4h_to_h.bias", {c.d_model}, &LayerWeights::down_bias, Needed::layer}};
   if (c.qkv_bias) {
     specs.push_back({attention + ".query_key_value.bias",
                      {3 * c.q_width()},
                      &LayerWeights::qkv_bias,
-                     false,
+                     Needed::qk,
                      c.n_q_heads});
-    specs.push_back({attention + ".dense.bias", {c.d_model}, &LayerWeights::out_bias, true});
+    specs.push_back(
+        {attention + ".dense.bias", {c.d_model}, &LayerWeights::out_bias, Needed::layer});
   }
   return specs;
 }

@@ -44,7 +44,7 @@ void apply_layer_types(ModelConfig& model, const std::vector<std::string>& types
 std::vector<TensorSpec> attention_tensors(const ModelConfig& config);  // q, k, v, o projections
 std::vector<TensorSpec> gated_mlp_tensors(const ModelConfig& config);  // gate, up, down projections
 TensorSpec norm_tensor(const ModelConfig& config, const std::string& name,
-                       at::Tensor LayerWeights::*destination, bool after_qk);
+                       at::Tensor LayerWeights::*destination, Needed needed_for);
 
 // Llama's layer: a norm before attention, one before the gated MLP.
 std::vector<TensorSpec> pre_norm_tensors(const ModelConfig& config);

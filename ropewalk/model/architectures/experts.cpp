@@ -31,22 +31,23 @@ ExpertShare read_share(const ConfigFile& config) {
 }
 
 std::vector<TensorSpec> mixture_tensors(const ModelConfig& config, const std::string& router) {
-  return join({{norm_tensor(config, "input_layernorm", &LayerWeights::attn_norm, false)},
-               attention_tensors(config),
-               {norm_tensor(config, "post_attention_layernorm", &LayerWeights::mlp_norm, true)},
-               only_in(TensorSpec::mixtures, {{router + ".weight",
-                                               {config.mixture->n_experts, config.d_model},
-                                               &LayerWeights::router,
-                                               true}})});
+  return join(
+      {{norm_tensor(config, "input_layernorm", &LayerWeights::attn_norm, Needed::qk)},
+       attention_tensors(config),
+       {norm_tensor(config, "post_attention_layernorm", &LayerWeights::mlp_norm, Needed::layer)},
+       only_in(TensorSpec::mixtures, {{router + ".weight",
+                                       {config.mixture->n_experts, config.d_model},
+                                       &LayerWeights::router,
+                                       Needed::layer}})});
 }
 
 std::vector<TensorSpec> gated_expert_tensors(const ModelConfig& config, const std::string& prefix,
                                              const ExpertNames& names) {
   const int64_t width = config.mixture->d_expert;
   const auto name = [&](const char* part) { return prefix + part + ".weight"; };
-  return {{name(names.gate), {width, config.d_model}, &LayerWeights::gate_up, true},
-          {name(names.up), {width, config.d_model}, &LayerWeights::gate_up, true},
-          {name(names.down), {config.d_model, width}, &LayerWeights::down, true}};
+  return {{name(names.gate), {width, config.d_model}, &LayerWeights::gate_up, Needed::layer},
+          {name(names.up), {width, config.d_model}, &LayerWeights::gate_up, Needed::layer},
+          {name(names.down), {config.d_model, width}, &LayerWeights::down, Needed::layer}};
 }
 
 std::vector<TensorSpec> only_in(TensorSpec::Layers layers, std::vector<TensorSpec> specs) {

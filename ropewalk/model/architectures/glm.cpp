@@ -18,18 +18,23 @@ ModelConfig configure(const ConfigFile& config) {
 }
 
 std::vector<TensorSpec> glm_tensors(const ModelConfig& c) {
-  return join({{norm_tensor(c, "input_layernorm", &LayerWeights::attn_norm, false)},
-               attention_tensors(c),
-               {norm_tensor(c, "post_attention_layernorm", &LayerWeights::mlp_norm, true),
-                {"mlp.gate_up_proj.weight", {2 * c.d_mlp, c.d_model}, &LayerWeights::gate_up, true},
-                {"mlp.down_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, true}}});
+  return join(
+      {{norm_tensor(c, "input_layernorm", &LayerWeights::attn_norm, Needed::qk)},
+       attention_tensors(c),
+       {norm_tensor(c, "post_attention_layernorm", &LayerWeights::mlp_norm, Needed::layer),
+        {"mlp.gate_up_proj.weight",
+         {2 * c.d_mlp, c.d_model},
+         &LayerWeights::gate_up,
+         Needed::layer},
+        {"mlp.down_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, Needed::layer}}});
 }
 
 std::vector<TensorSpec> glm4_tensors(const ModelConfig& config) {
   return join(
       {glm_tensors(config),
-       {norm_tensor(config, "post_self_attn_layernorm", &LayerWeights::post_attn_norm, true),
-        norm_tensor(config, "post_mlp_layernorm", &LayerWeights::post_mlp_norm, true)}});
+       {norm_tensor(config, "post_self_attn_layernorm", &LayerWeights::post_attn_norm,
+                    Needed::layer),
+        norm_tensor(config, "post_mlp_layernorm", &LayerWeights::post_mlp_norm, Needed::layer)}});
 }
 
 }  // namespace ropewalk::glm_family

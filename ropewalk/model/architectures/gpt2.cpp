@@ -38,18 +38,19 @@ std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
       {"attn.c_attn.weight", {c.q_width() + 2 * c.kv_width(), c.d_model}, &LayerWeights::qkv});
   TensorSpec bias{"attn.c_attn.bias", {c.q_width() + 2 * c.kv_width()}, &LayerWeights::qkv_bias};
   qkv.qk_rows = bias.qk_rows = c.q_width() + c.kv_width();
-  return {{"ln_1.weight", {c.d_model}, &LayerWeights::attn_norm},
-          {"ln_1.bias", {c.d_model}, &LayerWeights::attn_norm_bias},
-          qkv,
-          bias,
-          columns({"attn.c_proj.weight", {c.d_model, c.q_width()}, &LayerWeights::out, true}),
-          {"attn.c_proj.bias", {c.d_model}, &LayerWeights::out_bias, true},
-          {"ln_2.weight", {c.d_model}, &LayerWeights::mlp_norm, true},
-          {"ln_2.bias", {c.d_model}, &LayerWeights::mlp_norm_bias, true},
-          columns({"mlp.c_fc.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, true}),
-          {"mlp.c_fc.bias", {c.d_mlp}, &LayerWeights::gate_up_bias, true},
-          columns({"mlp.c_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, true}),
-          {"mlp.c_proj.bias", {c.d_model}, &LayerWeights::down_bias, true}};
+  return {
+      {"ln_1.weight", {c.d_model}, &LayerWeights::attn_norm},
+      {"ln_1.bias", {c.d_model}, &LayerWeights::attn_norm_bias},
+      qkv,
+      bias,
+      columns({"attn.c_proj.weight", {c.d_model, c.q_width()}, &LayerWeights::out, Needed::layer}),
+      {"attn.c_proj.bias", {c.d_model}, &LayerWeights::out_bias, Needed::layer},
+      {"ln_2.weight", {c.d_model}, &LayerWeights::mlp_norm, Needed::layer},
+      {"ln_2.bias", {c.d_model}, &LayerWeights::mlp_norm_bias, Needed::layer},
+      columns({"mlp.c_fc.weight", {c.d_mlp, c.d_model}, &LayerWeights::gate_up, Needed::layer}),
+      {"mlp.c_fc.bias", {c.d_mlp}, &LayerWeights::gate_up_bias, Needed::layer},
+      columns({"mlp.c_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, Needed::layer}),
+      {"mlp.c_proj.bias", {c.d_model}, &LayerWeights::down_bias, Needed::layer}};
 }
 
 }  // namespace ropewalk::gpt2_family

@@ -27,18 +27,19 @@ ModelConfig configure(const ConfigFile& config) {
 }
 
 std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
-  return join({mixture_tensors(c, "mlp.router"),
-               {{"mlp.router.bias", {c.mixture->n_experts}, &LayerWeights::router_bias, true},
-                {"self_attn.sinks", {c.n_q_heads}, &LayerWeights::sinks, true}}});
+  return join(
+      {mixture_tensors(c, "mlp.router"),
+       {{"mlp.router.bias", {c.mixture->n_experts}, &LayerWeights::router_bias, Needed::layer},
+        {"self_attn.sinks", {c.n_q_heads}, &LayerWeights::sinks, Needed::layer}}});
 }
 
 std::vector<TensorSpec> expert_tensors(const ModelConfig& c, int64_t expert) {
   const int64_t width = c.mixture->d_expert;
   std::vector<TensorSpec> specs{
-      {"mlp.experts.gate_up_proj", {2 * width, c.d_model}, &LayerWeights::gate_up, true},
-      {"mlp.experts.gate_up_proj_bias", {2 * width}, &LayerWeights::gate_up_bias, true},
-      {"mlp.experts.down_proj", {c.d_model, width}, &LayerWeights::down, true},
-      {"mlp.experts.down_proj_bias", {c.d_model}, &LayerWeights::down_bias, true}};
+      {"mlp.experts.gate_up_proj", {2 * width, c.d_model}, &LayerWeights::gate_up, Needed::layer},
+      {"mlp.experts.gate_up_proj_bias", {2 * width}, &LayerWeights::gate_up_bias, Needed::layer},
+      {"mlp.experts.down_proj", {c.d_model, width}, &LayerWeights::down, Needed::layer},
+      {"mlp.experts.down_proj_bias", {c.d_model}, &LayerWeights::down_bias, Needed::layer}};
   for (TensorSpec& spec : specs) {
     spec.stacked = c.mixture->n_experts;
     spec.place = expert;

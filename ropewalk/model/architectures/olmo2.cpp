@@ -44,11 +44,12 @@ ModelConfig configure_olmo3(const ConfigFile& config) {
 }
 
 std::vector<TensorSpec> layer_tensors(const ModelConfig& config) {
-  return join(
-      {attention_tensors(config),
-       {norm_tensor(config, "post_attention_layernorm", &LayerWeights::post_attn_norm, true),
-        norm_tensor(config, "post_feedforward_layernorm", &LayerWeights::post_mlp_norm, true)},
-       gated_mlp_tensors(config)});
+  return join({attention_tensors(config),
+               {norm_tensor(config, "post_attention_layernorm", &LayerWeights::post_attn_norm,
+                            Needed::layer),
+                norm_tensor(config, "post_feedforward_layernorm", &LayerWeights::post_mlp_norm,
+                            Needed::layer)},
+               gated_mlp_tensors(config)});
 }
 
 }  // namespace ropewalk::olmo2_family

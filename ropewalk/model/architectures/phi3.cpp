@@ -35,12 +35,13 @@ std::vector<TensorSpec> layer_tensors(const ModelConfig& c) {
   TensorSpec qkv{
       "self_attn.qkv_proj.weight", {c.q_width() + 2 * c.kv_width(), c.d_model}, &LayerWeights::qkv};
   qkv.qk_rows = c.q_width() + c.kv_width();
-  return {norm_tensor(c, "input_layernorm", &LayerWeights::attn_norm, false),
-          qkv,
-          {"self_attn.o_proj.weight", {c.d_model, c.q_width()}, &LayerWeights::out, true},
-          norm_tensor(c, "post_attention_layernorm", &LayerWeights::mlp_norm, true),
-          {"mlp.gate_up_proj.weight", {2 * c.d_mlp, c.d_model}, &LayerWeights::gate_up, true},
-          {"mlp.down_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, true}};
+  return {
+      norm_tensor(c, "input_layernorm", &LayerWeights::attn_norm, Needed::qk),
+      qkv,
+      {"self_attn.o_proj.weight", {c.d_model, c.q_width()}, &LayerWeights::out, Needed::layer},
+      norm_tensor(c, "post_attention_layernorm", &LayerWeights::mlp_norm, Needed::layer),
+      {"mlp.gate_up_proj.weight", {2 * c.d_mlp, c.d_model}, &LayerWeights::gate_up, Needed::layer},
+      {"mlp.down_proj.weight", {c.d_model, c.d_mlp}, &LayerWeights::down, Needed::layer}};
 }
 
 }  // namespace ropewalk::phi3_family
