@@ -1,4 +1,4 @@
-#include "ropewalk/moments/tensor_capture.h"
+#include "ropewalk/moments/shared_moments.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <set>
 
 #include "python/bindings/job.h"
 #include "python/bindings/processes.h"
@@ -32,90 +31,31 @@
 namespace ropewalk::python {
 namespace {
 
-// Tensors of its own, which can be joined to others in place.
-CaptureMoments copy_of(CaptureMoments moments) {
-  for (Accumulated& kept : moments.accumulated) {
-    for (auto* fields : {&kept.total, &kept.blocks}) {
-      for (at::Tensor& field : *fields) field = field.clone();
-    }
-  }
-  return moments;
+TensorShape shape_of(const CaptureMoments& moments) {
+  const CaptureFacts facts = read_capture_facts(moments.info.to_json(), "moments");
+  return {.layers = facts.origin.layers,
+          .q_heads = facts.origin.n_q_heads,
+          .kv_heads = facts.origin.n_kv_heads,
+          .head_dim = moments.streams(StreamKind::query).d(),
+          .blocks = moments.blocks(),
+          .attention_scale = facts.units.scale > 0 ? facts.units.scale : 0,
+          .context = moments.info.context};
 }
 
-// What ropewalk.Moments holds: what was read from a file or joined, and what is added to it.
-class Kept {
- public:
-  explicit Kept(const TensorShape& shape) : shape_(shape), live_(make(shape)) {}
-  explicit Kept(CaptureMoments before) : before_(std::move(before)) {
-    const CaptureFacts facts = read_capture_facts(before_->info.to_json(), "moments");
-    shape_ = {.layers = facts.origin.layers,
-              .q_heads = facts.origin.n_q_heads,
-              .kv_heads = facts.origin.n_kv_heads,
-              .head_dim = before_->streams(StreamKind::query).d(),
-              .blocks = before_->blocks(),
-              .attention_scale = facts.units.scale > 0 ? facts.units.scale : 0,
-              .context = before_->info.context};
-    for (const DocumentRecord& document : before_->documents) former_.insert(document.index);
-  }
-  const TensorShape& shape() const { return shape_; }
+// A thread that waits for another one's moments lets Python run: that one may need it.
+template <typename Work>
+auto without_gil(const Work& work) {
+  const nb::gil_scoped_release released;
+  return work();
+}
 
-  // Rows of a batch, [rows, heads, tokens, d], are documents of these numbers. `turned`: tokens
-  // that RoPE was chosen for; 0: of the longest row.
-  void add(int64_t layer, const std::vector<int64_t>& documents, const at::Tensor& q,
-           const at::Tensor& k, const std::optional<at::Tensor>& positions, int64_t turned) {
-    if (!live_) live_ = make(shape_);
-    for (const int64_t document : documents) {
-      if (former_.contains(document)) {
-        throw UsageError("document {} was added before", document);
-      }
-    }
-    live_->require_new(layer, documents);
-    if (turned == 0 && !shape_.config.empty() && q.numel() > 0) {
-      turned = positions ? positions->max().item<int64_t>() + 1 : q.size(2);
-    }
-    for (size_t i = 0; i < documents.size(); ++i) {
-      const auto row = static_cast<int64_t>(i);
-      std::optional<at::Tensor> t;
-      if (positions) t = positions->dim() == 2 ? positions->select(0, row) : *positions;
-      live_->add(layer, documents[i], q.select(0, row), k.select(0, row), t, turned);
-    }
-  }
+std::unique_ptr<SharedMoments> keep(CaptureMoments moments) {
+  const TensorShape shape = shape_of(moments);
+  return std::make_unique<SharedMoments>(std::move(moments), shape);
+}
 
-  void fetch() {
-    if (live_) live_->fetch();
-  }
-  void set_context(int64_t context) {
-    shape_.context = context;
-    if (live_) live_->set_context(context);
-  }
-  // What was added becomes that of all processes, in the first one.
-  void join_in_first(const Communicator& processes) {
-    if (!live_) throw UsageError("nothing was added yet");
-    live_->join_in_first(processes);
-  }
-
-  // Everything; may share memory with this.
-  CaptureMoments all() const {
-    if (!live_) return *before_;
-    CaptureMoments added = live_->moments();
-    if (!before_) return added;
-    CaptureMoments sum = copy_of(*before_);
-    if (!added.documents.empty()) join_capture(sum, std::move(added));
-    return sum;
-  }
-
- private:
-  static std::unique_ptr<TensorCapture> make(const TensorShape& shape) {
-    return std::make_unique<TensorCapture>(shape);
-  }
-
-  TensorShape shape_;
-  std::optional<CaptureMoments> before_;
-  std::set<int64_t> former_;  // its documents
-  std::unique_ptr<TensorCapture> live_;
-};
-
-CaptureMoments named(const Kept& kept, const std::string& label, const std::string& model) {
+CaptureMoments named(const SharedMoments& kept, const std::string& label,
+                     const std::string& model) {
   CaptureMoments moments = kept.all();
   if (moments.documents.empty()) throw UsageError("nothing was added yet");
   if (!label.empty()) moments.info.label = label;
@@ -124,15 +64,18 @@ CaptureMoments named(const Kept& kept, const std::string& label, const std::stri
 }
 
 // Python owns what these return.
-Kept* load(nb::handle listener, const std::string& path) {
-  std::unique_ptr<Kept> kept;
-  run_job(listener,
-          [&] { kept = std::make_unique<Kept>(read_capture(path, Blocks::needed, Tokens::all)); });
+SharedMoments* load(nb::handle listener, const std::string& path) {
+  std::unique_ptr<SharedMoments> kept;
+  run_job(listener, [&] { kept = keep(read_capture(path, Blocks::needed, Tokens::all)); });
   return kept.release();
 }
 
-void save(nb::handle listener, const Kept& kept, const std::string& out, const std::string& label,
-          const std::string& model) {
+SharedMoments* sum(const SharedMoments& one, const SharedMoments& other, bool renumber) {
+  return without_gil([&] { return keep(sum_of(one, other, renumber)); }).release();
+}
+
+void save(nb::handle listener, const SharedMoments& kept, const std::string& out,
+          const std::string& label, const std::string& model) {
   run_job(listener, [&] {
     const CaptureMoments moments = named(kept, label, model);
     AtomicFolder folder(out);
@@ -140,23 +83,6 @@ void save(nb::handle listener, const Kept& kept, const std::string& out, const s
     describe_in(folder.path(), moments.info);
     folder.commit();
   });
-}
-
-// Documents of the second are numbered `shift` higher.
-Kept* sum(const Kept& one, const Kept& other, int64_t shift) {
-  const nb::gil_scoped_release released;
-  CaptureMoments whole = copy_of(one.all()), part = copy_of(other.all());
-  require_mergeable(whole.info, "the first", part.info, "the second");
-  for (DocumentRecord& document : part.documents) document.index += shift;
-  for (const DocumentRecord& document : part.documents) {
-    const auto same = [&](const DocumentRecord& there) { return there.index == document.index; };
-    if (std::any_of(whole.documents.begin(), whole.documents.end(), same)) {
-      throw UsageError("both hold document {}; expected sums of different documents",
-                       document.index);
-    }
-  }
-  join_capture(whole, std::move(part));
-  return new Kept(std::move(whole));
 }
 
 // For this thread: the rest of the cores feed the GPU of the model that trains meanwhile.
@@ -183,7 +109,7 @@ class Tables {
   explicit Tables(bool beside) : beside_(beside) {}
 
   // `place`: in the order of the run. A checkpoint that stood there is replaced.
-  void add(nb::handle listener, const Kept& kept, int64_t place, const std::string& label,
+  void add(nb::handle listener, const SharedMoments& kept, int64_t place, const std::string& label,
            const std::string& model, int64_t components) {
     run_job(listener, [&] {
       if (beside_) use_a_quarter_of_the_cores();
@@ -221,9 +147,9 @@ nb::object list_of(const std::vector<int64_t>& values) {
   return give_tensor(at::tensor(values, at::kLong));
 }
 
-// The tensors of its file (docs/formats.md), as capsules by name.
-nb::dict tensors(const Kept& kept) {
-  const CaptureMoments moments = copy_of(kept.all());
+// The tensors of its file (docs/formats.md), as capsules by name, and what it says of itself.
+nb::tuple contents(const SharedMoments& kept) {
+  const CaptureMoments moments = without_gil([&] { return copy_of(kept.all()); });
   nb::dict named;
   const auto put = [&](const std::string& name, nb::object value) { named[name.c_str()] = value; };
   std::vector<int64_t> index;
@@ -253,48 +179,54 @@ nb::dict tensors(const Kept& kept) {
       put(blocks_name(*one.accumulator, fields[i]), give_tensor(one.blocks[i]));
     }
   }
-  return named;
+  return nb::make_tuple(named, moments.info.to_json().dump());
 }
 
 }  // namespace
 
 void bind_moments(nb::module_& module) {
-  nb::class_<Kept>(module, "Kept")
-      .def("__init__",
-           [](Kept* self, int64_t layers, int64_t q_heads, int64_t kv_heads, int64_t d_head,
-              int64_t blocks, double scale, int64_t context, const std::string& config) {
-             new (self) Kept(
-                 TensorShape{layers, q_heads, kv_heads, d_head, blocks, scale, context, config});
-           })
+  nb::class_<SharedMoments>(module, "SharedMoments")
+      .def(
+          "__init__",
+          [](SharedMoments* self, int64_t layers, int64_t q_heads, int64_t kv_heads, int64_t d_head,
+             int64_t blocks, double scale, int64_t context, const std::string& config) {
+            new (self) SharedMoments(
+                TensorShape{layers, q_heads, kv_heads, d_head, blocks, scale, context, config});
+          })
       .def("shape",
-           [](const Kept& kept) {
+           [](const SharedMoments& kept) {
              const TensorShape& shape = kept.shape();
              return std::vector<int64_t>{shape.layers, shape.q_heads, shape.kv_heads,
                                          shape.head_dim, shape.blocks};
            })
       .def(
           "add",
-          [](Kept& kept, int64_t layer, const std::vector<int64_t>& documents, nb::handle q,
-             nb::handle k, nb::handle positions, int64_t turned) {
+          [](SharedMoments& kept, int64_t layer,
+             const std::optional<std::vector<int64_t>>& documents, nb::handle q, nb::handle k,
+             nb::handle positions, int64_t turned) {
             const at::Tensor queries = take_tensor(q), keys = take_tensor(k);
             std::optional<at::Tensor> t;
             if (!positions.is_none()) t = take_tensor(positions);
-            const nb::gil_scoped_release released;
-            kept.add(layer, documents, queries, keys, t, turned);
+            without_gil([&] { kept.add(layer, documents, queries, keys, t, turned); });
           },
-          nb::arg("layer"), nb::arg("documents"), nb::arg("q"), nb::arg("k"),
+          nb::arg("layer"), nb::arg("documents").none(), nb::arg("q"), nb::arg("k"),
           nb::arg("positions").none(), nb::arg("turned") = 0)
-      .def("info", [](const Kept& kept) { return kept.all().info.to_json().dump(); })
-      .def("tensors", tensors)
-      .def("set_context", &Kept::set_context)
-      .def("fetch",
-           [](Kept& kept) {
-             const nb::gil_scoped_release released;
-             kept.fetch();
+      .def("next_document",
+           [](const SharedMoments& kept) {
+             return without_gil([&] { return kept.next_document(); });
            })
+      .def("require_whole",
+           [](const SharedMoments& kept) { without_gil([&] { kept.require_whole(); }); })
+      .def("contents", contents)
+      .def("set_context", [](SharedMoments& kept,
+                             int64_t context) { without_gil([&] { kept.set_context(context); }); })
+      .def("fetch", [](SharedMoments& kept) { without_gil([&] { kept.fetch(); }); })
       .def("join_in_first",
-           [](Kept& kept, nb::object group) { kept.join_in_first(python_processes(group)); })
-      .def("save", [](const Kept& kept, nb::handle listener, const std::string& out,
+           [](SharedMoments& kept, nb::object group) {
+             const Communicator processes = python_processes(group);
+             without_gil([&] { kept.join_in_first(processes); });
+           })
+      .def("save", [](const SharedMoments& kept, nb::handle listener, const std::string& out,
                       const std::string& label,
                       const std::string& model) { save(listener, kept, out, label, model); });
   module.def("load", load);

@@ -8,15 +8,17 @@
 namespace ropewalk::python {
 namespace {
 
-// Sends and receives numbers, which is all that joining moments takes.
+// Sends and receives numbers, which is all that joining moments takes. Called without the GIL.
 class PythonTransport : public Transport {
  public:
   explicit PythonTransport(nb::object group) : group_(std::move(group)) {}
 
   void send(int to, std::span<const double> numbers) override {
+    const nb::gil_scoped_acquire gil;
     group_.attr("send")(to, give_tensor(view(numbers.data(), numbers.size()).clone()));
   }
   void receive(int from, std::span<double> numbers) override {
+    const nb::gil_scoped_acquire gil;
     group_.attr("receive")(from, give_tensor(view(numbers.data(), numbers.size())));
   }
   void barrier() override { refuse(); }

@@ -12,7 +12,7 @@ from . import _checks, _module
 from ._listener import Listener
 from ._capture import Capture, Kind, StreamMoments
 from ._processes import Processes
-from .errors import InputError, UsageError
+from .errors import UsageError
 from ._study import Study
 from ._temporary import TemporaryFolder
 
@@ -44,19 +44,14 @@ class Moments:
         text = "" if config is None else json.dumps(config.to_dict() if hasattr(config, "to_dict") else config, default=str)
         if scale is None and not text:
             scale = d_head**-0.5
-        self._kept = _module.core().Kept(layers, q_heads, kv_heads, d_head, blocks, scale or 0.0, context or 0, text)
-        self._next = [0] * layers  # number of a layer's next document
+        self._kept = _module.core().SharedMoments(layers, q_heads, kv_heads, d_head, blocks, scale or 0.0, context or 0, text)
         self._numbered = False  # by the caller
         self._device: torch.device | None = None
-        self._broken = ""
 
     @classmethod
     def _of(cls, kept: Any, numbered: bool) -> Moments:
         made = cls.__new__(cls)
-        made._kept, made._numbered, made._device, made._broken = kept, numbered, None, ""
-        made._next = [0] * made.layers
-        last = max(made.documents, default=-1)
-        made._next = [last + 1] * made.layers
+        made._kept, made._numbered, made._device = kept, numbered, None
         return made
 
     @property
@@ -92,6 +87,7 @@ class Moments:
         Every row of the batch is a document; one alone can do without the first dimension. Any floating type, any strides, CPU or GPU, with or without
         gradients: nothing is copied to the host and no graph is kept. `positions`: [tokens] or [batch, tokens], whole numbers; default: 0, 1, 2, …
         `document`: number of the first row, or of every row; default: one after the other. Document i lies in block i modulo `blocks`.
+        Several threads may add, to one layer or to several; those that each add to several layers give their documents' numbers.
         """
         self._add_checked(layer, q, k, positions, document)
 
@@ -99,7 +95,6 @@ class Moments:
         self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, document: int | Sequence[int] | None, turned: int = 0
     ) -> None:
         """`turned`: tokens that RoPE was chosen for, where that depends on a length; 0: of the longest row."""
-        self._usable()
         q, k = self._checked("q", q), self._checked("k", k)
         if q.dim() == k.dim() == 3:
             q, k = q.unsqueeze(0), k.unsqueeze(0)
@@ -107,29 +102,20 @@ class Moments:
             if tensor.dim() != 4 or tuple(tensor.shape) != (q.shape[0], heads, q.shape[2] if q.dim() == 4 else -1, self.d_head):
                 raise UsageError(f"{name}: found a tensor of {list(tensor.shape)}, expected [batch, {heads}, tokens, {self.d_head}], with one batch and tokens for q and k")
         layer = _checks.whole("layer", layer, 0, self.layers - 1)
-        numbers = self._numbers(layer, q.shape[0], document)
+        numbers = None if document is None else self._numbers(q.shape[0], document)
         self._add(layer, q, k, None if positions is None else self._positions(positions, q), numbers, turned)
         self._numbered = self._numbered or document is not None
 
-    def _add(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, numbers: list[int], turned: int = 0) -> None:
+    def _add(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, numbers: list[int] | None, turned: int = 0) -> None:
         """As add(), of what was found to fit, and without a graph."""
-        try:
-            self._kept.add(layer, numbers, _capsule(q), _capsule(k), None if positions is None else _capsule(positions), turned)
-        except InputError as error:
-            self._broken = str(error)
-            raise
-        self._next[layer] = max(self._next[layer], max(numbers, default=-1) + 1)
+        self._kept.add(layer, numbers, _capsule(q), _capsule(k), None if positions is None else _capsule(positions), turned)
 
     def __add__(self, other: Moments) -> Moments:
         """Moments of the documents of both, which are different ones. Where neither numbered them, those of `other` follow those of `self`."""
         if not isinstance(other, Moments):
             return NotImplemented
-        self._usable()
-        other._usable()
-        shift = 0
-        if not (self._numbered or other._numbered):
-            shift = -(-max(self._next) // self.blocks) * self.blocks  # to the same blocks
-        return Moments._of(_module.core().sum(self._kept, other._kept, shift), self._numbered or other._numbered)
+        numbered = self._numbered or other._numbered
+        return Moments._of(_module.core().sum(self._kept, other._kept, not numbered), numbered)
 
     def __radd__(self, other: object) -> Moments:
         """For sum()."""
@@ -140,7 +126,6 @@ class Moments:
 
     def save(self, folder: str | os.PathLike[str], *, label: str = "", model: str = "") -> Path:
         """Writes a capture folder (docs/formats.md), which `ropewalk analyze` and `Moments.load` read. It must be new or empty."""
-        self._usable()
         out = Path(folder)
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise UsageError(f"{out}: is not an empty folder; name a new one, or remove it first")
@@ -156,8 +141,8 @@ class Moments:
 
     def capture(self) -> Capture:
         """The same as numpy arrays: `moments(layer, "q", head)`, and what a jackknife needs."""
-        self._usable()
-        return Capture(self.to_numpy(), json.loads(self._kept.info()), "moments")
+        tensors, info = self._contents()
+        return Capture(tensors, json.loads(info), "moments")
 
     def moments(self, layer: int, kind: Kind, head: int) -> StreamMoments:
         """n, mean, covariance and covariance with position of one query head ("q") or key head ("k")."""
@@ -165,14 +150,17 @@ class Moments:
 
     def to_numpy(self) -> dict[str, numpy.ndarray]:
         """All numbers, by the names that docs/formats.md gives the tensors of a moments file."""
-        from torch.utils.dlpack import from_dlpack
-
-        self._usable()
-        return {name: from_dlpack(capsule).numpy() for name, capsule in self._kept.tensors().items()}
+        return self._contents()[0]
 
     def analyze(self, out: str | os.PathLike[str] | None = None, *, label: str = "moments", model: str = "", components: int = 10) -> Study:
         """The tables of these moments, with standard errors: those of `ropewalk analyze`. `out`: a folder to keep them in."""
         return analyze({label: self}, out, model=model, components=components)
+
+    def _contents(self) -> tuple[dict[str, numpy.ndarray], str]:
+        from torch.utils.dlpack import from_dlpack
+
+        tensors, info = self._kept.contents()
+        return {name: from_dlpack(capsule).numpy() for name, capsule in tensors.items()}, info
 
     def _fetch(self, after: torch.cuda.Event | None = None, flag: torch.Tensor | None = None) -> bool:
         """Brings what a GPU holds to the host, and a flag with it, beside what it computes after an event. Raises InputError on what is not finite."""
@@ -201,10 +189,6 @@ class Moments:
         """What was added becomes that of all processes, in the first one. Collective."""
         self._kept.join_in_first(processes)
 
-    def _usable(self) -> None:
-        if self._broken:
-            raise UsageError(f"these moments met values that are not finite; begin new ones ({self._broken})")
-
     def _checked(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
         import torch
 
@@ -217,8 +201,6 @@ class Moments:
         if not _has_memory(tensor):
             raise UsageError(f"{name}: found a tensor without numbers of its own (nested, of FakeTensorMode, or in a function that torch.func transforms): expected a plain one")
         self._device = self._device or tensor.device
-        if tensor.device != self._device:
-            raise UsageError(f"{name}: is on {tensor.device}, those before on {self._device}; expected one device")
         return tensor.detach()
 
     def _positions(self, positions: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
@@ -237,9 +219,7 @@ class Moments:
             raise UsageError(f"positions: found a tensor of {list(positions.shape)}, expected [{tokens}] or [{batch}, {tokens}]")
         return positions.detach().to(torch.int64).expand(batch, tokens)
 
-    def _numbers(self, layer: int, rows: int, document: int | Sequence[int] | None) -> list[int]:
-        if document is None:
-            document = self._next[layer]
+    def _numbers(self, rows: int, document: int | Sequence[int]) -> list[int]:
         if not isinstance(document, Sized) or getattr(document, "ndim", 1) == 0:
             first = _checks.whole("document", document, 0, MOST_DOCUMENTS)
             return list(range(first, first + rows))
@@ -249,7 +229,7 @@ class Moments:
 
     def __repr__(self) -> str:
         shape = f"{self.layers} layers of {self.q_heads} query and {self.kv_heads} key heads, {self.d_head} dimensions"
-        return f"<ropewalk.Moments of {shape}: {max(self._next)} documents>"
+        return f"<ropewalk.Moments of {shape}: {self._kept.next_document()} documents>"
 
 
 def analyze(steps: Mapping[Any, Moments], out: str | os.PathLike[str] | None = None, *, model: str = "", components: int = 10) -> Study:
@@ -263,7 +243,7 @@ def analyze(steps: Mapping[Any, Moments], out: str | os.PathLike[str] | None = N
     for label, moments in steps.items():
         if not isinstance(moments, Moments):
             raise UsageError(f"analyze: found {type(moments).__name__} as '{label}', expected Moments, or capture folders without labels")
-        moments._usable()
+        moments._kept.require_whole()
     kept = TemporaryFolder() if out is None else None
     folder = _checks.folder(kept.path if kept else out or "")
     _module.core().refuse_held(str(folder))

@@ -46,6 +46,15 @@ StreamSet CaptureMoments::streams(StreamKind kind) const {
   return set;
 }
 
+CaptureMoments copy_of(CaptureMoments moments) {
+  for (Accumulated& kept : moments.accumulated) {
+    for (auto* fields : {&kept.total, &kept.blocks}) {
+      for (at::Tensor& field : *fields) field = field.clone();
+    }
+  }
+  return moments;
+}
+
 CaptureMoments join_layers(std::vector<CaptureMoments> layers) {
   CaptureMoments all = std::move(layers.front());
   for (size_t i = 1; i < layers.size(); ++i) {

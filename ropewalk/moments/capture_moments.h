@@ -86,6 +86,9 @@ struct CaptureMoments {
   StreamSet streams(StreamKind kind) const;
 };
 
+// The same with tensors of its own, which can be changed.
+CaptureMoments copy_of(CaptureMoments moments);
+
 // Layers of one capture, one after the other.
 CaptureMoments join_layers(std::vector<CaptureMoments> layers);
 

@@ -143,7 +143,8 @@ void MomentsCollector::on_vectors(const Taken& taken) {
   if (!some.is_cuda()) {
     add(taken, layer.fields, block, held, nullptr);
   } else {
-    const GpuLayer& gpu = gpu_layer(taken.layer, some.device());
+    GpuLayer& gpu = gpu_layer(taken.layer, some.device());
+    gpu.fetched = false;
     if (taken.changing) {
       side_.finish();
       add(taken, gpu.fields, block, held, &gpu);
@@ -206,7 +207,7 @@ void MomentsCollector::take_memory() const {
 
 void MomentsCollector::fetch() {
   side_.finish();
-  for (const auto& [number, gpu] : gpu_) fetch(number, gpu);
+  for (auto& [number, gpu] : gpu_) fetch(number, gpu);
 }
 
 void MomentsCollector::fetch_all() {
@@ -214,7 +215,8 @@ void MomentsCollector::fetch_all() {
   gpu_.clear();
 }
 
-void MomentsCollector::fetch(int64_t number, const GpuLayer& gpu) {
+void MomentsCollector::fetch(int64_t number, GpuLayer& gpu) {
+  if (gpu.fetched) return;
   const at::Tensor bad = gpu.bad.to(at::kCPU);
   const LayerStreams& streams = streams_.at(number);
   const auto queries = static_cast<int64_t>(streams.q_heads.size());
@@ -230,6 +232,7 @@ void MomentsCollector::fetch(int64_t number, const GpuLayer& gpu) {
         document);
   }
   copy_to_host(gpu.numbers, numbers(layers_.at(number)));
+  gpu.fetched = true;
 }
 
 MomentsCollector::Layer MomentsCollector::joint_layer(int64_t number,

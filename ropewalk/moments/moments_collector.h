@@ -104,13 +104,14 @@ class MomentsCollector : public Observer {
     at::Tensor q_heads;
     at::Tensor kv_heads;
     at::Tensor bad;
+    bool fetched = false;  // the scratch memory has the same
   };
   // Feeds the accumulators that want vectors of this point.
   void add(const Taken& taken, const std::vector<Fields>& fields, int64_t block,
            const TokenSet& held, const GpuLayer* gpu) const;
   std::vector<Fields> split(const at::Tensor& numbers, const LayerStreams& streams) const;
   GpuLayer& gpu_layer(int64_t number, const at::Device& device);
-  void fetch(int64_t number, const GpuLayer& gpu);
+  void fetch(int64_t number, GpuLayer& gpu);
   at::Tensor numbers(const Layer& layer) const;
 
   ModelConfig config_;

@@ -24,6 +24,7 @@ namespace ropewalk {
 namespace {
 
 constexpr size_t kLatest = 64;                        // rows of a batch, or so
+constexpr int64_t kMostDocuments = int64_t{1} << 52;  // numbers travel as float64
 constexpr int64_t kMostPositions = int64_t{1} << 26;  // a table of them takes gigabytes
 
 ModelConfig known_config(const TensorShape& shape) {
@@ -101,9 +102,8 @@ TensorCapture::TensorCapture(const TensorShape& shape)
 
 void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
                         const std::optional<at::Tensor>& positions, int64_t turned) {
-  if (layer < 0 || layer >= config_.n_layers || document < 0) {
-    throw UsageError("layer {}, document {}: expected a layer from 0 to {} and a document from 0",
-                     layer, document, config_.n_layers - 1);
+  if (layer < 0 || layer >= config_.n_layers) {
+    throw UsageError("layer {}: expected one from 0 to {}", layer, config_.n_layers - 1);
   }
   const int64_t tokens = q.dim() == 3 ? q.size(1) : 0;
   require_shape(q, "q", config_.n_q_heads, tokens, config_.d_head);
@@ -142,6 +142,9 @@ void TensorCapture::require_new(int64_t layer, const std::vector<int64_t>& docum
   const auto held = documents_.find(layer);
   std::set<int64_t> here;
   for (const int64_t document : documents) {
+    if (document < 0 || document > kMostDocuments) {
+      throw UsageError("document {}: expected a number from 0 to {}", document, kMostDocuments);
+    }
     const bool before = held != documents_.end() && held->second.contains(document);
     if (before || !here.insert(document).second) {
       throw UsageError("document {} was added to layer {} before", document, layer);
@@ -158,6 +161,11 @@ TensorCapture::Placed& TensorCapture::placed(int64_t tokens,
   if (wanted.min().item<int64_t>() < 0) {
     throw UsageError("positions: found {}, expected numbers from 0", wanted.min().item<int64_t>());
   }
+  const auto last = wanted.max().item<int64_t>();
+  if (turns_ && last >= kMostPositions) {
+    throw UsageError("positions: found {}, expected less than {} where vectors are turned back",
+                     last, kMostPositions);
+  }
   if (latest_.size() == kLatest) latest_.pop_front();
   return latest_.emplace_back(wanted);
 }
@@ -170,10 +178,6 @@ const RopeTable& TensorCapture::table_back(Placed& placed, int rope, int64_t tur
   if (found != placed.back.end() && found->second.cos.device() == device) return found->second;
   const at::Tensor& positions = placed.positions.tensor();
   const auto own = positions.max().item<int64_t>() + 1;
-  if (own > kMostPositions) {
-    throw UsageError("positions: found {}, expected less than {} where vectors are turned back",
-                     own - 1, kMostPositions);
-  }
   const RopeTable all =
       make_rope_table(config_.ropes[static_cast<size_t>(rope)], std::max(own, turned), at::kCPU);
   const at::Tensor cos = all.cos.index_select(0, positions);

@@ -30,7 +30,7 @@ struct TensorShape {
 
 // Measures queries and keys that the caller computed, of a model that it trains or that another
 // library runs. The caller's settings of torch (autograd, autocast, TF32) neither matter nor
-// change.
+// change. For one thread at a time; SharedMoments (shared_moments.h) is for several.
 class TensorCapture {
  public:
   // Throws UsageError where the sizes do not go together.
@@ -41,7 +41,7 @@ class TensorCapture {
   // integers; default: 0 … T - 1. The caller numbers documents from 0: document i lies in block i
   // modulo `blocks`. `turned`: tokens that RoPE was chosen for, where that depends on a length: of
   // the longest document of a batch; 0: its own. Throws UsageError on other shapes and on a
-  // document that the layer has, InputError on what is not finite.
+  // document that the layer has, and adds nothing then; InputError on what is not finite.
   void add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
            const std::optional<at::Tensor>& positions = {}, int64_t turned = 0);
 

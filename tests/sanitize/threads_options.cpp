@@ -1,0 +1,8 @@
+// Defaults of ThreadSanitizer's run-time, inside the program that tests threads.
+
+extern "C" {
+
+const char* __tsan_default_options();
+const char* __tsan_default_options() { return "halt_on_error=1:second_deadlock_stack=1"; }
+
+}  // extern "C"
