@@ -107,14 +107,45 @@ class Study:
     def changes(self, fdr: float | None = 0.05, kind: Kind = "pandas") -> Any:
         """changes.csv: what changed in which head from one checkpoint to another, one row per pair, head and statistic.
 
-        Rows whose false discovery rate `q` is at most `fdr`; None: all. Of these, `changed` is 1 where the change has a size too.
+        Rows that count as changed (`changed` is 1: a false discovery rate `q` of at most 0.05, and a size), and of these, those whose `q` is at most
+        `fdr`; None: every row, changed or not.
         """
         table = self._arrow("changes")
         if fdr is not None:
             from pyarrow import compute
 
-            table = table.filter(compute.field("q") <= _checks.share("fdr", fdr))
+            table = table.filter((compute.field("changed") == 1) & (compute.field("q") <= _checks.share("fdr", fdr)))
         return _tables.convert(table, kind)
+
+    def top_heads(self, n: int = 10, by: str | None = None) -> pandas.DataFrame:
+        """The heads to look at first: those that training changed most, by decreasing `score`.
+
+        The score is the largest effect on R²cv of queries, R²cv of keys and the share of position in logits, from the random baselines to the last
+        checkpoint and from the first trained one to it, each less its standard error (docs/method.md). `by`: that of one statistic of changes.csv
+        instead, such as "r2cv_k".
+        """
+        import pandas
+
+        _checks.whole("n", n, 1)
+        if by is not None:
+            return self._top_heads_by(by).head(n).reset_index(drop=True)
+        found = self.summary.get("top_heads")
+        if not found:
+            raise UsageError(f"{self.path}: holds no random baseline and no two checkpoints of one run, so no heads that training changed")
+        return pandas.DataFrame(found[:n])
+
+    def _top_heads_by(self, by: str) -> pandas.DataFrame:
+        changes = self._frame("changes")
+        if by not in set(changes.statistic):
+            raise UsageError(f"by: found {by!r}, expected a statistic of changes.csv, such as 'r2cv_q'")
+        trained = [one["label"] for one in self.summary["checkpoints"] if not one.get("random")]
+        last = (changes.to == trained[-1]) & changes.kind.isin(("baseline", "whole"))
+        found = changes[last & (changes.statistic == by) & ~changes.flag.fillna("").isin(("axis_changed", "other_context"))]
+        found = found.assign(score=(found.effect.abs() - found.effect_se.fillna(0)).clip(lower=0).fillna(0), changed=found.changed == 1)
+        found = found.sort_values(["score", "layer", "q_head"], ascending=[False, True, True], kind="stable").drop_duplicates(["layer", "q_head"])
+        columns = ["layer", "q_head", "score", "statistic", "from", "to", "change", "change_se", "effect", "effect_se", "changed"]
+        frame: pandas.DataFrame = found[columns].rename(columns={"change_se": "se"})
+        return frame
 
     def trajectory(self, layer: int, head: int) -> pandas.DataFrame:
         """One head over the run: one row per checkpoint, the numbers of PC0 (qk.csv) and of the head (heads.csv)."""

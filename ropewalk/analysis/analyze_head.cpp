@@ -146,7 +146,8 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases&
       const bool undefined = here && !constant && !rankless && !no_position && std::isnan(value);
       add_flag_if(flags, undefined, list[i]->undefined_flag);
       add_flag_if(head_flags, undefined && c == 0, list[i]->undefined_flag);
-      const bool lacks_se = list[i]->error && !std::isnan(value) && std::isnan(se);
+      const bool lacks_se =
+          list[i]->error && !list[i]->step && !std::isnan(value) && std::isnan(se);
       bool& lacking = list[i]->table == Table::heads ? head_no_se : no_se;
       lacking = lacking || lacks_se;
     }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "ropewalk/analysis/carried_signs.h"
 #include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/analysis/run_order.h"
 #include "ropewalk/base/error.h"
@@ -16,8 +15,8 @@ namespace {
 using Checkpoint = CheckpointAnalysis;
 
 constexpr const char* kHeader =
-    "model,from,to,kind,layer,q_head,kv_head,rope,statistic,change,change_se,p,q,changed,paired,"
-    "flag\n";
+    "model,from,to,kind,layer,q_head,kv_head,rope,statistic,change,change_se,effect,effect_se,p,q,"
+    "changed,paired,flag\n";
 
 std::string labels(const std::vector<const Checkpoint*>& checkpoints) {
   std::string text;
@@ -60,14 +59,12 @@ class Writer {
                const HeadChange& head) {
     const Checkpoint& to = comparison.to();
     const size_t row = head.row;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", first, to.layer[row],
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", first, to.layer[row],
                         to.q_head[row], table_count(to.kv_head[row]), table_count(to.rope[row]),
                         reading.reading->key, table_number(head.change.value),
-                        table_number(head.change.se), table_number(head.p), table_number(head.q),
-                        head.changed ? 1 : 0, comparison.paired() ? 1 : 0,
-                        head.axis_changed    ? kAxisChanged
-                        : head.other_context ? kOtherContext
-                                             : "");
+                        table_number(head.change.se), table_number(head.effect),
+                        table_number(head.effect_se), table_number(head.p), table_number(head.q),
+                        head.changed ? 1 : 0, comparison.paired() ? 1 : 0, head.flag());
   }
 
   const ChangeOptions& options_;
@@ -103,6 +100,9 @@ std::string format_changes_table(const std::vector<Checkpoint>& checkpoints,
     if (!checkpoint.random && !baselines.empty()) {
       all.push_back({"baseline", std::move(baselines), &checkpoint});
     }
+  }
+  if (const auto run = order.whole_run()) {
+    all.push_back({"whole", {&checkpoints[run->first]}, &checkpoints[run->second]});
   }
   for (const auto& [from, to] : options.between) {
     all.push_back({"between", {&find(checkpoints, from)}, &find(checkpoints, to)});

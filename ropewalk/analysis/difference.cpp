@@ -8,6 +8,7 @@
 #include "ropewalk/analysis/head_changes.h"
 #include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/resampling.h"
+#include "ropewalk/analysis/sign_turns.h"
 #include "ropewalk/analysis/student_t.h"
 #include "ropewalk/analysis/taxonomy.h"
 
@@ -93,21 +94,22 @@ Json class_changes(const HeadGroup& from, const HeadGroup& to, const Pairing& pa
   return classes;
 }
 
-// Heads in which a statistic changed, by decreasing size.
+// Heads in which a statistic changed, by decreasing effect.
 Json changed_heads(const CheckpointAnalysis& to, const std::vector<HeadChange>& heads) {
   std::vector<HeadChange> changed;
   for (const HeadChange& head : heads) {
     if (head.changed) changed.push_back(head);
   }
   std::stable_sort(changed.begin(), changed.end(), [](const HeadChange& a, const HeadChange& b) {
-    return std::abs(a.change.value) > std::abs(b.change.value);
+    return std::abs(a.effect) > std::abs(b.effect);
   });
   Json list = Json::array();
   for (const HeadChange& head : changed) {
     list.push_back({{"layer", to.layer[head.row]},
                     {"q_head", to.q_head[head.row]},
                     {"value", head.change.value},
-                    {"se", head.change.se}});
+                    {"se", head.change.se},
+                    {"effect", std::isnan(head.effect) ? Json() : Json(head.effect)}});
   }
   return list;
 }
@@ -122,37 +124,90 @@ Json changed_axes(const CheckpointAnalysis& to, const std::vector<HeadChange>& h
   return list;
 }
 
+// A change of a mean or spread in two ways: of all heads, by the numbers that the summary has of
+// each checkpoint; and of those whose PC0 is the same axis in both, with their signs carried. Where
+// signs or axes turn, the two contradict each other, and neither is real.
+Json in_two_ways(Change all, size_t heads, const Change& stayed, size_t staying) {
+  const bool agree = all.value * stayed.value > 0;
+  Json json = leaf(all);
+  json["real"] = agree && all.real();
+  json["heads"] = heads;
+  json["stayed"] = leaf(stayed);
+  json["stayed"]["real"] = agree && stayed.real();
+  json["stayed"]["heads"] = staying;
+  return json;
+}
+
+// What changed between two checkpoints over heads.
+class OverHeads {
+ public:
+  OverHeads(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
+            const Comparison& comparison)
+      : before_(whole_group(from)),
+        after_(whole_group(to)),
+        same_(from, to, comparison),
+        pair_(pairing(from, to)) {}
+
+  Json of(const PlacedReading& reading, Over what) const {
+    const PlacedReading of_run = carried_reading(reading);
+    const bool on_axis = of_run.statistic->sign == Sign::run && !of_run.reading->absolute;
+    Change all = change(before_, after_, reading, what);
+    if (on_axis) {
+      if (pair_.paired && what == Over::mean) {  // else each side's error has it
+        all.se = std::hypot(all.se, sign_error(before_, reading), sign_error(after_, reading));
+      }
+      return in_two_ways(all, after_.rows.size(),
+                         change(same_.before(), same_.after(), of_run, what),
+                         same_.after().rows.size());
+    }
+    Json json = leaf(all);
+    if (reading.statistic->sign == Sign::rule && !reading.reading->absolute) {
+      json["real"] = Json();
+      json["flag"] = "sign_rule";
+    }
+    return json;
+  }
+
+  Json classes() const { return class_changes(before_, after_, pair_); }
+  const Pairing& pair() const { return pair_; }
+
+ private:
+  Change change(const HeadGroup& from, const HeadGroup& to, const PlacedReading& reading,
+                Over what) const {
+    return subtract(estimate(from, reading, what), estimate(to, reading, what), to.block_sizes,
+                    pair_);
+  }
+  // What signs add that could as well be others.
+  static double sign_error(const HeadGroup& group, const PlacedReading& reading) {
+    return reading.statistic->carried.empty() ? 0 : turning_error(group, reading.place);
+  }
+
+  HeadGroup before_;
+  HeadGroup after_;
+  SameAxes same_;
+  Pairing pair_;
+};
+
 }  // namespace
 
 Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
                          double min_change) {
-  const HeadGroup before = whole_group(from);
-  const HeadGroup after = whole_group(to);
-  const Pairing pair = pairing(from, to);
-  Json json{{"from", from.label}, {"to", to.label}, {"paired", pair.paired ? 1 : 0}};
-  json["few_blocks"] = pair.df + 1 < kFewBlocks;
   const Comparison comparison({&from}, to);
-  const SameAxes same(from, to, comparison);
+  const OverHeads over(from, to, comparison);
+  Json json{{"from", from.label}, {"to", to.label}, {"paired", over.pair().paired ? 1 : 0}};
+  json["few_blocks"] = over.pair().df + 1 < kFewBlocks;
   const auto add = [&](const std::string& key, const PlacedReading& reading, Over what) {
     if (key.empty()) return;
-    const bool on_axis = reading.statistic->sign == Sign::run && !reading.reading->absolute;
-    const HeadGroup& first = on_axis ? same.before() : before;
-    const HeadGroup& second = on_axis ? same.after() : after;
-    json[key] = leaf(subtract(estimate(first, reading, what), estimate(second, reading, what),
-                              second.block_sizes, pair));
-    if (on_axis) json[key]["heads"] = second.rows.size();
+    json[key] = over.of(reading, what);
     if (!other_context(*reading.statistic, from, to)) return;
     json[key]["real"] = Json();
     json[key]["flag"] = kOtherContext;
   };
   for (const PlacedReading& reading : all_readings()) {
-    // Means of r_q and r_k change with their axes the same way round, and not where an axis
-    // changed.
-    const PlacedReading of_run = carried_reading(reading);
-    add(reading.reading->mean, of_run, Over::mean);
-    add(reading.reading->spread, of_run, Over::spread);
+    add(reading.reading->mean, reading, Over::mean);
+    add(reading.reading->spread, reading, Over::spread);
   }
-  json["taxonomy"] = class_changes(before, after, pair);
+  json["taxonomy"] = over.classes();
   for (const PlacedReading& reading : all_readings()) {
     if (!reading.statistic->list_changes || reading.reading->absolute) continue;
     const PlacedReading of_run = carried_reading(reading);

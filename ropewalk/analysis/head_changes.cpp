@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "ropewalk/analysis/carried_signs.h"
 #include "ropewalk/analysis/head_group.h"
+#include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/resampling.h"
 
 namespace ropewalk {
 namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 Estimate times(Estimate number, double sign) {
   number.value *= sign;
@@ -21,6 +25,27 @@ Estimate absolute(Estimate number) {
   number.value = std::abs(number.value);
   for (double& replicate : number.replicates) replicate = std::abs(replicate);
   return number;
+}
+
+// A head's number, as the reading takes it. That of a step function has no replicates: they mostly
+// agree, which is no certainty.
+Estimate number_of(const CheckpointAnalysis& checkpoint, const PlacedReading& reading, size_t row,
+                   size_t number) {
+  Estimate found = head_estimate(checkpoint, reading.place, row, number);
+  if (reading.statistic->step) found.replicates.clear();
+  return reading.reading->absolute ? absolute(std::move(found)) : found;
+}
+
+// The same on the statistic's scale, of numbers per token over the context. `sizes`: of its blocks.
+Estimate scaled(const Estimate& number, const ChangeScale& scale, double unit,
+                const std::vector<double>& sizes) {
+  const auto of = [&](double value) { return scale.of(value / unit); };
+  Estimate found{of(number.value), kNone, {}};
+  for (const double replicate : number.replicates) found.replicates.push_back(of(replicate));
+  found.se = found.replicates.empty()
+                 ? std::abs(of(number.value + number.se) - of(number.value - number.se)) / 2
+                 : jackknife_se(found.value, found.replicates, sizes);
+  return found;
 }
 
 // The mean of several seeds' numbers, as of one checkpoint.
@@ -118,47 +143,73 @@ double Comparison::axis_sign(int64_t layer, int64_t q_head) const {
   return after == after_.end() || rows.empty() ? 0 : common_sign(rows, after->second);
 }
 
+Change Comparison::change_of(const std::vector<Estimate>& before, const Estimate& after,
+                             const HeadRow& row) const {
+  Change change =
+      subtract(mean_of(before), after, block_sizes(*to_, row.row, row.number), pairing_);
+  add_seeds(change, before);
+  return change;
+}
+
 std::vector<HeadChange> Comparison::changes(const PlacedReading& reading, double min_change) const {
   const Statistic& statistic = *reading.statistic;
-  const auto number = [&](const CheckpointAnalysis& checkpoint, const HeadRow& head) {
-    Estimate found = head_estimate(checkpoint, reading.place, head.row, head.number);
-    return reading.reading->absolute ? absolute(std::move(found)) : found;
-  };
   const bool signed_axis = statistic.sign == Sign::run && !reading.reading->absolute;
   const bool contexts = std::any_of(from_.begin(), from_.end(), [&](const auto* from) {
     return ropewalk::other_context(statistic, *from, *to_);
   });
   std::vector<HeadChange> heads;
-  std::vector<double> p_values, sizes;
+  std::vector<double> p_values, before_scaled, after_scaled;
   for (const auto& [head, after] : after_) {
     const std::vector<HeadRow> rows = rows_before(head);
     if (rows.empty()) continue;
-    std::vector<Estimate> before;
-    for (size_t i = 0; i < from_.size(); ++i) before.push_back(number(*from_[i], rows[i]));
     const double sign = signed_axis ? common_sign(rows, after) : 1;
-    const Estimate from = mean_of(before);
-    const Estimate to = times(number(*to_, after), sign == 0 ? 1 : sign);
+    const double unit = unit_size(statistic.unit, to_->units.in_layer(head.first));
+    std::vector<Estimate> before, scaled_before;
+    for (size_t i = 0; i < from_.size(); ++i) {
+      before.push_back(number_of(*from_[i], reading, rows[i].row, rows[i].number));
+      scaled_before.push_back(scaled(before.back(), statistic.scale, unit,
+                                     block_sizes(*from_[i], rows[i].row, rows[i].number)));
+    }
+    const Estimate to =
+        times(number_of(*to_, reading, after.row, after.number), sign == 0 ? 1 : sign);
     HeadChange one;
     one.row = after.row;
-    one.change = subtract(from, to, block_sizes(*to_, after.row, after.number), pairing_);
-    add_seeds(one.change, before);
+    one.before = mean_of(before).value;
+    one.after = to.value;
+    one.change = change_of(before, to, after);
     if (std::isnan(one.change.value)) continue;
+    const Estimate scaled_to =
+        scaled(to, statistic.scale, unit, block_sizes(*to_, after.row, after.number));
+    const Change on_scale = change_of(scaled_before, scaled_to, after);
+    one.effect = on_scale.value;
+    one.effect_se = on_scale.se;
     one.axis_changed = sign == 0;
     one.other_context = contexts;
-    const bool tested = !one.axis_changed && !one.other_context && one.change.known();
-    p_values.push_back(tested ? one.change.p_value() : std::nan(""));
-    const double unit = unit_size(statistic.unit, to_->units.in_layer(head.first));
-    const double larger = std::max(std::abs(from.value), std::abs(to.value));
-    sizes.push_back(min_change * (unit > larger ? unit : larger));
+    one.step_function = statistic.step;
+    const bool tested = *one.flag() == '\0' && one.change.known();
+    p_values.push_back(tested ? one.change.p_value() : kNone);
+    before_scaled.push_back(mean_of(scaled_before).value);
+    after_scaled.push_back(scaled_to.value);
     heads.push_back(one);
   }
+  const double spread = (robust_spread(before_scaled) + robust_spread(after_scaled)) / 2;
+  const double least = std::max(min_change * spread, statistic.scale.floor());
   const std::vector<double> rates = false_discovery_rates(p_values);
   for (size_t i = 0; i < heads.size(); ++i) {
     heads[i].p = p_values[i];
     heads[i].q = rates[i];
-    heads[i].changed = rates[i] <= kDiscoveryRate && std::abs(heads[i].change.value) >= sizes[i];
+    heads[i].changed = rates[i] <= kDiscoveryRate && std::abs(heads[i].effect) >= least;
+    heads[i].effect /= spread > 0 ? spread : kNone;
+    heads[i].effect_se /= spread > 0 ? spread : kNone;
   }
   return heads;
+}
+
+const char* HeadChange::flag() const {
+  return axis_changed    ? kAxisChanged
+         : other_context ? kOtherContext
+         : step_function ? kStepFunction
+                         : "";
 }
 
 bool other_context(const Statistic& statistic, const CheckpointAnalysis& from,

@@ -9,27 +9,38 @@
 
 namespace ropewalk {
 
-// A head counts as changed where its false discovery rate is at most this and the change at least
-// that much of the statistic's unit (Unit) and of the larger of both values.
+// A head counts as changed where its false discovery rate is at most this, and the change, on the
+// statistic's scale, at least that share of the spread over heads and the scale's floor
+// (ChangeScale).
 inline constexpr double kDiscoveryRate = 0.05;
-inline constexpr double kMinChange = 0.02;
+inline constexpr double kMinChange = 0.5;
 
 // Whether a number per token is of two contexts: its change is that of the unit, and no finding.
 bool other_context(const Statistic& statistic, const CheckpointAnalysis& from,
                    const CheckpointAnalysis& to);
 inline constexpr const char* kOtherContext = "other_context";
+inline constexpr const char* kStepFunction = "step_function";
 
 // One reading of one head in two checkpoints.
 struct HeadChange {
   size_t row = 0;  // of PC0, in the later checkpoint
+  double before = 0;
+  double after = 0;
   Change change;
+  // The change on the statistic's scale and its standard error, over the spread of heads there: the
+  // mean of robust_spread() before and after. NaN where heads do not differ.
+  double effect = 0;
+  double effect_se = 0;
   double p = 0;
   double q = 0;  // false discovery rate among the heads of the reading
   bool changed = false;
-  // These have no p and q: PC0 is another axis, so that a sign along it has no change; or
-  // other_context().
+  // These have no p and q: PC0 is another axis, so that a sign along it has no change;
+  // other_context(); or a step function, which never counts as changed.
   bool axis_changed = false;
   bool other_context = false;
+  bool step_function = false;
+
+  const char* flag() const;  // of changes.csv
 };
 
 // A checkpoint beside an earlier one, or beside baselines of several seeds: then changes are from
@@ -46,7 +57,8 @@ class Comparison {
   // is another axis, or the earlier ones do not have the head.
   double axis_sign(int64_t layer, int64_t q_head) const;
 
-  // Of all heads that both sides have with a number.
+  // Of all heads that both sides have with a number. `min_change`: a share of the spread over
+  // heads.
   std::vector<HeadChange> changes(const PlacedReading& reading, double min_change) const;
 
  private:
@@ -62,6 +74,9 @@ class Comparison {
   // 1 or -1: the sign that makes PC0 of the later one point the way of the earlier ones'; 0 where
   // it is another axis.
   double common_sign(const std::vector<HeadRow>& before, const HeadRow& after) const;
+  // From the mean of a head's earlier numbers, one per checkpoint, to its later one.
+  Change change_of(const std::vector<Estimate>& before, const Estimate& after,
+                   const HeadRow& row) const;
 
   std::vector<const CheckpointAnalysis*> from_;
   const CheckpointAnalysis* to_;

@@ -31,6 +31,24 @@ std::optional<size_t> RunOrder::step_from(size_t index) const {
   return before;
 }
 
+std::optional<size_t> RunOrder::last() const {
+  for (size_t i = entries_.size(); i-- > 0;) {
+    if (entries_[i].beside) return std::nullopt;
+    if (!entries_[i].random) return i;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::pair<size_t, size_t>> RunOrder::whole_run() const {
+  const auto to = last();
+  if (!to) return std::nullopt;
+  for (size_t i = 0; i < *to; ++i) {
+    const bool same = !several_ || entries_[i].context == entries_[*to].context;
+    if (!entries_[i].random && same) return std::pair(i, *to);
+  }
+  return std::nullopt;
+}
+
 std::optional<size_t> RunOrder::context_from(size_t index) const {
   const Entry& to = entries_[index];
   if (!to.labelled) return std::nullopt;

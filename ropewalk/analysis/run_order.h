@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ropewalk/analysis/head_table.h"
@@ -21,6 +22,11 @@ class RunOrder {
   bool several() const { return several_; }
   // Where the step to this checkpoint begins; none: a baseline, or the first at its context.
   std::optional<size_t> step_from(size_t index) const;
+  // The first trained checkpoint and the last one, at the context of the last one where checkpoints
+  // have several; none of fewer than two, and of several models.
+  std::optional<std::pair<size_t, size_t>> whole_run() const;
+  // The last trained checkpoint; none of several models.
+  std::optional<size_t> last() const;
   // The same checkpoint at the next shorter context.
   std::optional<size_t> context_from(size_t index) const;
   // The baselines that it is held against: of its context where there are several.

@@ -66,12 +66,10 @@ double unit_size(Unit unit, const LogitUnits& units) {
 }
 
 Statistic head_statistic(const std::string& key, const std::string& title, Hue hue,
-                         const std::string& definition, double low, double high, bool depth) {
+                         const std::string& definition, ChangeScale scale, double low, double high,
+                         bool depth) {
   constexpr double kWhole = std::numeric_limits<double>::max();
-  Statistic statistic;
-  statistic.key = key;
-  statistic.title = title;
-  statistic.definition = definition;
+  Statistic statistic{.key = key, .title = title, .definition = definition, .scale = scale};
   statistic.table = Table::heads;
   statistic.per = Per::head;
   statistic.low = low;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ropewalk/analysis/change_scale.h"
+
 namespace at {
 class Tensor;
 }
@@ -71,9 +73,11 @@ double unit_size(Unit unit, const LogitUnits& units);  // NaN: what it needs is 
 // per head.
 enum class Table { components, heads };
 
-// A name in the flags of heads.csv, and when a head has it.
+// A name in the flags of heads.csv, what it means, in a sentence to be read alone (head_flags.h),
+// and when a head has it.
 struct HeadFlag {
   std::string name{};
+  std::string meaning{};
   bool (*set)(const HeadCases&) = nullptr;
 };
 
@@ -84,6 +88,7 @@ struct Statistic {
   std::string key{};         // the column's name; key_se is that of its standard error
   std::string title{};       // for people, short
   std::string definition{};  // one sentence without its full stop, to be read alone
+  ChangeScale scale;         // of the size of its changes
   Table table = Table::components;
   Per per = Per::component;  // heads.csv: per head
   bool error = true;         // whether it has a standard error
@@ -110,14 +115,17 @@ struct Statistic {
   // (carried_signs.h).
   at::Tensor (*compute)(const HeadCases&) = nullptr;
   int64_t member = 0;
-  // The standard error of a step function, whose jackknife fails; null: the jackknife.
+  // It takes a few listed values alone: it never counts as changed, and its changes have the errors
+  // of both sides.
+  bool step = false;
+  // The standard error where the jackknife fails; null: the jackknife.
   double (*step_error)(const HeadCases&) = nullptr;
 };
 
 // A statistic of heads.csv; its mean over heads is in the summary under mean_KEY, and with `depth`
 // that in each tenth of the depth under depth_KEY.
 Statistic head_statistic(const std::string& key, const std::string& title, Hue hue,
-                         const std::string& definition, double low, double high,
+                         const std::string& definition, ChangeScale scale, double low, double high,
                          bool depth = false);
 // Adds a reading of its absolute value, abs_KEY.
 Statistic with_absolute(Statistic statistic);

@@ -16,6 +16,7 @@
 #include "ropewalk/analysis/sign_turns.h"
 #include "ropewalk/analysis/student_t.h"
 #include "ropewalk/analysis/taxonomy.h"
+#include "ropewalk/analysis/top_heads.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/parallel.h"
 
@@ -175,6 +176,9 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_ch
   const bool models = std::any_of(checkpoints.begin(), checkpoints.end(),
                                   [](const CheckpointAnalysis& one) { return one.beside; });
   if (models) add_models(json, checkpoints);
+  if (Json heads = top_heads(checkpoints, min_change); !heads.is_null()) {
+    json["top_heads"] = std::move(heads);
+  }
   for (Json& difference : differences) json["differences"].push_back(std::move(difference));
   return json;
 }

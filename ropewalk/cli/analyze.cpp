@@ -41,8 +41,7 @@ void add_analyze(CLI::App& app) {
                    "again")
       ->allow_extra_args(false);
   verb->add_option("--min-change", options->changes.min_change,
-                   "Smallest change that counts, in the number's unit and as a share of the larger "
-                   "value")
+                   "Smallest change of a head that counts, as a share of the spread over heads")
       ->check(up_to_one())
       ->capture_default_str();
   auto threads = std::make_shared<int>(0);

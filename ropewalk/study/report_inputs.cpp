@@ -30,6 +30,7 @@ class Value {
 
   void object() const { require(json_->is_object(), "an object"); }
   void text() const { require(json_->is_string(), "a text"); }
+  void truth() const { require(json_->is_boolean(), "true or false"); }
   void number() const { require(json_->is_number(), "a number"); }
   void number_or_null() const {
     require(json_->is_number() || json_->is_null(), "a number or null");
@@ -96,7 +97,13 @@ void check_difference(const Value& difference, const SummaryKeys& keys) {
   difference.at("from").text();
   difference.at("to").text();
   for (const std::string& name : keys.leaves) {
-    if (difference.has(name)) difference.at(name).leaf();
+    if (!difference.has(name)) continue;
+    const Value leaf = difference.at(name);
+    leaf.leaf();
+    if (!leaf.has("stayed")) continue;
+    leaf.at("heads").number();
+    leaf.at("stayed").leaf();
+    leaf.at("stayed").at("heads").number();
   }
   if (difference.has("taxonomy")) {
     difference.at("taxonomy").each_member([](const Value& share) { share.leaf(); });
@@ -147,6 +154,17 @@ void check_summary(const Json& summary, const std::string& source) {
       cells.each([](const Value& cell) {
         if (!cell.is_null()) cell.leaf();
       });
+    });
+  }
+  if (top.has("top_heads")) {
+    top.at("top_heads").each([](const Value& head) {
+      head.object();
+      for (const char* key : {"layer", "q_head", "score"}) head.at(key).number();
+      for (const char* key : {"statistic", "from", "to", "sentence"}) head.at(key).text();
+      for (const char* key : {"before", "after", "change", "se", "effect", "effect_se"}) {
+        head.at(key).number_or_null();
+      }
+      for (const char* key : {"changed", "axis_changed"}) head.at(key).truth();
     });
   }
   if (top.has("differences")) {

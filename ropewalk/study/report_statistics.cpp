@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ropewalk/analysis/head_flags.h"
 #include "ropewalk/analysis/statistic.h"
 #include "ropewalk/analysis/table_columns.h"
 #include "ropewalk/study/report_table.h"
@@ -40,6 +41,9 @@ Json report_statistics() {
     list.push_back({{"key", statistic->key},
                     {"title", statistic->title},
                     {"definition", statistic->definition},
+                    {"scale", statistic->scale.name()},
+                    {"floor", statistic->scale.floor()},
+                    {"step", statistic->step},
                     {"per", statistic->per == Per::head ? "head" : "component"},
                     {"table", statistic->table == Table::heads ? "heads" : "components"},
                     {"group", statistic_group(*statistic)},
@@ -51,6 +55,12 @@ Json report_statistics() {
                     {"readings", readings}});
   }
   return list;
+}
+
+Json report_flags() {
+  Json meanings = Json::object();
+  for (const auto& [name, meaning] : head_flag_meanings()) meanings[name] = meaning;
+  return meanings;
 }
 
 }  // namespace ropewalk

@@ -130,24 +130,21 @@ class Cube {
   }
 
   Json flags() const {
-    std::map<std::string, size_t> codes{{"", 0}};
-    std::vector<std::string> names{""};
-    std::vector<size_t> cells(table_.checkpoints.size() * heads_.size() * components_.size(), 0);
-    each([&](const Checkpoint& checkpoint, size_t row, size_t head, size_t component) {
-      const auto [found, added] = codes.emplace(checkpoint.flag[row], names.size());
-      if (added) names.push_back(checkpoint.flag[row]);
-      cells[head * components_.size() + component] = found->second;
+    return runs(components_.size(),
+                [&](const Checkpoint& checkpoint, size_t row, size_t component) {
+                  return std::pair(component, checkpoint.flag[row]);
+                });
+  }
+
+  // Of heads.csv, one cell per checkpoint and head; null: nobody read them.
+  Json head_flags() const {
+    const auto& all = table_.checkpoints;
+    const bool known =
+        std::any_of(all.begin(), all.end(), [](const auto& one) { return !one.head_flag.empty(); });
+    if (!known) return {};
+    return runs(1, [](const Checkpoint& checkpoint, size_t row, size_t) {
+      return std::pair(size_t{0}, checkpoint.head_flag.empty() ? "" : checkpoint.head_flag[row]);
     });
-    Json runs = Json::array();
-    for (size_t begin = 0; begin < cells.size();) {
-      const auto end = std::find_if(cells.begin() + static_cast<std::ptrdiff_t>(begin), cells.end(),
-                                    [&](size_t code) { return code != cells[begin]; });
-      const auto stop = static_cast<size_t>(end - cells.begin());
-      runs.push_back(cells[begin]);
-      runs.push_back(stop - begin);
-      begin = stop;
-    }
-    return {{"names", names}, {"runs", runs}};
   }
 
  private:
@@ -156,6 +153,30 @@ class Cube {
     int64_t kv_head = Checkpoint::kUnknown;  // of its first row
     int64_t rope = Checkpoint::kUnknown;
   };
+
+  // Texts of cells, `width` per checkpoint and head, as runs: code, length, code, length, …
+  template <typename Text>
+  Json runs(size_t width, const Text& text) const {
+    std::map<std::string, size_t> codes{{"", 0}};
+    std::vector<std::string> names{""};
+    std::vector<size_t> cells(table_.checkpoints.size() * heads_.size() * width, 0);
+    each([&](const Checkpoint& checkpoint, size_t row, size_t head, size_t component) {
+      const auto [place, name] = text(checkpoint, row, component);
+      const auto [found, added] = codes.emplace(name, names.size());
+      if (added) names.push_back(name);
+      cells[head * width + place] = found->second;
+    });
+    Json list = Json::array();
+    for (size_t begin = 0; begin < cells.size();) {
+      const auto end = std::find_if(cells.begin() + static_cast<std::ptrdiff_t>(begin), cells.end(),
+                                    [&](size_t code) { return code != cells[begin]; });
+      const auto stop = static_cast<size_t>(end - cells.begin());
+      list.push_back(cells[begin]);
+      list.push_back(stop - begin);
+      begin = stop;
+    }
+    return {{"names", names}, {"runs", list}};
+  }
 
   template <typename Visit>
   void each(const Visit& visit) const {
@@ -256,16 +277,18 @@ Json report_table(const HeadTable& table) {
     add(statistic.key, &HeadColumn::value);
     if (statistic.error) add(error_column(statistic.key), &HeadColumn::se);
   }
-  return {{"checkpoints", checkpoints},
-          {"components", cube.components()},
-          {"heads", cube.heads()},
-          {"columns", columns},
-          {"head_columns", head_columns},
-          {"counts",
-           {{"n_q", cube.counts(&Checkpoint::n_q)},
-            {"n_k", cube.counts(&Checkpoint::n_k)},
-            {"n_blocks", cube.counts(&Checkpoint::n_blocks)}}},
-          {"flags", cube.flags()}};
+  Json json{{"checkpoints", checkpoints},
+            {"components", cube.components()},
+            {"heads", cube.heads()},
+            {"columns", columns},
+            {"head_columns", head_columns},
+            {"counts",
+             {{"n_q", cube.counts(&Checkpoint::n_q)},
+              {"n_k", cube.counts(&Checkpoint::n_k)},
+              {"n_blocks", cube.counts(&Checkpoint::n_blocks)}}},
+            {"flags", cube.flags()}};
+  if (Json flags = cube.head_flags(); !flags.is_null()) json["head_flags"] = std::move(flags);
+  return json;
 }
 
 }  // namespace ropewalk

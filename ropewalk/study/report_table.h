@@ -19,6 +19,9 @@ std::map<std::pair<int64_t, int64_t>, size_t> head_places(const HeadTable& table
 // The list of statistics, for the page: what its columns mean and how they are coloured.
 Json report_statistics();
 
+// What the flags of heads.csv mean, by name.
+Json report_flags();
+
 // How the page names a hue, and a limit of values; null: none.
 enum class Hue;
 const char* hue_name(Hue hue);

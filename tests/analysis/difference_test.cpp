@@ -58,7 +58,7 @@ TEST(Difference, PairsTheSameDocuments) {
 }
 
 // Axes that lie across each other have no common r, and one that was turned is turned back.
-TEST(Difference, MeansOnPc0AreOfAxesThatStayed) {
+TEST(Difference, AMeanOnPc0ChangesInTwoWays) {
   CheckpointAnalysis before = make_checkpoint("a", 0, true);
   CheckpointAnalysis after = make_checkpoint("b", 0.1, true);
   before.axes.assign(20, {{1, 0}, 1, 1});
@@ -75,16 +75,43 @@ TEST(Difference, MeansOnPc0AreOfAxesThatStayed) {
     for (size_t b = 0; b < kBlocks; ++b) column.replicates[5 * kBlocks + b] *= -1;
     column.value[6] = -0.9;
   }
-  const Json found = compare_checkpoints(before, after, kMinChange)["mean_r_q"];
-  EXPECT_EQ(found["heads"], 19);
-  EXPECT_NEAR(found["value"].get<double>(), 0.1 / 19, 1e-12);
-  EXPECT_NEAR(found["se"].get<double>(), 0, 1e-12);
+  const Json found = compare_checkpoints(before, after, kMinChange);
+  const Json stayed = found["mean_r_q"]["stayed"];
+  EXPECT_EQ(stayed["heads"], 19);
+  EXPECT_NEAR(stayed["value"].get<double>(), 0.1 / 19, 1e-12);
+  EXPECT_NEAR(stayed["se"].get<double>(), 0, 1e-12);
+  EXPECT_TRUE(stayed["real"].get<bool>());
+  // All of them, by the numbers of each checkpoint.
+  const Json summary = summarize({before, after}, kMinChange);
+  for (const char* key : {"mean_r_q", "mean_r_k", "sd_r_q", "mean_r_q_run"}) {
+    const double a = summary[key]["a"]["value"], b = summary[key]["b"]["value"];
+    EXPECT_EQ(found[key]["value"].get<double>(), b - a) << key;
+    EXPECT_EQ(found[key]["heads"], 20) << key;
+  }
+  EXPECT_TRUE(found["mean_r_q"]["real"].get<bool>());
+  EXPECT_FALSE(found["mean_abs_r_k"].contains("stayed"));
+
+  // The mean of all heads falls where one head's axis is another, and the others say the opposite.
+  after.columns[statistic_place("r_q")].value[6] = -0.9;
+  const Json apart = compare_checkpoints(before, after, kMinChange)["mean_r_q"];
+  EXPECT_LT(apart["value"].get<double>(), 0);
+  EXPECT_GT(apart["stayed"]["value"].get<double>(), 0);
+  EXPECT_FALSE(apart["real"].get<bool>());
+  EXPECT_FALSE(apart["stayed"]["real"].get<bool>());
 
   after.axes.assign(20, {{0, 1}, 1, 1});
   const Json none = compare_checkpoints(before, after, kMinChange)["mean_r_q"];
-  EXPECT_EQ(none["heads"], 0);
-  EXPECT_TRUE(none["value"].is_null());
+  EXPECT_EQ(none["stayed"]["heads"], 0);
+  EXPECT_TRUE(none["stayed"]["value"].is_null());
   EXPECT_FALSE(none["real"].get<bool>());
+}
+
+TEST(Difference, AMeanWhoseSignIsARulesAloneHasNoVerdict) {
+  const Json found = compare_checkpoints(make_checkpoint("a", 0, true),
+                                         make_checkpoint("b", 0.1, true), kMinChange);
+  EXPECT_EQ(found["mean_within_r_k"]["flag"], "sign_rule");
+  EXPECT_TRUE(found["mean_within_r_k"]["real"].is_null());
+  EXPECT_FALSE(found["mean_abs_within_r_k"].contains("flag"));
 }
 
 TEST(Difference, NumbersPerTokenOfTwoContextsGetNoVerdict) {

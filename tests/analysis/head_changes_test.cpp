@@ -144,7 +144,22 @@ TEST(HeadChanges, OfHeadsThatDidNotChangeFewAreListed) {
   const CheckpointAnalysis after = noisy("b", 100, 0.05, 0.001, 2);
   const Comparison step({&before}, after);
   EXPECT_EQ(count_changed(step.changes(reading("r_k_run"), kMinChange)), 100);
-  EXPECT_EQ(count_changed(step.changes(reading("r_k_run"), 0.1)), 0);
+  // Heads differ by about 0.001, so the floor of the scale decides; then the share of the caller.
+  const CheckpointAnalysis less = noisy("c", 100, 0.03, 0.001, 3);
+  EXPECT_EQ(count_changed(Comparison({&before}, less).changes(reading("r_k_run"), 0)), 0);
+  const std::vector<HeadChange> heads = step.changes(reading("r_k_run"), 0);
+  std::vector<double> earlier, later;
+  for (const HeadChange& head : heads) {
+    earlier.push_back(std::atanh(head.before));
+    later.push_back(std::atanh(head.after));
+  }
+  const double spread = (robust_spread(earlier) + robust_spread(later)) / 2;
+  for (size_t i = 0; i < heads.size(); ++i) {
+    EXPECT_NEAR(heads[i].effect, (later[i] - earlier[i]) / spread, 1e-9);
+    EXPECT_NEAR(heads[i].effect_se, heads[i].change.se / (1 - 0.425 * 0.425) / spread,
+                0.05 * heads[i].effect_se);
+  }
+  EXPECT_EQ(count_changed(step.changes(reading("r_k_run"), 1000)), 0);
 }
 
 // One head whose number of this statistic hardly errs.
@@ -179,20 +194,36 @@ TEST(HeadChanges, NumbersPerTokenOfTwoContextsAreNotCompared) {
   EXPECT_EQ(count_changed(Comparison({&before}, longer).changes(reading("bias_context"), 0.02)), 1);
 }
 
-TEST(HeadChanges, AChangeHasASizeInItsUnit) {
+TEST(HeadChanges, AChangeHasASizeOnItsScale) {
+  // One head does not differ from others: the floor of the scale counts.
   const auto changes = [](const char* key, double from, double to) {
     const CheckpointAnalysis before = sure(key, from, 512), after = sure(key, to, 512);
     return count_changed(Comparison({&before}, after).changes(reading(key), kMinChange)) == 1;
   };
-  EXPECT_FALSE(changes("bias_context", 0.001, 0.019));
-  EXPECT_TRUE(changes("bias_context", 0.001, 0.025));
-  EXPECT_FALSE(changes("bias_context", 2, 2.03)) << "nor is that much of the larger value";
-  EXPECT_FALSE(changes("logit_const", 0, 0.01));
-  // Over 511 steps, times the scale: 0.019 and 0.021 logits.
-  EXPECT_FALSE(changes("bias_off", 0, 0.019 / (0.125 * 511)));
-  EXPECT_TRUE(changes("bias_off", 0, 0.021 / (0.125 * 511)));
-  EXPECT_FALSE(changes("alpha_k", 0, 0.019 / 511));
-  EXPECT_TRUE(changes("alpha_k", 0, 0.021 / 511));
+  EXPECT_FALSE(changes("bias_context", 2, 2.09));
+  EXPECT_TRUE(changes("bias_context", 2, 2.11)) << "logits";
+  // Over 511 steps, times the scale: 0.09 and 0.11 logits.
+  EXPECT_FALSE(changes("bias_off", 0, 0.09 / (0.125 * 511)));
+  EXPECT_TRUE(changes("bias_off", 0, 0.11 / (0.125 * 511)));
+  EXPECT_FALSE(changes("alpha_k", 0, 0.09 / 511));
+  EXPECT_TRUE(changes("alpha_k", 0, 0.11 / 511));
+  EXPECT_FALSE(changes("r_q_a", 0.99, 0.9905));
+  EXPECT_TRUE(changes("r_q_a", 0.99, 0.992)) << "near 1 a correlation says more";
+  EXPECT_FALSE(changes("logit_sd", 2, 2.1));
+  EXPECT_TRUE(changes("logit_sd", 0.02, 0.022)) << "octaves";
+  EXPECT_FALSE(changes("r2cv_q", -3, -0.5)) << "neither predicts";
+  EXPECT_FALSE(changes("dist_range", 0, 1)) << "nothing has no octaves";
+}
+
+TEST(HeadChanges, AStepFunctionNeverChanges) {
+  const CheckpointAnalysis before = sure("dist_argmax", 1, 512),
+                           after = sure("dist_argmax", 96, 512);
+  const auto heads = Comparison({&before}, after).changes(reading("dist_argmax"), kMinChange);
+  ASSERT_EQ(heads.size(), 1u);
+  EXPECT_FALSE(heads[0].changed);
+  EXPECT_STREQ(heads[0].flag(), kStepFunction);
+  EXPECT_NEAR(heads[0].change.se, std::sqrt(2) * 1e-12, 1e-15)
+      << "of both sides, not of replicates";
 }
 
 TEST(HeadChanges, SeedsThatDifferMakeABand) {

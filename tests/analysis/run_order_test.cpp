@@ -14,8 +14,7 @@ struct Made {
 
 class RunOrderOf : public testing::Test {
  protected:
-  // "b<a" for a step, "b@64^b@32" for contexts, "b~i" for a baseline.
-  static std::string text(const std::vector<Made>& made) {
+  static std::vector<CheckpointAnalysis> checkpoints_of(const std::vector<Made>& made) {
     std::vector<CheckpointAnalysis> checkpoints(made.size());
     for (size_t i = 0; i < made.size(); ++i) {
       checkpoints[i].label = made[i].label;
@@ -23,6 +22,18 @@ class RunOrderOf : public testing::Test {
       checkpoints[i].random = made[i].random;
       checkpoints[i].beside = made[i].beside;
     }
+    return checkpoints;
+  }
+
+  // "a>b": from the first trained checkpoint to the last one.
+  static std::string whole(const std::vector<Made>& made) {
+    const auto run = RunOrder(checkpoints_of(made)).whole_run();
+    return run ? std::string(made[run->first].label) + ">" + made[run->second].label : "";
+  }
+
+  // "b<a" for a step, "b@64^b@32" for contexts, "b~i" for a baseline.
+  static std::string text(const std::vector<Made>& made) {
+    const std::vector<CheckpointAnalysis> checkpoints = checkpoints_of(made);
     const RunOrder order(checkpoints);
     std::string text;
     const auto add = [&](size_t i, const char* sign, size_t from) {
@@ -59,6 +70,13 @@ TEST_F(RunOrderOf, SeveralContextsAreRunsOfTheirOwn) {
             "b@64~i@64");
   EXPECT_EQ(text({{"a@32", 32}, {"a@64", 64}, {"a@48", 48}}), "a@64^a@48 a@48^a@32")
       << "the next shorter one, wherever it stands";
+}
+
+TEST_F(RunOrderOf, TheWholeRunIsOfTrainedCheckpointsAtOneContext) {
+  EXPECT_EQ(whole({{"i", 32, true}, {"a", 32}, {"b", 64}, {"c", 128}}), "a>c");
+  EXPECT_EQ(whole({{"a@32", 32}, {"b@32", 32}, {"a@64", 64}, {"b@64", 64}}), "a@64>b@64");
+  EXPECT_EQ(whole({{"i", 32, true}, {"a", 32}}), "");
+  EXPECT_EQ(whole({{"a", 64, false, true}, {"b", 64, false, true}}), "");
 }
 
 TEST_F(RunOrderOf, OneContextGoesOnWhereItIsTheSame) {

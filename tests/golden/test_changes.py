@@ -36,7 +36,7 @@ def test_changes_are_differences_and_their_errors_are_paired(run):
     heads = pandas.read_csv(run / "heads.csv")
     changes = pandas.read_csv(run / "changes.csv")
     assert set(zip(changes["from"], changes.to, changes.kind)) == {
-        ("step-1", "step-2", "step"), ("step-2", "step-3", "step"), ("step-1", "step-3", "between")}  # fmt: skip
+        ("step-1", "step-2", "step"), ("step-2", "step-3", "step"), ("step-1", "step-3", "whole"), ("step-1", "step-3", "between")}  # fmt: skip
     assert set(changes[changes.to == "step-2"].paired) == {1} and set(changes[changes.to == "step-3"].paired) == {0}
     keyed = {name: heads[heads.checkpoint == name].set_index(["layer", "q_head"]) for name in heads.checkpoint.unique()}
     blocks = json.loads((run / "step-1" / "capture.json").read_text())["blocks"]
@@ -50,11 +50,38 @@ def test_changes_are_differences_and_their_errors_are_paired(run):
         p = 2 * stats.t.sf(np.abs(rows.change) / rows.change_se, blocks - 1)
         assert np.allclose(rows.p, p, rtol=1e-4, atol=1e-12)
         assert np.allclose(rows.q, stats.false_discovery_control(rows.p), rtol=1e-6)
-        scale = 0.02 if statistic != "rank90_q" else 0.02 * np.maximum(keyed[second][statistic].abs(), keyed[first][statistic].abs()).loc[rows.index]
-        assert (rows.changed == ((rows.q <= 0.05) & (rows.change.abs() >= scale)).astype(int)).all()
+        before, after = (SCALES[statistic](keyed[name][statistic].loc[rows.index]) for name in (first, second))
+        spread = (robust_spread(before) + robust_spread(after)) / 2
+        assert np.allclose(rows.effect, (after - before) / spread, rtol=1e-5, atol=1e-6)
+        large = (after - before).abs() >= max(0.5 * spread, 0.1 if statistic == "rank90_q" else 0.05)
+        assert (rows.changed == ((rows.q <= 0.05) & large).astype(int)).all()
 
 
-def paired_errors(folders, layer, q_head):
+def robust_spread(values):
+    return np.subtract(*np.percentile(values, [75, 25])) / 1.349
+
+
+SCALES = {
+    "r2cv_k": lambda x: np.arctanh(np.sqrt(x.clip(lower=0))),
+    "logit_pos_share": lambda x: np.arcsin(np.sqrt(x)),
+    "pc0_offset": lambda x: np.arcsin(np.sqrt(x)),
+    "rank90_q": np.log2,
+}
+
+
+def test_the_error_of_an_effect_is_the_jackknife_on_its_scale(run):
+    """Of r_k on the drift axis, from the replicates that a jackknife on the vectors gives."""
+    changes = pandas.read_csv(run / "changes.csv")
+    rows = changes[(changes.to == "step-2") & (changes.statistic == "logit_pos_share")].set_index(["layer", "q_head"])
+    scale = SCALES["logit_pos_share"]
+    errors = paired_errors([run / "step-1", run / "step-2"], 1, 1, {"logit_pos_share": lambda value: scale(np.array(value))})
+    row = rows.loc[(1, 1)]
+    heads = pandas.read_csv(run / "heads.csv").set_index(["checkpoint", "layer", "q_head"]).logit_pos_share
+    spread = np.mean([robust_spread(scale(heads[name])) for name in ("step-1", "step-2")])
+    assert row.effect_se * spread == pytest.approx(errors["logit_pos_share"], rel=2e-4)
+
+
+def paired_errors(folders, layer, q_head, scales=None):
     """Of the differences of a head between two captures with vectors: a jackknife of its own."""
     replicates, full = [], []
     for folder in folders:
@@ -71,8 +98,9 @@ def paired_errors(folders, layer, q_head):
             parts.append(heads_reference.head(q[i], q_t[i], q_g[i], k[j], k_t[j], k_g[j], *units, like=axes)[0])
             sizes.append((~i).sum() + (~j).sum())
         replicates.append(parts)
-    difference = [{key: after[key] - before[key] for key in STATISTICS} for before, after in zip(*replicates)]
-    return heads_reference.jackknife({key: full[1][key] - full[0][key] for key in STATISTICS}, difference, np.array(sizes, float))
+    scales = scales or {key: lambda value: value for key in STATISTICS}
+    difference = [{key: of(after[key]) - of(before[key]) for key, of in scales.items()} for before, after in zip(*replicates)]
+    return heads_reference.jackknife({key: of(full[1][key]) - of(full[0][key]) for key, of in scales.items()}, difference, np.array(sizes, float))
 
 
 def test_the_paired_error_is_the_jackknife_of_the_difference(run):
@@ -116,7 +144,7 @@ def test_what_cannot_be_compared_is_said(run, tmp_path):
     assert done.code == 3 and "'step-9'" in done.stderr and "step-1, step-2" in done.stderr
     assert not (tmp_path / "qk.csv").exists()
     summary = json.loads((run / "summary.json").read_text())
-    assert summary["changed"] == {"min_change": 0.02, "max_q": 0.05}
+    assert summary["changed"] == {"min_change": 0.5, "max_q": 0.05}
     done = engine.run("analyze", *folders, "--out", tmp_path / "qk.csv", "--min-change", "1", "--quiet")
     assert done.code == 0 and pandas.read_csv(tmp_path / "changes.csv").query("statistic == 'abs_r_k'").changed.sum() == 0
     assert json.loads((tmp_path / "summary.json").read_text())["changed"]["min_change"] == 1
@@ -154,6 +182,7 @@ def test_numbers_per_token_are_compared_at_one_context_alone(run, tmp_path):
     done = engine.run("analyze", shorter, run / "step-1", run / "step-2", "--out", tmp_path / "qk.csv", "--quiet")
     assert done.code == 0, done.stderr
     changes = pandas.read_csv(tmp_path / "changes.csv", keep_default_na=False)
+    changes = changes[changes.kind == "step"]
     per_token = {"alpha_q", "abs_alpha_q", "alpha_k", "abs_alpha_k", "bias_strength", "bias_off"}
     flagged = changes[changes.flag == "other_context"]
     assert set(flagged.statistic) == per_token and set(flagged.to) == {"step-1"}
@@ -166,19 +195,42 @@ def test_numbers_per_token_are_compared_at_one_context_alone(run, tmp_path):
     assert "flag" not in first["mean_bias_context"]
 
 
-def test_a_change_has_a_size_in_its_unit(run, tmp_path):
+def test_a_change_has_a_size_on_its_scale(run, tmp_path):
     """Of a bias per token, what comes to so many logits over the context."""
     done = engine.run("analyze", run / "step-1", run / "step-2", "--out", tmp_path / "qk.csv", "--min-change", "0.2", "--quiet")
     assert done.code == 0, done.stderr
     heads = pandas.read_csv(run / "heads.csv").set_index(["checkpoint", "layer", "q_head"])
     info = json.loads((run / "step-1" / "capture.json").read_text())
     context = info["context"] - 1
-    units = {"bias_off": 1 / (info["config"]["attention_scale"] * context), "alpha_k": 1 / context, "bias_context": 1, "logit_sd": 1, "logit_const": 1}
+    units = {"bias_off": info["config"]["attention_scale"] * context, "alpha_k": context, "bias_context": 1, "logit_const": 1}
     changes = pandas.read_csv(tmp_path / "changes.csv")
     small = 0
-    for row in changes[changes.statistic.isin(units)].itertuples():
-        values = [abs(heads[row.statistic][label, row.layer, row.q_head]) for label in (row[2], row.to)]
-        least = 0.2 * max(units[row.statistic], *values)
-        assert row.changed == int(row.q <= 0.05 and abs(row.change) >= least), row
-        small += row.q <= 0.05 and 0.2 * max(values) <= abs(row.change) < least
+    for statistic, unit in units.items():
+        before, after = (heads[statistic][name] * unit for name in ("step-1", "step-2"))
+        spread = (robust_spread(before) + robust_spread(after)) / 2
+        rows = changes[(changes.statistic == statistic) & (changes.kind == "step")].set_index(["layer", "q_head"])
+        size = (after - before).abs().loc[rows.index]
+        assert (rows.changed == ((rows.q <= 0.05) & (size >= max(0.2 * spread, 0.1))).astype(int)).all(), statistic
+        small += ((rows.q <= 0.05) & (rows.changed == 0)).sum()
     assert small > 0, "some are beyond chance, and too small"
+
+
+def test_a_signed_mean_changes_in_two_ways(run):
+    """All heads, as they stand above; and those whose axis stayed, their signs carried."""
+    summary = json.loads((run / "summary.json").read_text())
+    qk = pandas.read_csv(run / "qk.csv").query("pc == 0").set_index(["checkpoint", "layer", "q_head"])
+    changes = pandas.read_csv(run / "changes.csv")
+    for one in summary["differences"]:
+        for key in ("r_q", "r_k"):
+            found = one[f"mean_{key}"]
+            published = qk[key][one["to"]].mean() - qk[key][one["from"]].mean()
+            assert found["value"] == pytest.approx(published, abs=1e-7) and found["heads"] == len(qk[key][one["to"]])
+            rows = changes[(changes["from"] == one["from"]) & (changes.to == one["to"]) & (changes.kind == "step") & (changes.statistic == f"{key}_run")]
+            stayed = rows[rows.flag != "axis_changed"]
+            assert found["stayed"]["heads"] == len(stayed)
+            if len(stayed):
+                assert found["stayed"]["value"] == pytest.approx(stayed.change.mean(), abs=1e-7)
+            agree = len(stayed) > 0 and published * found["stayed"]["value"] > 0
+            t95 = stats.t.ppf(0.975, json.loads((run / "step-1" / "capture.json").read_text())["blocks"] - 1)
+            for row in (found, found["stayed"]):
+                assert row["real"] == (agree and abs(row["value"]) > t95 * row["se"])

@@ -118,7 +118,8 @@ def test_which_changes_there_are(finished):
     pairs = [(f"A@{SHORT}", f"B@{SHORT}", "step"), (f"A@{LONG}", f"B@{LONG}", "step")]
     pairs += [(f"{name}@{SHORT}", f"{name}@{LONG}", "context") for name in ("init", "A", "B")]
     pairs += [(f"init@{context}", f"{name}@{context}", "baseline") for name in "AB" for context in (SHORT, LONG)]
-    assert set(zip(changes["from"], changes.to, changes.kind)) == set(pairs)
+    whole = (f"A@{LONG}", f"B@{LONG}", "whole")
+    assert set(zip(changes["from"], changes.to, changes.kind)) == {*pairs, whole}, "the whole run at the last checkpoint's context"
     assert set(changes.paired) == {1}, "the same documents, at contexts shorter than a digest's prefix too"
     summary = json.loads((finished / "summary.json").read_text())
     found = {(one["from"], one["to"], one.get("kind", "step")): one for one in summary["differences"]}
@@ -271,4 +272,4 @@ def test_analyze_orders_contexts_as_runs(finished, tmp_path):
     good(engine.run("analyze", *folders, "--out", tmp_path / "qk.csv"))
     assert list(table(tmp_path).checkpoint.drop_duplicates()) == [f"{name}@{context}" for context in (SHORT, LONG) for name in "AB"]
     kinds = table(tmp_path, "changes.csv")
-    assert set(kinds.kind) == {"step", "context"}
+    assert set(kinds.kind) == {"step", "context", "whole"}

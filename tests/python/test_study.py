@@ -110,11 +110,40 @@ def test_summary_checkpoints_and_text(study, folder):
 def test_changes(study, folder):
     everything, expected = study.changes(fdr=None), rows(folder / "changes.csv")
     assert len(everything) == len(expected)
-    for fdr in (0.05, 0.2):
-        assert len(study.changes(fdr)) == sum(row["q"] != "" and float(row["q"]) <= fdr for row in expected) > 0
+    changed = [row for row in expected if row["changed"] == "1"]
+    assert 0 < len(study.changes()) == len(changed) < sum(row["q"] != "" and float(row["q"]) <= 0.05 for row in expected)
+    assert len(study.changes(0.001)) == sum(float(row["q"]) <= 0.001 for row in changed) > 0
     assert study.changes(1e-300, kind="arrow").num_rows < len(study.changes())
     with pytest.raises(ropewalk.UsageError, match="fdr: found 'a'"):
         study.changes("a")
+
+
+def test_top_heads(study, folder):
+    """Against the rows of changes.csv that they are made of."""
+    rows_of = pandas.read_csv(folder / "changes.csv")
+    rows_of = rows_of[(rows_of.to == "B") & rows_of.kind.isin(("baseline", "whole"))]
+    assert set(rows_of["from"]) == {"init", "A"}
+    rows_of = rows_of.assign(score=(rows_of.effect.abs() - rows_of.effect_se).clip(lower=0).fillna(0))
+    axes = rows_of.query("statistic == 'r_q_run' and kind == 'whole'").set_index(["layer", "q_head"]).flag == "axis_changed"
+    expected = {}
+    for row in rows_of[rows_of.statistic.isin(("r2cv_q", "r2cv_k", "logit_pos_share"))].itertuples():
+        if row.statistic != "logit_pos_share" or not axes[row.layer, row.q_head]:
+            expected[row.layer, row.q_head] = max(expected.get((row.layer, row.q_head), 0), row.score)
+    order = sorted(expected, key=lambda head: (-expected[head], head))
+    heads = study.top_heads(100)
+    assert list(zip(heads.layer, heads.q_head)) == order and np.allclose(heads.score, [expected[head] for head in order], rtol=1e-6)
+    assert list(heads.axis_changed) == [axes[head] for head in order]
+    assert len(study.top_heads()) == min(10, len(order)) and len(study.top_heads(3)) == 3
+    for one in heads.itertuples():
+        assert f"at {one.to}" in one.sentence and f"{one.change:+.3f} ± {one.se:.3f}" in one.sentence
+        assert ("no change" in one.sentence) == (not one.changed)
+    keys = study.top_heads(100, by="r2cv_k")
+    best = rows_of[rows_of.statistic == "r2cv_k"].groupby(["layer", "q_head"]).score.max()
+    assert list(zip(keys.layer, keys.q_head)) == sorted(best.index, key=lambda head: (-best[head], head))
+    assert set(keys.statistic) == {"r2cv_k"} and list(keys.score) == sorted(best, reverse=True)
+    for wrong in (dict(n=0), dict(by="r9"), dict(by=3)):
+        with pytest.raises(ropewalk.UsageError):
+            study.top_heads(**wrong)
 
 
 def test_trajectory(study):

@@ -22,6 +22,7 @@ const Statistic kMadeUp{
     .key = "made_up",
     .title = "made up",
     .definition = "mean squared length of queries about their mean",
+    .scale = ChangeScale::size,
     .per = Per::head,
     .low = 0,
     .list_changes = true,

@@ -199,14 +199,33 @@ TEST(Report, TableIsACubeWithHoles) {
   EXPECT_EQ(table["flags"]["runs"], Json({0, 1, 1, 1, 0, 4, 2, 1, 0, 1}));
 }
 
+TEST(Report, HasTheFlagsOfHeadsAndWhatTheyMean) {
+  HeadTable heads = parse_qk_table(
+      "checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.5,0.5\na,0,0,1,0.5,0.5\na,1,0,0,0.5,0.5\n"
+      "b,0,0,0,0.5,0.5\nb,1,0,0,0.5,0.5\n",
+      "qk.csv");
+  EXPECT_FALSE(report_table(heads).contains("head_flags"));
+  parse_heads_table(heads,
+                    "checkpoint,layer,q_head,flag\na,0,0,\na,1,0,near_tie\n"
+                    "b,0,0,axis_changed;near_tie\nb,1,0,near_tie\n",
+                    "heads.csv");
+  const Json flags = report_table(heads)["head_flags"];
+  EXPECT_EQ(flags["names"], Json({"", "near_tie", "axis_changed;near_tie"}));
+  EXPECT_EQ(flags["runs"], Json({0, 1, 1, 1, 2, 1, 1, 1}));
+  const Json meanings = report_flags();
+  for (const char* name : {"axis_changed", "near_tie", "near_tie_b", "sign_uncertain", "rank"}) {
+    EXPECT_GT(meanings.at(name).get<std::string>().size(), 30u) << name;
+  }
+}
+
 TEST(Report, SaysWhatTheLimitsOfAStatisticAre) {
-  Statistic open;
-  open.key = "open";
-  open.low = 0;
+  const Statistic open{.key = "open", .scale = ChangeScale::size, .low = 0};
   const AddedStatistic added(open);
   const Json list = report_statistics();
   EXPECT_EQ(list.back()["key"], "open");
   EXPECT_EQ(list.back()["low"], 0);
+  EXPECT_EQ(list.back()["scale"], "size");
+  EXPECT_EQ(list.back()["floor"], 0.1);
   EXPECT_TRUE(list.back()["high"].is_null());
 }
 
@@ -245,6 +264,8 @@ TEST(Report, NamesTheKeyOfASummaryThatIsNone) {
             "f: key 'depth_r_q.a[1]' is 1; expected an object");
   EXPECT_EQ(with(R"("thresholds": {"high": 0.7})"),
             "f: key 'thresholds.low' is missing; expected what ropewalk writes");
+  EXPECT_EQ(with(R"("top_heads": [{"layer": 0}])"),
+            "f: key 'top_heads[0].q_head' is missing; expected what ropewalk writes");
   EXPECT_EQ(with(R"("changed": {"min_change": 0.02})"),
             "f: key 'changed.max_q' is missing; expected what ropewalk writes");
   EXPECT_EQ(with(R"("differences": [{"from": "a", "to": null}])"),

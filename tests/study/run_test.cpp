@@ -17,6 +17,7 @@ std::atomic<int> asked = 0;
 const Statistic kImpossible{.key = "impossible",
                             .title = "impossible",
                             .definition = "cannot be computed of anything",
+                            .scale = ChangeScale::plain,
                             .per = Per::head,
                             .readings = {{.key = "impossible", .name = "impossible"}},
                             .compute = [](const HeadCases&) -> at::Tensor {

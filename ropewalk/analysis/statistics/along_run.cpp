@@ -7,20 +7,21 @@ namespace ropewalk::statistic {
 
 const std::vector<Statistic>& along_run() {
   static const std::vector<Statistic> kStatistics = [] {
-    Statistic overlap = head_statistic(
-        "pc0_overlap", "PC0 kept", Hue::both,
-        "overlap of PC0 with that of the checkpoint before, whatever the sign", 0, 1);
+    Statistic overlap =
+        head_statistic("pc0_overlap", "PC0 kept", Hue::both,
+                       "overlap of PC0 with that of the checkpoint before, whatever the sign",
+                       ChangeScale::correlation, 0, 1);
     overlap.error = false;
     std::vector<Statistic> list{
         overlap,
         head_statistic("r_q_run", "r_q along the run", Hue::queries,
                        "correlation of queries along PC0 with token position, its sign carried "
                        "from the checkpoint before where PC0 is still the same axis",
-                       -1, 1),
+                       ChangeScale::correlation, -1, 1),
         head_statistic("r_k_run", "r_k along the run", Hue::keys,
                        "correlation of keys along PC0 with token position, its sign carried "
                        "from the checkpoint before where PC0 is still the same axis",
-                       -1, 1)};
+                       ChangeScale::correlation, -1, 1)};
     for (Statistic& one : list) {
       if (one.key != "pc0_overlap") one.sign = Sign::run;
     }

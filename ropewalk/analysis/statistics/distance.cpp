@@ -69,6 +69,7 @@ const at::Tensor& draws(size_t blocks) {
 }
 
 // The best distance is a step function of the curve: spread over resamples of it (resampling.h).
+// Where all of them have the same one, that is no certainty: distances between are not listed.
 double argmax_error(const HeadCases& head) {
   if (!head.rope || !head.rope->layer->turns || head.blocks() < 2) return kUndefined;
   const at::Tensor& curve = distance_curves(head).predicted;
@@ -79,7 +80,13 @@ double argmax_error(const HeadCases& head) {
       at::mm(draws(static_cast<size_t>(head.blocks())), parts) + curve.slice(0, 0, 1);
   const at::Tensor best = lags_of(*head.rope->layer).index_select(0, drawn.argmax(1)).contiguous();
   const double* data = best.const_data_ptr<double>();
-  return standard_deviation({data, static_cast<size_t>(best.numel())});
+  const double spread = standard_deviation({data, static_cast<size_t>(best.numel())});
+  return spread > 0 ? spread : kUndefined;
+}
+
+bool coarse_argmax(const HeadCases& head) {
+  if (!head.rope || !head.rope->layer->turns || head.blocks() < 2) return false;
+  return distance_curves(head).predicted.defined() && std::isnan(argmax_error(head));
 }
 
 }  // namespace
@@ -92,26 +99,33 @@ const std::vector<Statistic>& distance() {
         {head_statistic("dist_argmax", "preferred distance", Hue::both,
                         "distance, of those in curves.csv, at which the logit of the mean query "
                         "and key before RoPE is the largest once both have turned",
-                        0, kAny),
+                        ChangeScale::distance, 0, kAny),
          head_statistic("dist_range", "preference of distance", Hue::both,
                         "largest less smallest logit of the mean query and key before RoPE, once "
                         "both have turned, over the distances in curves.csv",
-                        0, kAny),
+                        ChangeScale::size, 0, kAny),
          head_statistic("dist_near", "preference of near tokens", Hue::both,
                         "mean logit of the mean query and key over all distances up to 16 less "
                         "that over all from a quarter of the context on",
-                        -kAny, kAny, true),
+                        ChangeScale::plain, -kAny, kAny, true),
          head_statistic("dist_r", "predicted and actual logits, r", Hue::both,
                         "correlation of the logit of the mean query and key with the mean actual "
                         "logit, over the distances in curves.csv from 1 on",
-                        -1, 1),
+                        ChangeScale::correlation, -1, 1),
          head_statistic("dist_content", "logits beyond the means", Hue::both,
                         "root mean square, over the distances in curves.csv, of the mean actual "
                         "logit less that of the mean query and key: what content adds",
-                        0, kAny)});
+                        ChangeScale::size, 0, kAny)});
+    list.front().step = true;
     list.front().step_error = argmax_error;
+    list.front().flags = {
+        {"coarse_argmax",
+         "No resample of the documents prefers another of the listed distances: the preferred "
+         "distance is known no better than the list, and has no standard error.",
+         coarse_argmax}};
     list.back().flags = {
-        {"no_lags", [](const HeadCases& head) { return !head.rope || !head.rope->lags; }}};
+        {"no_lags", "The capture holds no logits by distance: numbers that need them are empty.",
+         [](const HeadCases& head) { return !head.rope || !head.rope->lags; }}};
     return list;
   }();
   return kStatistics;

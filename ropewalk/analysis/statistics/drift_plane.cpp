@@ -67,15 +67,15 @@ std::vector<Statistic> plane() {
   constexpr double kAny = std::numeric_limits<double>::max();
   const auto number = [](const char* key, const char* title, Hue hue, const std::string& definition,
                          Unit unit = Unit::one) {
-    Statistic one = head_statistic(key, title, hue, definition, -kAny, kAny);
+    Statistic one = head_statistic(key, title, hue, definition, ChangeScale::plain, -kAny, kAny);
     one.unit = unit;
     return one;
   };
   const auto r = [](const char* key, const char* title, Hue hue, const std::string& definition) {
-    return head_statistic(key, title, hue, definition, -1, 1, true);
+    return head_statistic(key, title, hue, definition, ChangeScale::correlation, -1, 1, true);
   };
   const auto share = [](const char* key, const char* title, const std::string& definition) {
-    return head_statistic(key, title, Hue::both, definition, 0, 1);
+    return head_statistic(key, title, Hue::both, definition, ChangeScale::share, 0, 1);
   };
   const std::string a =
       "the drift axis, the direction in which queries and keys together move with position";
@@ -85,8 +85,8 @@ std::vector<Statistic> plane() {
   std::vector<Statistic> list = computed_by(
       compute,
       {head_statistic("position_r", "r of the pool on the drift axis", Hue::both,
-                      "correlation of queries and keys together with token position along " + a, -1,
-                      1),
+                      "correlation of queries and keys together with token position along " + a,
+                      ChangeScale::correlation, -1, 1),
        with_absolute(r("r_q_a", "r_q on the drift axis", Hue::queries,
                        "correlation of queries with token position along " + a)),
        with_absolute(r("r_k_a", "r_k on the drift axis", Hue::keys,
@@ -109,7 +109,7 @@ std::vector<Statistic> plane() {
                       "what the drift of keys along the drift axis adds to logits of the mean "
                       "query from one end of the context to the other: `bias_strength` times the "
                       "softmax scale and the context less one token",
-                      -kAny, kAny, true),
+                      ChangeScale::plain, -kAny, kAny, true),
        share("separation_strength", "separation",
              "share of the variance of queries and keys, with the offset between their means "
              "counted double, along " +
@@ -123,9 +123,16 @@ std::vector<Statistic> plane() {
            "share of the variance of queries and keys together in the plane of the drift axis and "
            "the separation axis: `var_frac_a` plus `var_frac_b`"),
        head_statistic("drift_cos", "cosine of both drifts", Hue::both,
-                      "cosine of the covariance of queries with position and that of keys", -1,
-                      1)});
-  list.front().flags = {{"no_drift", no_drift}, {"near_tie_b", near_tie}};
+                      "cosine of the covariance of queries with position and that of keys",
+                      ChangeScale::correlation, -1, 1)});
+  list.front().flags = {
+      {"no_drift",
+       "Queries and keys together hardly move with position: the drift axis, and what is measured "
+       "along it, mean nothing.",
+       no_drift},
+      {"near_tie_b",
+       "Another direction is nearly as wide as the separation axis; the two trade places easily.",
+       near_tie}};
   for (Statistic& one : list) {
     if (one.key == "bias_strength") {
       one.figure = {.name = "drift_bias", .y_title = "bias per token"};
@@ -140,8 +147,9 @@ std::vector<Statistic> plane() {
                       "Above: from one end of the context to the other. Below: per token, which "
                       "falls as 1/T where the context T grows, though nothing else changes."};
     one.readings[0].line = {"bias over the context", "circle"};
-    one.flags = {
-        {"no_context", [](const HeadCases& head) { return std::isnan(head.units.context); }}};
+    one.flags = {{"no_context",
+                  "The capture does not state its context: numbers over the context are empty.",
+                  [](const HeadCases& head) { return std::isnan(head.units.context); }}};
   }
   return list;
 }
@@ -153,7 +161,8 @@ const std::vector<Statistic>& drift_plane() {
     std::vector<Statistic> list = plane();
     Statistic last = head_statistic(
         "drift_stability", "stability of the drift axis", Hue::both,
-        "smallest overlap of the drift axis with that without one block of documents", -1, 1);
+        "smallest overlap of the drift axis with that without one block of documents",
+        ChangeScale::correlation, -1, 1);
     last.error = false;
     last.compute = stability;
     list.push_back(last);

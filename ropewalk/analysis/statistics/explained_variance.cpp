@@ -16,6 +16,7 @@ const std::vector<Statistic>& explained_variance() {
       {.key = "explained_variance",
        .title = "variance",
        .definition = "the component's share of the variance of queries and keys together",
+       .scale = ChangeScale::share,
        .last_error = true,
        .low = 0,
        .high = 1,

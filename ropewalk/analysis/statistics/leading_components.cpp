@@ -53,20 +53,23 @@ const std::vector<Statistic>& leading_components() {
     const auto plane = [](const char* key, const char* title, Hue hue, const char* what) {
       return head_statistic(
           key, title, hue,
-          std::string("squared multiple correlation of token position with ") + what, 0, 1, true);
+          std::string("squared multiple correlation of token position with ") + what,
+          ChangeScale::r_squared, 0, 1, true);
     };
     std::vector<Statistic> list = computed_by(
         compute,
         {head_statistic("gap01", "PC1 over PC0", Hue::both,
-                        "eigenvalue of PC1 over that of PC0; near 1 they trade places easily", 0,
-                        1),
+                        "eigenvalue of PC1 over that of PC0; near 1 they trade places easily",
+                        ChangeScale::share, 0, 1),
          plane("r2_pc2_q", "R² of queries on PC0 and PC1", Hue::queries, "queries on PC0 and PC1"),
          plane("r2_pc2_k", "R² of keys on PC0 and PC1", Hue::keys, "keys on PC0 and PC1"),
          plane("r2_pc10_q", "R² of queries on PC0–9", Hue::queries,
                "queries on the first ten components"),
          plane("r2_pc10_k", "R² of keys on PC0–9", Hue::keys, "keys on the first ten components")});
     list.front().flags = {
-        {"near_tie", [](const HeadCases& head) { return gap(head)[0].item<double>() > kNearTie; }}};
+        {"near_tie",
+         "PC1 is nearly as wide as PC0: the two trade places easily, and r on PC0 with them.",
+         [](const HeadCases& head) { return gap(head)[0].item<double>() > kNearTie; }}};
     return list;
   }();
   return kStatistics;

@@ -33,17 +33,20 @@ const std::vector<Statistic>& logits() {
         {head_statistic("logit_pos_share", "share of position in logits", Hue::both,
                         "share of the variance of a query's logits that is linear in the key's "
                         "position, over queries and keys of different documents",
-                        0, 1, true),
+                        ChangeScale::share, 0, 1, true),
          head_statistic("logit_sd", "SD of logits", Hue::both,
                         "standard deviation of a query's logits, over queries and keys of "
                         "different documents",
-                        0, kAny),
+                        ChangeScale::size, 0, kAny),
          head_statistic("logit_const", "constant logit", Hue::both,
-                        "logit of the mean query and the mean key", -kAny, kAny)});
+                        "logit of the mean query and the mean key", ChangeScale::plain, -kAny,
+                        kAny)});
+    list.front().list_changes = true;
     list.front().figure.name = "how_positional";
     list.front().readings[0].line = {"position in logits", "diamond"};
     list.back().flags = {
-        {"no_scale", [](const HeadCases& head) { return std::isnan(head.units.scale); }}};
+        {"no_scale", "The capture does not state the softmax scale: numbers in logits are empty.",
+         [](const HeadCases& head) { return std::isnan(head.units.scale); }}};
     return list;
   }();
   return kStatistics;

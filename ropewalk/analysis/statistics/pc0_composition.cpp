@@ -31,17 +31,19 @@ const std::vector<Statistic>& pc0_composition() {
     std::vector<Statistic> list = computed_by(
         compute,
         {head_statistic("pc0_offset", "PC0: offset", Hue::both,
-                        "share of PC0's variance that comes of queries and keys lying apart", 0, 1,
-                        true),
+                        "share of PC0's variance that comes of queries and keys lying apart",
+                        ChangeScale::share, 0, 1, true),
          head_statistic("pc0_pos_q", "PC0: position of queries", Hue::queries,
-                        "share of PC0's variance that is linear in the position of queries", 0, 1),
+                        "share of PC0's variance that is linear in the position of queries",
+                        ChangeScale::share, 0, 1),
          head_statistic("pc0_pos_k", "PC0: position of keys", Hue::keys,
-                        "share of PC0's variance that is linear in the position of keys", 0, 1),
+                        "share of PC0's variance that is linear in the position of keys",
+                        ChangeScale::share, 0, 1),
          head_statistic(
              "pc0_content", "PC0: content", Hue::both,
              "share of PC0's variance that neither comes of queries and keys lying apart nor is "
              "linear in position",
-             0, 1)});
+             ChangeScale::share, 0, 1)});
     list.front().figure = {.name = "pc0_composition",
                            .title = "What PC0 is made of, over training",
                            .y_title = "share of PC0's variance",

@@ -20,6 +20,7 @@ const std::vector<Statistic>& pc0_stability() {
        .definition =
            "smallest overlap of PC0 with PC0 without one block of documents; low where PC0 and PC1 "
            "trade places",
+       .scale = ChangeScale::correlation,
        .per = Per::head,
        .error = false,
        .low = 0,

@@ -45,17 +45,17 @@ const std::vector<Statistic>& plasticity() {
              "twice the chance that two queries near one position, of other documents, disagree "
              "about which of two earlier keys of a document they prefer, mean over positions: 1 "
              "where content decides, 0 where the order is fixed",
-             0, 2, true)),
+             ChangeScale::share, 0, 2, true)),
          within_one(head_statistic(
              "ap_first20", "plasticity at first positions", Hue::both,
              "plasticity, as in `ap_overall`, over the first fifth of the positions in curves.csv",
-             0, 2)),
+             ChangeScale::share, 0, 2)),
          within_one(head_statistic(
              "ap_last20", "plasticity at last positions", Hue::both,
              "plasticity, as in `ap_overall`, over the last fifth of the positions in curves.csv",
-             0, 2)),
+             ChangeScale::share, 0, 2)),
          head_statistic("ap_drop", "loss of plasticity", Hue::both, "`ap_first20` less `ap_last20`",
-                        -2, 2)});
+                        ChangeScale::part, -2, 2)});
     list.back().readings.front().low = -1;
     list.back().readings.front().high = 1;
     return list;

@@ -27,16 +27,22 @@ const std::vector<Statistic>& r2() {
         {head_statistic("r2cv_q", "R² of queries, cross-validated", Hue::queries,
                         "share of the variance of token position that a linear fit to queries of "
                         "other blocks predicts; below 0 where it predicts worse than the mean",
-                        -kAny, 1, true),
+                        ChangeScale::r_squared, -kAny, 1, true),
          head_statistic("r2cv_k", "R² of keys, cross-validated", Hue::keys,
                         "share of the variance of token position that a linear fit to keys of "
                         "other blocks predicts; below 0 where it predicts worse than the mean",
-                        -kAny, 1, true),
+                        ChangeScale::r_squared, -kAny, 1, true),
          head_statistic("r2_q", "R² of queries", Hue::queries,
-                        "squared multiple correlation of token position with the query", 0, 1),
+                        "squared multiple correlation of token position with the query",
+                        ChangeScale::r_squared, 0, 1),
          head_statistic("r2_k", "R² of keys", Hue::keys,
-                        "squared multiple correlation of token position with the key", 0, 1)});
-    list.front().flags = {{"rank", dropped}};
+                        "squared multiple correlation of token position with the key",
+                        ChangeScale::r_squared, 0, 1)});
+    for (size_t i = 0; i < 2; ++i) list[i].list_changes = true;
+    list.front().flags = {{"rank",
+                           "Queries or keys do not vary in some direction, which is left out of "
+                           "their R².",
+                           dropped}};
     list[0].figure = {.name = "how_positional",
                       .title = "How positional heads are, over training",
                       .y_title = "share explained by position",

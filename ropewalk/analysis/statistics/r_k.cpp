@@ -7,6 +7,7 @@ const std::vector<Statistic>& r_k() {
       {.key = "r_k",
        .title = "r_k",
        .definition = "correlation of keys along the component with token position",
+       .scale = ChangeScale::correlation,
        .sign = Sign::rule,
        .carried = "r_k_run",
        .low = -1,

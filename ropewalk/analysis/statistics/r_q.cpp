@@ -7,6 +7,7 @@ const std::vector<Statistic>& r_q() {
       {.key = "r_q",
        .title = "r_q",
        .definition = "correlation of queries along the component with token position",
+       .scale = ChangeScale::correlation,
        .sign = Sign::rule,
        .carried = "r_q_run",
        .low = -1,

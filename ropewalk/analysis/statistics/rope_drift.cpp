@@ -57,21 +57,24 @@ const std::vector<Statistic>& rope_drift() {
                         Hue::queries,
                         "cosine of the covariance of queries with position and the one that their "
                         "mean before RoPE would have if it only turned",
-                        -1, 1),
+                        ChangeScale::correlation, -1, 1),
          head_statistic("drift_rope_cos_k", "drift of keys as the turning mean, cosine", Hue::keys,
                         "cosine of the covariance of keys with position and the one that their "
                         "mean before RoPE would have if it only turned",
-                        -1, 1),
+                        ChangeScale::correlation, -1, 1),
          head_statistic("drift_rope_share_q", "drift of queries from the turning mean",
                         Hue::queries,
                         "share of the covariance of queries with position that their mean before "
                         "RoPE has by turning; the rest is position in the vectors before RoPE",
-                        -kAny, kAny, true),
+                        ChangeScale::part, -kAny, kAny, true),
          head_statistic("drift_rope_share_k", "drift of keys from the turning mean", Hue::keys,
                         "share of the covariance of keys with position that their mean before "
                         "RoPE has by turning; the rest is position in the vectors before RoPE",
-                        -kAny, kAny, true)});
-    list.front().flags = {{"no_lengths", [](const HeadCases& head) {
+                        ChangeScale::part, -kAny, kAny, true)});
+    list.front().flags = {{"no_lengths",
+                           "The capture does not state how long its documents are: how far the "
+                           "mean turns is not known.",
+                           [](const HeadCases& head) {
                              return head.rope && head.rope->has_sums() && !has_turn(head);
                            }}};
     return list;

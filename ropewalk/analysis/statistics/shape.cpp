@@ -92,31 +92,31 @@ const std::vector<Statistic>& shape() {
       {head_statistic("rank90_q", "rank of queries", Hue::queries,
                       "number of leading components that hold 90 % of the variance of queries, the "
                       "last one in part",
-                      0, kAny),
+                      ChangeScale::size, 0, kAny),
        head_statistic("rank90_k", "rank of keys", Hue::keys,
                       "number of leading components that hold 90 % of the variance of keys, the "
                       "last one in part",
-                      0, kAny),
+                      ChangeScale::size, 0, kAny),
        head_statistic("pr_q", "participation of queries", Hue::queries,
                       "participation ratio of queries: the squared sum of the eigenvalues of their "
                       "covariance over the sum of the squares",
-                      0, kAny),
+                      ChangeScale::size, 0, kAny),
        head_statistic("pr_k", "participation of keys", Hue::keys,
                       "participation ratio of keys: the squared sum of the eigenvalues of their "
                       "covariance over the sum of the squares",
-                      0, kAny),
+                      ChangeScale::size, 0, kAny),
        head_statistic("massive_q", "massive values of queries", Hue::queries,
                       "root mean square of the largest dimension of queries over the mean of all "
                       "dimensions",
-                      0, kAny),
+                      ChangeScale::size, 0, kAny),
        head_statistic("massive_k", "massive values of keys", Hue::keys,
                       "root mean square of the largest dimension of keys over the mean of all "
                       "dimensions",
-                      0, kAny),
+                      ChangeScale::size, 0, kAny),
        head_statistic("qfilter_ev", "share of the query filter", Hue::queries,
                       "share of queries' second moments, means included, along their first "
                       "direction",
-                      0, 1)});
+                      ChangeScale::share, 0, 1)});
   return kStatistics;
 }
 

@@ -31,18 +31,21 @@ const std::vector<Statistic>& within_classes() {
              "within_ev", "variance of PC0 within", Hue::both,
              "share of the variance of queries and keys about their own means that their "
              "first component has",
-             0, 1),
+             ChangeScale::share, 0, 1),
          with_absolute(head_statistic(
              "within_r_q", "r_q within", Hue::queries,
              "correlation of queries with token position along the first component of queries and "
              "keys about their own means",
-             -1, 1)),
+             ChangeScale::correlation, -1, 1)),
          with_absolute(head_statistic(
              "within_r_k", "r_k within", Hue::keys,
              "correlation of keys with token position along the first component of queries and "
              "keys about their own means",
-             -1, 1))});
-    list.front().flags = {{"near_tie_within", near_tie}};
+             ChangeScale::correlation, -1, 1))});
+    list.front().flags = {{"near_tie_within",
+                           "Another direction within queries and keys is nearly as wide as the "
+                           "first one; the two trade places easily.",
+                           near_tie}};
     for (Statistic& one : list) {
       if (one.key != "within_ev") one.sign = Sign::rule;
     }

@@ -1,0 +1,30 @@
+#include "ropewalk/analysis/head_flags.h"
+
+#include "ropewalk/analysis/carried_signs.h"
+#include "ropewalk/analysis/qk_table.h"
+#include "ropewalk/analysis/statistic.h"
+
+namespace ropewalk {
+
+std::vector<std::pair<std::string, std::string>> head_flag_meanings() {
+  std::vector<std::pair<std::string, std::string>> list;
+  for (const Statistic* statistic : statistics()) {
+    for (const HeadFlag& flag : statistic->flags) list.emplace_back(flag.name, flag.meaning);
+  }
+  const std::pair<const char*, const char*> whole[] = {
+      {"constant_q", "Queries do not vary along PC0: r_q is empty."},
+      {"constant_k", "Keys do not vary along PC0: r_k is empty."},
+      {kAxisChanged,
+       "PC0 is another axis than at the checkpoint before: r on PC0 cannot be compared with it."},
+      {kSignUncertain,
+       "The sign of r_q and r_k hangs on a number within two standard errors of turning it."},
+      {"no_variance", "Nothing varies in this head."},
+      {"no_position", "Positions do not vary."},
+      {"no_se", "A number lacks its standard error: too few blocks, or undefined without one."},
+      {"few_blocks", "Fewer than eight blocks: the standard errors are themselves uncertain."},
+      {kRandomWeights, "Fresh random weights: a baseline, not a step of the run."}};
+  for (const auto& [name, meaning] : whole) list.emplace_back(name, meaning);
+  return list;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,126 @@
+#include "ropewalk/analysis/top_heads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "ropewalk/analysis/head_changes.h"
+#include "ropewalk/analysis/run_order.h"
+
+namespace ropewalk {
+namespace {
+
+using Head = std::pair<int64_t, int64_t>;  // layer, query head
+
+constexpr const char* kScored[] = {"r2cv_q", "r2cv_k", "logit_pos_share"};
+constexpr const char* kLogits = "logit_pos_share";
+
+Json or_null(double value) { return std::isnan(value) ? Json() : Json(value); }
+
+// Without an error nothing is taken off.
+double score_of(const HeadChange& one) {
+  const double se = std::isnan(one.effect_se) ? 0 : one.effect_se;
+  return std::isnan(one.effect) ? 0 : std::max(0.0, std::abs(one.effect) - se);
+}
+
+std::string labels(const std::vector<const CheckpointAnalysis*>& checkpoints) {
+  std::string text;
+  for (const auto* one : checkpoints) text += (text.empty() ? "" : " + ") + one->label;
+  return text;
+}
+
+// The change that gives a head its score.
+struct Candidate {
+  double score = -1;
+  PlacedReading reading;
+  HeadChange change;
+  std::string from;
+  std::string to;
+  bool axis_changed = false;
+};
+
+std::string sentence(const Candidate& one, const std::string& first) {
+  const HeadChange& head = one.change;
+  std::string title = one.reading.statistic->title;
+  if (title.starts_with("share")) title[0] = 'S';
+  const char* verb = head.change.value < 0 ? "fell" : "rose";
+  std::string text = fmt::format("{} {} from {:.2f} at {} to {:.2f} at {}", title, verb,
+                                 head.before, one.from, head.after, one.to);
+  if (!std::isnan(head.change.se))
+    text += fmt::format(" ({:+.3f} ± {:.3f})", head.change.value, head.change.se);
+  if (!std::isnan(head.effect)) {
+    text += fmt::format(", {:.1f} times the spread over heads", std::abs(head.effect));
+  }
+  text += head.changed ? "." : "; by the rule of changes.csv that is no change.";
+  if (one.axis_changed) text += fmt::format(" Its PC0 is another axis than at {}.", first);
+  return text;
+}
+
+Json entry(const Head& head, const Candidate& one, const std::string& first) {
+  const HeadChange& found = one.change;
+  return {{"layer", head.first},
+          {"q_head", head.second},
+          {"score", one.score},
+          {"statistic", one.reading.reading->key},
+          {"from", one.from},
+          {"to", one.to},
+          {"before", or_null(found.before)},
+          {"after", or_null(found.after)},
+          {"change", or_null(found.change.value)},
+          {"se", or_null(found.change.se)},
+          {"effect", or_null(found.effect)},
+          {"effect_se", or_null(found.effect_se)},
+          {"changed", found.changed},
+          {"axis_changed", one.axis_changed},
+          {"sentence", sentence(one, first)}};
+}
+
+}  // namespace
+
+Json top_heads(const std::vector<CheckpointAnalysis>& checkpoints, double min_change) {
+  const RunOrder order(checkpoints);
+  const auto last = order.last();
+  if (!last) return {};
+  const CheckpointAnalysis& to = checkpoints[*last];
+  std::vector<Comparison> comparisons;
+  std::vector<const CheckpointAnalysis*> baselines;
+  for (const size_t from : order.baselines(*last)) baselines.push_back(&checkpoints[from]);
+  if (!baselines.empty()) comparisons.emplace_back(baselines, to);
+  const auto run = order.whole_run();
+  if (run) comparisons.emplace_back(std::vector{&checkpoints[run->first]}, to);
+  const auto axis_changed = [&](const Head& head) {
+    return run && comparisons.back().axis_sign(head.first, head.second) == 0;
+  };
+
+  std::map<Head, Candidate> best;
+  for (const PlacedReading& reading : all_readings()) {
+    const std::string& key = reading.reading->key;
+    if (std::find(std::begin(kScored), std::end(kScored), key) == std::end(kScored)) continue;
+    for (const Comparison& comparison : comparisons) {
+      for (const HeadChange& change : comparison.changes(reading, min_change)) {
+        const Head head{to.layer[change.row], to.q_head[change.row]};
+        const bool other = axis_changed(head);
+        const double score = score_of(change);
+        Candidate& known = best[head];
+        if ((other && key == kLogits) || score <= known.score) continue;
+        known = {score, reading, change, labels(comparison.from()), to.label, other};
+      }
+    }
+  }
+  std::vector<std::pair<Head, Candidate>> ranked;
+  for (const auto& [head, one] : best) {
+    if (one.score >= 0) ranked.emplace_back(head, one);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.second.score > b.second.score; });
+  if (ranked.empty()) return {};
+  Json list = Json::array();
+  const std::string first = run ? checkpoints[run->first].label : "";
+  for (const auto& [head, one] : ranked) list.push_back(entry(head, one, first));
+  return list;
+}
+
+}  // namespace ropewalk
