@@ -67,7 +67,7 @@ def with_vectors_kept(training):
 def with_watch(training):
     """Seconds of a measured step, and of a step after them. Bytes of the GPU at the peak."""
     torch.cuda.reset_peak_memory_stats()
-    with ropewalk.watch(training.model, every=10**6, batches=BATCHES) as watch:
+    with ropewalk.watch(training.model, every=10**6, batches=BATCHES, errors="raise") as watch:
         measured = training.seconds()
         after = training.seconds(AFTER)
         peak = torch.cuda.max_memory_allocated()
@@ -86,7 +86,7 @@ def idle_seconds(training):
         return (time.perf_counter() - start) / IDLE_STEPS
 
     without = loop()
-    with ropewalk.watch(training.model, every=10**6, step=1):
+    with ropewalk.watch(training.model, every=10**6, step=1, errors="raise"):
         assert all("get_interface" not in vars(interface._interface) for interface in _attention.interfaces(training.model))
         return loop() - without
 
@@ -104,7 +104,7 @@ def check_losses(training):
     torch.use_deterministic_algorithms(True)
     plain = losses(torch.enable_grad())
     assert torch.equal(plain, losses(torch.enable_grad())), "training itself is not the same twice"
-    assert torch.equal(plain, losses(ropewalk.watch(training.model, batches=2))), "watch changed the training"
+    assert torch.equal(plain, losses(ropewalk.watch(training.model, batches=2, errors="raise"))), "watch changed the training"
     torch.use_deterministic_algorithms(False)
 
 

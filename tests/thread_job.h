@@ -19,7 +19,11 @@ namespace ropewalk {
 // others would wait for it.
 class ThreadJob {
  public:
-  explicit ThreadJob(int count) : count_(count), barrier_(count) {}
+  explicit ThreadJob(int count)
+      : count_(count), barrier_(count), numbers_(static_cast<size_t>(count)) {}
+
+  // Numbers that a process sent so far.
+  size_t numbers_sent(int rank) const { return numbers_[static_cast<size_t>(rank)]; }
 
   void run(const std::function<void(const Communicator&)>& work) {
     std::vector<std::jthread> threads;
@@ -44,6 +48,7 @@ class ThreadJob {
     void send(int to, std::span<const double> numbers) override {
       const std::lock_guard lock(job_.mutex_);
       job_.sent_[{rank_, to}].emplace_back(numbers.begin(), numbers.end());
+      job_.numbers_[static_cast<size_t>(rank_)] += numbers.size();
       job_.changed_.notify_all();
     }
     void receive(int from, std::span<double> numbers) override {
@@ -63,6 +68,7 @@ class ThreadJob {
 
   int count_;
   std::barrier<> barrier_;
+  std::vector<size_t> numbers_;  // sent, by process
   std::span<std::byte> published_;
   std::mutex mutex_;
   std::condition_variable changed_;

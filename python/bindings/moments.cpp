@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <memory>
+#include <set>
 
 #include "python/bindings/job.h"
 #include "python/bindings/processes.h"
@@ -20,6 +20,7 @@
 #include "ropewalk/base/folder_lock.h"
 #include "ropewalk/base/json.h"
 #include "ropewalk/base/parallel.h"
+#include "ropewalk/moments/join_batches.h"
 #include "ropewalk/moments/merge.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/analyze.h"
@@ -27,6 +28,7 @@
 #include "ropewalk/study/capture_store.h"
 #include "ropewalk/study/tables.h"
 #include "ropewalk/study/training_time.h"
+#include "ropewalk/study/watched_steps.h"
 
 namespace ropewalk::python {
 namespace {
@@ -93,55 +95,58 @@ void use_a_quarter_of_the_cores() {
   limit_cores(static_cast<size_t>(cores));
 }
 
-// What a summary says of one checkpoint, under the same keys.
-Json summary_of(const Json& summary, const std::string& label) {
-  Json found = Json::object();
-  for (const auto& [key, value] : summary.items()) {
-    if (value.is_object() && value.contains(label)) found[key][label] = value[label];
-  }
-  return found;
+// A measured step of a model that trains meanwhile. Returns what summary.json says of it, as JSON.
+std::string step(nb::handle listener, const SharedMoments& kept, const std::string& folder,
+                 const std::string& label, const std::string& model, int64_t components,
+                 bool keep_moments) {
+  std::string said;
+  run_job(listener, [&] {
+    use_a_quarter_of_the_cores();
+    said = write_step(folder, named(kept, label, model), components, keep_moments).dump();
+  });
+  return said;
 }
 
-// The tables of a run that goes on, one checkpoint after the other: each is analyzed once.
+void step_tables(nb::handle listener, const std::vector<std::string>& folders,
+                 const std::string& table, int64_t components) {
+  run_job(listener, [&] {
+    write_tables_of_steps({folders.begin(), folders.end()}, table, components);
+  });
+}
+
+// The tables of several moments, which are analyzed one after the other.
 class Tables {
  public:
-  // `beside`: a model trains meanwhile.
-  explicit Tables(bool beside) : beside_(beside) {}
-
-  // `place`: in the order of the run. A checkpoint that stood there is replaced.
-  void add(nb::handle listener, const SharedMoments& kept, int64_t place, const std::string& label,
+  void add(nb::handle listener, const SharedMoments& kept, const std::string& label,
            const std::string& model, int64_t components) {
     run_job(listener, [&] {
-      if (beside_) use_a_quarter_of_the_cores();
       CheckpointAnalysis analysis =
           analyze_capture(as_stored(named(kept, label, model)), components, label);
       fill_training_time(analysis);
-      checkpoints_.insert_or_assign(place, std::move(analysis));
+      analysis.order = static_cast<int64_t>(checkpoints_.size());
+      checkpoints_.push_back(std::move(analysis));
     });
   }
 
-  void remove(int64_t place) { checkpoints_.erase(place); }
-
-  // Returns what summary.json says of one checkpoint, as JSON: the whole grows with the run.
-  std::string write(nb::handle listener, const std::string& table, const std::string& label) const {
-    std::string said;
+  void write(nb::handle listener, const std::string& table) const {
     run_job(listener, [&] {
-      if (beside_) use_a_quarter_of_the_cores();
       check_table_path(table);
-      std::vector<CheckpointAnalysis> checkpoints;
-      for (const auto& [place, checkpoint] : checkpoints_) {
-        checkpoints.push_back(checkpoint);
-        checkpoints.back().order = static_cast<int64_t>(checkpoints.size()) - 1;
-      }
-      said = summary_of(write_tables(table, std::move(checkpoints)).summary, label).dump();
+      write_tables(table, checkpoints_);
     });
-    return said;
   }
 
  private:
-  bool beside_;
-  std::map<int64_t, CheckpointAnalysis> checkpoints_;
+  std::vector<CheckpointAnalysis> checkpoints_;
 };
+
+// How processes share batches: Python counts documents of every batch.
+std::unique_ptr<SharedMoments> join(SharedMoments& kept, const nb::object& group,
+                                    const std::vector<int64_t>& documents,
+                                    const std::vector<int64_t>& layers, int64_t blocks) {
+  const Communicator processes = python_processes(group);
+  const SharedBatches shared{kept.shape().blocks, blocks, documents};
+  return without_gil([&] { return kept.join(shared, layers, processes); });
+}
 
 nb::object list_of(const std::vector<int64_t>& values) {
   return give_tensor(at::tensor(values, at::kLong));
@@ -220,12 +225,19 @@ void bind_moments(nb::module_& module) {
       .def("contents", contents)
       .def("set_context", [](SharedMoments& kept,
                              int64_t context) { without_gil([&] { kept.set_context(context); }); })
-      .def("fetch", [](SharedMoments& kept) { without_gil([&] { kept.fetch(); }); })
-      .def("join_in_first",
-           [](SharedMoments& kept, nb::object group) {
-             const Communicator processes = python_processes(group);
-             without_gil([&] { kept.join_in_first(processes); });
+      .def("fetch_finite",
+           [](SharedMoments& kept) {
+             const std::set<int64_t> blocks = without_gil([&] { return kept.fetch_finite(); });
+             return std::vector<int64_t>(blocks.begin(), blocks.end());
            })
+      .def("leave_out",
+           [](SharedMoments& kept, int64_t block) { without_gil([&] { kept.leave_out(block); }); })
+      .def(
+          "join",
+          [](SharedMoments& kept, const nb::object& group, const std::vector<int64_t>& documents,
+             const std::vector<int64_t>& layers,
+             int64_t blocks) { return join(kept, group, documents, layers, blocks).release(); },
+          nb::rv_policy::take_ownership)
       .def("save", [](const SharedMoments& kept, nb::handle listener, const std::string& out,
                       const std::string& label,
                       const std::string& model) { save(listener, kept, out, label, model); });
@@ -238,10 +250,11 @@ void bind_moments(nb::module_& module) {
       });
   module.def("refuse_held", [](const std::string& folder) { refuse_held(folder); });
   nb::class_<Tables>(module, "Tables")
-      .def(nb::init<bool>(), nb::arg("beside") = false)
+      .def(nb::init<>())
       .def("add", &Tables::add)
-      .def("remove", &Tables::remove)
-      .def("write", &Tables::write, nb::arg("listener"), nb::arg("table"), nb::arg("label") = "");
+      .def("write", &Tables::write);
+  module.def("write_step", step);
+  module.def("write_step_tables", step_tables);
 }
 
 }  // namespace ropewalk::python

@@ -16,6 +16,7 @@ Taker = Callable[["torch.nn.Module", "torch.Tensor", "torch.Tensor", Any, dict[s
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+WRAPPERS = ("torch", "deepspeed")  # whose modules may hold the model
 INTERFACE = "ALL_ATTENTION_FUNCTIONS"
 
 
@@ -77,6 +78,18 @@ def interfaces(model: torch.nn.Module) -> list[Interface]:
 def models(model: torch.nn.Module) -> list[torch.nn.Module]:
     """Modules that are whole models of transformers."""
     return [module for module in model.modules() if hasattr(module, "config") and callable(getattr(module, "get_input_embeddings", None))]
+
+
+def described(model: torch.nn.Module) -> tuple[str, Any]:
+    """The name of the model's class, and its configuration or None, whatever was put around it: DistributedDataParallel, torch.compile, a module of one's own."""
+    inner = model
+    while type(inner).__module__.partition(".")[0] in WRAPPERS:
+        within = next((found for name in ("_orig_mod", "module") if (found := getattr(inner, name, None)) is not None), None)
+        if not callable(getattr(within, "named_modules", None)):
+            break
+        inner = cast("torch.nn.Module", within)
+    whole = next(iter(models(inner)), inner)
+    return type(inner).__name__, getattr(whole, "config", None)
 
 
 def numbered(model: torch.nn.Module) -> dict[int, int]:

@@ -28,13 +28,15 @@ class _Holder:
         if self.watch is not None:
             self.watch.abort()  # of a run that ended with an exception
         self.watch = Watch(model, **{"step": step, **self._options})
+        self.watch._followed = True
 
     def at(self, step: int) -> None:
         if self.watch is not None:
-            self.watch.at(step)
+            self.watch._follow(step)
 
     def close(self) -> None:
         if self.watch is not None:
+            self.watch._followed = False
             self.watch.close()
 
     def abort(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,20 @@ def _number(value: Any) -> float:
 
 def components(value: Any) -> int:
     return whole("components", value, 1, 1024)
+
+
+def layers(value: int | Sequence[int] | None, known: int | None) -> tuple[int | None, frozenset[int] | None]:
+    """How many layers there are, and which to measure; None: all."""
+    if value is None:
+        return known, None
+    most = known or 2**31
+    try:
+        chosen = [whole("layer", layer, 0, most - 1) for layer in value] if isinstance(value, Sequence) else list(range(whole("layers", value, 1, most)))
+    except UsageError:
+        chosen = []
+    if not chosen:
+        raise UsageError(f"layers: found {value!r}, expected numbers of layers from 0 to {known - 1 if known else '…'}, or how many there are")
+    return known or max(chosen) + 1, frozenset(chosen)
 
 
 def folder(path: str | os.PathLike[str]) -> Path:

@@ -42,37 +42,54 @@ class Rows:
         seen = self.positions if self.places is None or real is None else self.positions[real]
         self.context = int(seen.max()) + 1 if seen.numel() else 0
 
-    def add(self, moments: Moments, layer: int, q: torch.Tensor, k: torch.Tensor, documents: list[int]) -> None:
+    def parts(self, q: torch.Tensor, k: torch.Tensor, documents: list[int]) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[int]]]:
+        """Queries, keys, positions and documents without padding."""
         if self.places is None:
-            moments._add_checked(layer, q, k, self.positions, documents, self._turned)
-            return
+            return [(q, k, self.positions, documents)]
+        found = []
         for row, (places, document) in enumerate(zip(self.places, documents, strict=True)):
-            if len(places) == 0:
-                continue
-            there = places.to(self._device)
-            moments._add_checked(layer, q[row].index_select(1, there), k[row].index_select(1, there), self.positions[row][places], document, self._turned)
+            if len(places) > 0:
+                there = places.to(self._device)
+                found.append((q[row : row + 1].index_select(2, there), k[row : row + 1].index_select(2, there), self.positions[row : row + 1, places], [document]))
+        return found
 
-    def add_known(self, moments: Moments, layer: int, q: torch.Tensor, k: torch.Tensor, documents: list[int]) -> None:
-        """As add(), without padding, of tensors like those that were added before."""
-        moments._add(layer, q.detach(), k.detach(), self.positions, documents, self._turned)
+    @property
+    def turned(self) -> int:
+        """Tokens that RoPE was chosen for."""
+        return self._turned
+
+    @property
+    def documents(self) -> int:
+        """Rows that are more than padding."""
+        return len(self.positions) if self.places is None else sum(len(places) > 0 for places in self.places)
+
+
+class NotFinite(Exception):
+    """A batch that is left out: the training skips it too, or has worse to fear than a monitor."""
 
 
 class Measurement:
-    """Batches from `step` on. Each is a block, and its rows are documents; every process has batches of its own."""
+    """Batches from `step` on, of this process. Each is a block, and its rows are documents."""
 
-    def __init__(
-        self, step: int, batches: int, layers: int | None, chosen: frozenset[int] | None, config: Any, rank: int, processes: int
-    ) -> None:
+    def __init__(self, step: int, batches: int, layers: int | None, chosen: frozenset[int] | None, config: Any) -> None:
         """`config`: of a model whose vectors before RoPE are wanted too."""
         self.step, self._config = step, config
         self.moments: Moments | None = None
         self.context = 0  # tokens of a document at most
-        self._wanted, self._layers, self._chosen, self._rank, self._processes = batches, layers, chosen, rank, processes
+        self.problem: BaseException | None = None  # why there is nothing
+        self.left_out: set[int] = set()  # batches that are not finite
+        self.batches_left_out = 0  # of all processes
+        self.joint = False  # moments are those of all processes
+        self.wanted, self._layers, self._chosen = batches, layers, chosen
+        self._fetched = False
         self._done: dict[int, int] = {}  # batches, by layer
+        self._documents = [0] * batches
         self._owners: dict[int, int] = {}  # which module a layer is, by layer
         self._rows: tuple[int, list[tuple[Any, Any, Rows]]] = (-1, [])  # of the batch at hand
         self._known: tuple[Any, ...] = ()  # what tensors are like that moments took
         self._wrong: torch.Tensor | None = None  # whether positions were not what they were known to be
+        self._finite: dict[int, torch.Tensor] = {}  # whether a batch is, where that is known later
+        self._why = ""  # a batch was left out
 
     @property
     def batches(self) -> int:
@@ -80,22 +97,41 @@ class Measurement:
 
     @property
     def full(self) -> bool:
-        return bool(self._done) and min(self._done.values()) >= self._wanted
+        return bool(self._done) and min(self._done.values()) >= self.wanted
 
-    def facts(self) -> dict[str, Any]:
-        """What all processes must have alike."""
+    def shape(self) -> tuple[tuple[int, ...] | None, list[int], list[int]]:
+        """Layers, query heads, key heads and dimensions; which layers were measured; documents by batch."""
         moments = self.moments
-        return {"batches": self._done, "heads": (moments.q_heads, moments.kv_heads, moments.d_head) if moments else None}
+        sizes = (moments.layers, moments.q_heads, moments.kv_heads, moments.d_head) if moments else None
+        return sizes, sorted(self._done), [0 if batch in self.left_out else count for batch, count in enumerate(self._documents)]
 
-    def fetch(self, after: torch.cuda.Event | None = None) -> Moments:
-        """The moments, on the host, of all that a GPU was told before an event."""
-        assert self.moments is not None
+    def empty(self, sizes: Any) -> Moments:
+        """As those of a process that has documents."""
+        layers, q_heads, kv_heads, d_head = sizes
+        return Moments(q_heads, kv_heads, d_head, layers=layers, blocks=self.wanted, config=self._config)
+
+    def fetch(self, after: torch.cuda.Event | None = None) -> None:
+        """Brings to the host what a GPU was told before an event. Batches that are not finite are left out, and counted."""
+        if self.moments is None or self._fetched:
+            return
+        self._fetched = True
         self.moments._kept.set_context(self.context)
-        if self.moments._fetch(after, self._wrong):
+        numbers = list(self._finite)
+        left, flags = self.moments._fetch(after, [self._wrong, *self._finite.values()])
+        if flags[0]:
             raise InputError(
                 "positions are not 0, 1, 2, … though the model was called without position_ids and without a mask of padding: call it with position_ids"
             )
-        return self.moments
+        self.left_out |= left | {batch for batch, finite in zip(numbers, flags[1:], strict=True) if not finite}
+        for batch in self.left_out - left:
+            self.moments._kept.leave_out(batch)
+        self.batches_left_out = len(self.left_out)
+
+    def why_nothing(self) -> str:
+        """Where no document is left."""
+        if self.batches_left_out:
+            return self._why or "queries or keys of every batch are not all finite"
+        return "every token of the measured batches was padding; expected some that are not"
 
     def take(
         self, layer: int, owner: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, scale: float | None, counted: bool
@@ -109,28 +145,50 @@ class Measurement:
         if self._owners.setdefault(layer, owner) != owner:
             raise UsageError(f"layer {layer}: two attention modules of the model have this number; give watch the part of the model that is meant")
         done = self._done.get(layer, 0)
-        if done >= self._wanted:
+        if done >= self.wanted:
             return
-        batch, tokens = q.shape[0], q.shape[2]
-        rows = self._find_rows(done, positions, mask, batch, tokens, q.device, counted)
-        self.context = max(self.context, rows.context)
-        if self.moments is None:
-            layers = self._layers or layer + 1
-            blocks = self._wanted * self._processes
-            self.moments = Moments(q.shape[1], k.shape[1], q.shape[3], layers=layers, blocks=blocks, scale=scale, config=self._config)
-        moments = self.moments
-        block = done * self._processes + self._rank
-        blocks = self._wanted * self._processes
-        documents = [row * blocks + block for row in range(batch)]
-        try:
-            if known == self._known and rows.places is None and layer < moments.layers:
-                rows.add_known(moments, layer, q, k, documents)
-            else:
-                rows.add(moments, layer, q, k, documents)
-                self._known = known
-        except UsageError as error:
-            raise UsageError(f"layer {layer}: {error}") from None
+        if done not in self.left_out:
+            try:
+                self._add(layer, done, q.detach(), k.detach(), self._find_rows(done, positions, mask, q.shape[0], q.shape[2], q.device, counted), scale, known)
+            except NotFinite as error:
+                self.left_out.add(done)
+                self._why = str(error)
+            except UsageError as error:
+                raise UsageError(f"layer {layer}: {error}") from None
         self._done[layer] = done + 1
+
+    def _add(self, layer: int, batch: int, q: torch.Tensor, k: torch.Tensor, rows: Rows, scale: float | None, known: tuple[Any, ...]) -> None:
+        if self.moments is None:
+            self.moments = Moments(q.shape[1], k.shape[1], q.shape[3], layers=self._layers or layer + 1, blocks=self.wanted, scale=scale, config=self._config)
+        if rows.places is not None and k.shape[2] != q.shape[2]:
+            raise UsageError(f"k: found a tensor of {list(k.shape)}, expected {q.shape[2]} tokens, as of the queries")
+        self.context = max(self.context, rows.context)
+        self._documents[batch] = rows.documents
+        checked = known == self._known and layer < self.moments.layers
+        for some_q, some_k, positions, documents in rows.parts(q, k, [row * self.wanted + batch for row in range(q.shape[0])]):
+            some_q, some_k = self._finite_or_none(layer, batch, some_q, some_k)
+            if checked:
+                self.moments._add(layer, some_q, some_k, positions, documents, rows.turned)
+            else:
+                self.moments._add_checked(layer, some_q, some_k, positions, documents, rows.turned)
+        self._known = known
+
+    def _finite_or_none(self, layer: int, batch: int, q: torch.Tensor, k: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Raises NotFinite where a look costs nothing. On a GPU the sums show it in the end, by batch; sums before RoPE that have none get zeros."""
+        import torch
+
+        if q.is_cuda and self._config is None or q.device != k.device or q.device.type not in ("cpu", "cuda") or not (q.is_floating_point() and k.is_floating_point()):
+            return q, k
+        finite = [tensor.float().square().sum().isfinite() for tensor in (q, k)]
+        if q.is_cuda:
+            before, now = self._finite.get(batch), finite[0] & finite[1]
+            self._finite[batch] = now if before is None else before & now
+            return torch.where(now, q, 0), torch.where(now, k, 0)
+        for what, tensor, all_finite in (("queries", q, finite[0]), ("keys", k, finite[1])):
+            if not all_finite:
+                head = int((~tensor.float().square().sum((0, 2, 3)).isfinite()).nonzero()[0])
+                raise NotFinite(f"{what} in layer {layer}, head {head}, are not all finite, or their squares overflow float32, in every batch")
+        return q, k
 
     def _check(self, layer: int, q: torch.Tensor, k: torch.Tensor) -> None:
         import torch

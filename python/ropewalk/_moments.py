@@ -162,18 +162,16 @@ class Moments:
         tensors, info = self._kept.contents()
         return {name: from_dlpack(capsule).numpy() for name, capsule in tensors.items()}, info
 
-    def _fetch(self, after: torch.cuda.Event | None = None, flag: torch.Tensor | None = None) -> bool:
-        """Brings what a GPU holds to the host, and a flag with it, beside what it computes after an event. Raises InputError on what is not finite."""
+    def _fetch(self, after: torch.cuda.Event | None, flags: Sequence[torch.Tensor | None]) -> tuple[set[int], list[bool]]:
+        """Brings what a GPU holds to the host, and flags with it, beside what it computes after an event. Blocks that are not finite are left out: which."""
         if after is None:
-            self._kept.fetch()
-            return flag is not None and bool(flag)
+            return set(self._kept.fetch_finite()), [flag is not None and bool(flag) for flag in flags]
         import torch
 
         # Asleep, and before anything is asked of the GPU: a copy that waits in the driver keeps other threads from launching kernels.
         after.synchronize()
         with torch.cuda.stream(torch.cuda.Stream(self._device)):  # type: ignore[no-untyped-call]
-            self._kept.fetch()
-            return flag is not None and bool(flag)
+            return set(self._kept.fetch_finite()), [flag is not None and bool(flag) for flag in flags]
 
     def _event(self) -> torch.cuda.Event | None:
         """The end of what the GPU was told so far; None without a GPU."""
@@ -185,9 +183,10 @@ class Moments:
         event.record(torch.cuda.current_stream(self._device))
         return event
 
-    def _join_in_first(self, processes: Processes) -> None:
-        """What was added becomes that of all processes, in the first one. Collective."""
-        self._kept.join_in_first(processes)
+    def _join(self, processes: Processes, documents: list[int], layers: list[int], blocks: int) -> Moments | None:
+        """Of all processes, in the first one. `documents`: of every batch; this process has its own in its blocks. Collective."""
+        joint = self._kept.join(processes, documents, layers, blocks)
+        return None if joint is None else Moments._of(joint, numbered=True)
 
     def _checked(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
         import torch
@@ -249,8 +248,8 @@ def analyze(steps: Mapping[Any, Moments], out: str | os.PathLike[str] | None = N
     _module.core().refuse_held(str(folder))
     with Listener() as listener:
         tables = _module.core().Tables()
-        for place, (label, moments) in enumerate(steps.items()):
-            tables.add(listener, moments._kept, place, str(label), model, components)
+        for label, moments in steps.items():
+            tables.add(listener, moments._kept, str(label), model, components)
         tables.write(listener, str(folder / "qk.csv"))
     study = Study(folder)
     study._kept = kept

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _checks, _jackknife, _module, _tables
+from . import _checks, _jackknife, _module, _tables, _watch_folder
 from ._jackknife import Statistic
 from ._listener import Listener
 from ._tables import Kind
@@ -40,13 +40,19 @@ class Study:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         given = Path(path).absolute()
-        self.path = given / "qk.csv" if given.is_dir() else given
+        kept = None
+        if given.is_dir():
+            folder, kept = _watch_folder.tables_of(given)
+            self.path = folder / "qk.csv"
+        else:
+            self.path = given
         if not self.path.is_file():
             why = "holds no qk.csv" if given.is_dir() else "there is no such folder"
             raise SystemError(f"{given}: {why}; ropewalk run and ropewalk analyze write one")
         self._read: dict[str, Any] = {}  # what was read, by its name
         self._stamp: object = None  # of the files that it was read from
-        self._kept: TemporaryFolder | None = None  # lives as long as the study
+        self._kept: TemporaryFolder | None = kept  # lives as long as the study
+        self._without_captures = ""  # why there are none
 
     @property
     def folder(self) -> Path:
@@ -216,6 +222,7 @@ class Study:
 
     def capture(self, label: str) -> Capture:
         """The moments of one checkpoint."""
+        self._require_captures()
         folder = self.folder / "checkpoints" / label
         if not (folder / "moments.safetensors").is_file():
             raise SystemError(f"{folder}: holds no moments.safetensors; results of `ropewalk run` keep one for every checkpoint")
@@ -229,6 +236,7 @@ class Study:
         """
         import pandas
 
+        self._require_captures()
         rows: list[dict[str, Any]] = []
         labels = [label for label in self.checkpoints["label"] if (self.folder / "checkpoints" / label / "moments.safetensors").is_file()]
         if not labels:
@@ -245,6 +253,10 @@ class Study:
         import pandas
 
         return pandas.DataFrame(_jackknife.of_difference(self.capture(a), self.capture(b), statistic, self._paired(a, b)))
+
+    def _require_captures(self) -> None:
+        if self._without_captures:
+            raise UsageError(self._without_captures)
 
     def _paired(self, a: str, b: str) -> bool | None:
         """What changes.csv says of two checkpoints. A run knows its whole documents, captures what they were cut to."""

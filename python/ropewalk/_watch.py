@@ -5,26 +5,29 @@ from __future__ import annotations
 import contextlib
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _attention, _checks, _watch_log
-from ._listener import log as _log
+from . import _attention, _checks, _faults
+from ._faults import Faults
+from ._hooks import Hooks, StepCounter
+from ._join import join
 from ._measurement import Measurement
-from ._moments import Moments
 from ._processes import Processes
+from ._results import Results
 from ._study import Study
-from ._watch_writer import Writer
-from .errors import Error, InputError, UsageError
+from .errors import Error, UsageError
 
 if TYPE_CHECKING:
     import torch
 
+ENDED = "measuring ends here, and training goes on"
+
 
 def watch(
     model: torch.nn.Module, *, every: int = 500, layers: int | Sequence[int] | None = None, batches: int = 8, log: Any = None, out: str | os.PathLike[str] | None = None,
-    step: int = 0, name: str = "", components: int = 10, group: Any = None, pre_rope: bool = False,
+    step: int = 0, name: str = "", components: int = 10, group: Any = None, pre_rope: bool = False, errors: str = "warn",
 ) -> Watch:  # fmt: skip
     """Measures the queries and keys of a model while it trains, at every `every`-th step; a context manager.
 
@@ -34,8 +37,21 @@ def watch(
     SummaryWriter, a run of wandb or trackio, a function of values and step, or a list of them. `out`: a results folder, which may hold former steps.
     `step`: what training starts from. `name`: of the model, in tables. `components`: rows per head in `components`. `group`: of torch.distributed.
     `pre_rope`: also what vectors were before RoPE, turned back as the model's configuration says; it makes `bands` and `curves`.
+    `errors`: "warn" says once what went wrong in a measurement and lets the training go on; "raise" raises it.
     """
-    return Watch(model, every=every, layers=layers, batches=batches, log=log, out=out, step=step, name=name, components=components, group=group, pre_rope=pre_rope)
+    return Watch(
+        model, every=every, layers=layers, batches=batches, log=log, out=out, step=step, name=name, components=components, group=group, pre_rope=pre_rope, errors=errors
+    )
+
+
+class _Said(NamedTuple):
+    """What a process tells the others of its measurement."""
+
+    batches: int
+    full: bool
+    problem: tuple[str, str] | None  # kind and text
+    stops: bool  # it measures no more
+    closes: bool
 
 
 class Watch:
@@ -44,41 +60,38 @@ class Watch:
     def __init__(
         self, model: torch.nn.Module, *, every: int = 500, layers: int | Sequence[int] | None = None, batches: int = 8, log: Any = None,
         out: str | os.PathLike[str] | None = None, step: int = 0, name: str = "", components: int = 10, group: Any = None,
-        pre_rope: bool = False,
+        pre_rope: bool = False, errors: str = "warn",
     ) -> None:  # fmt: skip
         import torch
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
-        self._closed = True
+        self._closed = self._over = True
         if not isinstance(model, torch.nn.Module):
             raise UsageError(f"model: found {type(model).__name__}, expected a torch.nn.Module")
         every, batches, step = _checks.whole("every", every, 1), _checks.whole("batches", batches, 1), _checks.whole("step", step, 0)
         components = _checks.components(components)
+        self._faults = Faults(errors)
         self._model, self._every, self._step = model, every, step
-        config = getattr(model, "config", None)
+        self._name, config = _attention.described(model)
         text = config.get_text_config() if config is not None and hasattr(config, "get_text_config") else config
         numbered = max(_attention.numbered(model).values(), default=-1) + 1  # of a module around a model of transformers
-        self._layers, self._chosen = _layers(layers, getattr(text, "num_hidden_layers", numbered or None))
+        self._layers, self._chosen = _checks.layers(layers, getattr(text, "num_hidden_layers", numbered or None))
         if pre_rope and config is None:
-            raise UsageError(f"pre_rope: {type(model).__name__} has no configuration of transformers, which says how RoPE turns; leave pre_rope out")
+            raise UsageError(f"pre_rope: {self._name} has no configuration of transformers, which says how RoPE turns; leave pre_rope out")
         self._config = config if pre_rope else None
-        self._tell = _watch_log.teller(log)
         self._processes = Processes(group)
         self._batches = -(-batches // self._processes.count())
         self._measurement: Measurement | None = None
-        self._interfaces: list[_attention.Interface] = []
-        self._numbers: dict[int, int] = {}
-        self._hooks: list[Any] = []
-        self._measuring = False
-        self._counted = False  # a model of transformers runs that got no positions
-        self._gradients: bool | None = None  # whether it runs with gradients, outside of what is computed again
-        self._taker = _taker(weakref.ref(self))
-        self._take_outside = _attention.outside(self._take)
-        name = name or os.path.basename(str(getattr(config, "_name_or_path", "") or "")) or type(model).__name__
-        self._writer = Writer(out, name, components) if self._processes.rank() == 0 else None
-        self._optimizer: weakref.ref[torch.optim.Optimizer] | None = None
-        self._hook = register_optimizer_step_post_hook(_counter(weakref.ref(self)))
-        self._closed = False
+        self._begun = -1  # the step at which a measurement began last
+        self._stops = False  # this process measures no more, and says so at the next exchange
+        self._followed = False  # a callback follows the training, whoever closes this
+        self._shared: BaseException | None = None  # what all processes raise
+        self._pending: BaseException | None = None  # what all processes are to raise
+        self._hooks = Hooks(model, self._take)
+        name = name or os.path.basename(str(getattr(config, "_name_or_path", "") or "")) or self._name
+        self._results = Results(self._processes, self._fault, log, out, name, components)
+        self._hook = register_optimizer_step_post_hook(_counting(weakref.ref(self), StepCounter(model)))
+        self._closed = self._over = False
         self.at(step)
 
     @property
@@ -88,32 +101,13 @@ class Watch:
 
     @property
     def study(self) -> Study:
-        """The results so far; in the first process."""
-        if self._writer is None:
-            raise UsageError("watch: results are in the first process")
-        self._writer.wait()
-        self._deliver()
-        return self._writer.study()
+        """The results so far, whose tables are made now; in the first process."""
+        return self._results.study()
 
     def at(self, step: int) -> None:
         """Says how many steps the model has made, where no optimizer of torch counts them. Between steps; by every process."""
-        self._usable()
-        self._step = _checks.whole("step", step, 0)
-        measurement = self._measurement
-        if measurement is not None and self._step != measurement.step:
-            # Processes may make different numbers of passes per step: they finish together.
-            progress = self._processes.all((measurement.batches, measurement.full))
-            if any(batches == 0 for batches, _ in progress):
-                self._drop()
-                raise UsageError(
-                    f"watch: step {measurement.step} showed no attention of {type(self._model).__name__}: expected a model of transformers in training, "
-                    "whose attention goes through its attention interface, or calls of Watch.tap"
-                )
-            if all(full for _, full in progress):
-                self._finish()
-        if self._measurement is None and self._step % self._every == 0:
-            self._begin()
-        self._deliver()  # last: who is told may close the watch
+        self._guarded(self._usable, then="nothing is measured")
+        self._guarded(lambda: self._follow(_checks.whole("step", step, 0)))
 
     def tap(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None = None, mask: torch.Tensor | None = None) -> None:
         """For modules of your own: takes queries [batch, q_heads, tokens, d_head] and keys [batch, kv_heads, tokens, d_head], as the dot product sees them.
@@ -121,30 +115,36 @@ class Watch:
         Call it in every forward pass; it does nothing at steps that are not measured. `positions`: [tokens] or [batch, tokens]; default: 0, 1, 2, …
         `mask`: [batch, tokens], 0 where a token is padding.
         """
-        if self._closed:
-            self._usable()
-        if self._measuring:
-            layer = _checks.whole("watch: tap: layer", layer, 0, self._layers - 1 if self._layers else 2**31)
-            self._take_outside(layer, 0, q, k, positions, mask, None, self._model.training)
+        if self._hooks.attached:
+            self._hooks.take_outside(layer, 0, q, k, positions, mask, None, self._model.training)
+        elif self._closed:
+            self._guarded(self._usable, then="nothing is measured")
 
     def close(self) -> None:
-        """Finishes what is under way and lets the model go. A second time it does nothing."""
+        """Finishes what is under way, makes the tables and lets the model go. A second time it does nothing. By every process."""
+        alone = self._processes.count() > 1 and (self._results.delivering or self._followed)  # maybe: the others learn of it at the next exchange
         if self._closed:
+            if self._stops and not alone:
+                self._leave()
+            return
+        self._closed = True
+        if alone:
+            self._stops = True
+            self._hooks.detach()
+            self._results.close()
             return
         try:
-            measurement = self._measurement
-            if measurement is not None and all(batches > 0 for batches in self._processes.all(measurement.batches)):
-                self._finish()
-            if self._writer is not None:
-                self._writer.wait()
-            self._deliver()
+            self._leave()
+            self._results.close()
         finally:
             self._end()
+        if self._pending is not None:
+            raise self._pending
 
     def abort(self) -> None:
         """Lets the model go without finishing the step at hand: what is left to do after an exception."""
-        if not self._closed:
-            self._end()
+        self._closed = True
+        self._end()
 
     def __enter__(self) -> Watch:
         self._usable()
@@ -158,8 +158,8 @@ class Watch:
             self.abort()
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else "measuring" if self._measuring else "waiting"
-        return f"<ropewalk.Watch of {type(self._model).__name__} at step {self._step}: {state}>"
+        state = "closed" if self._closed else "stopped" if self._over else "measuring" if self._hooks.attached else "waiting"
+        return f"<ropewalk.Watch of {self._name} at step {self._step}: {state}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Unwatched, ()  # a copy of a model that holds its watch
@@ -168,90 +168,160 @@ class Watch:
         if self._closed:
             raise UsageError("watch: is closed; make a new one")
 
+    # Faults
+
+    def _guarded(self, work: Callable[..., None], *arguments: Any, then: str = _faults.DROPPED) -> None:
+        """Nothing of ours ends the training, unless that is wanted."""
+        try:
+            work(*arguments)
+        except Exception as error:
+            self._fault(error, then)
+
+    def _fault(self, error: BaseException, then: str = _faults.DROPPED) -> None:
+        if not self._faults.raised:
+            text = _faults.told(error)
+            self._faults.warn(text if text.startswith("watch: ") else f"watch: {text}", error, then)
+        elif self._processes.count() > 1 and error is not self._shared and not self._closed and not self._over:
+            self._pending = error  # others would wait for this process
+        else:
+            raise error
+
+    def _spoil(self, error: Exception) -> None:
+        """The measurement at hand comes to nothing; other processes learn of it at the next exchange."""
+        measurement = self._measurement
+        assert measurement is not None
+        self._hooks.detach()
+        measurement.problem = error
+        if self._processes.count() > 1:
+            return
+        self._drop()
+        if self._faults.raised and not isinstance(error, Error):
+            raise error
+        self._say(0, measurement.step, _faults.kind_of(error), _faults.told(error))
+
+    def _say(self, process: int, step: int, kind: str, text: str) -> None:
+        """What is wrong with a measurement, in one process of all: said by the first one, raised by each."""
+        where = f", process {process}" if self._processes.count() > 1 else ""
+        error = _faults.again(kind, text if text.startswith("watch: ") else f"watch: step {step}{where}: {text}")
+        if self._faults.raised:
+            self._shared = error
+            raise error
+        if self._processes.rank() == 0:
+            self._faults.warn(str(error), error, _faults.DROPPED)
+
+    # Steps
+
+    def _follow(self, step: int) -> None:
+        """Every step of the training comes by here, by the hook of its optimizer or by a callback."""
+        if self._over:
+            return
+        if self._measurement is None and step % self._every != 0 and self._results.idle:
+            self._step = step  # nothing else costs a step that is not measured anything
+        else:
+            self._guarded(self._go_to, step)
+
+    def _go_to(self, step: int) -> None:
+        self._step = step
+        if self._measurement is not None and self._step != self._measurement.step:
+            self._settle()
+        if not self._over and self._measurement is None and self._step % self._every == 0 and self._step != self._begun:
+            self._begin()
+        self._results.deliver()  # last: who is told may close the watch
+
+    def _leave(self) -> None:
+        """The last exchange, where others wait for one."""
+        if not self._over and self._measurement is not None:
+            self._guarded(self._settle)
+        self._end_measuring([])
+
     def _begin(self) -> None:
-        self._measurement = Measurement(self._step, self._batches, self._layers, self._chosen, self._config, self._processes.rank(), self._processes.count())
-        self._numbers = _attention.numbered(self._model)
-        self._interfaces = _attention.interfaces(self._model)
-        for interface in self._interfaces:
-            interface.add(self._taker)
-        for module in _attention.models(self._model):
-            self._hooks.append(module.register_forward_pre_hook(_Noter(weakref.ref(self), True), with_kwargs=True))
-            self._hooks.append(module.register_forward_hook(_Noter(weakref.ref(self), False), with_kwargs=True, always_call=True))
-        self._measuring = True
+        self._begun = self._step
+        self._measurement = Measurement(self._step, self._batches, self._layers, self._chosen, self._config)
+        if self._stops:
+            return
+        try:
+            self._hooks.attach()
+        except Exception as error:
+            self._spoil(error)
 
     def _drop(self) -> None:
-        for interface in self._interfaces:
-            interface.remove(self._taker)
-        for hook in self._hooks:
-            hook.remove()
-        self._measurement, self._interfaces, self._hooks, self._measuring, self._counted, self._gradients = None, [], [], False, False, None
+        self._hooks.detach()
+        self._measurement = None
 
-    def _finish(self) -> None:
-        """The step's moments, of all processes, go to the writer of the first one. Collective."""
+    def _settle(self) -> None:
+        """Where all processes stand with the measurement at hand. They may make different numbers of passes per step, and finish together. Collective."""
         measurement = self._measurement
-        self._drop()
-        assert measurement is not None and measurement.moments is not None
-        if self._processes.count() > 1:
-            self._join(measurement, measurement.moments)
-        if self._writer is not None:
-            self._writer.add(measurement)
+        assert measurement is not None
+        said = self._exchange(_Said(measurement.batches, measurement.full, self._problem(measurement), self._stops, self._closed and not self._stops))
+        problems = [(process, one.problem) for process, one in enumerate(said) if one.problem]
+        ends = any(one.stops for one in said) or any(one.closes for one in said) and not all(one.closes for one in said)
+        if problems or ends:
+            self._drop()
+        if ends:
+            self._end_measuring([process for process, one in enumerate(said) if one.stops or one.closes])
+        if problems:
+            process, (kind, text) = problems[0]
+            self._say(process, measurement.step, kind, text)
+        elif not ends and all(one.full or one.closes and one.batches for one in said):
+            self._finish(measurement)
+        elif not ends and self._closed:
+            self._drop()
 
-    def _join(self, measurement: Measurement, moments: Moments) -> None:
-        """All processes raise what is wrong in one of them."""
-        problem = ""
+    def _problem(self, measurement: Measurement) -> tuple[str, str] | None:
+        error, self._pending = self._pending or measurement.problem, None
+        if error is not None:
+            return _faults.kind_of(error), _faults.told(error)
+        if measurement.batches or self._closed or self._stops:
+            return None
+        return "UsageError", (
+            f"no attention of {self._name} was seen: expected a model of transformers in training, whose attention goes through its attention interface, "
+            "or calls of Watch.tap"
+        )
+
+    def _exchange(self, value: Any) -> list[Any]:
         try:
-            measurement.fetch()
-        except InputError as error:
-            problem = str(error)
-        facts = self._processes.all((problem, measurement.facts(), measurement.context))
-        for problem, found, _ in facts:
-            if problem:
-                raise InputError(f"watch: step {measurement.step}: {problem}")
-            if found != facts[0][1]:
-                raise UsageError(f"watch: step {measurement.step}: found {found} in one process and {facts[0][1]} in the first: expected the same heads and batches")
-        measurement.context = max(context for _, _, context in facts)
-        moments._join_in_first(self._processes)
+            return self._processes.all(value)
+        except Exception as error:
+            self._drop()
+            self._end_measuring([])
+            raise Error(f"watch: measuring ends, as processes cannot be asked: {_faults.told(error)}") from error
 
-    def _deliver(self) -> None:
-        if self._writer is not None:
-            for step, values in self._writer.finished():
-                self._tell(values, step)
+    def _end_measuring(self, stopped: list[int]) -> None:
+        """All processes know: none makes an exchange any more."""
+        self._stops = self._over = True
+        self._hook.remove()
+        others = [process for process in stopped if process != 0]
+        if others and self._processes.rank() == 0:
+            self._faults.warn(f"watch: process {others[0]} stopped at step {self._step}", Error(), ENDED)
+
+    def _finish(self, measurement: Measurement) -> None:
+        """The step's moments, of all processes, go to the writer of the first one. Collective."""
+        self._drop()
+        joint = join(measurement, self._processes, self._exchange)
+        if isinstance(joint, Measurement):
+            self._results.add(joint)
+        else:
+            self._say(joint.process, measurement.step, joint.kind, joint.text)
 
     def _end(self) -> None:
+        self._over = True
         self._drop()
         self._hook.remove()
-        self._closed = True
-        if self._writer is not None:
-            self._writer.close()
+        self._results.abandon()
 
     # Called while the model runs
 
-    def _seen(self, module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, mask: Any, named: dict[str, Any]) -> None:
-        layer = self._numbers.get(id(module))
-        if layer is not None:
-            self._take(layer, id(module), query, key, named.get("position_ids"), mask, named.get("scaling"), module.training)
-
     def _take(
-        self, layer: int, owner: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, scale: float | None, training: bool
+        self, layer: int, owner: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, scale: float | None, counted: bool
     ) -> None:
-        import torch
-
-        if torch._C._current_graph_task_id() != -1:
-            return  # computed again for backward: counted before
-        # Other passes without gradients are evaluation or generation.
-        if self._measurement is None or not (torch.is_grad_enabled() or training and self._gradients is not False and self._checkpoints()):
+        measurement = self._measurement
+        if measurement is None or measurement.problem is not None:
             return
-        step = self._measurement.step
         try:
-            with torch.no_grad():
-                self._measurement.take(layer, owner, q, k, positions, mask, scale, self._counted)
-        except Error as error:
-            self._drop()
-            raise type(error)(f"watch: step {step}: {error}") from None
-
-    def _checkpoints(self) -> bool:
-        """Whether activations are computed again: the first time, gradients may be off."""
-        return any(getattr(module, "gradient_checkpointing", False) is True for module in self._model.modules())
+            layer = _checks.whole("tap: layer", layer, 0, self._layers - 1 if self._layers else 2**31)
+            measurement.take(layer, owner, q, k, positions, mask, scale, counted)
+        except Exception as error:
+            self._spoil(error)
 
 
 class Unwatched:
@@ -261,84 +331,17 @@ class Unwatched:
         """Does nothing."""
 
 
-def _taker(watch: weakref.ref[Watch]) -> _attention.Taker:
+def _counting(watch: weakref.ref[Watch], steps: StepCounter) -> Any:
     """Does not keep the watch, nor its model."""
-
-    def take(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, mask: Any, named: dict[str, Any]) -> None:
-        self = watch()
-        if self is not None:
-            self._seen(module, query, key, mask, named)
-
-    return take
-
-
-class _Noter:
-    """Notes, while a model of transformers runs, whether it was called with gradients, and without positions: with ids alone, or with names. The
-    innermost one makes them.
-
-    A copy of the model, and what is saved of it, belong to no watch.
-    """
-
-    def __init__(self, watch: weakref.ref[Watch] | None = None, before: bool = False) -> None:
-        self._watch, self._before = watch, before
-        self._note_outside = None if watch is None else _attention.outside(self._note)
-
-    def __call__(self, module: torch.nn.Module, arguments: tuple[Any, ...], named: dict[str, Any], *_: Any) -> None:
-        if self._note_outside is not None:
-            self._note_outside(arguments, named)
-
-    def _note(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        import torch
-
-        watch = self._watch() if self._watch else None
-        if watch is not None:
-            watch._counted = self._before and len(arguments) <= 1 and named.get("position_ids") is None
-            watch._gradients = torch.is_grad_enabled() if self._before else None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Noter, ()
-
-
-def _layers(layers: int | Sequence[int] | None, known: int | None) -> tuple[int | None, frozenset[int] | None]:
-    """How many there are, and which to measure."""
-    if layers is None:
-        return known, None
-    most = known or 2**31
-    try:
-        chosen = [_checks.whole("layer", layer, 0, most - 1) for layer in layers] if isinstance(layers, Sequence) else list(range(_checks.whole("layers", layers, 1, most)))
-    except UsageError:
-        chosen = []
-    if not chosen:
-        raise UsageError(f"layers: found {layers!r}, expected numbers of layers from 0 to {known - 1 if known else '…'}, or how many there are")
-    return known or max(chosen) + 1, frozenset(chosen)
-
-
-def _counter(watch: weakref.ref[Watch]) -> Any:
-    """Counts the steps of one optimizer that holds parameters of the model: the first, until another one makes two steps without it."""
-    known: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
-    others: weakref.WeakSet[Any] = weakref.WeakSet()  # that made a step since the one that is counted
 
     @_attention.outside
     def stepped(optimizer: torch.optim.Optimizer, *_: Any) -> None:
         self = watch()
-        if self is None or self._closed:
-            return
-        mine = known.get(optimizer)
-        if mine is None:
-            there = {id(parameter) for parameter in self._model.parameters()}
-            mine = any(id(parameter) in there for group in optimizer.param_groups for parameter in group["params"])
-            with contextlib.suppress(TypeError):
-                known[optimizer] = mine
-        if not mine:
-            return
-        counted = self._optimizer() if self._optimizer else None
-        if counted not in (None, optimizer):
-            if optimizer not in others:
-                others.add(optimizer)
-                return
-            _log.warning("watch: %s made two steps without the optimizer whose steps were counted: its own are from here on; Watch.at(step) sets the number", type(optimizer).__name__)
-        others.clear()
-        self._optimizer = weakref.ref(optimizer)
-        self.at(self._step + 1)
+        if self is not None and not self._over:
+            self._guarded(count, self, optimizer)
+
+    def count(self: Watch, optimizer: torch.optim.Optimizer) -> None:
+        if steps.counts(optimizer):
+            self._follow(self._step + 1)
 
     return stepped

@@ -9,6 +9,7 @@ from typing import Any
 from .errors import UsageError
 
 Values = dict[str, float]
+Teller = Callable[[Values, int], None]
 
 # Of summary.json; the results folder has all the others.
 MEANS = (
@@ -33,30 +34,24 @@ def _put(found: Values, name: str, leaf: dict[str, Any] | None) -> None:
             found[f"ropewalk/{name}{key}"] = float(leaf[part])
 
 
-def teller(log: Any) -> Callable[[Values, int], None]:
-    """A function of values and step, for a SummaryWriter, a run of wandb or trackio, a logger of Lightning, a callable, or several of them."""
+def tellers(log: Any) -> list[Teller]:
+    """Functions of values and step, for a SummaryWriter, a run of wandb or trackio, a logger of Lightning, a callable, or a list of them."""
     if log is None:
-        return lambda values, step: None
+        return []
     if hasattr(log, "add_scalar"):
 
         def write(values: Values, step: int) -> None:
             for name, value in values.items():
                 log.add_scalar(name, value, step)
 
-        return write
+        return [write]
     if hasattr(log, "log_metrics"):
-        return lambda values, step: log.log_metrics(values, step)
+        return [lambda values, step: log.log_metrics(values, step)]
     if callable(getattr(log, "log", None)) and not isinstance(log, logging.Logger):
         # Their steps may only grow, and training is further on by now: the step is one of the values.
-        return lambda values, step: log.log({**values, "ropewalk/step": step})
+        return [lambda values, step: log.log({**values, "ropewalk/step": step})]
     if callable(log):
-        return lambda values, step: log(values, step)
+        return [lambda values, step: log(values, step)]
     if isinstance(log, Iterable) and not isinstance(log, str | bytes | dict):
-        tellers = [teller(one) for one in log]
-
-        def tell(values: Values, step: int) -> None:
-            for one in tellers:
-                one(values, step)
-
-        return tell
+        return [teller for one in log for teller in tellers(one)]
     raise UsageError(f"log: found {type(log).__name__}, expected a SummaryWriter, a run of wandb or trackio, or a function of values and step")

@@ -68,7 +68,9 @@ void add_capture(CLI::App& app, Communicator& processes) {
   verb->add_option("--min-tokens", options.min_tokens,
                    "Shortest document to take, in tokens [default: the context]")
       ->check(whole_number(1));
-  verb->add_option("--blocks", options.blocks, "Blocks of documents, for standard errors")
+  verb->add_option(
+          "--blocks", options.blocks,
+          "Blocks of documents, for standard errors; analysis takes time with their square")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   verb->add_option("--target-se", options.target_se,

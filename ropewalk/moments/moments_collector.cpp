@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
@@ -38,8 +37,6 @@ int64_t layer_bytes(const LayerStreams& streams, int64_t blocks, const CaptureSh
   }
   return numbers * static_cast<int64_t>(sizeof(double));
 }
-
-constexpr int64_t kNoDocument = std::numeric_limits<int64_t>::max();
 
 int64_t query_group(const ModelConfig& config) { return config.n_q_heads / config.n_kv_heads; }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -71,6 +72,15 @@ class MomentsCollector : public Observer {
   void fetch();
   // The same for the last time: nothing of it stays on the GPU.
   void fetch_all();
+  // The same, where blocks with values that are not finite are left out instead: returns which.
+  // Throws InputError where a field without blocks has such values.
+  std::set<int64_t> fetch_finite();
+  // Empties a block in all layers; what fields without blocks have of it stays. After fetch_all().
+  void leave_out(int64_t block);
+  // Gives an empty block of a layer its numbers, [streams, width] by accumulator and field, and the
+  // counts, of one block. Fields without blocks are added up.
+  void fill(int64_t layer, int64_t block, const std::vector<std::vector<at::Tensor>>& numbers,
+            const BlockCounts& counts);
 
   // Of one accumulator, in the order of its fields; each [streams, blocks, width].
   using Fields = std::vector<at::Tensor>;
@@ -97,6 +107,7 @@ class MomentsCollector : public Observer {
   void release(const Layer& layer) const { scratch_.release(layer.offset, layer.bytes); }
 
  private:
+  static constexpr int64_t kNoDocument = std::numeric_limits<int64_t>::max();
   // A layer's numbers on a GPU, laid out as those in the scratch memory.
   struct GpuLayer {
     at::Tensor numbers;

@@ -7,6 +7,7 @@
 #include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/gpu.h"
+#include "ropewalk/moments/join_batches.h"
 #include "ropewalk/moments/merge.h"
 
 namespace ropewalk {
@@ -36,6 +37,9 @@ SharedMoments::SharedMoments(CaptureMoments before, const TensorShape& shape)
       former_(indices_of(*before_)),
       context_(shape.context),
       next_(next_of(shape, former_)) {}
+
+SharedMoments::SharedMoments(const TensorShape& shape, std::unique_ptr<TensorCapture> live)
+    : shape_(shape), context_(shape.context), live_(std::move(live)), next_(next_of(shape, {})) {}
 
 TensorCapture& SharedMoments::live() {
   if (!live_) {
@@ -122,21 +126,33 @@ int64_t SharedMoments::next_document() const {
   return *std::max_element(next_.begin(), next_.end());
 }
 
-void SharedMoments::fetch() {
-  const std::lock_guard lock(mutex_);
-  if (live_) live_->fetch();
-}
-
 void SharedMoments::set_context(int64_t context) {
   const std::lock_guard lock(mutex_);
   context_ = context;
   if (live_) live_->set_context(context);
 }
 
-void SharedMoments::join_in_first(const Communicator& processes) {
+std::set<int64_t> SharedMoments::fetch_finite() {
   const std::lock_guard lock(mutex_);
-  if (!live_) throw UsageError("nothing was added yet");
-  live_->join_in_first(processes);
+  return live().fetch_finite();
+}
+
+void SharedMoments::leave_out(int64_t block) {
+  const std::lock_guard lock(mutex_);
+  live().leave_out(block);
+}
+
+std::unique_ptr<SharedMoments> SharedMoments::join(const SharedBatches& shared,
+                                                   const std::vector<int64_t>& layers,
+                                                   const Communicator& processes) {
+  const std::lock_guard lock(mutex_);
+  require_unbroken();
+  TensorShape joint = shape_;
+  joint.blocks = shared.blocks;
+  joint.context = context_;
+  std::unique_ptr<TensorCapture> live = this->live().join(shared, layers, joint, processes);
+  if (!live) return nullptr;
+  return std::unique_ptr<SharedMoments>(new SharedMoments(joint, std::move(live)));
 }
 
 CaptureMoments SharedMoments::all() const {

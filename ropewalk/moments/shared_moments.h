@@ -43,18 +43,21 @@ class SharedMoments {
 
   // Throws the UsageError of which the class speaks.
   void require_whole() const;
-  // Brings what a GPU holds to the host, on the stream of this thread; what was added on others is
-  // done there. Throws InputError on what is not finite.
-  void fetch();
   // Tokens per document at most, where that became known later.
   void set_context(int64_t context);
-  // What was added becomes that of all processes, in the first one. Collective.
-  void join_in_first(const Communicator& processes);
+  // As TensorCapture's, for moments whose blocks are batches. What a GPU holds comes to the host on
+  // the stream of this thread; what was added on others is done there.
+  std::set<int64_t> fetch_finite();
+  void leave_out(int64_t block);
+  std::unique_ptr<SharedMoments> join(const SharedBatches& shared,
+                                      const std::vector<int64_t>& layers,
+                                      const Communicator& processes);
 
   // Everything so far. What is added later does not change it; it is not to be changed either.
   CaptureMoments all() const;
 
  private:
+  SharedMoments(const TensorShape& shape, std::unique_ptr<TensorCapture> live);
   TensorCapture& live();
   void require_unbroken() const;
   void require_new(int64_t layer, const std::vector<int64_t>& documents);

@@ -17,6 +17,7 @@
 #include "ropewalk/model/architecture.h"
 #include "ropewalk/model/describe_config.h"
 #include "ropewalk/model/rotary_pairs.h"
+#include "ropewalk/moments/join_batches.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/text/documents.h"
 
@@ -226,42 +227,40 @@ CaptureMoments TensorCapture::moments() {
   return layers.empty() ? layer(0) : join_layers(std::move(layers));
 }
 
-void TensorCapture::join_in_first(const Communicator& processes) {
-  if (processes.alone()) return;
-  collector_.fetch();
-  // A process may have nothing of a layer that others have.
-  std::vector<double> held(static_cast<size_t>(config_.n_layers));
-  for (const auto& [number, documents] : documents_) held[static_cast<size_t>(number)] = 1;
+std::set<int64_t> TensorCapture::fetch_finite() {
+  const std::set<int64_t> blocks = collector_.fetch_finite();
+  for (const int64_t block : blocks) leave_out(block);
+  return blocks;
+}
+
+void TensorCapture::leave_out(int64_t block) {
+  collector_.leave_out(block);
+  for (auto& [number, documents] : documents_) {
+    std::erase_if(documents,
+                  [&](int64_t document) { return document % collector_.blocks() == block; });
+  }
+}
+
+std::unique_ptr<TensorCapture> TensorCapture::join(const SharedBatches& shared,
+                                                   const std::vector<int64_t>& layers,
+                                                   const TensorShape& shape,
+                                                   const Communicator& processes) const {
+  std::unique_ptr<TensorCapture> joint;
   if (processes.first()) {
-    std::vector<double> theirs(held.size());
-    for (int other = 1; other < processes.count(); ++other) {
-      processes.receive(other, theirs);
-      for (size_t i = 0; i < held.size(); ++i) held[i] = std::max(held[i], theirs[i]);
-    }
-    for (int other = 1; other < processes.count(); ++other) processes.send(other, held);
-  } else {
-    processes.send(0, held);
-    processes.receive(0, held);
+    TensorShape joined = shape;
+    joined.blocks = shared.blocks;
+    joint = std::make_unique<TensorCapture>(joined);
   }
-  for (int64_t number = 0; number < config_.n_layers; ++number) {
-    if (held[static_cast<size_t>(number)] == 0) continue;
-    std::set<int64_t>& documents = documents_[number];
-    collector_.join_in_first(number, processes);
-    std::vector<double> mine(documents.begin(), documents.end());
-    if (!processes.first()) {
-      const std::vector<double> count{static_cast<double>(mine.size())};
-      processes.send(0, count);
-      processes.send(0, mine);
-      continue;
-    }
-    for (int other = 1; other < processes.count(); ++other) {
-      std::vector<double> count(1);
-      processes.receive(other, count);
-      std::vector<double> theirs(static_cast<size_t>(count[0]));
-      processes.receive(other, theirs);
-      for (const double document : theirs) documents.insert(static_cast<int64_t>(document));
+  for (const int64_t number : layers) {
+    join_batches(shared, number, collector_, joint ? &joint->collector_ : nullptr, processes);
+    if (!joint) continue;
+    std::set<int64_t>& documents = joint->documents_[number];
+    for (size_t i = 0; i < shared.documents.size(); ++i) {
+      const std::vector<int64_t> some = shared.document_numbers(static_cast<int64_t>(i));
+      documents.insert(some.begin(), some.end());
     }
   }
+  return joint;
 }
 
 }  // namespace ropewalk

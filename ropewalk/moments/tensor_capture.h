@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -14,6 +15,7 @@
 namespace ropewalk {
 
 class Communicator;
+struct SharedBatches;
 
 // What vectors a program has.
 struct TensorShape {
@@ -57,9 +59,17 @@ class TensorCapture {
   // The same of all layers that were given documents, for write_moments and merge. Throws
   // UsageError where they have not read the same ones.
   CaptureMoments moments();
-  // Makes what the first process holds that of all `processes`, which have read different documents
-  // in the same layers; the others' numbers mean nothing afterwards. Collective.
-  void join_in_first(const Communicator& processes);
+  // The same, but blocks with values that are not finite are left out: returns which. Nothing is
+  // added afterwards.
+  std::set<int64_t> fetch_finite();
+  // Forgets the documents of a block. Sums that have no blocks (moments/accumulator.h) keep what
+  // they have of it.
+  void leave_out(int64_t block);
+  // Joins the batches of all processes, of which each has batch j in block j, in these layers: in
+  // the first process, null elsewhere. Collective, as join_batches().
+  std::unique_ptr<TensorCapture> join(const SharedBatches& shared,
+                                      const std::vector<int64_t>& layers, const TensorShape& shape,
+                                      const Communicator& processes) const;
 
  private:
   // Positions of a document, and what turns its vectors back, by RoPE of the model and as needed.

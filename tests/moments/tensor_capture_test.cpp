@@ -7,7 +7,6 @@
 #include "ropewalk/kernels/exact_float32.h"
 #include "ropewalk/moments/moments_file.h"
 #include "tests/temporary_folder.h"
-#include "tests/thread_job.h"
 
 namespace ropewalk {
 namespace {
@@ -114,30 +113,6 @@ TEST(TensorCapture, PositionsThatComeAgain) {
     capture.add(1, i, x.back(), vectors(2, 5, 7), t.back());
   }
   expect_moments(capture, at::cat(x, 1)[1].to(at::kDouble), at::cat(t).to(at::kDouble));
-}
-
-TEST(TensorCapture, ProcessesAddUp) {
-  constexpr int kProcesses = 3;
-  const auto add = [](TensorCapture& capture, int64_t document) {
-    const auto seed = static_cast<uint64_t>(document);
-    capture.add(1, document, vectors(4, 9 + document, seed), vectors(2, 9 + document, seed + 50));
-  };
-  TensorCapture whole(kShape);
-  for (int64_t document = 0; document < 9; ++document) add(whole, document);
-  ThreadJob(kProcesses).run([&](const Communicator& processes) {
-    TensorCapture part(kShape);
-    for (int64_t document = processes.rank(); document < 9; document += kProcesses) {
-      add(part, document);
-    }
-    part.join_in_first(processes);
-    if (!processes.first()) return;
-    const CaptureMoments joint = part.moments(), all = whole.moments();
-    EXPECT_EQ(joint.documents, all.documents);
-    EXPECT_EQ(joint.counts.tokens, all.counts.tokens);
-    EXPECT_EQ(joint.info.corpus, all.info.corpus);
-    EXPECT_TRUE(at::allclose(joint.streams(StreamKind::key).total.products,
-                             all.streams(StreamKind::key).total.products));
-  });
 }
 
 TEST(TensorCapture, TakesDoublesAndViews) {

@@ -283,7 +283,7 @@ def test_modules_of_your_own(compiled, tmp_path):
     model = Own()
     run, optimizer, x = torch.compile(model, backend="eager") if compiled else model, sgd(model), torch.randn(3, 20, 8)
     expected = ropewalk.Moments(2, 2, 4, blocks=2)
-    with ropewalk.watch(model, every=3, layers=1, batches=2, out=tmp_path / "out") as model.watch:
+    with ropewalk.watch(model, every=3, layers=1, batches=2, out=tmp_path / "out", errors="raise") as model.watch:
         for step in range(7):
             if step < 2:
                 q, k, _ = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in model.projection(x).chunk(3, -1))

@@ -100,7 +100,9 @@ def test_training_goes_on_in_the_same_folder(tmp_path):
     assert study.heads[study.heads.checkpoint == "step-4"].r2cv_q.tolist() != pytest.approx(before[before.checkpoint == "step-4"].r2cv_q.tolist(), rel=1e-2)
     study = go(2, 1)
     assert list(study.checkpoints.label) == ["step-0", "step-2"], "later ones were of another course of training"
-    assert sorted(path.name for path in (tmp_path / "out" / "replaced").iterdir()) == ["step-4", "step-6"]
+    courses = sorted((tmp_path / "out" / "replaced").iterdir())
+    assert [sorted(path.name for path in course.iterdir()) for course in courses] == [["step-4"], ["step-2", "step-4", "step-6"]], "of each course, nothing was lost"
+    assert ropewalk.Capture.open(courses[0] / "step-4").info["label"] == "step-4"
     with ropewalk.watch(make_model(), out=tmp_path / "out", step=7, every=2):
         with pytest.raises(ropewalk.SystemError, match="in use by process"):
             ropewalk.watch(make_model(), out=tmp_path / "out")
@@ -116,7 +118,7 @@ def test_training_goes_on_in_the_same_folder(tmp_path):
 def test_a_folder_is_of_one_model(tmp_path):
     for seed, settings in ((0, {}), (1, dict(num_attention_heads=8))):
         model = make_model(seed=seed, **settings)
-        watch = ropewalk.watch(model, every=2, batches=1, out=tmp_path / "out", step=2 * seed)
+        watch = ropewalk.watch(model, every=2, batches=1, out=tmp_path / "out", step=2 * seed, errors="raise")
         with pytest.raises(ropewalk.InputError, match="expected one model; name another folder") if settings else contextlib.nullcontext():
             train_step(model, sgd(model), [make_documents()])
             watch.close()
@@ -147,12 +149,12 @@ def test_who_is_told_may_close_the_watch():
     def fail(values, step):
         raise KeyError(step)
 
-    with ropewalk.watch(model, every=2, batches=1, log=fail) as watch:
+    with ropewalk.watch(model, every=2, batches=1, log=fail, errors="raise") as watch:
         failed = 0
         for _ in range(3):
             try:
                 train_step(model, optimizer, batches)
-                watch._writer.wait()
+                watch._results._writer.wait()
             except KeyError:
                 failed += 1
         assert watch.step == 3 and failed == 1
@@ -212,17 +214,18 @@ def test_a_model_is_copied_and_saved_while_it_is_measured():
     copied(input_ids=make_documents())
 
 
-def two_processes(*arguments):
-    script = os.path.join(os.path.dirname(__file__), "watch_processes.py")
+def two_processes(*arguments, script="watch_processes.py"):
+    """What each of them wrote."""
+    script = os.path.join(os.path.dirname(__file__), script)
     environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20000 + os.getpid() % 20000), "WORLD_SIZE": "2"}
     started = [
         subprocess.Popen([sys.executable, script, *map(str, arguments)], env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for rank in range(2)
     ]
     try:
-        for process in started:
-            output, _ = process.communicate(timeout=100)
-            assert process.returncode == 0, output
+        outputs = [process.communicate(timeout=300)[0] for process in started]
+        assert all(process.returncode == 0 for process in started), "\n".join(outputs)
+        return outputs
     finally:
         for process in started:
             process.kill()

@@ -15,7 +15,7 @@ def refused(kind, message, model, train):
     """One line, and nothing is left behind."""
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-    with pytest.raises(kind, match=message) as error, ropewalk.watch(model, batches=1, every=10) as watch:
+    with pytest.raises(kind, match=message) as error, ropewalk.watch(model, batches=1, every=10, errors="raise") as watch:
         train(watch)
     assert "\n" not in str(error.value)
     assert "get_interface" not in vars(ALL_ATTENTION_FUNCTIONS)
@@ -41,7 +41,7 @@ WRONG = {
     r"positions: found a tensor of \[9\], expected \[10\] or \[2, 10\]": tapping(0, Q, K, torch.arange(9)),
     r"positions: found a tensor of torch.float32 and torch.strided": tapping(0, Q, K, torch.rand(10)),
     r"mask: found a tensor of \[2, 9\], expected \[2, 10\]": tapping(0, Q, K, mask=torch.ones(2, 9)),
-    r"step 0 showed no attention of LlamaForCausalLM": lambda watch: watch.at(1),
+    r"step 0: no attention of LlamaForCausalLM was seen": lambda watch: watch.at(1),
 }
 
 
@@ -65,7 +65,7 @@ def test_a_model_without_attention_that_is_known():
         model(torch.randn(2, 4)).sum().backward()
         optimizer.step()
 
-    refused(ropewalk.UsageError, "step 0 showed no attention of Linear: expected a model of transformers", model, train)
+    refused(ropewalk.UsageError, "step 0: no attention of Linear was seen: expected a model of transformers", model, train)
 
 
 def test_sums_before_rope_of_models_that_are_not_known():
@@ -97,6 +97,8 @@ OPTIONS = {
     "every: found 0, expected a whole number from 1 on": lambda: ropewalk.watch(make_model(), every=0),
     "batches: found 1.5": lambda: ropewalk.watch(make_model(), batches=1.5),
     r"layers: found \[3\], expected numbers of layers from 0 to 2": lambda: ropewalk.watch(make_model(), layers=[3]),
+    "out: found '', expected a folder": lambda: ropewalk.watch(make_model(), out=""),
+    "errors: found 'ignore', expected 'warn' or 'raise'": lambda: ropewalk.watch(make_model(), errors="ignore"),
     "log: found int": lambda: ropewalk.watch(make_model(), log=5),
 }
 
@@ -110,7 +112,7 @@ def test_options_that_cannot_be(message):
 
 
 def test_after_the_end():
-    watch = ropewalk.watch(make_model())
+    watch = ropewalk.watch(make_model(), errors="raise")
     watch.close()
     watch.close()
     for use in (lambda: watch.at(5), lambda: watch.tap(0, Q, K), lambda: watch.__enter__()):

@@ -51,7 +51,7 @@ def sgd(model):
 
 def watched(model, documents, out, train=train_step, batches=None, **inputs):
     """One measured step; gives its capture."""
-    with ropewalk.watch(model, every=1000, batches=BATCHES, out=out):
+    with ropewalk.watch(model, every=1000, batches=BATCHES, out=out, errors="raise"):
         train(model, sgd(model), batches or in_batches(documents, BATCHES), **inputs)
     return ropewalk.open(out).capture("step-0")
 

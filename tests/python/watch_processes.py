@@ -27,7 +27,7 @@ if "unlike" in sys.argv:
     sys.exit()
 with ropewalk.watch(model, every=1, batches=4, out=sys.argv[1]) as watch:
     for _ in range(2):
-        train_step(parallel, optimizer, in_batches(make_documents(), 4)[rank::2])
+        train_step(parallel, optimizer, in_batches(make_documents(), 4)[2 * rank : 2 * rank + 2])
     if rank == 1:
         try:
             watch.study

@@ -1,0 +1,146 @@
+"""Where queries and keys of a model in training pass by, and what counts its steps."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from . import _attention
+from ._listener import log
+
+if TYPE_CHECKING:
+    import torch
+
+# Called with layer, who that is, queries, keys, positions, mask, scale, and whether nobody gave positions.
+Take = Callable[[int, int, "torch.Tensor", "torch.Tensor", "torch.Tensor | None", Any, "float | None", bool], None]
+
+
+class Hooks:
+    """Those of one model. `take` gets what passes by while they are attached, and must raise nothing that the training is not to see."""
+
+    def __init__(self, model: torch.nn.Module, take: Take) -> None:
+        self._model, self._take = model, take
+        self._interfaces: list[_attention.Interface] = []
+        self._numbers: dict[int, int] = {}
+        self._registered: list[Any] = []
+        self._counted = False  # a model of transformers runs that got no positions
+        self._gradients: bool | None = None  # whether it runs with gradients, outside of what is computed again
+        self._taker = _taker(weakref.ref(self))
+        self.take_outside = _attention.outside(self.take)
+        self.attached = False
+
+    def attach(self) -> None:
+        self.attached = True
+        self._numbers = _attention.numbered(self._model)
+        for interface in _attention.interfaces(self._model):
+            interface.add(self._taker)
+            self._interfaces.append(interface)
+        for module in _attention.models(self._model):
+            self._registered.append(module.register_forward_pre_hook(_Noter(weakref.ref(self), True), with_kwargs=True))
+            self._registered.append(module.register_forward_hook(_Noter(weakref.ref(self), False), with_kwargs=True, always_call=True))
+
+    def detach(self) -> None:
+        for interface in self._interfaces:
+            interface.remove(self._taker)
+        for hook in self._registered:
+            hook.remove()
+        self._interfaces, self._registered, self.attached, self._counted, self._gradients = [], [], False, False, None
+
+    def seen(self, module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, mask: Any, named: dict[str, Any]) -> None:
+        layer = self._numbers.get(id(module))
+        if layer is not None:
+            self.take(layer, id(module), query, key, named.get("position_ids"), mask, named.get("scaling"), module.training)
+
+    def take(
+        self, layer: int, owner: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, scale: float | None, training: bool
+    ) -> None:
+        import torch
+
+        if torch._C._current_graph_task_id() != -1:
+            return  # computed again for backward: counted before
+        # Other passes without gradients are evaluation or generation.
+        if not (torch.is_grad_enabled() or training and self._gradients is not False and self._checkpoints()):
+            return
+        with torch.no_grad():
+            self._take(layer, owner, q, k, positions, mask, scale, self._counted)
+
+    def note(self, before: bool, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        import torch
+
+        self._counted = before and len(arguments) <= 1 and named.get("position_ids") is None
+        self._gradients = torch.is_grad_enabled() if before else None
+
+    def _checkpoints(self) -> bool:
+        """Whether activations are computed again: the first time, gradients may be off."""
+        return any(getattr(module, "gradient_checkpointing", False) is True for module in self._model.modules())
+
+
+def _taker(hooks: weakref.ref[Hooks]) -> _attention.Taker:
+    """Does not keep the hooks, nor their model."""
+
+    def take(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, mask: Any, named: dict[str, Any]) -> None:
+        self = hooks()
+        if self is not None:
+            self.seen(module, query, key, mask, named)
+
+    return take
+
+
+class _Noter:
+    """Notes, while a model of transformers runs, whether it was called with gradients, and without positions: with ids alone, or with names. The
+    innermost one makes them.
+
+    A copy of the model, and what is saved of it, belong to no watch.
+    """
+
+    def __init__(self, hooks: weakref.ref[Hooks] | None = None, before: bool = False) -> None:
+        self._hooks, self._before = hooks, before
+        self._note_outside = None if hooks is None else _attention.outside(self._note)
+
+    def __call__(self, module: torch.nn.Module, arguments: tuple[Any, ...], named: dict[str, Any], *_: Any) -> None:
+        if self._note_outside is not None:
+            self._note_outside(arguments, named)
+
+    def _note(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        hooks = self._hooks() if self._hooks else None
+        if hooks is not None:
+            hooks.note(self._before, arguments, named)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Noter, ()
+
+
+class StepCounter:
+    """Counts the steps of one optimizer that holds parameters of the model: the first, until another one makes two steps without it."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._model = weakref.ref(model)
+        self._known: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+        self._others: weakref.WeakSet[Any] = weakref.WeakSet()  # that made a step since the one that is counted
+        self._counted: weakref.ref[Any] | None = None
+
+    def counts(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Whether its step is one more."""
+        if not self._holds_the_model(optimizer):
+            return False
+        counted = self._counted() if self._counted else None
+        if counted not in (None, optimizer):
+            if optimizer not in self._others:
+                self._others.add(optimizer)
+                return False
+            log.warning("watch: %s made two steps without the optimizer whose steps were counted: its own are from here on; Watch.at(step) sets the number", type(optimizer).__name__)
+        self._others.clear()
+        self._counted = weakref.ref(optimizer)
+        return True
+
+    def _holds_the_model(self, optimizer: torch.optim.Optimizer) -> bool:
+        mine = self._known.get(optimizer)
+        if mine is None:
+            model = self._model()
+            there = {id(parameter) for parameter in model.parameters()} if model is not None else set()
+            mine = any(id(parameter) in there for group in optimizer.param_groups for parameter in group["params"])
+            with contextlib.suppress(TypeError):
+                self._known[optimizer] = mine
+        return mine

@@ -1,0 +1,66 @@
+"""Makes one measurement of those of all processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from . import _faults
+from ._measurement import Measurement
+from ._processes import Processes
+
+MOST_BLOCKS = 32  # of all processes together
+
+
+class Spoiled(NamedTuple):
+    """What is wrong in one process; all get the same."""
+
+    process: int
+    kind: str
+    text: str
+
+
+class _Facts(NamedTuple):
+    """Of one process."""
+
+    problem: tuple[str, str] | None
+    sizes: tuple[int, ...] | None
+    layers: list[int]  # that were measured
+    documents: list[int]  # by batch
+    context: int
+    left_out: int
+
+
+def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any], list[Any]]) -> Measurement | Spoiled:
+    """In the first process that of all; in the others nothing of use. A process keeps its own batches alone, whatever their number. Collective."""
+    if processes.count() == 1 and measurement.wanted <= MOST_BLOCKS:
+        return measurement
+    problem = None
+    try:
+        measurement.fetch()
+    except Exception as error:
+        problem = _faults.kind_of(error), _faults.told(error)
+    sizes, layers, documents = measurement.shape()
+    told: list[_Facts] = [_Facts(*one) for one in exchange(tuple(_Facts(problem, sizes, layers, documents, measurement.context, len(measurement.left_out))))]
+    for process, one in enumerate(told):
+        if one.problem is not None:
+            return Spoiled(process, *one.problem)
+    known = [(process, one) for process, one in enumerate(told) if one.sizes is not None]
+    for process, one in known:
+        first = known[0][1]
+        if (one.sizes, one.layers) != (first.sizes, first.layers):
+            return Spoiled(
+                process, "UsageError",
+                f"found layers {one.layers} of {one.sizes} in this process and {first.layers} of {first.sizes} in process {known[0][0]}: expected the same in all",
+            )  # fmt: skip
+    numbers = [count for one in told for count in one.documents]
+    measurement.batches_left_out = sum(one.left_out for one in told)
+    measurement.context = max(one.context for one in told)
+    if not any(numbers):
+        return Spoiled(0, "InputError", measurement.why_nothing())
+    if processes.rank() == 0 or any(documents):
+        moments = measurement.moments or measurement.empty(known[0][1].sizes)
+        moments._kept.set_context(measurement.context)
+        joint = moments._join(processes, numbers, known[0][1].layers, min(MOST_BLOCKS, len(numbers)))
+        measurement.moments, measurement.joint = joint or moments, True
+    return measurement

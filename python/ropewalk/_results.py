@@ -1,0 +1,91 @@
+"""What a watch makes of its measurements: files, and what it tells; in the first of its processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from . import _faults, _watch_log
+from ._measurement import Measurement
+from ._processes import Processes
+from ._study import Study
+from ._watch_writer import Writer
+from .errors import UsageError
+
+
+class Results:
+    """In other processes it does nothing. `fault` gets what goes wrong, and what becomes of it; it may raise."""
+
+    def __init__(
+        self, processes: Processes, fault: Callable[[BaseException, str], None], log: Any, out: str | os.PathLike[str] | None, name: str, components: int
+    ) -> None:  # fmt: skip
+        """All processes raise what is wrong in the first one. Collective."""
+        self._fault = fault
+        self._tellers = _watch_log.tellers(log)
+        self._writer: Writer | None = None
+        self.delivering = False
+        problem = None
+        if processes.rank() == 0:
+            try:
+                self._writer = Writer(out, name, components)
+            except Exception as error:
+                problem = error
+        said = processes.all(None if problem is None else (_faults.kind_of(problem), _faults.told(problem)))
+        if problem is not None:
+            raise problem
+        if said[0] is not None:
+            raise _faults.again(*said[0])
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way or to be told."""
+        return self._writer is None or self._writer.idle
+
+    def study(self) -> Study:
+        """Of all steps so far."""
+        if self._writer is None:
+            raise UsageError("watch: results are in the first process")
+        self._writer.wait()
+        self.deliver()
+        return self._writer.study()
+
+    def add(self, measurement: Measurement) -> None:
+        if self._writer is not None:
+            self._writer.add(measurement)
+
+    def deliver(self) -> None:
+        """Tells what came out. Who is told may close the watch."""
+        if self.idle or self._writer is None:
+            return
+        before, self.delivering = self.delivering, True
+        try:
+            for step, future in self._writer.finished():
+                error = future.exception()
+                if error is not None:
+                    self._fault(error, _faults.DROPPED)
+                    continue
+                for tell in self._tellers:
+                    try:
+                        tell(future.result(), step)
+                    except Exception as raised:
+                        self._fault(raised, "the others are told, and training goes on")
+        finally:
+            self.delivering = before
+
+    def close(self) -> None:
+        """Waits for what is under way, and makes the tables."""
+        if self._writer is None:
+            return
+        try:
+            self._writer.wait()
+            self.deliver()
+            self._writer.make_tables()
+        except Exception as error:
+            self._fault(error, "its tables are not made; ropewalk.open makes them")
+        finally:
+            self._writer.close()
+
+    def abandon(self) -> None:
+        if self._writer is not None:
+            self._writer.close()

@@ -1,0 +1,140 @@
+"""The folder that a watch writes: one capture per measured step, and tables of all of them, made when they are asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from . import _checks, _module
+from ._build import VERSION
+from ._listener import Listener, log
+from ._temporary import TemporaryFolder
+from .errors import InputError, SystemError, UsageError  # noqa: A004
+
+LABEL = "step-{}"  # of a checkpoint; every program that reads labels takes the step from it
+FACTS = "watch.json"  # whose folder it is
+TABLES = ("qk.csv", "heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json")
+
+
+class WatchFolder:
+    """Steps in a folder. Nothing that was measured is removed, and no former step is read before tables are made."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._checkpoints = path / "checkpoints"
+        self._aside: Path | None = None  # where steps of another course go
+        self._held: object = None
+        self._facts: dict[str, Any] = {}
+        self.steps: set[int] = set()
+
+    @property
+    def stale(self) -> bool:
+        """Whether steps came or went since the tables were made."""
+        try:
+            return (self.path / "qk.csv").stat().st_mtime_ns <= self._checkpoints.stat().st_mtime_ns
+        except OSError:
+            return True
+
+    def hold(self) -> None:
+        """For this process alone; made where it is missing. Refuses what is not a watch's own."""
+        _checks.folder(self._checkpoints)
+        self._held = _module.core().FolderLock(str(self.path))
+        self.read()
+        if not self._facts and (not self.steps or (self.path / "manifest.json").exists()):
+            for name in ("manifest.json", *TABLES):
+                if (self.path / name).exists():
+                    raise UsageError(f"{self.path}: holds {name}, which no watch wrote; name another folder with out=")
+
+    def let_go(self) -> None:
+        self._held = None
+
+    def read(self) -> None:
+        """The names of its steps."""
+        self._facts, self.steps = _facts(self.path), set()
+        for name in os.listdir(self._checkpoints):
+            if re.fullmatch(LABEL.format(r"\d+"), name):
+                self.steps.add(int(name.rpartition("-")[2]))
+            elif not name.startswith("."):
+                raise InputError(f"{self._checkpoints / name}: is no step of a watch; name another folder")
+
+    def of_step(self, step: int) -> Path:
+        return self._checkpoints / LABEL.format(step)
+
+    def require_model(self, name: str, sizes: tuple[int, ...], components: int) -> None:
+        """That all steps are of one model; noted with the first one."""
+        known = self._facts.get("sizes")
+        if known is None:
+            self._facts = {"ropewalk": VERSION, "model": name, "sizes": list(sizes), "components": components}
+            self._write_facts()
+        elif known != list(sizes):
+            raise InputError(f"{self.path}: found steps with {known} layers, query heads, key heads and dimensions, and one with {list(sizes)}: expected one model; name another folder with out=")
+
+    def _write_facts(self) -> None:
+        new = self.path / f".{FACTS}.tmp-{os.getpid()}"
+        try:
+            new.write_text(json.dumps(self._facts) + "\n", encoding="utf-8")
+            new.replace(self.path / FACTS)
+        except OSError as error:
+            self._facts = {}
+            raise SystemError(f"{self.path / FACTS}: cannot be written: {error.strerror}") from None
+
+    def set_aside_from(self, step: int) -> None:
+        """Steps that training comes to only now were of another course of it: one folder for all that this watch finds of that."""
+        later = sorted(one for one in self.steps if one >= step)
+        for one in later:
+            if self._aside is None:
+                self._aside = _unused(self.path / "replaced" / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
+                log.warning(
+                    "%s: training is at step %d, and steps up to %d were measured before: they are in %s from now on; step= says where training goes on",
+                    self.path, step, later[-1], self._aside,
+                )  # fmt: skip
+            self._aside.mkdir(parents=True, exist_ok=True)
+            self.of_step(one).rename(self._aside / LABEL.format(one))
+            self.steps.discard(one)
+
+    def make_tables(self, table: Path | None = None) -> None:
+        folders = [str(self.of_step(step)) for step in sorted(self.steps)]
+        with Listener() as listener:
+            _module.core().write_step_tables(listener, folders, str(table or self.path / "qk.csv"), int(self._facts.get("components", 10)))
+
+
+def tables_of(path: Path) -> tuple[Path, TemporaryFolder | None]:
+    """The folder with the tables of what a watch wrote: made now where steps came since, in a temporary folder while the watch is at work."""
+    folder = WatchFolder(path)
+    if not _facts(path) or not folder.stale:
+        return path, None
+    try:
+        folder._held = _module.core().FolderLock(str(path))
+    except SystemError:
+        folder._held = None
+    folder.read()
+    if not folder.steps:
+        return path, None
+    if folder._held:
+        folder.make_tables()
+        folder.let_go()
+        return path, None
+    kept = TemporaryFolder()
+    (kept.path / "checkpoints").symlink_to(path.absolute() / "checkpoints")
+    folder.make_tables(kept.path / "qk.csv")
+    return kept.path, kept
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads((path / FACTS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _unused(path: Path) -> Path:
+    number, found = 1, path
+    while found.exists():
+        number += 1
+        found = path.with_name(f"{path.name}-{number}")
+    return found

@@ -1,0 +1,98 @@
+#include "ropewalk/study/watched_steps.h"
+
+#include <fstream>
+#include <optional>
+
+#include "ropewalk/analysis/analysis_file.h"
+#include "ropewalk/analysis/analyze_capture.h"
+#include "ropewalk/analysis/carried_signs.h"
+#include "ropewalk/analysis/head_changes.h"
+#include "ropewalk/analysis/summary.h"
+#include "ropewalk/base/atomic_file.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/moments/moments_file.h"
+#include "ropewalk/study/capture_store.h"
+#include "ropewalk/study/tables.h"
+#include "ropewalk/study/training_time.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+CheckpointAnalysis analyzed(const CaptureMoments& moments, int64_t components) {
+  CheckpointAnalysis analysis = analyze_capture(moments, components, moments.info.label);
+  fill_training_time(analysis);
+  return analysis;
+}
+
+Json summary_of(CheckpointAnalysis analysis) {
+  std::vector<CheckpointAnalysis> alone;
+  alone.push_back(std::move(analysis));
+  carry_signs(alone);
+  return summarize(alone, kMinChange);
+}
+
+CheckpointAnalysis read_analysis(const fs::path& folder) {
+  const fs::path path = folder / kAnalysisName;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw SystemError("{}: cannot be read", path.string());
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  return unpack_analysis(bytes, path.string());
+}
+
+// A step's analysis; nothing, and a warning, where it is damaged.
+std::optional<CheckpointAnalysis> analysis_of(const fs::path& folder, int64_t components) {
+  std::error_code ignored;
+  const bool moments = fs::exists(folder / kMomentsName, ignored);
+  try {
+    return read_analysis(folder);
+  } catch (const std::runtime_error& error) {
+    if (!moments) {
+      log::warning("{}; going on without this step", error.what());
+      return std::nullopt;
+    }
+  }
+  try {
+    return analyzed(read_capture(folder, Blocks::needed, Tokens::all), components);
+  } catch (const std::runtime_error& error) {
+    log::warning("{}; going on without this step", error.what());
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Json write_step(const fs::path& folder, const CaptureMoments& moments, int64_t components,
+                bool keep_moments) {
+  const CheckpointAnalysis analysis = analyzed(as_stored(moments), components);
+  AtomicFolder step(folder);
+  if (keep_moments) {
+    write_moments(step.path() / kMomentsName, moments);
+    describe_in(step.path(), moments.info);
+  }
+  write_file_atomically(step.path() / kAnalysisName, pack_analysis(analysis));
+  step.commit();
+  return summary_of(analysis);
+}
+
+void write_tables_of_steps(const std::vector<fs::path>& folders, const fs::path& table,
+                           int64_t components) {
+  check_table_path(table);
+  std::vector<CheckpointAnalysis> checkpoints;
+  for (const fs::path& folder : folders) {
+    throw_if_interrupted();
+    std::optional<CheckpointAnalysis> found = analysis_of(folder, components);
+    if (!found) continue;
+    found->order = static_cast<int64_t>(checkpoints.size());
+    checkpoints.push_back(std::move(*found));
+  }
+  if (checkpoints.empty()) {
+    throw InputError("{}: none of {} steps can be read", table.parent_path().string(),
+                     folders.size());
+  }
+  write_tables(table, std::move(checkpoints));
+}
+
+}  // namespace ropewalk
