@@ -23,12 +23,12 @@ std::map<std::string, int64_t> reference_contexts(const Json& reference,
     const Json label = entry.is_object() ? entry.value("label", Json()) : Json();
     if (!label.is_string()) continue;
     const Json context = entry.value("context", Json());
-    const bool tokens = context.is_number_integer() && context >= 2 && context <= kMostTokens;
+    const bool tokens = context.is_number_integer() && context >= 2 && context <= kMostContext;
     if (!tokens && !context.is_null()) {
       throw InputError(
           "{}: checkpoints: context of '{}' is {}; expected tokens per document, 2 to {}", source,
           printable_excerpt(label.get<std::string>(), kLongestComparedLabel),
-          printable_excerpt(context.dump(), 60), kMostTokens);
+          printable_excerpt(context.dump(), 60), kMostContext);
     }
     contexts[label.get<std::string>()] = tokens ? context.get<int64_t>() : 0;
   }

@@ -73,9 +73,9 @@ OtherModels read_models(const Json& section, const std::string& source) {
   if (!about.is_string()) {
     throw InputError("{}: other_models: about is {}; expected text", source, kind_of(about));
   }
-  if (!context.is_number_integer() || context < 2 || context > kMostTokens) {
+  if (!context.is_number_integer() || context < 2 || context > kMostContext) {
     throw InputError("{}: other_models: context is {}; expected tokens per document, 2 to {}",
-                     source, printable_excerpt(context.dump(), 60), kMostTokens);
+                     source, printable_excerpt(context.dump(), 60), kMostContext);
   }
   if (!models.is_object() || models.empty()) {
     throw InputError("{}: other_models: models is {}; expected an object of models by name", source,

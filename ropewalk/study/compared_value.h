@@ -10,7 +10,7 @@
 namespace ropewalk {
 
 constexpr size_t kLongestComparedLabel = 40;
-constexpr int64_t kMostTokens = INT32_MAX;
+constexpr int64_t kMostContext = INT32_MAX;
 
 // A number of a run or of a reference; NaN: missing or unknown.
 struct ComparedValue {
