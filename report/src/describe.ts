@@ -1,13 +1,16 @@
 import { CLASSES } from "./data/classes";
 import { parseColour } from "./data/coloring";
 import { quantity } from "./data/quantities";
+import { ranked } from "./data/flags";
 import type { Run } from "./data/run";
+import { number, ofHead } from "./data/source";
 import { shown } from "./data/summary";
 import { DASH, withError } from "./format";
 import type { State } from "./state";
+import type { Line } from "./tooltip";
 
 /** A head at the checkpoint in view in a few lines: its components' numbers, what colours it and where it stands. */
-export function describeHead(run: Run, state: State, head: number): string[] {
+export function describeHead(run: Run, state: State, head: number): Line[] {
   const { layer, q_head, rope, kv_head } = run.heads[head];
   const { at: checkpoint } = state;
   const title = `Layer ${layer}, head ${q_head}`;
@@ -20,19 +23,25 @@ export function describeHead(run: Run, state: State, head: number): string[] {
   const others = [parseColour(run, state.quantity).quantity, quantity(run, state.x), quantity(run, state.y)].filter(
     (one, i, all) => one && !usual.includes(one.statistic) && all.indexOf(one) === i,
   );
-  const flag = run.flag(checkpoint, head);
+  const flags = ranked(run, run.flags(checkpoint, head)).map(({ name }) => name);
   return [
     title,
     ...(about.length ? [about.join(" · ")] : []),
     ...usual.map((statistic) => {
       const value = run.value(statistic.key, checkpoint, head);
       const error = statistic.changes ? run.error(statistic, checkpoint, head) : NaN;
-      return `${statistic.shares ? `PC0 ${statistic.title}` : statistic.title} ${withError(value, error)}`;
+      const name = statistic.shares ? `PC0 ${statistic.title}` : statistic.title;
+      return [`${name} `, number(ofHead(run, statistic, checkpoint, head), withError(value, error))];
     }),
-    ...others.map(
-      (one) => `${one!.name} ${withError(one!.value(checkpoint, head), one!.error(checkpoint, head), one!.digits)}`,
-    ),
+    ...others.map((one) => [
+      `${one!.name} `,
+      number(
+        ofHead(run, one!.statistic, checkpoint, head),
+        withError(one!.value(checkpoint, head), one!.error(checkpoint, head), one!.digits),
+        one!.reading.absolute ? { "data-absolute": "" } : {},
+      ),
+    ]),
     place < 0 ? `class ${DASH}` : CLASSES[place],
-    ...(flag ? [`flag: ${flag.replaceAll(";", ", ")}`] : []),
+    ...(flags.length ? [`flags: ${flags.join(", ")}`] : []),
   ];
 }

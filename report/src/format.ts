@@ -16,10 +16,10 @@ export function errorText(se: number, digits = 3): string {
   return se > 0 && Number(text) === 0 ? `<${(10 ** -digits).toFixed(digits)}` : text;
 }
 
-/** "0.812 ± 0.004"; the error is left out where it is not known. */
+/** "0.812 ± 0.004"; the error is left out where it is not known, and where nothing varied: that is no certainty. */
 export function withError(value: number | null | undefined, se: number | null | undefined, digits = 3): string {
   const text = decimals(value, digits);
-  return text === DASH || se === null || se === undefined || Number.isNaN(se)
+  return text === DASH || !se
     ? text
     : `${text} ± ${errorText(se, digits)}`;
 }

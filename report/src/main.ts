@@ -8,6 +8,7 @@ import type { Context, Part } from "./context";
 import { readBlob } from "./data/blob";
 import { Run } from "./data/run";
 import { Summary } from "./data/summary";
+import { number, ofPage } from "./data/source";
 import { h } from "./dom";
 import { bindAddress, readFragment } from "./link";
 import { Store, VIEWS, type State, type View } from "./state";
@@ -104,7 +105,9 @@ function start(): void {
     h(
       "footer",
       { class: "page-footer" },
-      `Written by Ropewalk ${run.blob.ropewalk}. Everything on this page is in this file; nothing is loaded or sent.`,
+      "Written by Ropewalk ",
+      number(ofPage("version"), run.blob.ropewalk),
+      ". Everything on this page is in this file; nothing is loaded or sent.",
     ),
   );
   tooltip.attach();

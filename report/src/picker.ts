@@ -1,3 +1,4 @@
+import { ofPage } from "./data/source";
 import { h } from "./dom";
 import { button } from "./widgets";
 
@@ -29,7 +30,7 @@ export function picker(
   const id = `picker-${++made}`;
   let chosen: readonly string[] = [];
   let active = 0;
-  const value = h("span", { class: "picker-value" });
+  const value = h("span", { class: "picker-value", "data-number": several ? ofPage("columns") : null });
   const opener = h(
     "button",
     { type: "button", class: "button picker-button", "aria-haspopup": "listbox", "aria-expanded": "false" },

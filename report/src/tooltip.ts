@@ -1,5 +1,8 @@
 import { h } from "./dom";
 
+/** A line is a text, or parts of it: numbers stand in elements that say where they are from. */
+export type Line = string | (string | Node)[];
+
 /** One small box that follows the pointer or the focus. */
 class Tooltip {
   private readonly box = h("div", { class: "tooltip", role: "status", hidden: true });
@@ -32,8 +35,10 @@ class Tooltip {
     this.show(["", element.getAttribute("data-definition")!], area.left, area.bottom - 8);
   }
 
-  show(lines: string[], x: number, y: number): void {
-    const parts = lines.map((line, i) => (line ? h("div", { class: i === 0 ? "strong" : "" }, line) : ""));
+  show(lines: Line[], x: number, y: number): void {
+    const parts = lines.map((line, i) =>
+      line.length ? h("div", { class: i === 0 ? "strong" : "" }, ...(typeof line === "string" ? [line] : line)) : "",
+    );
     this.box.replaceChildren(...parts);
     this.box.hidden = false;
     const { offsetWidth: width, offsetHeight: height } = this.box;

@@ -1,5 +1,6 @@
 import { CLASSES } from "./data/classes";
-import type { Checkpoint } from "./data/run";
+import type { Checkpoint, Run } from "./data/run";
+import { number, ofEntry } from "./data/source";
 import { h } from "./dom";
 
 export function button(
@@ -24,8 +25,15 @@ export function select(
   return { element: h("label", { class: "field" }, h("span", {}, label), input), input };
 }
 
-export function checkpointOptions(checkpoints: Checkpoint[]): { value: string; text: string }[] {
-  return checkpoints.map((c) => ({ value: String(c.index), text: c.baseline ? `${c.label} (baseline)` : c.label }));
+export function checkpointOptions(run: Run, checkpoints: Checkpoint[]): { value: string; text: string }[] {
+  const text = (c: Checkpoint) => [c.label, run.order.mark(c), c.baseline ? "(baseline)" : ""];
+  return checkpoints.map((c) => ({ value: String(c.index), text: text(c).filter((part) => part).join(" ") }));
+}
+
+/** Its label, with its context where the run has several. */
+export function checkpointName(run: Run, c: Checkpoint): (string | Node)[] {
+  const mark = run.order.mark(c);
+  return [c.label, ...(mark ? [" ", number(ofEntry(c, "context"), mark, { class: "muted" })] : [])];
 }
 
 /** A coloured mark and the class's name. */
@@ -39,12 +47,15 @@ export function classTag(place: number): HTMLElement {
   );
 }
 
-export function card(title: string, note: string | null, ...children: (Node | null)[]): HTMLElement {
+/** Below a title: a text, or parts of it. */
+export type Note = string | (string | Node)[];
+
+export function card(title: string, note: Note | null, ...children: (Node | null)[]): HTMLElement {
   const heading = h(
     "div",
     { class: "card-heading" },
     h("h2", {}, title),
-    note ? h("p", { class: "note" }, note) : null,
+    note ? h("p", { class: "note" }, ...(typeof note === "string" ? [note] : note)) : null,
   );
   return h("section", { class: "card", "aria-label": title }, heading, ...children);
 }

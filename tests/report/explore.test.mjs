@@ -125,14 +125,15 @@ test("a click opens a head with qk.csv's numbers, components, history and siblin
     all.map((row) => [row.dataset.checkpoint, ...[...row.querySelectorAll("td")].map((c) => c.innerText.trim())]),
   );
   assert.deepEqual(
-    rows.map((row) => row.slice(0, 6)),
+    rows.map((row) => row.slice(0, 7)),
     of("0").map((row) => [
       row.checkpoint,
+      row.class,
+      row.flag.replaceAll(";", ", "),
       withError(row.r_q, row.r_q_se),
       withError(row.r_k, row.r_k_se),
       withError(row.explained_variance, row.explained_variance_se),
       shown(row.pc0_stability),
-      row.class,
     ]),
   );
   const components = await page.$$eval(".component-numbers tbody tr", (all) =>
@@ -156,7 +157,7 @@ test("a click opens a head with qk.csv's numbers, components, history and siblin
     await page.$$eval(".sibling-name", (all) => all.map((s) => s.textContent)),
     [0, 1, 2, 3].map((h) => `head ${h}`),
   );
-  assert.equal(await page.locator(".head-detail .card >> nth=0 >> .series.queries .error").count(), 11);
+  assert.equal(await page.locator('.head-detail .card[aria-label="Over training"] .series.queries .error').count(), 11);
   await page.click('.sibling:has-text("head 1")');
   await settled(page);
   await fragment(page, "head", "5.1");

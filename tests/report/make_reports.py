@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -70,6 +71,10 @@ def differences(summary: dict, table: pandas.DataFrame) -> list[dict]:
 
         entry = {"from": before, "to": after, "paired": 1, "few_blocks": False}
         entry |= {key: change(summary[key]) for key in STATISTICS}
+        for key in ("mean_r_q", "mean_r_k"):  # of all heads, and of those whose axis stayed
+            heads = int((pc0.checkpoint == after).sum())
+            entry[key] |= {"heads": heads, "stayed": entry[key] | {"value": entry[key]["value"] + 0.004, "heads": heads - 3, "real": False}}
+        entry["axes"] = [{"layer": int(layer), "q_head": int(head)} for layer, head in pc0[pc0.checkpoint == after][["layer", "q_head"]].to_numpy()[:3]]
         entry["taxonomy"] = {name: change({label: summary["taxonomy"][label][name] for label in (before, after)})
                              for name in synthetic.CLASSES}  # fmt: skip
         for column in ("r_q", "r_k"):
@@ -117,6 +122,13 @@ def write(folder: Path, table: pandas.DataFrame, name: str | None, summary=True)
 SIZES = {"bias_strength": 1e-3, "alpha_k": 3e-4, "rank90_q": 40, "logit_const": -20}
 
 
+def made_up_flags(count: int, rng) -> list[str]:
+    """Of heads, with one that no page knows."""
+    names = {"axis_changed": 0.1, "sign_uncertain": 0.07, "near_tie": 0.1, "near_tie_b": 0.2, "of_another_version": 0.03}
+    drawn = {name: rng.random(count) < part for name, part in names.items()}
+    return [";".join(name for name in names if drawn[name][i]) for i in range(count)]
+
+
 def with_numbers_of_heads(folder: Path) -> None:
     """Writes a heads.csv with made-up numbers of every statistic that the page of the folder knows, and the page anew."""
     rng = np.random.default_rng(9)
@@ -137,7 +149,18 @@ def with_numbers_of_heads(folder: Path) -> None:
         if statistic["error"]:
             errors = np.where(np.isnan(values), np.nan, abs(size) * rng.gamma(3, 0.01, count)).astype("<f4")
             out[statistic["error"]] = (errors.view("<u4") & 0xFFFF0000).view("<f4")  # what a page keeps of it
-    pandas.DataFrame(out).to_csv(folder / "heads.csv", index=False)
+    out["flag"] = made_up_flags(count, rng)
+    table = pandas.DataFrame(out)
+    table.to_csv(folder / "heads.csv", index=False)
+    stated = json.loads((folder / "summary.json").read_text())
+    first, last = (table[table.checkpoint == labels[place]].set_index(["layer", "q_head"]) for place in (1, -1))
+    moved = (last.r2cv_q - first.r2cv_q).dropna().sort_values(key=abs, ascending=False)
+    stated["top_heads"] = [
+        {"layer": int(layer), "q_head": int(head), "score": max(0, abs(change) / 0.2 - 0.1), "statistic": "r2cv_q", "from": labels[1], "to": labels[-1],
+         "before": float(first.r2cv_q[layer, head]), "after": float(last.r2cv_q[layer, head]), "change": float(change), "se": 0.02, "effect": change / 0.2,
+         "effect_se": 0.1, "changed": abs(change) > 0.1, "axis_changed": place % 4 == 0, "sentence": f"R² of queries moved by {change:.2f} from {labels[1]} to {labels[-1]}."}
+        for place, ((layer, head), change) in enumerate(moved.items())]  # fmt: skip
+    (folder / "summary.json").write_text(json.dumps(stated))
     subprocess.run([os.environ["ROPEWALK"], "report", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -245,7 +268,11 @@ def main() -> None:
         "one_head": (one_head, "one head", False),
         "bare": (bare, None, False),
     }
-    for name in wanted or [name for name in runs if name != "full"]:  # which benchmarks ask for
+    if "shipped" in wanted or not wanted:  # the demo itself, as users have it
+        shutil.rmtree(out / "shipped", ignore_errors=True)  # a folder that is there would be taken as done
+        command = [os.environ["ROPEWALK"], "demo", "--out", out / "shipped", "--quiet"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    for name in [name for name in wanted if name != "shipped"] or [name for name in runs if name != "full" and not wanted]:  # which benchmarks ask for
         make, title, summary = runs[name]
         write(out / name, make(), title, summary)
         if name in ("many", "large", "full"):

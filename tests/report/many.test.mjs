@@ -44,7 +44,7 @@ test("a head's panel has all of them with their intervals, and what PC0 is made 
   const { page, close } = await open(browser, report("many"), "#view=explore&head=2.3");
   const row = of(2, 3);
   const keys = await page.$$eval(".all-numbers tbody tr", (all) => all.map((one) => one.dataset.statistic));
-  const there = Object.keys(row).filter((key) => !/^(checkpoint|layer|q_head)$|_se$/.test(key));
+  const there = Object.keys(row).filter((key) => !/^(checkpoint|layer|q_head|flag)$|_se$/.test(key));
   assert.ok(there.length > 40, `${there.length}`);
   for (const key of [...there, "r_q", "r_k", "explained_variance", "pc0_stability"]) assert.ok(keys.includes(key), key);
   const cells = await page.$$eval('[data-statistic="bias_strength"] td', (all) => all.map((one) => one.innerText));

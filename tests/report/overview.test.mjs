@@ -8,7 +8,8 @@ before(async () => (browser = await launch()));
 after(() => browser.close());
 
 const CLASSES = ["position-dominated", "q-positional", "k-positional", "content-focused", "mixed"];
-const STATISTICS = ["mean_r_q", "mean_r_k", "mean_abs_r_k", "pc0_explained_variance"];
+// Those without a sign first.
+const STATISTICS = ["mean_abs_r_k", "pc0_explained_variance", "mean_r_q", "mean_r_k"];
 const FIGURES = ["position_signal", "phase_portraits", "taxonomy", "depth_r_q", "depth_r_k", "explained_variance"];
 const cells = (page, selector) =>
   page.$$eval(`${selector} tbody tr`, (rows) => rows.map((row) => [...row.children].map((c) => c.innerText.trim())));
@@ -42,39 +43,80 @@ test("numbers of every checkpoint are summary.json's", async () => {
   await close();
 });
 
-test("changes are summary.json's, real or within noise", async () => {
+test("changes are summary.json's, real or within noise; a signed mean has two rows", async () => {
   const { page, close } = await open(browser, report("demo"));
   const summary = readSummary("demo");
   const phases = Object.fromEntries(summary.checkpoints.map((c) => [c.label, c.phase]));
   const crossing = summary.differences.filter((d) => phases[d.from] !== phases[d.to]);
-  assert.equal((await cells(page, "table.changes")).length, crossing.length);
+  const steps = () => page.$$eval("table.changes thead th[data-from]", (all) => all.map((th) => [th.dataset.from, th.dataset.to]));
+  assert.deepEqual(await steps(), crossing.map(({ from, to }) => [from, to]));
   await page.click("text=Every step");
-  const rows = await page.$$eval("table.changes tbody tr", (all) =>
-    all.map((row) => ({
-      from: row.dataset.from,
-      cells: [...row.querySelectorAll("td")].map((c) => c.innerText.replace(/\s+/g, " ").trim()),
-    })),
+  assert.deepEqual(await steps(), summary.differences.map(({ from, to }) => [from, to]));
+  const lines = Object.fromEntries(
+    await page.$$eval("table.changes tbody tr", (all) =>
+      all.map((row) => [row.dataset.line, [...row.querySelectorAll("td")].map((c) => c.innerText.replace(/\s+/g, " ").trim())]),
+    ),
   );
-  assert.equal(rows.length, summary.differences.length);
-  for (const [i, { from, cells: found }] of rows.entries()) {
-    const difference = summary.differences[i];
-    assert.equal(from, difference.from);
-    const signed = (value, digits) => (Number(value.toFixed(digits)) > 0 ? "+" : "") + shown(value, digits);
-    STATISTICS.forEach((key, j) => {
+  const signed = (value, digits) => (Number(value.toFixed(digits)) > 0 ? "+" : "") + shown(value, digits);
+  const verdict = (real) => (real ? "real" : "within noise");
+  for (const [i, difference] of summary.differences.entries()) {
+    for (const key of STATISTICS) {
       const { value, se, real } = difference[key];
-      assert.equal(found[j], `${signed(value, 3)} ± ${error(se)} ${real ? "real" : "within noise"}`);
-    });
+      assert.equal(lines[key][i], `${signed(value, 3)} ± ${error(se)} ${verdict(real)}`);
+    }
+    for (const key of ["mean_r_q", "mean_r_k"]) {
+      const { value, se, real, heads } = difference[key].stayed;
+      const all = `${heads} of ${summary.checkpoints.at(-1).heads} heads`;
+      assert.equal(lines[`${key}.stayed`][i], `${signed(value, 3)} ± ${error(se)} ${verdict(real)}, ${all}`);
+    }
     const share = difference.taxonomy["position-dominated"];
-    assert.equal(
-      found[4],
-      `${signed(100 * share.value, 1)} ± ${error(100 * share.se, 1)} % ${share.real ? "real" : "within noise"}`,
-    );
-    assert.deepEqual(found.slice(5), [String(difference.heads_r_q.length), String(difference.heads_r_k.length)]);
+    assert.equal(lines.taxonomy[i], `${signed(100 * share.value, 1)} ± ${error(100 * share.se, 1)} % ${verdict(share.real)}`);
+    for (const key of ["heads_r_q", "heads_r_k", "axes"]) assert.equal(lines[key][i], String(difference[key].length));
   }
+  // Both rows say what they are of.
+  const names = await page.$$eval('[data-line^="mean_r_q"] th', (all) => all.map((one) => one.innerText.replace(/\s+/g, " ")));
+  assert.deepEqual(names, ["mean r_q all heads, as published", "mean r_q heads whose axis stayed, signs carried"]);
   // The count leads to its heads.
-  await page.locator("table.changes tbody tr").last().locator("button").first().click();
+  await page.locator('[data-line="heads_r_q"] button').last().click();
   await page.waitForSelector(".heads-grid");
   assert.equal(await page.locator(".cell.selected").count(), summary.differences.at(-1).heads_r_q.length);
+  await close();
+});
+
+test("a number has one value wherever its name stands", async () => {
+  const { page, close } = await open(browser, report("shipped"));
+  const told = await page.evaluate(() => {
+    const text = (one) => one?.innerText.replace(/\s+/g, " ").trim();
+    const columns = [...document.querySelectorAll("table.checkpoints thead th")].map(text);
+    const rows = [...document.querySelectorAll("table.checkpoints tbody tr")].map((row) => [...row.children].map(text));
+    const tiles = [...document.querySelectorAll(".tile")].map((tile) => [tile.dataset.statistic, text(tile.querySelector(".tile-value"))]);
+    const steps = [...document.querySelectorAll("table.changes thead th[data-from]")].map((th) => [th.dataset.from, th.dataset.to]);
+    const changes = [...document.querySelectorAll("table.changes tbody tr")].map((row) => [text(row.querySelector("th")), [...row.querySelectorAll("td")].map(text)]);
+    const { figures } = JSON.parse(document.getElementById("data").textContent);
+    const drawn = ["position_signal", "how_positional", "explained_variance"].flatMap((name) => figures[name].datasets.means);
+    return { columns, rows, tiles, steps, changes, drawn };
+  });
+  const number = (text) => Number(/^[+−]?[\d.]+/.exec(text)[0].replace("−", "-"));
+  const at = (label, name) => number(told.rows.find(([first]) => first === label)[told.columns.indexOf(name)]);
+  const last = told.rows.at(-1)[0];
+  const inTable = told.tiles.filter(([name]) => told.columns.includes(name));
+  assert.ok(inTable.length >= 7);
+  for (const [name, value] of inTable) assert.equal(number(value), at(last, name), name);
+  let compared = 0;
+  for (const [line, cells] of told.changes) {
+    const name = line.replace(/ all heads, as published$/, "");
+    if (!told.columns.includes(name)) continue;
+    told.steps.forEach(([from, to], i) => {
+      if (cells[i] === "–") return;
+      const both = at(to, name) - at(from, name);
+      assert.ok(Math.abs(number(cells[i]) - both) < 0.0016, `${line}, ${from} → ${to}: ${cells[i]}, ${both}`);
+      ++compared;
+    });
+  }
+  assert.ok(compared >= 20, `${compared}`);
+  const series = { "mean r_q (queries)": "mean r_q", "mean r_k (keys)": "mean r_k", "R² of queries": "mean R² of queries, cross-validated", "R² of keys": "mean R² of keys, cross-validated", PC0: "variance of PC0" };
+  for (const { series: name, checkpoint, mean } of told.drawn)
+    if (series[name]) assert.ok(Math.abs(mean - at(checkpoint, series[name])) < 0.00051, `${name} at ${checkpoint}`);
   await close();
 });
 
@@ -139,6 +181,15 @@ test("the theme follows the system and the button, and figures follow the theme"
   await page.click('[aria-label="Dark theme"]');
   assert.equal(await ground(), dark);
   assert.deepEqual(noted.errors, []);
+  await close();
+});
+
+test("how positional heads are stands right beside the position signal", async () => {
+  const { page, close } = await open(browser, report("shipped"));
+  const names = await page.$$eval("[data-figure]", (all) => all.map((one) => one.dataset.figure));
+  assert.deepEqual(names.slice(0, 3), ["position_signal", "how_positional", "phase_portraits"]);
+  const [left, right] = await page.$$eval(".figure-card", (all) => all.slice(0, 2).map((one) => one.getBoundingClientRect().top));
+  assert.equal(left, right);
   await close();
 });
 

@@ -86,3 +86,21 @@ test("the table is printed whole, not its first page", async () => {
   assert.equal(await rows(), 50);
   await close();
 });
+
+test("steps of What changed that a sheet has no room for stand below each other", async () => {
+  const { page, close } = await open(browser, report("pythia"), "", PAPER);
+  await page.click("text=Every step");
+  const steps = () => page.$$eval("table.changes", (all) => all.map((one) => one.querySelectorAll("th[data-from]").length));
+  const [all] = await steps();
+  assert.ok(all > 100, `${all}`);
+  await page.emulateMedia({ media: "print" });
+  await settled(page);
+  const printed = await steps();
+  assert.ok(printed.every((some) => some <= 5), `${printed}`);
+  assert.equal(printed.reduce((a, b) => a + b), all);
+  assert.deepEqual(await cut(page), []);
+  await page.emulateMedia({ media: "screen" });
+  await settled(page);
+  assert.deepEqual(await steps(), [all]);
+  await close();
+});

@@ -30,17 +30,18 @@ test("the table shows qk.csv, sorted as asked", async () => {
     row.kv_head,
     row.rope === "1" ? "RoPE" : "NoPE",
     row.class,
+    row.flag.replaceAll(";", ", "),
     withError(row.explained_variance, row.explained_variance_se),
     withError(row.r_q, row.r_q_se),
     withError(row.r_k, row.r_k_se),
   ]);
   assert.deepEqual(
-    (await rows(page)).map((row) => row.slice(0, 9)),
+    (await rows(page)).map((row) => row.slice(0, 10)),
     expected.slice(0, 50),
   );
   await page.click("text=Next →");
   assert.deepEqual(
-    (await rows(page)).map((row) => row.slice(0, 9)),
+    (await rows(page)).map((row) => row.slice(0, 10)),
     expected.slice(50),
   );
   const sorter = page.locator("th", { hasText: /^r_k/ });
@@ -53,14 +54,14 @@ test("the table shows qk.csv, sorted as asked", async () => {
       .map((row) => withError(row.r_k, row.r_k_se))
       .slice(0, 50);
   assert.deepEqual(
-    (await rows(page)).map((row) => row[8]),
+    (await rows(page)).map((row) => row[9]),
     sorted(1),
   );
   await sorter.locator("button").click();
   await settled(page);
   assert.equal(await sorter.getAttribute("aria-sort"), "descending");
   assert.deepEqual(
-    (await rows(page)).map((row) => row[8]),
+    (await rows(page)).map((row) => row[9]),
     sorted(-1),
   );
   assert.deepEqual(noted.errors, []);

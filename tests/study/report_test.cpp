@@ -218,6 +218,21 @@ TEST(Report, HasTheFlagsOfHeadsAndWhatTheyMean) {
   }
 }
 
+TEST(Report, SaysWhichSignsHangOnTheAxisAndWhatIsPerToken) {
+  const Json list = report_statistics();
+  const auto find = [&](const char* key) {
+    return *std::find_if(list.begin(), list.end(),
+                         [&](const Json& one) { return one["key"] == key; });
+  };
+  EXPECT_EQ(find("r_k")["on_pc0"], true);
+  EXPECT_EQ(find("r_k")["carried"], "r_k_run");
+  EXPECT_EQ(find("r_k_run")["on_pc0"], true);
+  EXPECT_TRUE(find("r_k_run")["carried"].is_null());
+  EXPECT_EQ(find("r2cv_q")["on_pc0"], false);
+  EXPECT_EQ(find("alpha_k")["per_token"], true);
+  EXPECT_EQ(find("bias_context")["per_token"], false);
+}
+
 TEST(Report, SaysWhatTheLimitsOfAStatisticAre) {
   const Statistic open{.key = "open", .scale = ChangeScale::size, .low = 0};
   const AddedStatistic added(open);

@@ -74,6 +74,7 @@ export function alluvial(
             "text",
             {
               class: "flow-count",
+              "data-number": `count:qk.csv:${steps[step].label}:class=${CLASSES[i]}`,
               x: px(x(step) + (begins[step] ? -BAR / 2 - 5 : BAR / 2 + 5)),
               y: px(y + (group.length * unit) / 2 + 4),
               "text-anchor": begins[step] ? "end" : "start",

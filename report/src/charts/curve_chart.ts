@@ -1,6 +1,6 @@
 import { step, ticks, tickText } from "../data/scale";
 import { linear, px, s } from "../dom";
-import { tooltip } from "../tooltip";
+import { tooltip, type Line } from "../tooltip";
 
 /** A line of numbers with its band of errors; a missing number breaks it. */
 export interface Curve {
@@ -28,7 +28,7 @@ export interface CurveChart {
   width: number;
   height: number;
   /** What the tooltip says of a point, by its x. */
-  describe(x: number): string[];
+  describe(x: number): Line[];
 }
 
 const MOST_MARKERS = 24;

@@ -18,6 +18,10 @@ export interface Series {
   /** Half the length of the error bar; NaN: none. */
   error?(checkpoint: number): number;
   markers?: boolean;
+  /** Whether a checkpoint cannot be held against the one before: the line to it is broken, its mark hollow. */
+  breaks?(checkpoint: number): boolean;
+  /** Limits of its values: error bars end there. */
+  limits?: [number, number];
 }
 
 export interface TimeChart {
@@ -137,13 +141,16 @@ function drawSeries(
   y: (value: number) => number,
 ): SVGGElement {
   const group = s("g", { class: `series ${series.name}` });
-  let path = "";
+  let [path, broken] = ["", ""];
   for (const line of run.order.lines) {
-    let pen = "M";
+    let before = "";
     for (const { index, step } of line) {
       const value = series.value(index);
-      if (!Number.isNaN(value)) path += `${pen}${px(x(places[step]))} ${px(y(value))}`;
-      pen = Number.isNaN(value) ? "M" : "L";
+      const here = Number.isNaN(value) ? "" : `${px(x(places[step]))} ${px(y(value))}`;
+      const breaks = series.breaks?.(index) ?? false;
+      if (here) path += `${before && !breaks ? "L" : "M"}${here}`;
+      if (here && before && breaks) broken += `M${before}L${here}`;
+      before = here;
     }
   }
   const close = places.some((place, i) => i > 0 && x(place) - x(places[i - 1]) < MARKER_ROOM);
@@ -153,13 +160,15 @@ function drawSeries(
     const error = series.error?.(slot.checkpoint) ?? NaN;
     const place = px(x(slot.position));
     if (!Number.isNaN(error)) {
-      group.append(
-        s("line", { class: "error", x1: place, x2: place, y1: px(y(value - error)), y2: px(y(value + error)) }),
-      );
+      const [low, high] = series.limits ?? [-Infinity, Infinity];
+      const [from, to] = [Math.max(value - error, low), Math.min(value + error, high)];
+      group.append(s("line", { class: "error", x1: place, x2: place, y1: px(y(from)), y2: px(y(to)) }));
     }
-    if (series.markers) group.append(marker(series.name, x(slot.position), y(value), close ? 0.5 : 1, slot.baseline));
+    const hollow = slot.baseline || (series.breaks?.(slot.checkpoint) ?? false);
+    if (series.markers) group.append(marker(series.name, x(slot.position), y(value), close ? 0.5 : 1, hollow));
   }
   group.classList.toggle("close", close);
+  if (broken) group.prepend(s("path", { class: "line broken", d: broken }));
   group.prepend(s("path", { class: "line", d: path }));
   return group;
 }

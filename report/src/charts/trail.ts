@@ -3,11 +3,15 @@ import { px } from "../dom";
 interface Point {
   x: number;
   y: number;
+  /** Whether it cannot be held against the one before. */
+  breaks: boolean;
 }
 
 /** Ways through the portrait: lines, a ring where each begins, and arrows that say which way it goes. */
 export interface Trail {
   line: string;
+  /** Steps to a checkpoint that cannot be held against the one before. */
+  broken: string;
   starts: string;
   arrows: string;
 }
@@ -16,7 +20,7 @@ const ARROW = 4.2;
 /** A step shorter than this has no arrow. */
 const SHORT = 13;
 
-function arrow(from: Point, to: Point): string {
+function arrow(from: Pick<Point, "x" | "y">, to: Pick<Point, "x" | "y">): string {
   const length = Math.hypot(to.x - from.x, to.y - from.y);
   const [ux, uy] = [(to.x - from.x) / length, (to.y - from.y) / length];
   // Its point a little beyond the middle, away from the marks of the heads.
@@ -28,10 +32,14 @@ function arrow(from: Point, to: Point): string {
 
 /** `every`: arrows on all steps; else on the last one alone. */
 export function trails(ways: Point[][], every: boolean): Trail {
-  const out: Trail = { line: "", starts: "", arrows: "" };
+  const out: Trail = { line: "", broken: "", starts: "", arrows: "" };
   for (const way of ways) {
     if (way.length < 2) continue;
-    out.line += way.map(({ x, y }, i) => `${i ? "L" : "M"}${px(x)} ${px(y)}`).join("");
+    way.forEach(({ x, y, breaks }, i) => {
+      const before = way[i - 1];
+      out.line += `${before && !breaks ? "L" : "M"}${px(x)} ${px(y)}`;
+      if (before && breaks) out.broken += `M${px(before.x)} ${px(before.y)}L${px(x)} ${px(y)}`;
+    });
     const [first] = way;
     out.starts += `M${px(first.x - 2.6)} ${px(first.y)}a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0Z`;
     for (let i = every ? 1 : way.length - 1; i < way.length; ++i) {

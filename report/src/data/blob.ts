@@ -32,8 +32,16 @@ export interface TableBlob {
   /** One number a (checkpoint, head). */
   head_columns: Record<string, PackedNumbers | PackedFloats>;
   counts: Record<string, (number | null)[]>;
-  /** Flags of each (checkpoint, head, component) as runs: code, length, code, length, … */
-  flags: { names: string[]; runs: number[] };
+  /** Flags of qk.csv, of each (checkpoint, head, component). */
+  flags: PackedFlags;
+  /** Flags of heads.csv, of each (checkpoint, head); not there without it. */
+  head_flags?: PackedFlags;
+}
+
+/** As runs: code, length, code, length, …; a name may be several flags, joined by ";". */
+export interface PackedFlags {
+  names: string[];
+  runs: number[];
 }
 
 /** One way to look at a statistic, as it is or its absolute value: ropewalk/analysis/statistic.h. */
@@ -70,6 +78,12 @@ export interface Statistic {
   high: number | null;
   /** The column of its standard error; null: it has none. */
   error: string | null;
+  /** Its sign is that of PC0's axis: where that is another axis, it has no change. */
+  on_pc0: boolean;
+  /** The statistic whose changes stand for its own: the same with a sign that a run carries. */
+  carried: string | null;
+  /** It falls as the context grows: it has no change between contexts. */
+  per_token: boolean;
   /** Its components are shares of a whole. */
   shares: boolean;
   /** Whether summary.json lists the heads in which it changed, under heads_KEY. */
@@ -87,6 +101,32 @@ export interface Leaf {
 
 export interface Change extends Leaf {
   real: boolean | null;
+  /** Of a mean of signed numbers: over how many heads it is. */
+  heads?: number;
+  /** The same over heads whose axis stayed, with signs carried along the run. */
+  stayed?: Change;
+  /** Why it has no verdict. */
+  flag?: string;
+}
+
+/** A head to look at, and the change that makes it one. */
+export interface TopHead {
+  layer: number;
+  q_head: number;
+  score: number;
+  statistic: string;
+  from: string;
+  to: string;
+  before: number;
+  after: number;
+  change: number;
+  se: number | null;
+  /** The change in units of the spread over heads. */
+  effect: number;
+  effect_se: number | null;
+  changed: boolean;
+  axis_changed: boolean;
+  sentence: string;
 }
 
 export interface HeadChange {
@@ -109,6 +149,8 @@ export interface SummaryBlob {
   changed?: { min_change: number; max_q: number } | undefined;
   checkpoints: Record<string, unknown>[];
   differences?: Difference[];
+  /** All measured heads, by decreasing score. */
+  top_heads?: TopHead[];
   taxonomy: Record<string, Record<string, Leaf>>;
   [key: string]: unknown;
 }
@@ -150,6 +192,8 @@ export interface Blob {
   manifest: Record<string, unknown> | null;
   summary: SummaryBlob | null;
   statistics: Statistic[];
+  /** What each flag of the tables means, in a sentence. */
+  flags?: Record<string, string>;
   /** Of qk.csv. */
   column_names: string[];
   table: TableBlob;

@@ -14,6 +14,10 @@ export interface Coloring {
   domain: [number, number];
   digits: number;
   value(head: number): number;
+  /** Whether a change of this head means anything: not where its axis is another one, or a number per token is of another context. */
+  comparable(head: number): boolean;
+  /** Where its number stands: the statistic behind it. */
+  of: Quantity | null;
   /** null: nothing to show. */
   colour(head: number): string | null;
   ramp: string[];
@@ -47,6 +51,8 @@ function byClass(run: Run, state: State, aspect: Aspect): Coloring {
     domain: [0, CLASSES.length - 1],
     digits: 0,
     value: (head) => run.classOf(state.at, head),
+    comparable: () => true,
+    of: null,
     colour: (head) => {
       const found = run.classOf(state.at, head);
       if (found < 0) return null;
@@ -75,9 +81,18 @@ export function coloring(run: Run, state: State): Coloring {
     },
   };
   const look = looks[aspect];
+  const { carried, per_token, on_pc0 } = found.statistic;
+  const signed = on_pc0 && !found.reading.absolute;
+  const context = (place: number) => run.order.context(run.checkpoints[place]);
+  const otherUnit = per_token && context(state.since) !== context(state.at);
+  const comparable = (head: number) =>
+    aspect !== "change" || !(otherUnit || (signed && run.axisMoved(state.since, state.at, head)));
+  // Signs of a change are those that the run carries, as in changes.csv.
+  const moving = (signed && carried ? quantity(run, carried) : undefined) ?? found;
   const value = (head: number) => {
     if (aspect === "error") return found.error(state.at, head);
-    return found.value(state.at, head) - (aspect === "change" ? found.value(state.since, head) : 0);
+    if (aspect === "value") return found.value(state.at, head);
+    return comparable(head) ? moving.value(state.at, head) - moving.value(state.since, head) : NaN;
   };
   const [low, high] = look.domain;
   return {
@@ -86,6 +101,8 @@ export function coloring(run: Run, state: State): Coloring {
     aspect,
     digits: found.digits,
     value,
+    comparable,
+    of: aspect === "change" ? moving : found,
     colour: (head) => {
       const number = value(head);
       return Number.isNaN(number) ? null : ramp(look.ramp, (number - low) / (high - low));

@@ -8,6 +8,8 @@ import type { Checkpoint } from "./run";
 export class Order {
   /** Whether a checkpoint has several contexts. */
   readonly several: boolean;
+  /** Whether the run holds checkpoints of different contexts: r and classes depend on them. */
+  readonly mixed: boolean;
   /** Checkpoints that a line joins. Where two steps lead from one checkpoint, two lines have it. */
   readonly lines: Checkpoint[][] = [];
   private readonly before = new Map<Checkpoint, Checkpoint>();
@@ -19,6 +21,7 @@ export class Order {
     private readonly models = false,
   ) {
     this.several = checkpoints.some((c) => this.labelled(c));
+    this.mixed = new Set(checkpoints.map((c) => this.context(c)).filter((context) => context)).size > 1;
     const steps = checkpoints.filter((c) => !c.baseline);
     steps.forEach((c, i) => {
       const from = this.stepFrom(c, steps.slice(0, i).reverse());
@@ -32,6 +35,11 @@ export class Order {
   /** Tokens per document; 0: not known. */
   context(c: Checkpoint): number {
     return this.contexts.get(c.label) ?? splitLabel(c.label).context;
+  }
+
+  /** "@1024" after a label that does not state it, where contexts differ; else nothing. */
+  mark(c: Checkpoint): string {
+    return this.mixed && this.context(c) && !this.labelled(c) ? `@${this.context(c)}` : "";
   }
 
   /** The phase, with its context where the run has several: "LC 1K→2K @512". */

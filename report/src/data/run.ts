@@ -1,8 +1,11 @@
-import type { Blob, CheckpointEntry, Statistic } from "./blob";
+import type { Blob, CheckpointEntry, PackedFlags, Statistic } from "./blob";
 import { classify } from "./classes";
 import { present, unpackAny } from "./numbers";
 import { Order } from "./order";
 import { readSeries, type Series } from "./series";
+
+/** The flag of a head whose PC0 is another axis than at the checkpoint before. */
+export const AXIS_CHANGED = "axis_changed";
 
 export interface Head {
   index: number;
@@ -40,10 +43,13 @@ export class Run {
   readonly low: number;
   private readonly columns = new Map<string, Float64Array | Float32Array>();
   private readonly byName = new Map<string, Head>();
-  private readonly pc0: number;
+  /** Its place in `components`; −1: the table has none. */
+  readonly pc0: number;
   private there: Uint8Array | undefined;
   private classCache: Int8Array | undefined;
   private flagCodes: Uint16Array | undefined;
+  private headFlagCodes: Uint16Array | undefined;
+  private readonly flagLists = new Map<string, readonly string[]>();
 
   constructor(readonly blob: Blob) {
     const { table } = blob;
@@ -140,18 +146,43 @@ export class Run {
     return this.classCache[checkpoint * this.heads.length + head];
   }
 
+  /** As qk.csv has it: names joined by ";". */
   flag(checkpoint: number, head: number, component = this.pc0): string {
-    const { names, runs } = this.blob.table.flags;
-    if (!this.flagCodes) {
-      const codes = new Uint16Array(this.checkpoints.length * this.heads.length * this.components.length);
-      let place = 0;
-      for (let i = 0; i < runs.length; i += 2) {
-        codes.fill(runs[i], place, place + runs[i + 1]);
-        place += runs[i + 1];
-      }
-      this.flagCodes = codes;
+    const { flags } = this.blob.table;
+    this.flagCodes ??= codesOf(flags, this.checkpoints.length * this.heads.length * this.components.length);
+    return component < 0 ? "" : (flags.names[this.flagCodes[this.cell(checkpoint, head, component)]] ?? "");
+  }
+
+  /** Names of the flags of both tables. */
+  flags(checkpoint: number, head: number, component = this.pc0): readonly string[] {
+    const text = `${this.flag(checkpoint, head, component)};${this.headFlag(checkpoint * this.heads.length + head)}`;
+    let found = this.flagLists.get(text);
+    if (!found) {
+      found = [...new Set(text.split(";").filter((name) => name))];
+      this.flagLists.set(text, found);
     }
-    return component < 0 ? "" : (names[this.flagCodes[this.cell(checkpoint, head, component)]] ?? "");
+    return found;
+  }
+
+  private headFlag(cell: number): string {
+    const { head_flags: flags } = this.blob.table;
+    if (!flags) return "";
+    this.headFlagCodes ??= codesOf(flags, this.checkpoints.length * this.heads.length);
+    return flags.names[this.headFlagCodes[cell]] ?? "";
+  }
+
+  /** Whether a head's PC0 is another axis at one checkpoint than at the other, or somewhere on the way: no sign goes across. */
+  axisMoved(one: number, other: number, head: number): boolean {
+    const [from, to] = [this.checkpoints[Math.min(one, other)], this.checkpoints[Math.max(one, other)]];
+    if (from.baseline || to.baseline) return from !== to; // random weights have axes of their own
+    const way = this.order.wayTo(to);
+    const steps = way.includes(from) ? way : this.steps;
+    return steps.some(({ index }) => index > from.index && index <= to.index && this.axisChanged(index, head));
+  }
+
+  /** Whether PC0 is another axis than at the checkpoint before. */
+  axisChanged(checkpoint: number, head: number): boolean {
+    return this.flags(checkpoint, head).includes(AXIS_CHANGED);
   }
 
   /** Query heads that read the same KV head, this one among them; empty where the table does not say. */
@@ -159,4 +190,14 @@ export class Run {
     if (head.kv_head === null) return [];
     return this.heads.filter((other) => other.layer === head.layer && other.kv_head === head.kv_head);
   }
+}
+
+function codesOf({ runs }: PackedFlags, cells: number): Uint16Array {
+  const codes = new Uint16Array(cells);
+  let place = 0;
+  for (let i = 0; i < runs.length; i += 2) {
+    codes.fill(runs[i], place, place + runs[i + 1]);
+    place += runs[i + 1];
+  }
+  return codes;
 }

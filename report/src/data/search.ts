@@ -81,12 +81,55 @@ export function parseSearch(run: Run, text: string): Search {
       wanted.push([]);
     } else if (word && word !== "and") {
       if (/[<>=]/.test(word)) problem = `A comparison looks like r_q > 0.7; ${word} lacks a name or a number.`;
+      else if (!words(run).some((known) => known.includes(word))) problem = `No row has ${word}.${nearest(run, word)}`;
       last.push(contains(run, word));
     }
   }
   const sides = wanted.filter((side) => side.length);
   if (!sides.length) return { test: () => true, problem };
   return { test: (c, head, pc) => sides.some((side) => side.every((test) => test(c, head, pc))), problem };
+}
+
+const known = new WeakMap<Run, string[]>();
+
+/** What words of a search can be found in: names, classes, flags. */
+function words(run: Run): string[] {
+  let found = known.get(run);
+  if (!found) {
+    const { flags, head_flags } = run.blob.table;
+    const all = [
+      ...run.checkpoints.flatMap(({ label, phase }) => [label, phase]),
+      ...run.heads.flatMap(({ layer, q_head, name }) => [name, `layer ${layer};`, `head ${q_head};`]),
+      ...(run.heads.some(({ rope }) => rope !== null) ? ["rope", "nope"] : []),
+      ...CLASSES,
+      "no class",
+      ...[...flags.names, ...(head_flags?.names ?? [])].flatMap((joined) => joined.split(";")),
+    ];
+    found = [...new Set(all.filter((one) => one).map((one) => one.toLowerCase()))];
+    known.set(run, found);
+  }
+  return found;
+}
+
+/** " near_tie is near." */
+function nearest(run: Run, word: string): string {
+  const near = words(run)
+    .map((one) => ({ one, far: distance(one, word) }))
+    .filter(({ one, far }) => far <= Math.max(1, Math.floor(one.length / 3)))
+    .sort((a, b) => a.far - b.far);
+  return near.length ? ` ${near[0].one} is near.` : "";
+}
+
+/** Letters to be changed, added or left out. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; ++i) {
+    const next = [i];
+    for (let j = 1; j <= b.length; ++j)
+      next.push(Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + Number(a[i - 1] !== b[j - 1])));
+    row = next;
+  }
+  return row[b.length];
 }
 
 function contains(run: Run, word: string): Test {
@@ -101,7 +144,7 @@ function contains(run: Run, word: string): Test {
       `head ${q_head};`,
       rope === null ? "" : rope ? "rope" : "nope",
       CLASSES[run.classOf(checkpoint, head)] ?? "no class",
-      run.flag(checkpoint, head, component),
+      run.flags(checkpoint, head, component).join(" "),
     ].some((part) => part.toLowerCase().includes(word));
   };
 }

@@ -1,7 +1,8 @@
-import type { Change, Difference, HeadChange, Leaf, Reading, Statistic, SummaryBlob } from "./blob";
+import type { Change, Difference, HeadChange, Leaf, Reading, Statistic, SummaryBlob, TopHead } from "./blob";
 import { CLASSES } from "./classes";
 import { read } from "./quantities";
 import type { Checkpoint, Run } from "./run";
+import { ofSummary } from "./source";
 
 /** Statistics of components in the order of the page: those whose changes are listed first. */
 export function shown(statistics: Statistic[]): Statistic[] {
@@ -22,16 +23,22 @@ export interface Mean {
 /** Of heads.csv: what to read first. Means of the others are in the figures and in summary.json. */
 const READ_FIRST = ["r2cv_q", "r2cv_k", "logit_pos_share"];
 
-/** Those of a run that the overview shows: what to read first, then those of the table whose changes are listed, then the rest. */
+/** Those of a run that the overview shows: what to read first, then the others without a sign, then those with one. */
 export function means(run: Run): Mean[] {
-  const first = run.statistics.filter(({ table, key }) => table !== "heads" || READ_FIRST.includes(key));
-  const found = first.flatMap((statistic) =>
+  const found = allMeans(run).filter(({ statistic: { table, key } }) => table !== "heads" || READ_FIRST.includes(key));
+  // Numbers without a sign first: they mean the same whichever way an axis points.
+  const rank = ({ statistic, reading }: Mean) =>
+    statistic.table === "heads" ? 0 : !statistic.changes ? 2 : reading.absolute ? 1 : 3;
+  return found.sort((a, b) => rank(a) - rank(b));
+}
+
+/** Of every statistic that the run has. */
+function allMeans(run: Run): Mean[] {
+  return run.statistics.flatMap((statistic) =>
     statistic.readings
       .filter(({ mean }) => mean)
       .map((reading) => ({ key: reading.mean, name: reading.mean_name, hint: reading.hint, statistic, reading })),
   );
-  const rank = ({ statistic }: Mean) => (statistic.table === "heads" ? 0 : statistic.changes ? 1 : 2);
-  return found.sort((a, b) => rank(a) - rank(b));
 }
 
 const NOTHING: Leaf = { value: null, se: null };
@@ -74,6 +81,39 @@ export class Summary {
     return isLeaf(found) ? found : { value: this.fromTable(key, checkpoint), se: null };
   }
 
+  /** Where a mean is from: the summary, or the table where that has none. */
+  from(key: string, checkpoint: Checkpoint): string {
+    const group = this.run.blob.summary?.[key] as Record<string, unknown> | undefined;
+    if (group && Object.hasOwn(group, checkpoint.label)) return ofSummary(checkpoint, key);
+    const found = allMeans(this.run).find((m) => m.key === key);
+    const file = found?.statistic.table === "heads" ? "heads.csv" : "qk.csv";
+    return `mean:${file}:${checkpoint.label}:${found?.reading.key ?? key}`;
+  }
+
+  shareFrom(name: string, checkpoint: Checkpoint): string {
+    const group = this.run.blob.summary?.taxonomy;
+    const stated = group && Object.hasOwn(group, checkpoint.label);
+    return stated ? ofSummary(checkpoint, `taxonomy.${name}`) : `share:qk.csv:${checkpoint.label}:class=${name}`;
+  }
+
+  /** Heads to look at, the first ones first: query heads that share a change of their keys stand together. */
+  topHeads(count: number): TopHead[][] {
+    const groups: TopHead[][] = [];
+    for (const head of this.run.blob.summary?.top_heads ?? []) {
+      const same = groups.find(([first]) => this.shared(first, head));
+      if (same) same.push(head);
+      else if (groups.length < count) groups.push([head]);
+      else break;
+    }
+    return groups;
+  }
+
+  private shared(a: TopHead, b: TopHead): boolean {
+    const [one, other] = [a, b].map(({ layer, q_head }) => this.run.head(layer, q_head));
+    const keys = one && other && one.layer === other.layer && one.kv_head !== null && one.kv_head === other.kv_head;
+    return Boolean(keys) && a.sentence === b.sentence && a.score === b.score && a.change === b.change && a.axis_changed === b.axis_changed;
+  }
+
   share(name: string, checkpoint: Checkpoint): Leaf {
     const group = this.run.blob.summary?.taxonomy;
     const found = group && Object.hasOwn(group, checkpoint.label) ? group[checkpoint.label]?.[name] : undefined;
@@ -92,7 +132,7 @@ export class Summary {
   }
 
   private fromTable(key: string, checkpoint: Checkpoint): number | null {
-    const found = means(this.run).find((m) => m.key === key);
+    const found = allMeans(this.run).find((m) => m.key === key);
     if (!found) return null;
     const counted = this.run.heads.filter((h) => this.run.classOf(checkpoint.index, h.index) >= 0);
     const values = counted.map((h) => this.run.value(found.statistic.key, checkpoint.index, h.index));

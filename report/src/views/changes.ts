@@ -1,108 +1,93 @@
 import type { Context } from "../context";
-import type { Change, Difference, HeadChange } from "../data/blob";
-import { CLASSES } from "../data/classes";
-import { change, changedHeads, means } from "../data/summary";
+import type { Difference } from "../data/blob";
+import type { Checkpoint } from "../data/run";
+import { number, ofEntry } from "../data/source";
 import { h } from "../dom";
-import { DASH, errorText, signed } from "../format";
-import { button, card, scroller } from "../widgets";
+import { DASH } from "../format";
+import { isPrinting, onPrint } from "../print";
+import { button, card, scroller, type Note } from "../widgets";
+import { headLines, meanLines, type Line } from "./change_lines";
+
+/** Steps side by side on a sheet of paper. */
+const PRINTED_STEPS = 4;
 
 /** What changed between checkpoints, and whether it is more than chance of which documents were read. */
-export function changes({ run, summary, store }: Context): HTMLElement | null {
+export function changes(context: Context): HTMLElement | null {
+  const { run, summary } = context;
   const all = summary.differences();
   if (all.length === 0) return null;
-  const phaseOf = new Map(run.checkpoints.map((c) => [c.label, c.phase]));
-  const crossing = all.filter((d) => phaseOf.get(d.from) !== phaseOf.get(d.to));
-  const numbers = means(run);
-  const listed = run.statistics.filter(({ changes: some }) => some);
+  const checkpoint = new Map(run.checkpoints.map((c) => [c.label, c]));
+  const phaseOf = (label: string) => checkpoint.get(label)?.phase ?? "";
+  const crossing = all.filter((d) => phaseOf(d.from) !== phaseOf(d.to));
   let every = crossing.length === 0;
 
-  const cell = (found: Change, asPercent: boolean) => {
-    if (found.value === null) return h("td", { class: "muted" }, DASH);
-    const value = asPercent ? signed(100 * found.value, 1) : signed(found.value);
-    const se = found.se === null ? "" : ` ± ${asPercent ? errorText(100 * found.se, 1) : errorText(found.se)}`;
-    const verdict = found.real === null || found.real === undefined ? "" : found.real ? "real" : "within noise";
-    const look = verdict === "real" ? (found.value > 0 ? "real up" : "real down") : "noise";
+  const heading = ({ from, to }: Difference) => {
+    const [before, after] = [phaseOf(from), phaseOf(to)];
+    const both = [from, to].flatMap((label) => checkpoint.get(label) ?? []);
+    const contexts = both.map((c) => run.order.context(c)).filter((tokens) => tokens);
+    const context = (c: Checkpoint) => number(ofEntry(c, "context"), String(run.order.context(c)));
     return h(
-      "td",
-      { class: `change ${look}`, title: verdict },
-      h("span", { class: "value" }, value),
-      h("span", { class: "se" }, `${se}${asPercent ? " %" : ""}`),
-      h("span", { class: "verdict" }, verdict),
+      "th",
+      { scope: "col", class: before !== after ? "crossing" : "", "data-from": from, "data-to": to },
+      h("span", {}, `${from} → ${to}`),
+      before !== after ? h("span", { class: "phase-change" }, `${before || DASH} → ${after || DASH}`) : null,
+      contexts.length === 2 && contexts[0] !== contexts[1]
+        ? h("span", { class: "phase-change" }, "context ", context(both[0]), " → ", context(both[1]))
+        : null,
     );
   };
-  const heads = (difference: Difference, list: HeadChange[] | undefined, name: string) => {
-    if (!list) return h("td", { class: "muted" }, DASH);
-    if (list.length === 0) return h("td", { class: "muted" }, "0");
-    const open = () => {
-      const found = list.flatMap((head) => run.head(head.layer, head.q_head)?.index ?? []);
-      const at = run.checkpoints.find((c) => c.label === difference.to)?.index ?? store.state.at;
-      const since = run.checkpoints.find((c) => c.label === difference.from)?.index ?? store.state.since;
-      store.update({ view: "explore", selected: new Set(found), at, since, quantity: `change_${name}` });
-    };
-    return h(
-      "td",
-      {},
-      button(String(list.length), open, {
-        class: "link",
-        "aria-label": `Show ${list.length} heads whose ${name} changed from ${difference.from} to ${difference.to}`,
-      }),
-    );
-  };
-  const row = (difference: Difference) => {
-    const [before, after] = [phaseOf.get(difference.from) ?? "", phaseOf.get(difference.to) ?? ""];
-    return h(
-      "tr",
-      { class: before !== after ? "crossing" : "", "data-from": difference.from, "data-to": difference.to },
+  const groups = [meanLines(context), headLines(context)];
+  const tableOf = (steps: Difference[]) => {
+    const row = ({ name, note, key, cell }: Line) =>
       h(
-        "th",
-        { scope: "row" },
-        h("span", {}, `${difference.from} → ${difference.to}`),
-        before !== after ? h("span", { class: "phase-change" }, `${before || DASH} → ${after || DASH}`) : null,
-      ),
-      ...numbers.map(({ key }) => cell(change(difference, key), false)),
-      cell(difference.taxonomy?.[CLASSES[0]] ?? { value: null, se: null, real: null }, true),
-      ...listed.map((statistic) => heads(difference, changedHeads(difference, statistic), statistic.key)),
-    );
+        "tr",
+        { "data-line": key },
+        h("th", { scope: "row" }, name, note ? h("span", { class: "phase-change" }, note) : null),
+        ...steps.map(cell),
+      );
+    const head = h("tr", {}, h("th", { scope: "col" }, "change of"), ...steps.map(heading));
+    const bodies = groups.map((lines) => h("tbody", {}, ...lines.map(row)));
+    return h("table", { class: "numbers changes" }, h("thead", {}, head), ...bodies);
   };
-  const body = h("tbody", {});
-  const toggle = button(
-    "",
-    () => {
-      every = !every;
-      show();
-    },
-    { class: "button small" },
-  );
+  const holder = h("div", {});
   const show = () => {
-    body.replaceChildren(...(every ? all : crossing).map(row));
+    const steps = every ? all : crossing;
+    const width = isPrinting() ? PRINTED_STEPS : steps.length;
+    const tables: HTMLElement[] = [];
+    for (let from = 0; from < steps.length; from += width) tables.push(tableOf(steps.slice(from, from + width)));
+    holder.replaceChildren(...tables);
     toggle.textContent = every ? "Only between phases" : "Every step";
   };
+  const turn = () => {
+    every = !every;
+    show();
+  };
+  const toggle = button("", turn, { class: "button small" });
+  onPrint(show, show);
   show();
-  const names = [
-    ...numbers.map(({ name }) => name),
-    CLASSES[0],
-    ...listed.map(({ title }) => `heads, ${title}`),
-  ];
-  const table = h(
-    "table",
-    { class: "numbers changes" },
-    h(
-      "thead",
-      {},
-      h("tr", {}, h("th", { scope: "col" }, "from → to"), ...names.map((name) => h("th", { scope: "col" }, name))),
-    ),
-    body,
-  );
-  const paired = all.every((d) => d.paired === 1) ? " Both checkpoints of a pair read the same documents." : "";
-  const rule = summary.changed;
-  const how = rule
-    ? `, at a false discovery rate of ${Number((100 * rule.max_q).toPrecision(3))} % and by at least ${rule.min_change}`
-    : "";
-  const made = card(
+  return card(
     "What changed",
-    `Change ± standard error; real where it exceeds its 95 % interval over documents.${paired} Signs of r are carried along the run. The last columns count single heads that changed${how}.`,
+    rules(context, all),
     crossing.length ? h("div", { class: "toolbar" }, toggle) : null,
-    scroller("What changed between checkpoints", table),
+    scroller("What changed between checkpoints", holder),
   );
-  return made;
+}
+
+/** What "real" and "changed" mean, with the limits that the summary states. */
+function rules({ run, summary: { changed } }: Context, all: Difference[]): Note {
+  const parts = [
+    "Change of each mean ± standard error; real where it exceeds its 95 % interval over documents, and the two rows of a signed mean agree in sign.",
+    all.every((d) => d.paired === 1) ? " Both checkpoints of a step read the same documents." : "",
+    run.order.mixed ? " Class and r depend on the context: where it grows, a change may be that of the context." : "",
+  ];
+  const limits = changed
+    ? [
+        " A head changed where its false discovery rate is at most ",
+        number("summary.json::changed.max_q", `${Number((100 * changed.max_q).toPrecision(3))} %`),
+        " and its change at least ",
+        number("summary.json::changed.min_change", String(changed.min_change)),
+        " of the spread over heads.",
+      ]
+    : [];
+  return [parts.join(""), ...limits, " A number of heads opens them."];
 }

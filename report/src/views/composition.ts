@@ -1,8 +1,9 @@
 import type { Context } from "../context";
 import type { Head } from "../data/run";
 import { h } from "../dom";
+import { number, ofHead } from "../data/source";
 import { withError } from "../format";
-import { card, checkpointScroller } from "../widgets";
+import { card, checkpointName, checkpointScroller } from "../widgets";
 
 /** The parts of PC0's variance: they add to one. */
 const PARTS = [
@@ -27,7 +28,7 @@ export function composition({ run, store }: Context, head: Head): HTMLElement | 
     return h(
       "li",
       { class: c.index === at ? "now" : "" },
-      h("span", { class: "composition-label" }, c.label),
+      h("span", { class: "composition-label" }, ...checkpointName(run, c)),
       h(
         "span",
         { class: `composition-bar${known ? "" : " none"}`, role: "img", "aria-label": known ? text : "not known" },
@@ -42,7 +43,8 @@ export function composition({ run, store }: Context, head: Head): HTMLElement | 
       "li",
       { "data-definition": statistic.definition, "data-part": key },
       h("i", { class: `swatch part ${look}` }),
-      `${name} ${withError(run.value(key, at, head.index), run.error(statistic, at, head.index))}`,
+      name,
+      number(ofHead(run, statistic, at, head.index), withError(run.value(key, at, head.index), run.error(statistic, at, head.index))),
     ),
   );
   return card(

@@ -3,6 +3,7 @@ import { h } from "../dom";
 import { onPrint } from "../print";
 import { downloads, draw } from "../vega";
 import { scroller } from "../widgets";
+import { offsetNote } from "./offset_note";
 
 const TITLES: Record<string, string> = {
   taxonomy: "Classes of heads",
@@ -10,6 +11,9 @@ const TITLES: Record<string, string> = {
   depth_r_k: "Keys by depth",
   pc0_composition: "What PC0 is made of",
 };
+
+/** The published ones, which are of PC0 alone. */
+const ON_PC0 = ["position_signal", "phase_portraits", "taxonomy", "depth_r_q", "depth_r_k"];
 
 /** Figures of statistics that somebody asked for have no name but their own title's. */
 const ASKED = /^(over_training|by_depth|portrait)_/;
@@ -22,7 +26,8 @@ function title(name: string, spec: Sized): string {
 }
 
 /** The printed figures; each is drawn when it comes near the screen. */
-export function figures({ run }: Context): HTMLElement {
+export function figures(context: Context): HTMLElement {
+  const { run } = context;
   const waiting = new Map<Element, () => Promise<void>>();
   const watcher = new IntersectionObserver(
     (entries) => {
@@ -41,7 +46,8 @@ export function figures({ run }: Context): HTMLElement {
     void drawing();
   };
   onPrint(() => [...waiting.keys()].forEach(start));
-  const names = run.blob.figure_names;
+  const last = run.steps[run.steps.length - 1];
+  const names = inOrder(run.blob.figure_names);
   const cards = names.map((name) => {
     const spec = run.blob.figures[name];
     const named = title(name, spec);
@@ -69,10 +75,18 @@ export function figures({ run }: Context): HTMLElement {
           () => spec,
         ),
       ),
+      ON_PC0.includes(name) ? h("p", { class: "note offset-note" }, ...offsetNote(context, last)) : null,
       scroll,
     );
   });
   return h("div", { class: "figures" }, ...cards);
+}
+
+/** What needs no axis right beside what is measured along PC0. */
+function inOrder(names: string[]): string[] {
+  const [signal, beside] = ["position_signal", "how_positional"];
+  if (!names.includes(signal) || !names.includes(beside)) return names;
+  return names.filter((name) => name !== beside).flatMap((name) => (name === signal ? [name, beside] : [name]));
 }
 
 interface Sized {

@@ -1,5 +1,6 @@
 import type { Context, Part } from "../context";
 import { CLASSES } from "../data/classes";
+import { number, ofPage } from "../data/source";
 import { h } from "../dom";
 import { count } from "../format";
 import { chosen, initialState, passes, type RopeFilter } from "../state";
@@ -7,7 +8,7 @@ import { button } from "../widgets";
 
 /** Which heads: layers, classes, RoPE or NoPE; and what is selected. */
 export function filters({ run, store }: Context): Part {
-  const number = (label: string, place: 0 | 1) => {
+  const bound = (label: string, place: 0 | 1) => {
     const input = h("input", {
       type: "number",
       min: 0,
@@ -22,8 +23,8 @@ export function filters({ run, store }: Context): Part {
     });
     return input;
   };
-  const low = number("First layer", 0);
-  const high = number("Last layer", 1);
+  const low = bound("First layer", 0);
+  const high = bound("Last layer", 1);
   const classes = CLASSES.map((name, i) => {
     const chip = button(
       "",
@@ -82,11 +83,13 @@ export function filters({ run, store }: Context): Part {
       }
       classes.forEach((chip, i) => {
         chip.setAttribute("aria-pressed", String(state.classes.has(i)));
-        chip.lastElementChild!.textContent = String(counts[i]);
+        chip.lastElementChild!.replaceChildren(number(`count:qk.csv:${run.checkpoints[state.at].label}:class=${CLASSES[i]}`, String(counts[i])));
       });
       rope.forEach((chip, i) => chip.setAttribute("aria-pressed", String(["all", "rope", "nope"][i] === state.rope)));
-      const selected = state.selected.size ? `, ${chosen(run, state).length} selected` : "";
-      status.textContent = `${count(passing, "head")} of ${run.heads.length}${selected}`;
+      status.replaceChildren(
+        number(ofPage("passing"), `${count(passing, "head")} of ${run.heads.length}`),
+        ...(state.selected.size ? [", ", number(ofPage("selected"), `${chosen(run, state).length} selected`)] : []),
+      );
       clear.disabled = state.selected.size === 0 && state.focus === null;
       reset.disabled = passing === run.heads.length;
     },

@@ -1,6 +1,7 @@
 import { alluvial } from "../charts/alluvial";
 import type { Context, Part } from "../context";
 import { CLASSES } from "../data/classes";
+import { number } from "../data/source";
 import { h } from "../dom";
 import { count } from "../format";
 import { passes } from "../state";
@@ -11,10 +12,10 @@ export function flow({ run, store }: Context): Part {
   const picture = scroller("Flow of classes, drawn");
   const matrix = h("div", {});
   const list = h("div", { class: "head-list" });
-  const from = select("from", checkpointOptions(run.steps), (value) =>
+  const from = select("from", checkpointOptions(run, run.steps), (value) =>
     store.update({ flowFrom: Number(value), flowCell: null }),
   );
-  const to = select("to", checkpointOptions(run.steps), (value) =>
+  const to = select("to", checkpointOptions(run, run.steps), (value) =>
     store.update({ flowTo: Number(value), flowCell: null }),
   );
   const single = run.steps.length < 2 || run.models;
@@ -53,6 +54,7 @@ export function flow({ run, store }: Context): Part {
 
   function showMatrix(): void {
     const { flowFrom, flowTo, flowCell } = store.state;
+    const from = (move: string) => `count:qk.csv:${run.checkpoints[flowFrom].label} → ${run.checkpoints[flowTo].label}:${move}`;
     const header = h(
       "tr",
       {},
@@ -70,14 +72,14 @@ export function flow({ run, store }: Context): Part {
           disabled: n === 0,
           "aria-label": `${count(n, "head")} from ${name} to ${CLASSES[b]}`,
         });
-        return h("td", {}, made);
+        return h("td", { "data-number": from(`${name} → ${CLASSES[b]}`) }, made);
       });
       return h(
         "tr",
         {},
         h("th", { scope: "row" }, classTag(a)),
         ...cells,
-        h("td", { class: "total" }, String(counts.reduce((x, y) => x + y, 0))),
+        h("td", { class: "total", "data-number": from(`${name} → all`) }, String(counts.reduce((x, y) => x + y, 0))),
       );
     });
     const kept = document.activeElement?.getAttribute("aria-label");
@@ -101,7 +103,15 @@ export function flow({ run, store }: Context): Part {
       h(
         "div",
         { class: "toolbar" },
-        h("strong", {}, `${count(heads.length, "head")}: ${CLASSES[flowCell[0]]} → ${CLASSES[flowCell[1]]}`),
+        h(
+          "strong",
+          {},
+          number(
+            `count:qk.csv:${run.checkpoints[flowFrom].label} → ${run.checkpoints[flowTo].label}:${CLASSES[flowCell[0]]} → ${CLASSES[flowCell[1]]}`,
+            count(heads.length, "head"),
+          ),
+          `: ${CLASSES[flowCell[0]]} → ${CLASSES[flowCell[1]]}`,
+        ),
         button("Select them", () => store.update({ view: "explore", selected: new Set(heads), at: flowTo })),
       ),
       h(

@@ -1,15 +1,17 @@
 import type { Context, Part } from "../context";
 import { CLASSES } from "../data/classes";
 import { CLASS, colourKey, coloring, parseColour, type Aspect } from "../data/coloring";
-import { quantities, quantity } from "../data/quantities";
+import { quantities, quantity, type Quantity } from "../data/quantities";
 import type { Head } from "../data/run";
 import { describeHead } from "../describe";
 import { h } from "../dom";
-import { decimals } from "../format";
+import { number, ofPage } from "../data/source";
+import { count, decimals } from "../format";
 import { picker } from "../picker";
 import { passes } from "../state";
 import { tooltip } from "../tooltip";
 import { card, checkpointOptions, select } from "../widgets";
+import { offsetNote } from "./offset_note";
 
 /** Every head of the model, one row per layer, coloured by any quantity. */
 export function grid(context: Context): Part {
@@ -137,8 +139,9 @@ export function grid(context: Context): Part {
     (value) =>
       store.update({ quantity: colourKey(parseColour(run, store.state.quantity).quantity, value as Aspect) }),
   );
-  const since = select("since", checkpointOptions(run.checkpoints), (value) => store.update({ since: Number(value) }));
+  const since = select("since", checkpointOptions(run, run.checkpoints), (value) => store.update({ since: Number(value) }));
   const legend = h("div", { class: "ramp-legend" });
+  const offer = h("p", { class: "note offset-note" });
   const groups = new Set(run.heads.map((head) => head.kv_head)).size > 1;
   const marks = [
     run.heads.some((head) => head.rope === false) ? "◇ layer without RoPE" : "",
@@ -149,6 +152,7 @@ export function grid(context: Context): Part {
     "Heads",
     "One row per layer, one column per query head. Click or Enter opens a head, Shift-click or Space selects it.",
     h("div", { class: "toolbar" }, colour.element, aspect.element, since.element),
+    offer,
     h("div", { class: "grid-scroll" }, body),
     legend,
     h("p", { class: "note" }, marks.join(" · ")),
@@ -164,12 +168,27 @@ export function grid(context: Context): Part {
     const digits = Math.max(high - low <= 0.5 ? 2 : 1, Math.min(9, 1 - Math.floor(Math.log10(high - low))));
     const open = parseColour(run, store.state.quantity).quantity!;
     const limited = colours.aspect === "value" && low <= open.range[0] + 0.1 * (high - low) && high >= open.range[1] - 0.1 * (high - low);
+    const lost = run.heads.filter(({ index }) => run.measured(store.state.at, index) && !colours.comparable(index)).length;
     const edge = limited ? ["", ""] : ["≤ ", "≥ "];
     legend.replaceChildren(
-      h("span", {}, (low !== 0 ? edge[0] : "") + decimals(low, digits)),
+      h("span", { "data-scale": "" }, (low !== 0 ? edge[0] : "") + decimals(low, digits)),
       h("i", { class: "ramp", style: `background:linear-gradient(90deg,${colours.ramp.join(",")})` }),
-      h("span", {}, edge[1] + decimals(high, digits)),
+      h("span", { "data-scale": "" }, edge[1] + decimals(high, digits)),
       h("span", { class: "muted" }, colours.name),
+      ...(lost ? [incomparable(lost, colours.of!)] : []),
+    );
+  }
+
+  /** What the cells without a colour are, and why. */
+  function incomparable(heads: number, { statistic }: Quantity): HTMLElement {
+    const why = statistic.on_pc0 ? "PC0 is another axis" : "a number per token, of another context";
+    return h(
+      "span",
+      { class: "incomparable-key" },
+      h("i", { class: "cell incomparable" }),
+      "not comparable: ",
+      number(ofPage("incomparable"), count(heads, "head")),
+      `, ${why}`,
     );
   }
 
@@ -191,7 +210,7 @@ export function grid(context: Context): Part {
         const look = [
           "cell",
           made.classList.contains("group-start") ? "group-start" : "",
-          !measured ? "absent" : colour === null ? "missing" : "",
+          !measured ? "absent" : !colours.comparable(head) ? "incomparable" : colour === null ? "missing" : "",
           passes(run, state, head) ? "" : "out",
           selected ? "selected" : "",
           state.focus === head ? "focused" : "",
@@ -206,15 +225,21 @@ export function grid(context: Context): Part {
         const value = colours.value(head);
         const text = !measured
           ? "not measured"
-          : colour === null
-            ? "missing"
-            : colours.isClass
+          : !colours.comparable(head)
+            ? "not comparable"
+            : colour === null
+              ? "missing"
+              : colours.isClass
               ? (CLASSES[value] ?? "no class")
               : `${colours.name} ${decimals(value, colours.digits)}`;
         const label = `Layer ${run.heads[head].layer}, head ${run.heads[head].q_head}: ${text}`;
         if (made.getAttribute("aria-label") !== label) made.setAttribute("aria-label", label);
       }
       showLegend();
+      const note = offsetNote(context, run.checkpoints[state.at]);
+      const kept = offer.contains(document.activeElement) ? document.activeElement!.getAttribute("data-key") : null;
+      offer.replaceChildren(...note);
+      if (kept) offer.querySelector<HTMLElement>(`[data-key="${kept}"]`)?.focus();
     },
   };
 }

@@ -6,11 +6,14 @@ import type { Statistic } from "../data/blob";
 import type { Head } from "../data/run";
 import { parseColour } from "../data/coloring";
 import { quantities } from "../data/quantities";
+import { ranked } from "../data/flags";
 import { ticks } from "../data/scale";
+import { number, ofHead } from "../data/source";
 import { shown } from "../data/summary";
 import { h } from "../dom";
 import { decimals, withError } from "../format";
-import { button, card, checkpointScroller, classTag, MANY_CHECKPOINTS, scroller } from "../widgets";
+import { button, card, checkpointName, checkpointScroller, classTag, MANY_CHECKPOINTS, scroller } from "../widgets";
+import { care } from "./care";
 import { composition } from "./composition";
 import { headNumbers } from "./head_numbers";
 import { headSeries } from "./head_series";
@@ -42,12 +45,16 @@ export function headDetail(context: Context): Part {
       markers,
       value: (c) => run.value("r_q", c, head),
       error: (c) => (markers ? run.value("r_q_se", c, head) : NaN),
+      breaks: (c) => run.axisChanged(c, head),
+      limits: [-1, 1],
     },
     {
       name: "keys",
       markers,
       value: (c) => run.value("r_k", c, head),
       error: (c) => (markers ? run.value("r_k_se", c, head) : NaN),
+      breaks: (c) => run.axisChanged(c, head),
+      limits: [-1, 1],
     },
   ];
   const trajectory = (head: Head, width: number, height: number, small: boolean) =>
@@ -87,34 +94,37 @@ export function headDetail(context: Context): Part {
     const columns = every.filter(({ key }) => chosen.has(key));
     const digits = new Map(quantities(run).map((one) => [one.statistic.key, one.digits]));
     const rows = run.checkpoints.map((c) => {
-      const cell = (text: string) => h("td", {}, text);
       const pair = (statistic: Statistic) =>
-        withError(
-          run.value(statistic.key, c.index, head.index),
-          run.error(statistic, c.index, head.index),
-          digits.get(statistic.key),
+        h(
+          "td",
+          { "data-number": ofHead(run, statistic, c.index, head.index) },
+          withError(
+            run.value(statistic.key, c.index, head.index),
+            run.error(statistic, c.index, head.index),
+            digits.get(statistic.key),
+          ),
         );
-      const flag = run.flag(c.index, head.index);
+      const flags = ranked(run, run.flags(c.index, head.index)).map(({ name }) => name);
       return h(
         "tr",
         { class: c.index === store.state.at ? "now" : "", "data-checkpoint": c.label },
-        h("th", { scope: "row" }, c.label, c.baseline ? h("span", { class: "muted" }, " baseline") : null),
-        ...columns.map((statistic) => cell(pair(statistic))),
-        h("td", {}, run.measured(c.index, head.index) ? classTag(run.classOf(c.index, head.index)) : "not measured"),
-        cell(flag ? flag.replaceAll(";", ", ") : ""),
+        h("th", { scope: "row" }, ...checkpointName(run, c), c.baseline ? h("span", { class: "muted" }, " baseline") : null),
+        h("td", { class: "text" }, run.measured(c.index, head.index) ? classTag(run.classOf(c.index, head.index)) : "not measured"),
+        h("td", { class: "text flag" }, flags.join(", ")),
+        ...columns.map(pair),
       );
     });
     const titles = columns.map(({ title, shares, definition }) =>
       h("th", { scope: "col", "data-definition": definition }, shares ? `PC0 ${title}` : title),
     );
-    const plain = (name: string) => h("th", { scope: "col" }, name);
+    const plain = (name: string, look: string | null = null) => h("th", { scope: "col", class: look }, name);
     return checkpointScroller(
       "Numbers of this head at each checkpoint",
       run.checkpoints.length,
       h(
         "table",
         { class: "numbers head-numbers" },
-        h("thead", {}, h("tr", {}, plain(run.models ? "model" : "checkpoint"), ...titles, plain("class"), plain("flag"))),
+        h("thead", {}, h("tr", {}, plain(run.models ? "model" : "checkpoint"), plain("class", "text"), plain("flags", "text"), ...titles)),
         h("tbody", {}, ...rows),
       ),
     );
@@ -140,6 +150,8 @@ export function headDetail(context: Context): Part {
             markers: true,
             value: (c) => found.value(c, head.index),
             error: (c) => found.error(c, head.index),
+            breaks: (c) => found.statistic.on_pc0 && run.axisChanged(c, head.index),
+            limits: [found.statistic.low ?? -Infinity, found.statistic.high ?? Infinity],
           },
         ],
         width: roomFor(960),
@@ -154,13 +166,12 @@ export function headDetail(context: Context): Part {
     const columns = run.statistics.filter(({ per }) => per === "component");
     const rows = run.components.map((pc, i) => {
       const pair = (statistic: Statistic) =>
-        withError(run.value(statistic.key, at, head.index, i), run.error(statistic, at, head.index, i));
-      return h(
-        "tr",
-        {},
-        h("th", { scope: "row" }, `PC${pc}`),
-        ...columns.map((statistic) => h("td", {}, pair(statistic))),
-      );
+        h(
+          "td",
+          { "data-number": ofHead(run, statistic, at, head.index, i) },
+          withError(run.value(statistic.key, at, head.index, i), run.error(statistic, at, head.index, i)),
+        );
+      return h("tr", {}, h("th", { scope: "row" }, `PC${pc}`), ...columns.map(pair));
     });
     const table = h(
       "table",
@@ -205,7 +216,10 @@ export function headDetail(context: Context): Part {
         h(
           "span",
           { class: "muted" },
-          `r_q ${decimals(run.value("r_q", store.state.at, other.index))} · r_k ${decimals(run.value("r_k", store.state.at, other.index))}`,
+          ...["r_q", "r_k"].flatMap((key, i) => {
+            const from = ofHead(run, { key, table: "components" }, store.state.at, other.index);
+            return [`${i ? " · " : ""}${key} `, number(from, decimals(run.value(key, store.state.at, other.index)))];
+          }),
         ),
       );
       return tile;
@@ -248,6 +262,9 @@ export function headDetail(context: Context): Part {
         h("i", { class: "square keys" }),
         "r_k",
         h("span", {}, "· bars: ±1 standard error over documents"),
+        run.steps.some(({ index }) => run.axisChanged(index, focus))
+          ? h("span", { class: "named" }, "·", h("i", { class: "line-key broken" }), "hollow, dashed: the axis changed, no sign goes across")
+          : null,
       );
       const sibling = siblings(head);
       // A link in the panel that is pressed must keep the focus when the panel is drawn anew.
@@ -256,6 +273,7 @@ export function headDetail(context: Context): Part {
         : null;
       element.replaceChildren(
         heading,
+        ...[care(context, head)].flatMap((part) => part ?? []),
         card(
           run.models ? "By model" : "Over training",
           null,

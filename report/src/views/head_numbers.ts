@@ -2,6 +2,7 @@ import type { Context } from "../context";
 import type { Statistic } from "../data/blob";
 import { groupOf, quantities } from "../data/quantities";
 import type { Head } from "../data/run";
+import { ofHead } from "../data/source";
 import { h } from "../dom";
 import { DASH, decimals, errorText } from "../format";
 import { scroller } from "../widgets";
@@ -16,7 +17,8 @@ export function headNumbers({ run, summary, store }: Context, head: Head): HTMLE
     const se = run.error(statistic, at, head.index);
     const places = digits.get(statistic.key) ?? 3;
     const reach = typeof t95 === "number" ? t95 * se : NaN;
-    const known = !Number.isNaN(value) && !Number.isNaN(reach);
+    const known = !Number.isNaN(value) && reach > 0;
+    const from = ofHead(run, statistic, at, head.index);
     const { low, high } = statistic;
     const ends = [Math.max(value - reach, low ?? -Infinity), Math.min(value + reach, high ?? Infinity)];
     return h(
@@ -28,9 +30,9 @@ export function headNumbers({ run, summary, store }: Context, head: Head): HTMLE
         statistic.title,
         statistic.title === statistic.key ? null : h("code", {}, statistic.key),
       ),
-      h("td", {}, decimals(value, places)),
-      h("td", {}, Number.isNaN(value) || Number.isNaN(se) ? DASH : errorText(se, places)),
-      h("td", {}, known ? `${decimals(ends[0], places)} to ${decimals(ends[1], places)}` : DASH),
+      h("td", { "data-number": from }, decimals(value, places)),
+      h("td", { "data-number": statistic.error ? `${from.slice(0, -statistic.key.length)}${statistic.error}` : null }, Number.isNaN(value) || !se ? DASH : errorText(se, places)),
+      h("td", { "data-number": `interval:${from}` }, known ? `${decimals(ends[0], places)} to ${decimals(ends[1], places)}` : DASH),
     );
   };
   const groups = [...new Set(run.statistics.map(groupOf))].map((group) => {

@@ -3,10 +3,11 @@ import type { Context } from "../context";
 import type { Head } from "../data/run";
 import { digitsOf } from "../data/scale";
 import type { Points, Series } from "../data/series";
+import { number, ofPage } from "../data/source";
 import { h } from "../dom";
 import { DASH, decimals, withError } from "../format";
 import { tooltip } from "../tooltip";
-import { card, scroller } from "../widgets";
+import { card, scroller, type Note } from "../widgets";
 
 /** Curves in the colours of the figures. */
 const LOOKS: Record<string, string> = { dist_pred: "predicted", dist_actual: "actual" };
@@ -70,10 +71,27 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
     });
   }
 
+  /** "curves.csv:LABEL/LAYER.HEAD/POINT:KEY": points are distances and positions, pairs by their number. */
+  const pointFrom = (point: string, file: string, key: string) => {
+    const { layer, q_head } = run.heads[store.state.focus!];
+    return `${file}.csv:${here()}/${layer}.${q_head}/${point}:${key}`;
+  };
+  const from = ({ series: { statistic }, at }: Drawn, i: number) =>
+    pointFrom(
+      statistic.table === "bands" ? String(i) : String(at[store.state.at]?.x[i] ?? ""),
+      statistic.table,
+      statistic.key,
+    );
   const textOf = (drawn: Drawn, i: number) => {
     const points = drawn.at[store.state.at];
     const value = points?.value[i] ?? NaN;
     return withError(value, points?.se[i], digitsOf(value, drawn.series.statistic));
+  };
+
+  const named = (one: Drawn, i: number) => [`${one.series.statistic.title} `, number(from(one, i), textOf(one, i))];
+  const xNumber = ({ series, at }: Drawn, i: number) => {
+    const x = String(at[store.state.at]?.x[i] ?? DASH);
+    return number(pointFrom(x, series.statistic.table, "x"), x);
   };
 
   /** Where each curve is highest, in words: what the drawing shows at a glance. */
@@ -106,7 +124,7 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
   }
 
   /** The numbers of a drawing as a table, made when it is opened. */
-  function numbers(key: string, name: string, first: string[], drawn: Drawn[], row: (i: number) => string[]): HTMLElement {
+  function numbers(key: string, name: string, first: string[], drawn: Drawn[], row: (i: number) => (string | HTMLElement)[]): HTMLElement {
     const body = h("div", {});
     const fill = () => {
       const count = Math.max(0, ...drawn.map(({ at }) => at[store.state.at]?.x.length ?? 0));
@@ -122,7 +140,8 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
           "tr",
           {},
           h("th", { scope: "row" }, head),
-          ...[...rest, ...drawn.map((one) => textOf(one, i))].map((text) => h("td", {}, text)),
+          ...rest.map((text) => h("td", {}, text)),
+          ...drawn.map((one) => h("td", { "data-number": from(one, i) }, textOf(one, i))),
         );
       });
       const table = h("table", { class: "numbers" }, h("thead", {}, h("tr", {}, ...names)), h("tbody", {}, ...rows));
@@ -142,9 +161,10 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
   }
 
   /** Why a card has nothing to draw; null: it has. */
-  function absence(file: "bands" | "curves", drawn: Drawn[]): string | null {
+  function absence(file: "bands" | "curves", drawn: Drawn[]): Note | null {
     const size = run.blob.series.left_out[file];
-    if (size) return `Left out of this page, to which they would add ${(size / 1e6).toFixed(0)} MB. They are in ${file}.csv.`;
+    if (size)
+      return ["Left out of this page, to which they would add ", number(ofPage(file), `${(size / 1e6).toFixed(0)} MB`), `. They are in ${file}.csv.`];
     return drawn.length ? null : `${file}.csv has no numbers of this head.`;
   }
   const missingNow = (drawn: Drawn[]) => (drawn.some(({ at }) => at[store.state.at]) ? "" : ` Not measured ${place()}.`);
@@ -169,13 +189,13 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
     const same = (point: number) => point;
     const current = curvesNow(drawn, same);
     const describe = (at: number) => [
-      `${decimals(at, 0)} ${words.unit}`,
-      ...drawn.map((one) => `${one.series.statistic.title} ${textOf(one, one.at[store.state.at]?.x.indexOf(at) ?? -1)}`),
+      [xNumber(drawn[0], drawn[0].at[store.state.at]?.x.indexOf(at) ?? -1), ` ${words.unit}`],
+      ...drawn.map((one) => named(one, one.at[store.state.at]?.x.indexOf(at) ?? -1)),
     ];
     const flat = head.rope === false && axis === "distance" ? " This layer has no RoPE: the predicted logit is the same at every distance." : "";
     const about =
       axis === "distance"
-        ? `Mean logit of a query and a key ${place()}, by how far they stand apart. What lies between both curves is content.${flat}`
+        ? `Mean logit of a query and a key ${place()}, by how far they stand apart. The gap between the curves is what content adds.${flat}`
         : `At ${here()}.`;
     return card(
       title,
@@ -193,7 +213,7 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
         describe,
       }),
       numbers(axis, `Numbers by ${axis}`, [words.title], drawn, (i) => [
-        String(drawn[0].at[store.state.at]?.x[i] ?? DASH),
+        xNumber(drawn[0], i),
       ]),
     );
   }
@@ -222,7 +242,7 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
         const y: Axis = energy
           ? { kind: "log", domain: [least * 0.9, Math.max(high, least) * 1.1] }
           : { kind: "linear", domain: [drawn[0].series.statistic.low ?? Math.min(0, low - 0.02), 1] };
-        const now = (i: number) => drawn.map((one) => `${one.series.statistic.title} ${textOf(one, i)}`);
+        const now = (i: number) => drawn.map((one) => named(one, i));
         const xs = drawn[0].at[store.state.at]?.x.map(x) ?? [];
         return h(
           "figure",
@@ -239,7 +259,8 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
             height: 240,
             describe: (at) => {
               const i = xs.indexOf(at);
-              return [turns ? `pair ${i}, ${decimals(at, at < 100 ? 1 : 0)} tokens` : `pair ${i}`, ...now(i)];
+              const wave = number(pointFrom(String(i), "bands", "wavelength"), decimals(at, at < 100 ? 1 : 0));
+              return [[`pair ${i}`, ...(turns ? [", ", wave, " tokens"] : [])], ...now(i)];
             },
           }),
         );
@@ -259,7 +280,9 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
       numbers("bands", "Numbers by pair", turns ? ["pair", "wavelength, tokens"] : ["pair"], all, (i) => {
         const theta = all[0].at[store.state.at]?.x[i] ?? NaN;
         const length = x(theta, i);
-        return turns ? [String(i), decimals(length, length < 100 ? 2 : 0)] : [String(i)];
+        const pair = number(pointFrom(String(i), "bands", "pair"), String(i));
+        const wave = number(pointFrom(String(i), "bands", "wavelength"), decimals(length, length < 100 ? 2 : 0));
+        return turns ? [pair, wave] : [pair];
       }),
     );
   }

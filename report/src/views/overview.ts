@@ -5,10 +5,13 @@ import { CLASSES } from "../data/classes";
 import type { Checkpoint } from "../data/run";
 import { means } from "../data/summary";
 import { h } from "../dom";
+import { number, ofEntry } from "../data/source";
 import { count, DASH, shareText, withError } from "../format";
-import { card, checkpointScroller } from "../widgets";
+import { button, card, checkpointScroller } from "../widgets";
+import { careTable } from "./care";
 import { changes } from "./changes";
 import { figures } from "./figures";
+import { topHeads } from "./top_heads";
 
 /** The study at a glance. */
 export function overview(context: Context): Part {
@@ -18,7 +21,14 @@ export function overview(context: Context): Part {
   const last = run.steps[run.steps.length - 1];
   const [first] = run.order.wayTo(last);
 
-  const tile = (name: string, hint: string, look: string, leaf: (c: Checkpoint) => Leaf, share: boolean) => {
+  const tile = (
+    name: string,
+    hint: string,
+    look: string,
+    leaf: (c: Checkpoint) => Leaf,
+    from: (c: Checkpoint) => string,
+    share = false,
+  ) => {
     const text = (of: Leaf) =>
       share ? (of.value === null ? DASH : `${shareText(of)} %`) : withError(of.value, of.se);
     // The number, then what is smaller: its error or interval.
@@ -45,10 +55,10 @@ export function overview(context: Context): Part {
       "div",
       { class: "tile", "data-statistic": name },
       h("div", { class: "tile-name" }, name),
-      h("div", { class: "tile-value" }, value, error ? h("span", { class: "se" }, error) : null),
+      h("div", { class: "tile-value", "data-number": from(last) }, value, error ? h("span", { class: "se" }, error) : null),
       h("div", { class: "tile-hint", title: hint }, hint),
       run.steps.length > 1 ? spark : null,
-      first !== last ? h("div", { class: "tile-from muted" }, `${first.label}: ${text(leaf(first))}`) : null,
+      first !== last ? h("div", { class: "tile-from muted" }, `${first.label}: `, number(from(first), text(leaf(first)))) : null,
     );
   };
   const look = ({ hue }: Reading) => (hue === "both" ? "variance" : hue);
@@ -56,19 +66,33 @@ export function overview(context: Context): Part {
     "div",
     { class: "tiles" },
     ...means(run).map(({ key, name, hint, reading }) =>
-      tile(name, hint, look(reading), (c) => summary.leaf(key, c), false),
+      tile(name, hint, look(reading), (c) => summary.leaf(key, c), (c) => summary.from(key, c)),
     ),
-    tile(CLASSES[0], "share of heads", "class-0", (c) => summary.share(CLASSES[0], c), true),
+    tile(CLASSES[0], "share of heads", "class-0", (c) => summary.share(CLASSES[0], c), (c) => summary.shareFrom(CLASSES[0], c), true),
   );
 
   const entry = summary.entry(last);
+  const parts = [
+    { name: "Heads to look at", part: topHeads(context) },
+    { name: "Read with care", part: careTable(context, last) },
+    { name: "Figures", part: figures(context) },
+    { name: "What changed", part: changes(context) },
+    { name: "Checkpoints", part: checkpoints(context) },
+  ].flatMap(({ name, part }) => (part ? [{ name, part }] : []));
+  const contents = h(
+    "p",
+    { class: "contents" },
+    ...(run.models ? [] : parts).map(({ name, part }) => button(name, () => part.scrollIntoView(), { class: "link" })),
+  );
+  const counted = (what: string, many: number, one: string) => number(`count:qk.csv::${what}`, count(many, one));
+  const documents = entry["documents"];
   const facts = [
-    count(run.steps.length, run.models ? "model" : "checkpoint"),
-    run.baselines.length ? count(run.baselines.length, "baseline") : "",
-    run.models ? "" : count(run.heads.length, "head"),
-    count(run.components.length, "component"),
-    typeof entry["documents"] === "number" && !run.models ? count(entry["documents"], "document") : "",
-  ].filter((text) => text);
+    counted("steps", run.steps.length, run.models ? "model" : "checkpoint"),
+    run.baselines.length ? counted("baselines", run.baselines.length, "baseline") : null,
+    run.models ? null : counted("heads", run.heads.length, "head"),
+    counted("components", run.components.length, "component"),
+    typeof documents === "number" && !run.models ? number(ofEntry(last, "documents"), count(documents, "document")) : null,
+  ].flatMap((fact, i) => (fact ? [i ? " · " : "", fact] : []));
   const intro = h(
     "div",
     { class: "intro" },
@@ -76,14 +100,17 @@ export function overview(context: Context): Part {
       "p",
       { class: "lead" },
       ...(run.models
-        ? [`How the attention heads of ${count(run.steps.length, "model")} encode token position.`]
+        ? ["How the attention heads of ", counted("steps", run.steps.length, "model"), " encode token position."]
         : [
-            `How ${count(run.heads.length, "attention head")} encode token position: the numbers of `,
+            "How ",
+            counted("heads", run.heads.length, "attention head"),
+            " encode token position: the numbers of ",
             h("strong", {}, last.label),
             run.steps.length > 1 ? " and the way there." : ".",
           ]),
     ),
-    h("p", { class: "muted" }, facts.join(" · ")),
+    h("p", { class: "muted" }, ...facts),
+    run.models || !parts.length ? null : contents,
     summary.known
       ? null
       : h(
@@ -98,6 +125,13 @@ export function overview(context: Context): Part {
           "Fewer than eight blocks of documents: the standard errors are themselves uncertain.",
         )
       : null,
+    run.models && run.order.mixed
+      ? h(
+          "p",
+          { class: "notice" },
+          "These models were measured at different contexts. Class and r depend on the context, so rows of different contexts do not compare.",
+        )
+      : null,
   );
 
   const element = h(
@@ -106,7 +140,7 @@ export function overview(context: Context): Part {
     intro,
     ...(run.models
       ? [checkpoints(context), figures(context)]
-      : [tiles, figures(context), changes(context), checkpoints(context)]),
+      : [tiles, ...parts.map(({ part }) => part)]),
   );
   return {
     element,
@@ -118,7 +152,9 @@ export function overview(context: Context): Part {
 
 /** Every number of the tiles at every checkpoint; of models side by side, the overview of them. */
 function checkpoints({ run, summary }: Context): HTMLElement {
-  const number = (value: unknown) => h("td", {}, typeof value === "number" ? String(value) : "");
+  const cell = (c: Checkpoint, key: string, value = summary.entry(c)[key]) =>
+    h("td", { "data-number": ofEntry(c, key) }, typeof value === "number" ? String(value) : "");
+  const contexts = run.models || run.order.mixed;
   const row = (c: Checkpoint) => {
     const entry = summary.entry(c);
     const shares = CLASSES.map((name) => summary.share(name, c));
@@ -127,15 +163,22 @@ function checkpoints({ run, summary }: Context): HTMLElement {
       { class: c.baseline ? "baseline" : "", "data-checkpoint": c.label },
       h("th", { scope: "row" }, c.label),
       ...(run.models
-        ? [number(typeof entry["last_layer"] === "number" ? entry["last_layer"] + 1 : null), number(entry["context"])]
-        : [h("td", {}, c.baseline ? "baseline" : run.order.phase(c))]),
-      number(entry["heads"]),
-      ...means(run).map(({ key }) => summary.leaf(key, c)).map(({ value, se }) => h("td", {}, withError(value, se))),
-      ...shares.map((share) => h("td", {}, shareText(share))),
+        ? [cell(c, "layers", typeof entry["last_layer"] === "number" ? entry["last_layer"] + 1 : null)]
+        : [h("td", { class: "text" }, c.baseline ? "baseline" : c.phase)]),
+      ...(contexts ? [cell(c, "context")] : []),
+      cell(c, "heads"),
+      ...means(run).map(({ key }) => {
+        const { value, se } = summary.leaf(key, c);
+        return h("td", { "data-number": summary.from(key, c) }, withError(value, se));
+      }),
+      ...shares.map((share, i) =>
+        h("td", { "data-number": summary.shareFrom(CLASSES[i], c), "data-unit": "%" }, shareText(share)),
+      ),
     );
   };
   const names = [
-    ...(run.models ? ["model", "layers", "context"] : ["checkpoint", "phase"]),
+    ...(run.models ? ["model", "layers"] : ["checkpoint", "phase"]),
+    ...(contexts ? ["context"] : []),
     "heads",
     ...means(run).map(({ name }) => name),
     ...CLASSES.map((name) => `${name}, %`),
@@ -148,7 +191,7 @@ function checkpoints({ run, summary }: Context): HTMLElement {
   );
   return card(
     run.models ? "Models" : "Checkpoints",
-    "Means over heads on PC0 ± standard error over documents; share of heads in each class, with ± or, where that would pass 0 or 100 %, the 95 % interval of a share of so many heads.",
+    `Means over heads ± standard error over documents. Class shares: ± SE, or a 95 % binomial interval near 0 or 100 %.${run.order.mixed && !run.models ? " Class and r depend on the context: compare rows of one context." : ""}`,
     checkpointScroller(`Numbers of every ${run.models ? "model" : "checkpoint"}`, run.checkpoints.length, table),
   );
 }

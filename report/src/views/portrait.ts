@@ -5,8 +5,10 @@ import type { Context, Part } from "../context";
 import { CLASSES } from "../data/classes";
 import { coloring } from "../data/coloring";
 import { quantities, quantity } from "../data/quantities";
+import { number, ofPage } from "../data/source";
 import { describeHead } from "../describe";
 import { h, px, s } from "../dom";
+import { count } from "../format";
 import { picker } from "../picker";
 import { chosen, passes, type Trails } from "../state";
 import { tooltip } from "../tooltip";
@@ -24,6 +26,7 @@ export function portrait(context: Context): Part {
   const { run, store } = context;
   const layers = (name: string) => ({
     line: s("path", { class: `trail ${name}` }),
+    broken: s("path", { class: `trail broken ${name}` }),
     starts: s("path", { class: `trail-start ${name}` }),
     arrows: s("path", { class: `trail-arrow ${name}` }),
   });
@@ -42,7 +45,7 @@ export function portrait(context: Context): Part {
     "svg",
     { class: "portrait", viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img" },
     drawn,
-    ...[trailsOf.all, trailsOf.chosen].flatMap(({ line, starts, arrows }) => [line, starts, arrows]),
+    ...[trailsOf.all, trailsOf.chosen].flatMap(({ line, broken, starts, arrows }) => [line, broken, starts, arrows]),
     s("g", {}, ...points),
     ring,
   );
@@ -98,15 +101,22 @@ export function portrait(context: Context): Part {
     step(begin);
   }
 
+  /** Whether what is drawn of a head hangs on an axis that is not that of the checkpoint before. */
+  const breaks = (checkpoint: number, head: number) =>
+    [now.x, now.y].some(({ statistic }) => statistic.on_pc0) && run.axisChanged(checkpoint, head);
+
   /** From the first checkpoint to the one in view, at its context. */
   function showTrails(name: "all" | "chosen", heads: number[]): void {
     const here = run.checkpoints[store.state.at];
     const steps = here.baseline ? [] : run.order.wayTo(here);
     const ways = heads.map((head) =>
-      steps.map((step) => target(head, step.index)).filter(({ x, y }) => !Number.isNaN(x + y)),
+      steps
+        .map((step) => ({ ...target(head, step.index), breaks: breaks(step.index, head) }))
+        .filter(({ x, y }) => !Number.isNaN(x + y)),
     );
-    const { line, starts, arrows } = drawTrails(ways, name === "chosen");
+    const { line, broken, starts, arrows } = drawTrails(ways, name === "chosen");
     trailsOf[name].line.setAttribute("d", line);
+    trailsOf[name].broken.setAttribute("d", broken);
     trailsOf[name].starts.setAttribute("d", name === "chosen" ? starts : "");
     trailsOf[name].arrows.setAttribute("d", arrows);
   }
@@ -125,11 +135,23 @@ export function portrait(context: Context): Part {
     (value) => store.update({ trails: value as Trails }),
   );
   const missing = h("p", { class: "note" });
+  const classKeys = CLASSES.map((name, i) =>
+    h("li", {}, h("i", { class: "swatch", style: `background:var(--class-${i})` }), name),
+  );
+  const movedCount = h("span", {});
+  const movedKey = h(
+    "li",
+    {},
+    h("i", { class: "moved-key" }),
+    "the axis changed here, no trail leads across: ",
+    movedCount,
+  );
   const legend = h(
     "ul",
     { class: "legend" },
-    ...CLASSES.map((name, i) => h("li", {}, h("i", { class: "swatch", style: `background:var(--class-${i})` }), name)),
+    ...classKeys,
     run.heads.some((head) => head.rope === false) ? h("li", {}, h("i", { class: "diamond" }), "NoPE layer") : null,
+    movedKey,
   );
   const ranges = rangeForm(context, () => now);
   const element = card(
@@ -180,17 +202,25 @@ export function portrait(context: Context): Part {
       points.forEach((point, i) => {
         const passing = passes(run, state, i);
         const dim = state.selected.size > 0 && !state.selected.has(i);
-        const look = `point${run.heads[i].rope === false ? " nope" : ""}${passing ? "" : " out"}${dim ? " dim" : ""}${passing && state.selected.has(i) ? " selected" : ""}`;
+        const look = `point${run.heads[i].rope === false ? " nope" : ""}${passing ? "" : " out"}${dim ? " dim" : ""}${passing && state.selected.has(i) ? " selected" : ""}${breaks(state.at, i) ? " moved" : ""}`;
         if (point.getAttribute("class") !== look) point.setAttribute("class", look);
         const colour = colours.colour(i) ?? "transparent";
         if (point.style.getPropertyValue("--c") !== colour) point.style.setProperty("--c", colour);
         const nowhere = Number.isNaN(now.x.value(state.at, i) + now.y.value(state.at, i));
         if (run.measured(state.at, i) && nowhere) ++undefinedHeads;
       });
-      legend.hidden = !colours.isClass;
-      missing.textContent = undefinedHeads
-        ? `${undefinedHeads === 1 ? "1 head has" : `${undefinedHeads} heads have`} no ${now.x.key} or no ${now.y.key} here, not drawn.`
-        : "";
+      classKeys.forEach((key) => (key.hidden = !colours.isClass));
+      const moved = run.heads.filter(({ index }) => passes(run, state, index) && breaks(state.at, index)).length;
+      movedKey.hidden = moved === 0;
+      movedCount.replaceChildren(number(ofPage("moved"), count(moved, "head")));
+      missing.replaceChildren(
+        ...(undefinedHeads
+          ? [
+              number(ofPage("undefined"), undefinedHeads === 1 ? "1 head has" : `${undefinedHeads} heads have`),
+              ` no ${now.x.key} or no ${now.y.key} here, not drawn.`,
+            ]
+          : []),
+      );
       const passing = run.heads.map((head) => head.index).filter((head) => passes(run, state, head));
       showTrails("all", state.trails === "all" ? passing : []);
       const wanted = new Set(state.selected);

@@ -1,4 +1,5 @@
 import type { Context, Part } from "../context";
+import { number, ofPage } from "../data/source";
 import { h } from "../dom";
 import { DASH } from "../format";
 import { card, scroller } from "../widgets";
@@ -19,11 +20,16 @@ function shown(value: Json): string {
   return JSON.stringify(value);
 }
 
-function facts(entries: [string, Json][]): HTMLElement {
+const ofManifest = (key: string) => `manifest.json::${key}`;
+
+/** Each with where it is from. */
+function facts(entries: [string, Json, string?][]): HTMLElement {
   return h(
     "dl",
     { class: "facts" },
-    ...entries.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, shown(value)))),
+    ...entries.map(([name, value, from]) =>
+      h("div", {}, h("dt", {}, name), h("dd", { "data-number": from ?? null }, shown(value))),
+    ),
   );
 }
 
@@ -40,14 +46,14 @@ export function provenance({ run, summary }: Context): Part {
       "This report",
       null,
       facts([
-        ["study", manifest["name"] ?? run.blob.title],
-        ["measured with ropewalk", manifest["ropewalk"]],
-        ["page written by ropewalk", run.blob.ropewalk],
+        ["study", manifest["name"] ?? run.blob.title, manifest["name"] ? ofManifest("name") : ofPage("title")],
+        ["measured with ropewalk", manifest["ropewalk"], ofManifest("ropewalk")],
+        ["page written by ropewalk", run.blob.ropewalk, ofPage("version")],
         [
           "summary.json",
           summary.known ? "used for standard errors and differences" : "none: no standard errors over checkpoints",
         ],
-        ["thresholds of the classes", `${run.low} and ${run.high}`],
+        ["thresholds of the classes", `${run.low} and ${run.high}`, summary.known ? "summary.json::thresholds" : ofPage("thresholds")],
       ]),
     ),
   );
@@ -69,16 +75,16 @@ export function provenance({ run, summary }: Context): Part {
         "Corpus",
         "Every checkpoint reads the same documents, cut to its phase's context.",
         facts([
-          ["path", corpus["path"]],
-          ["documents read", corpus["documents"]],
-          ["tokens, at the longest context", corpus["tokens"]],
-          ["left out as too short", corpus["skipped_short"]],
-          ["tokenizer (SHA-256)", corpus["tokenizer"]],
+          ["path", corpus["path"], ofManifest("corpus.path")],
+          ["documents read", corpus["documents"], ofManifest("corpus.documents")],
+          ["tokens, at the longest context", corpus["tokens"], ofManifest("corpus.tokens")],
+          ["left out as too short", corpus["skipped_short"], ofManifest("corpus.skipped_short")],
+          ["tokenizer (SHA-256)", corpus["tokenizer"], ofManifest("corpus.tokenizer")],
         ]),
       ),
     );
     parts.push(
-      card("Settings", null, facts(Object.entries(settings).map(([key, value]) => [key.replaceAll("_", " "), value]))),
+      card("Settings", null, facts(Object.entries(settings).map(([key, value]) => [key.replaceAll("_", " "), value, ofManifest(`settings.${key}`)]))),
     );
   }
   if (captures.length) parts.push(checkpointTable(captures));
@@ -86,7 +92,11 @@ export function provenance({ run, summary }: Context): Part {
     parts.push(
       card(
         "Experiment file",
-        `${shown(experiment["file"])} · SHA-256 ${shown(experiment["sha256"])}`,
+        [
+          number(ofManifest("experiment.file"), shown(experiment["file"])),
+          " · SHA-256 ",
+          number(ofManifest("experiment.sha256"), shown(experiment["sha256"])),
+        ],
         scroller("Text of the experiment file", h("pre", {}, experiment["text"])),
       ),
     );
@@ -141,7 +151,7 @@ function checkpointTable(captures: Record<string, Json>[]): HTMLElement {
       ...columns.map(([key], i) =>
         h(
           i === 0 ? "th" : "td",
-          i === 0 ? { scope: "row" } : {},
+          { scope: i === 0 ? "row" : null, "data-number": `manifest.json:${shown(capture["label"])}:${key}` },
           key === "weights" ? shown(capture[key]).slice(0, 16) : shown(capture[key]),
         ),
       ),

@@ -1,5 +1,6 @@
 import type { Context, Part } from "../context";
 import { edges, offeredAxes, thinned, timeLayout, type TimeAxisName, type TimeLayout } from "../data/time";
+import { number, ofPage, ofEntry } from "../data/source";
 import { h, linear, px, s } from "../dom";
 import { button, select } from "../widgets";
 
@@ -186,9 +187,16 @@ export function scrubber({ run, store }: Context): Part {
       element.classList.toggle("at-baseline", here.baseline);
       label.textContent = here.label;
       label.title = here.label;
-      phase.textContent = here.baseline
-        ? "baseline"
-        : [run.order.phase(here), `${here.step + 1} of ${steps.length}`].filter((text) => text).join(" · ");
+      const name = run.order.phase(here);
+      phase.replaceChildren(
+        ...(here.baseline
+          ? ["baseline"]
+          : [
+              name ? `${name} · ` : "",
+              number(ofPage("step"), `${here.step + 1} of ${steps.length}`),
+              ...(run.order.mark(here) ? [" · ", number(ofEntry(here, "context"), `${run.order.context(here)} tokens`)] : []),
+            ]),
+      );
       slider.setAttribute("aria-valuetext", `${here.label}${here.baseline ? ", baseline" : ""}`);
       baselines.forEach((chip, i) =>
         chip.setAttribute("aria-pressed", String(run.baselines[i].index === store.state.at)),

@@ -2,6 +2,7 @@ import type { Context, Part } from "../context";
 import { parseSearch } from "../data/search";
 import { fileName, saveText } from "../download";
 import { h } from "../dom";
+import { number, ofPage } from "../data/source";
 import { count } from "../format";
 import { picker, pickerButton } from "../picker";
 import { isPrinting, onPrint } from "../print";
@@ -94,18 +95,19 @@ export function table({ run, store }: Context): Part {
     page = Math.min(Math.max(page, 0), pages - 1);
     const { focus, component: pc } = store.state;
     const part = isPrinting() ? rows.slice(0, MOST_PRINTED) : rows.slice(page * PAGE, (page + 1) * PAGE);
-    cut.textContent = `The first ${MOST_PRINTED.toLocaleString("en")} of ${count(rows.length, "row")}.`;
+    cut.replaceChildren(number(ofPage("rows"), `The first ${MOST_PRINTED.toLocaleString("en")} of ${count(rows.length, "row")}.`));
     cut.hidden = rows.length <= MOST_PRINTED;
     const made = part.map((row) => {
       const cells = columns.map((column) => {
         if (column.key === "class")
           return h("td", { class: "text" }, classTag(run.classOf(row.checkpoint, row.head)));
         const text = column.text(run, row, pc);
-        if (column.key !== "q_head") return h("td", isText(column) ? { class: "text" } : {}, text);
+        const from = column.from?.(run, row, pc);
+        if (column.key !== "q_head") return h("td", { class: isText(column) ? `text ${column.key}` : null, "data-number": from }, text);
         const name = `Open layer ${run.heads[row.head].layer}, head ${text}`;
         return h(
           "td",
-          {},
+          { "data-number": from },
           button(text, () => store.open(row.head, { view: "explore", at: row.checkpoint }), {
             class: "link",
             "aria-label": name,
@@ -115,7 +117,7 @@ export function table({ run, store }: Context): Part {
       return h("tr", { class: row.head === focus ? "now" : "", "data-head": run.heads[row.head].name }, ...cells);
     });
     body.replaceChildren(...made);
-    place.textContent = `page ${page + 1} of ${pages}`;
+    place.replaceChildren(number(ofPage("table"), `page ${page + 1} of ${pages}`));
     previous.disabled = page === 0;
     next.disabled = page === pages - 1;
   }
@@ -171,7 +173,7 @@ export function table({ run, store }: Context): Part {
       rows = tableRows(run, state, search);
       take.disabled = rows.length === 0;
       page = 0;
-      status.textContent = count(rows.length, "row");
+      status.replaceChildren(number(ofPage("rows"), count(rows.length, "row")));
       show();
     },
   };

@@ -1,8 +1,10 @@
 import { CLASSES } from "../data/classes";
 import type { Statistic } from "../data/blob";
+import { ranked } from "../data/flags";
 import { groupOf, quantities } from "../data/quantities";
 import type { Run } from "../data/run";
 import type { Search } from "../data/search";
+import { ofHead, ofEntry } from "../data/source";
 import { means } from "../data/summary";
 import { csvNumber, withError } from "../format";
 import { chosen, type State } from "../state";
@@ -20,7 +22,13 @@ export interface Column {
   /** What rows are sorted by. */
   sort(run: Run, row: Row, component: number): number | string;
   text(run: Run, row: Row, component: number): string;
+  /** Where its number is from; a column of names has none. */
+  from?(run: Run, row: Row, component: number): string;
 }
+
+/** A number that stands in qk.csv beside those of components. */
+const ofRow = (key: string) => (run: Run, { checkpoint, head }: Row, component: number) =>
+  ofHead(run, { key, table: "components" }, checkpoint, head, component);
 
 const column = (statistic: Statistic, digits: number): Column => ({
   key: statistic.key,
@@ -34,6 +42,7 @@ const column = (statistic: Statistic, digits: number): Column => ({
       run.error(statistic, checkpoint, head, component),
       digits,
     ),
+  from: (run, { checkpoint, head }, component) => ofHead(run, statistic, checkpoint, head, component),
 });
 
 const ROW = "Row";
@@ -47,12 +56,22 @@ const FIRST: Column[] = [
     text: (run, r) => run.checkpoints[r.checkpoint].label,
   },
   {
+    key: "context",
+    name: "context",
+    group: ROW,
+    definition: "tokens per document at most: r and the class depend on it",
+    sort: (run, r) => run.order.context(run.checkpoints[r.checkpoint]),
+    text: (run, r) => String(run.order.context(run.checkpoints[r.checkpoint]) || ""),
+    from: (run, r) => ofEntry(run.checkpoints[r.checkpoint], "context"),
+  },
+  {
     key: "layer",
     name: "layer",
     group: ROW,
     definition: "from 0",
     sort: (run, r) => run.heads[r.head].layer * 1e6 + run.heads[r.head].q_head,
     text: (run, r) => String(run.heads[r.head].layer),
+    from: ofRow("layer"),
   },
   {
     key: "q_head",
@@ -61,6 +80,7 @@ const FIRST: Column[] = [
     definition: "query head, from 0",
     sort: (run, r) => run.heads[r.head].q_head,
     text: (run, r) => String(run.heads[r.head].q_head),
+    from: ofRow("q_head"),
   },
   {
     key: "kv_head",
@@ -69,6 +89,7 @@ const FIRST: Column[] = [
     definition: "the KV head that the query head reads",
     sort: (run, r) => run.heads[r.head].kv_head ?? NaN,
     text: (run, r) => String(run.heads[r.head].kv_head ?? ""),
+    from: ofRow("kv_head"),
   },
   {
     key: "rope",
@@ -86,18 +107,22 @@ const FIRST: Column[] = [
     sort: (run, r) => run.classOf(r.checkpoint, r.head),
     text: (run, r) => CLASSES[run.classOf(r.checkpoint, r.head)] ?? "no class",
   },
-];
-
-const LAST: Column[] = [
   {
     key: "flag",
-    name: "flag",
+    name: "flags",
     group: ROW,
-    definition: "what is wrong with a row",
-    sort: (run, r, pc) => run.flag(r.checkpoint, r.head, pc),
-    text: (run, r, pc) => run.flag(r.checkpoint, r.head, pc).replaceAll(";", ", "),
+    definition: "what not to trust in this row; the panel of a head says it in sentences",
+    sort: (run, r, pc) => flagText(run, r, pc),
+    text: flagText,
   },
 ];
+
+/** Those that matter most first. */
+function flagText(run: Run, { checkpoint, head }: Row, component: number): string {
+  return ranked(run, run.flags(checkpoint, head, component))
+    .map(({ name }) => name)
+    .join(", ");
+}
 
 /** Columns that the page's table can have: statistics of components before those of heads. */
 export function tableColumns(run: Run): Column[] {
@@ -106,7 +131,8 @@ export function tableColumns(run: Run): Column[] {
     run.statistics
       .filter((statistic) => statistic.per === per)
       .map((statistic) => column(statistic, digits.get(statistic.key)?.digits ?? 3));
-  return [...FIRST, ...of("component"), ...of("head"), ...LAST];
+  const first = FIRST.filter(({ key }) => key !== "context" || run.order.mixed);
+  return [...first, ...of("component"), ...of("head")];
 }
 
 /** A row is known by these: they are always there. */

@@ -3,6 +3,7 @@ import { timeChart, type Series } from "../charts/time_chart";
 import { unmoved, type Context, type Part } from "../context";
 import { quantity, type Quantity } from "../data/quantities";
 import { ticks } from "../data/scale";
+import { number, ofPage } from "../data/source";
 import { h } from "../dom";
 import { count } from "../format";
 import { passes } from "../state";
@@ -28,7 +29,11 @@ export function trajectories({ run, store }: Context): Part {
     };
     const single = heads
       .slice(0, MOST_LINES)
-      .map((head) => ({ name: look, value: (checkpoint: number) => axis.value(checkpoint, head) }));
+      .map((head) => ({
+        name: look,
+        value: (checkpoint: number) => axis.value(checkpoint, head),
+        breaks: (checkpoint: number) => axis.statistic.on_pc0 && run.axisChanged(checkpoint, head),
+      }));
     return [...single, mean];
   }
 
@@ -40,7 +45,12 @@ export function trajectories({ run, store }: Context): Part {
       element.hidden = state.selected.size === 0;
       if (element.hidden) return;
       const heads = [...state.selected].filter((head) => passes(run, state, head));
-      note.textContent = `${count(heads.length, "head")}${heads.length > MOST_LINES ? `, ${MOST_LINES} of them drawn` : ""}; thick: their mean.`;
+      const broken = [state.x, state.y].some((key) => quantity(run, key)?.statistic.on_pc0);
+      note.replaceChildren(
+        number(ofPage("selected"), count(heads.length, "head")),
+        ...(heads.length > MOST_LINES ? [", ", number(ofPage("drawn"), `${MOST_LINES} of them drawn`)] : []),
+        `; thick: their mean.${broken ? " Dashed: a step in which a head's axis changed." : ""}`,
+      );
       const chart = (axis: Quantity) => {
         const [low, high] = axis.range;
         return h(

@@ -1,0 +1,72 @@
+import { AXIS_CHANGED, type Run } from "./run";
+
+/** What a flag of the tables says about a head, and what that means for who reads its numbers. */
+export interface Flag {
+  name: string;
+  /** In a few words, of one head. */
+  title: string;
+  sentence: string;
+  /** "doubt": a number stands there that is not to be trusted as it is; "missing": numbers are empty; "about": neither. */
+  kind: "doubt" | "missing" | "about";
+}
+
+/** In the order in which they matter. What each means, in a sentence, the program says (analysis/head_flags.h). */
+const KINDS: [string, Flag["kind"], string][] = [
+  [AXIS_CHANGED, "doubt", "the axis changed"],
+  ["sign_uncertain", "doubt", "the sign is uncertain"],
+  ["near_tie", "doubt", "PC0 and PC1 nearly tied"],
+  ["near_tie_within", "doubt", "a tie within queries and keys"],
+  ["near_tie_b", "doubt", "a tie of separation axes"],
+  ["no_drift", "doubt", "no common drift"],
+  ["few_blocks", "doubt", "few blocks"],
+  ["no_se", "doubt", "no standard error"],
+  ["rank", "doubt", "a direction without variance"],
+  ["theta_by_length", "doubt", "angles by length"],
+  ["coarse_argmax", "doubt", "a coarse distance"],
+  ["constant_q", "missing", "constant queries"],
+  ["constant_k", "missing", "constant keys"],
+  ["no_variance", "missing", "no variance"],
+  ["no_position", "missing", "no positions"],
+  ["no_scale", "missing", "no softmax scale"],
+  ["no_context", "missing", "no context"],
+  ["no_pre_rope", "missing", "nothing before RoPE"],
+  ["no_lags", "missing", "no logits by distance"],
+  ["no_lengths", "missing", "lengths unknown"],
+  ["nope", "about", "no RoPE"],
+  ["random_weights", "about", "random weights"],
+];
+const ORDER = KINDS.map(([name]) => name);
+
+export function flagOf({ blob }: Run, name: string): Flag {
+  const [, kind, title] = KINDS[ORDER.indexOf(name)] ?? [name, "doubt", name.replaceAll("_", " ")];
+  const sentences = blob.flags ?? {};
+  return { name, kind, title, sentence: Object.hasOwn(sentences, name) ? sentences[name] : "" };
+}
+
+/** Of these names, those that matter most first; those that this version does not know, last. */
+export function ranked(run: Run, names: Iterable<string>): Flag[] {
+  const rank = ({ name }: Flag) => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
+  return [...new Set(names)].map((name) => flagOf(run, name)).sort((a, b) => rank(a) - rank(b));
+}
+
+/** A doubt, with the heads that have it at a checkpoint and those that have it anywhere in the run. */
+export interface Doubt {
+  flag: Flag;
+  heads: number[];
+  everHeads: number[];
+}
+
+/** Doubts about the heads of a run. Baselines are no part of it. */
+export function doubts(run: Run, at: number): Doubt[] {
+  const found = new Map<string, { heads: number[]; ever: Set<number> }>();
+  for (const { index } of run.heads)
+    for (const step of run.steps)
+      for (const name of run.flags(step.index, index)) {
+        if (!found.has(name)) found.set(name, { heads: [], ever: new Set() });
+        if (step.index === at) found.get(name)!.heads.push(index);
+        found.get(name)!.ever.add(index);
+      }
+  return ranked(run, found.keys())
+    .filter(({ kind }) => kind === "doubt")
+    .map((flag) => ({ flag, heads: found.get(flag.name)!.heads, everHeads: [...found.get(flag.name)!.ever] }));
+}
