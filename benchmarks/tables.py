@@ -237,7 +237,7 @@ Means over {r['heads']} heads and {r['documents']} documents of the demo; ± is 
 
 
 def readme(r: dict) -> str:
-    rows = [["tokens behind a number", "every one", "those one can afford to keep"],
+    rows = [["tokens used", "all", "a sample that fits in memory"],
             ["standard errors", "of every number and every change", "none"],
             ["time, checkpoint to table", 1, ratio(r["times_faster"], 1)],
             ["peak memory", 1, f"{r['times_less_memory']:.1f}"]]  # fmt: skip

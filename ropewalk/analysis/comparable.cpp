@@ -1,6 +1,6 @@
 #include "ropewalk/analysis/comparable.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -40,6 +40,16 @@ std::string incomparable(const CheckpointOrigin& a, const CheckpointOrigin& b) {
     }
   }
   return "";
+}
+
+// "lags or plasticity": what the other capture keeps and this one does not; else empty.
+std::string kept_by_other(const CheckpointOrigin& origin, const CheckpointOrigin& other) {
+  std::string names;
+  for (const std::string& name : other.kept) {
+    if (std::find(origin.kept.begin(), origin.kept.end(), name) != origin.kept.end()) continue;
+    names += (names.empty() ? "" : " or ") + name;
+  }
+  return shown(names);
 }
 
 // Sentences, each once: of the first two checkpoints that it is true of.
@@ -90,14 +100,12 @@ void compare(const CheckpointAnalysis& a, const CheckpointAnalysis& b, Warnings&
     warnings.add("device", fmt::format("{} ran on {} and {}: {}", both, shown(a.origin.device),
                                        shown(b.origin.device), kArithmetic));
   }
-  if (a.origin.kept != b.origin.kept) {
-    const auto kept = [](const CheckpointOrigin& origin) {
-      return origin.kept.empty() ? "nothing"
-                                 : shown(fmt::format("{}", fmt::join(origin.kept, ", ")));
-    };
-    warnings.add("kept", fmt::format("{} kept {} and {} beside moments: numbers that one of them "
-                                     "lacks are empty, or have no rows in bands.csv and curves.csv",
-                                     both, kept(a.origin), kept(b.origin)));
+  for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    const std::string lacked = kept_by_other(one->origin, other->origin);
+    if (lacked.empty()) continue;
+    warnings.add("kept", fmt::format("'{}' has no {} data, '{}' has: its columns are empty, and it "
+                                     "has no such rows in bands.csv and curves.csv",
+                                     shown(one->label), lacked, shown(other->label)));
   }
   // Names of folders differ from step to step; ids of the Hub (org/name) stand for a model.
   const bool ids = a.model.find('/') != a.model.npos && b.model.find('/') != b.model.npos;

@@ -24,13 +24,13 @@ Precision choose_precision(const std::string& name, const at::Device& device,
   }
   const int64_t bytes = weights.elements * static_cast<int64_t>(sizeof(float));
   const bool single = weights.dtype == "float32";
-  if (single && bytes <= kSmall) return {at::kFloat, "the weights are float32 and small"};
+  if (single && bytes <= kSmall) return {at::kFloat, "weights are stored in float32, under 2 GiB"};
   if (!multiplies_bfloat16(device)) {
     return {at::kFloat, "this processor does not multiply bfloat16 itself"};
   }
-  if (!single) return {at::kBFloat16, fmt::format("the weights are {}", weights.dtype)};
-  return {at::kBFloat16, fmt::format("the weights are float32 and large, {} of them are needed",
-                                     format_bytes(bytes))};
+  if (!single) return {at::kBFloat16, fmt::format("weights are stored in {}", weights.dtype)};
+  return {at::kBFloat16,
+          fmt::format("weights are stored in float32, {} of them are needed", format_bytes(bytes))};
 }
 
 std::string stated_dtype(const ConfigFile& config) {

@@ -17,7 +17,7 @@ struct StoredWeights {
 
 struct Precision {
   at::ScalarType dtype = at::kFloat;
-  std::string why;  // "the weights are float32 and small"
+  std::string why;  // "weights are stored in float32, under 2 GiB"
 };
 
 // "auto", "float32" or "bfloat16". auto: float32 where the weights are float32 and take at most

@@ -80,7 +80,11 @@ Json vectors_json(const CaptureInfo::Vectors& vectors) {
   return json;
 }
 
-std::string shorten(const Json& value) { return printable_excerpt(value.dump(), kShown); }
+// Texts in the quotes that all messages have.
+std::string shorten(const Json& value) {
+  if (!value.is_string()) return printable_excerpt(value.dump(), kShown);
+  return "'" + printable_excerpt(value.get<std::string>(), kShown) + "'";
+}
 
 }  // namespace
 
@@ -280,11 +284,11 @@ void require_mergeable(const CaptureInfo& first, const std::string& first_name,
       std::replace(field.begin(), field.end(), '/', '.');
       if (field.starts_with("heads")) {
         throw InputError(
-            "{} and {} cannot be merged: 'heads' are not the same ({} and {} query heads)",
+            "{} and {} cannot be merged: heads are not the same ({} and {} query heads)",
             first_name, other_name, first.heads.size(), other.heads.size());
       }
-      throw InputError("{} and {} cannot be merged: '{}' is {} and {}", first_name, other_name,
-                       field, shorten(a), shorten(b));
+      throw InputError("{} and {} cannot be merged: {} is {} and {}", first_name, other_name, field,
+                       shorten(a), shorten(b));
     }
   }
   if (!first.whole.empty() && !other.whole.empty() && first.whole != other.whole) {

@@ -186,7 +186,7 @@ CaptureMoments merge_moments(const std::vector<MergeInput>& sources, std::string
     const std::vector<std::string>& kept = merged.info.kept;
     for (const std::string& name : input.head.info.kept) {
       if (std::find(kept.begin(), kept.end(), name) != kept.end()) continue;
-      log::warning("{}: has '{}', which another input lacks; the merged capture is without it",
+      log::warning("{}: has {}, which another input lacks; the merged capture is without it",
                    input.source.name, name);
     }
   }

@@ -118,7 +118,7 @@ bool fits_beside(const OpenModel& model, const WeightReader& weights, const Docu
 class Gathered : public MeasuredCapture {
  public:
   Gathered(const CaptureOptions& options, int64_t held, bool spooled)
-      : label_(options.label), state_(options.state), held_(held), in_memory_(!spooled) {
+      : state_(options.state), held_(held), in_memory_(!spooled) {
     if (options.model.processes.first() || spooled) folder.emplace(options.out);
   }
 
@@ -133,7 +133,6 @@ class Gathered : public MeasuredCapture {
   std::vector<DocumentRecord> records;
 
  private:
-  std::string label_;
   std::optional<fs::path> state_;
   int64_t held_;
   bool in_memory_;
@@ -145,9 +144,6 @@ CaptureInfo Gathered::write() {
   CaptureInfo written = describe_in(folder->path(), info);
   folder->commit();
   if (state_) remove_states(*state_, state_->parent_path());
-  log::info("{}: {}, {}, {} tokens", label_,
-            format_number_of(static_cast<int64_t>(info.heads.size()), "head"),
-            format_number_of(info.documents, "document"), info.tokens);
   return written;
 }
 
@@ -177,7 +173,7 @@ void capture(const CaptureOptions& options) {
   processes.first_before_others([&] {
     if (processes.first()) refuse_used_folder(options.out);
     model = open_model(options.model);
-    log::info("{}: {}", options.label, model.arithmetic());
+    log::info("{}: running in {}", options.label, model.arithmetic());
     make_sampler(options, model);  // refuses wrong options before the corpus is read
     if (processes.first()) documents = choose_documents(options, model);
   });
@@ -331,6 +327,10 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
   if (info.vectors) info.vectors->ids = ids_digest(done);
   info.seconds += measuring.seconds();
   if (writer) writer->finish();
+  // Now and not once it is written, when the next checkpoint's lines have begun.
+  log::info("{}: {}, {}, {} tokens", options.label,
+            format_number_of(static_cast<int64_t>(info.heads.size()), "head"),
+            format_number_of(info.documents, "document"), info.tokens);
   gathered->info = std::move(info);
   return gathered;
 }

@@ -154,7 +154,7 @@ std::string format_inspection(const Json& j) {
        fmt::format("{} in {} file(s); {} needed", bytes(j["weights"]["file_bytes"]),
                    j["weights"]["files"].get<int64_t>(), bytes(j["weights"]["needed_bytes"])));
   line("arithmetic",
-       fmt::format("{} on {}: {}", j["dtype"].get<std::string>(), j["device"].get<std::string>(),
+       fmt::format("{} on {} ({})", j["dtype"].get<std::string>(), j["device"].get<std::string>(),
                    j["dtype_reason"].get<std::string>()));
   const Json& memory = j["memory"];
   line("memory",

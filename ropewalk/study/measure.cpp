@@ -120,7 +120,7 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
     });
   }
   const OpenModel model = open_model(capture.model);
-  log::info("{}: {}", capture.label, model.arithmetic());
+  log::info("{}: running in {}", capture.label, model.arithmetic());
   if (ahead_) ahead_->ready(capture.label);
   const DocumentSet& documents =
       study_.documents_for(*work.planned, model.context, result_.settled);

@@ -30,9 +30,11 @@ OpenModel choose_settings(const ConfigFile& file, const ModelOptions& options,
   model.memory = options.memory.value_or(0);
   if (model.memory == 0) model.memory = default_memory(model.device, options.processes);
   model.context = options.context.value_or(config.max_positions);
-  if (model.context > config.max_positions && !options.from_file) {
-    log::warning("--context {} is beyond the model's max_position_embeddings {}", model.context,
-                 config.max_positions);
+  if (!options.from_file) {
+    const std::string problem = no_positions(model.text, model.context);
+    if (!problem.empty()) throw InputError("{}: {}", model.name, problem);
+    const std::string beyond = beyond_stated(config, model.context);
+    if (!beyond.empty()) log::warning("{}", beyond);
   }
 
   std::vector<int32_t> layers;
@@ -71,6 +73,22 @@ OpenModel choose_settings(const ConfigFile& file, const ModelOptions& options,
 
 }  // namespace
 
+std::string beyond_stated(const ModelConfig& config, int64_t context) {
+  if (context <= config.max_positions) return {};
+  return fmt::format(
+      "context {} is beyond the model's max_position_embeddings {}: later tokens stand at "
+      "positions "
+      "that it was not made for",
+      context, config.max_positions);
+}
+
+std::string no_positions(const TextModel& text, int64_t context) {
+  const int64_t most = text.config.max_positions;
+  if (text.architecture->position_embedding.empty() || context <= most) return {};
+  return fmt::format("context {} is beyond its {} learned positions; take at most {}", context,
+                     most, most);
+}
+
 OpenModel open_model(const ModelOptions& options) {
   auto checkpoint = std::make_unique<Checkpoint>(options.model);
   OpenModel model = choose_settings(checkpoint->config(), options, checkpoint.get());
@@ -87,7 +105,7 @@ WeightReader OpenModel::weights() const {
 }
 
 std::string OpenModel::arithmetic() const {
-  return fmt::format("{} on {}: {}", dtype_name(dtype), device.str(), dtype_reason);
+  return fmt::format("{} on {} ({})", dtype_name(dtype), device.str(), dtype_reason);
 }
 
 }  // namespace ropewalk

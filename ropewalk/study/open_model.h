@@ -53,11 +53,16 @@ struct OpenModel {
   Extent extent() const { return {last_layer, Needed::qk}; }
   // Reads that. The model must outlive it.
   WeightReader weights() const;
-  // "float32 on cpu: the weights are float32 and small"
+  // "float32 on cpu (weights are stored in float32, under 2 GiB)"
   std::string arithmetic() const;
 };
 
 OpenModel open_model(const ModelOptions& options);
+
+// What to say of a context: one that is longer than the config states is measured, with a warning;
+// one that has more tokens than learned positions is refused. Empty: nothing.
+std::string beyond_stated(const ModelConfig& config, int64_t context);
+std::string no_positions(const TextModel& text, int64_t context);
 
 // All of that which config.json alone can tell: weights may be missing.
 OpenModel open_without_weights(const ModelOptions& options);

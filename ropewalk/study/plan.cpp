@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/plan_checks.h"
@@ -223,7 +224,8 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     planned.capture.model.model = found.folder;
     planned.capture.model.hub = found.hub;
     const OpenModel model = open_planned(experiment, planned);
-    check_context(experiment, phase, context, model, entry.label);
+    const std::string beyond = context_warning(experiment, phase, context, model, entry.label);
+    if (!beyond.empty() && i == 0) log::warning("{}", beyond);  // the others are alike
     if (plan.checkpoints.empty() || experiment.models) {
       first = model.text.config;
       first_label = entry.label;

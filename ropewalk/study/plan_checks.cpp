@@ -7,15 +7,15 @@
 
 namespace ropewalk {
 
-void check_context(const Experiment& experiment, const Phase& phase,
-                   const std::optional<int64_t>& context, const OpenModel& model,
-                   const std::string& label) {
-  const int64_t most = model.text.config.max_positions;
-  if (!context || *context <= most) return;
-  throw InputError(
-      "{}: context {} is beyond the max_position_embeddings {} of '{}'; write context: {}, or "
-      "config: {{max_position_embeddings: {}}}",
-      experiment.at(phase.context_line), *context, most, label, most, *context);
+std::string context_warning(const Experiment& experiment, const Phase& phase,
+                            const std::optional<int64_t>& context, const OpenModel& model,
+                            const std::string& label) {
+  if (!context) return {};
+  const std::string place = experiment.at(phase.context_line);
+  const std::string problem = no_positions(model.text, *context);
+  if (!problem.empty()) throw InputError("{}: '{}': {}", place, label, problem);
+  const std::string beyond = beyond_stated(model.text.config, *context);
+  return beyond.empty() ? beyond : fmt::format("{}: '{}': {}", place, label, beyond);
 }
 
 void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,

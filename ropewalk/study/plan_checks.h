@@ -11,10 +11,11 @@ namespace ropewalk {
 // What is found out before anything is measured. Each throws InputError with the line of the
 // experiment file, or its name, and what to write instead.
 
-// A checkpoint's context is one that the model has positions for.
-void check_context(const Experiment& experiment, const Phase& phase,
-                   const std::optional<int64_t>& context, const OpenModel& model,
-                   const std::string& label);
+// A warning where a context is beyond what the model's config states, as capture has it; else
+// empty. Throws where the model has no positions there.
+std::string context_warning(const Experiment& experiment, const Phase& phase,
+                            const std::optional<int64_t>& context, const OpenModel& model,
+                            const std::string& label);
 
 // Two checkpoints are of one model.
 void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,

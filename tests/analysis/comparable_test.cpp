@@ -74,8 +74,13 @@ TEST(Comparable, SaysWhereOneKeptLess) {
   EXPECT_TRUE(check_comparable({whole, whole}).empty());
   EXPECT_EQ(check_comparable({whole, checkpoint("b")}),
             std::vector<std::string>{
-                "'a' and 'b' kept lags, pre_rope and nothing beside moments: numbers that one of "
-                "them lacks are empty, or have no rows in bands.csv and curves.csv"});
+                "'b' has no lags or pre_rope data, 'a' has: its columns are empty, and it has no "
+                "such rows in bands.csv and curves.csv"});
+  CheckpointAnalysis other = checkpoint("b");
+  other.origin.kept = {"lags", "plasticity"};
+  const std::vector<std::string> both = check_comparable({whole, other});
+  ASSERT_EQ(both.size(), 1u);
+  EXPECT_EQ(both[0].find("'a' has no plasticity data, 'b' has"), 0u);
 }
 
 TEST(Comparable, TellsModelsOfTheHubApart) {

@@ -255,21 +255,35 @@ def first_line(bench, name, tmp_path, *options):
 
 def test_small_float32_weights_stay_float32(bench, tmp_path):
     said, dtype = first_line(bench, "llama_gqa", tmp_path)
-    assert (said, dtype) == ("float32 on cpu: the weights are float32 and small", "float32")
+    assert (said, dtype) == ("running in float32 on cpu (weights are stored in float32, under 2 GiB)", "float32")
     announced = engine.run("inspect", bench.folder("llama_gqa"), "--device", "cpu")
-    assert re.search(r"^arithmetic +float32 on cpu: the weights are float32 and small$", announced.stdout, re.M)
+    assert re.search(r"^arithmetic +float32 on cpu \(weights are stored in float32, under 2 GiB\)$", announced.stdout, re.M)
 
 
 def test_other_weights_take_what_the_hardware_multiplies(bench, tmp_path):
     said, dtype = first_line(bench, "llama_linear_mqa", tmp_path)
     assert (said, dtype) in [
-        ("bfloat16 on cpu: the weights are bfloat16", "bfloat16"),
-        ("float32 on cpu: this processor does not multiply bfloat16 itself", "float32"),
+        ("running in bfloat16 on cpu (weights are stored in bfloat16)", "bfloat16"),
+        ("running in float32 on cpu (this processor does not multiply bfloat16 itself)", "float32"),
     ]
 
 
 def test_a_given_dtype_is_taken(bench, tmp_path):
-    assert first_line(bench, "llama_gqa", tmp_path, "--dtype", "bfloat16") == ("bfloat16 on cpu: as asked", "bfloat16")
+    assert first_line(bench, "llama_gqa", tmp_path, "--dtype", "bfloat16") == ("running in bfloat16 on cpu (as asked)", "bfloat16")
+
+
+def test_learned_positions_end_where_they_end(bench, tmp_path):
+    """capture and run alike; other families are measured beyond what their config states, with a warning."""
+    folder = bench.folder("gpt2")
+    most = json.loads((folder / "config.json").read_text())["n_positions"]
+    says = f"context {most + 1} is beyond its {most} learned positions; take at most {most}\n"
+    refused = engine.run("capture", folder, "--corpus", bench.corpus, "--context", most + 1, "--out", tmp_path / "out")
+    assert refused.code == 3 and refused.stderr == f"error: {folder}: {says}"
+    (tmp_path / "e.yaml").write_text(
+        f"name: T\ncorpus: {{path: {bench.corpus}}}\nphases:\n  - name: One\n    context: {most + 1}\n    checkpoints: [{{label: A, path: {folder}}}]\n"
+    )
+    refused = engine.run("run", tmp_path / "e.yaml", "--out", tmp_path / "run")
+    assert refused.code == 3 and refused.stderr == f"error: {tmp_path}/e.yaml:5: 'A': {says}"
 
 
 def test_documents_limit(bench):

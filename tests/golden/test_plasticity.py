@@ -248,7 +248,7 @@ def test_a_capture_without_it_is_measured_again_and_one_with_it_is_kept(tmp_path
     assert heads[COLUMNS].isna().all().all()
     assert not (out / "figures" / "plasticity.vl.json").exists()
     study.write(plasticity=True)
-    assert 'it was measured without "plasticity"' in good(study.run(out)).stderr
+    assert "it was measured without 'plasticity'" in good(study.run(out)).stderr
     assert (out / "figures" / "plasticity.vl.json").exists()
     study.write(plasticity=False)
     assert "measured again" not in good(study.run(out)).stderr

@@ -256,7 +256,7 @@ def test_sums_before_rope_are_measured_once_they_are_wanted(study, tmp_path):
     old, poor, whole = inodes(tmp_path / "out"), tables(tmp_path / "out"), tables(study.root / "out")
     assert poor["qk.csv"] == whole["qk.csv"] and poor["bands.csv"] != whole["bands.csv"]
     study.write()
-    why = 'it was measured without "pre_rope"'
+    why = "it was measured without 'pre_rope'"
     assert good(study.run(tmp_path / "out", "--dry-run")).stdout.count(f"measure ({why})") == 2
     assert f"A: measured again: {why}" in good(study.run(tmp_path / "out")).stderr
     assert inodes(tmp_path / "out")["A"] != old["A"] and tables(tmp_path / "out") == whole

@@ -32,17 +32,17 @@ TEST(Precision, SmallFloat32WeightsStayFloat32) {
   for (const at::Device& device : {kCpu, kGpu}) {
     const Precision chosen = choose_precision("auto", device, {"float32", kMost});
     EXPECT_EQ(chosen.dtype, at::kFloat);
-    EXPECT_EQ(chosen.why, "the weights are float32 and small");
+    EXPECT_EQ(chosen.why, "weights are stored in float32, under 2 GiB");
   }
 }
 
 TEST(Precision, OthersTakeBfloat16WhereTheHardwareDoes) {
   const Precision large = choose_precision("auto", kGpu, {"float32", kMost + 1});
   EXPECT_EQ(large.dtype, at::kBFloat16);
-  EXPECT_EQ(large.why, "the weights are float32 and large, 2.00 GiB of them are needed");
+  EXPECT_EQ(large.why, "weights are stored in float32, 2.00 GiB of them are needed");
   const Precision half = choose_precision("auto", kGpu, {"float16", 5});
   EXPECT_EQ(half.dtype, at::kBFloat16);
-  EXPECT_EQ(half.why, "the weights are float16");
+  EXPECT_EQ(half.why, "weights are stored in float16");
   const Precision cpu = choose_precision("auto", kCpu, {"bfloat16", 5});
   EXPECT_EQ(cpu.dtype, multiplies_bfloat16(kCpu) ? at::kBFloat16 : at::kFloat);
 }

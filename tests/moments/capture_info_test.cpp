@@ -132,8 +132,7 @@ TEST(CaptureInfo, MergingNamesTheFieldThatDiffers) {
     require_mergeable(example(), "a", other, "b");
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(),
-                 "a and b cannot be merged: 'config.rope.0.beta_fast' is 32.0 and 8.0");
+    EXPECT_STREQ(error.what(), "a and b cannot be merged: config.rope.0.beta_fast is 32.0 and 8.0");
   }
   other = example();
   other.documents = 9;

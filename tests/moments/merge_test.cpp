@@ -228,15 +228,15 @@ TEST_F(Merge, RefusesWhatWasMeasuredInAnotherWay) {
   CaptureInfo other = info_of();
   other.context = 128;
   EXPECT_EQ(error_of({a, capture("b", {1}, other)}),
-            "a and b cannot be merged: 'context' is 64 and 128");
+            "a and b cannot be merged: context is 64 and 128");
   other = info_of();
   other.weights = "others";
   EXPECT_EQ(error_of({a, capture("b", {1}), capture("c", {2}, other)}),
-            R"(a and c cannot be merged: 'weights' is "same" and "others")");
+            "a and c cannot be merged: weights is 'same' and 'others'");
   other = info_of();
   other.heads.pop_back();
   EXPECT_EQ(error_of({a, capture("b", {1}, other)}),
-            "a and b cannot be merged: 'heads' are not the same (3 and 2 query heads)");
+            "a and b cannot be merged: heads are not the same (3 and 2 query heads)");
   EXPECT_THROW(merge({}), UsageError);
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ropewalk/base/log.h"
 #include "ropewalk/model/precision.h"
 #include "tests/model/tiny_checkpoint.h"
 
@@ -15,7 +16,8 @@ TEST(OpenModel, TheHubsDtypeDoesNotDependOnWhetherWeightsAreHere) {
   ModelOptions options;
   options.model = tiny.open().checkpoint->folder();
   options.device = "cpu";
-  EXPECT_EQ(open_model(options).dtype_reason, "the weights are float32 and small") << "a folder's";
+  EXPECT_EQ(open_model(options).dtype_reason, "weights are stored in float32, under 2 GiB")
+      << "a folder's";
 
   options.hub.emplace();
   const OpenModel with = open_model(options);
@@ -23,6 +25,21 @@ TEST(OpenModel, TheHubsDtypeDoesNotDependOnWhetherWeightsAreHere) {
   EXPECT_EQ(with.dtype, without.dtype);
   EXPECT_EQ(with.dtype_reason, without.dtype_reason);
   EXPECT_EQ(with.dtype, multiplies_bfloat16(at::kCPU) ? at::kBFloat16 : at::kFloat);
+}
+
+TEST(OpenModel, SaysWhereAContextIsBeyondTheConfigs) {
+  TinyCheckpoint tiny;
+  ModelOptions options;
+  options.model = tiny.open().checkpoint->folder();
+  options.device = "cpu";
+  options.context = 65;
+  std::string said;
+  log::set_sink([&](log::Level, std::string_view line) { said = line; });
+  EXPECT_EQ(open_model(options).context, 65);
+  log::set_sink({});
+  EXPECT_EQ(said,
+            "context 65 is beyond the model's max_position_embeddings 64: later tokens stand at "
+            "positions that it was not made for");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
 #include "ropewalk/study/study_documents.h"
 #include "tests/model/tiny_checkpoint.h"
 #include "tests/temporary_folder.h"
@@ -80,12 +81,20 @@ TEST_F(Plan, TheContextOfACheckpointThatIsLeftOutCounts) {
   EXPECT_EQ(found.texts.at(0).longest_context, 40);
 }
 
-TEST_F(Plan, AContextBeyondTheModelsIsRefused) {
-  EXPECT_EQ(complaint(a_, "65"),
-            "e.yaml:6: context 65 is beyond the max_position_embeddings 64 of 'A'; write context: "
-            "64, or config: {max_position_embeddings: 65}");
+// As capture does.
+TEST_F(Plan, AContextBeyondTheModelsIsSaidAndMeasured) {
+  std::vector<std::string> warnings;
+  log::set_sink([&](log::Level level, std::string_view text) {
+    if (level == log::Level::warning) warnings.emplace_back(text.substr(text.find("e.yaml")));
+  });
   EXPECT_EQ(complaint(a_, "64"), "");
-  EXPECT_TRUE(complaint(a_, "[8, 65]").starts_with("e.yaml:6: context 65 is beyond the max"));
+  EXPECT_TRUE(warnings.empty());
+  EXPECT_EQ(complaint(a_, "[8, 65]"), "");
+  log::set_sink({});
+  EXPECT_EQ(warnings,
+            std::vector<std::string>{
+                "e.yaml:6: 'A': context 65 is beyond the model's max_position_embeddings 64: later "
+                "tokens stand at positions that it was not made for"});
 }
 
 TEST_F(Plan, HeadsToDrawAreMeasured) {

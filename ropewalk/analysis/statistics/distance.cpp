@@ -97,8 +97,8 @@ const std::vector<Statistic>& distance() {
     std::vector<Statistic> list = computed_by(
         compute,
         {head_statistic("dist_argmax", "preferred distance", Hue::both,
-                        "distance, of those in curves.csv, at which the logit of the mean query "
-                        "and key before RoPE is the largest once both have turned",
+                        "distance, of those in curves.csv, at which the RoPE-rotated mean query "
+                        "and mean key have the largest logit",
                         ChangeScale::distance, 0, kAny),
          head_statistic("dist_range", "preference of distance", Hue::both,
                         "largest less smallest logit of the mean query and key before RoPE, once "

@@ -48,9 +48,9 @@ const std::vector<Statistic>& r2() {
                       .y_title = "share explained by position",
                       .what = "Mean share",
                       .note =
-                          "R²: of token position, by a linear fit to the whole vector, on "
-                          "documents that the fit did not see. Logits: of their variance, "
-                          "linear in the key's position."};
+                          "R²: how well a linear fit to the query (key) predicts position on "
+                          "held-out documents. Logits: share of their variance that is linear "
+                          "in key position."};
     list[0].readings[0].line = {"R² of queries", "circle"};
     list[1].figure.name = "how_positional";
     list[1].readings[0].line = {"R² of keys", "square"};
