@@ -127,9 +127,8 @@ Json ticks(const Reach& reach) {
   return values;
 }
 
-Json map_of(const CheckpointAxis& axis, const Kind& kind, const Reach& reach, bool last,
-            Json& datasets) {
-  const CheckpointRows of = checkpoint_rows(axis, {kRowHeight, kMostHeight, kLeastLabelRow});
+Json map_of(const CheckpointAxis& axis, const CheckpointRows& of, const Kind& kind,
+            const Reach& reach, bool last, Json& datasets) {
   const Json x_scale{{"type", "log"}, {"domain", {reach.shortest, reach.longest}}, {"nice", false}};
   const Json x_axis{{"title", last ? Json("wavelength of the rotary pair, tokens") : Json()},
                     {"values", ticks(reach)},
@@ -218,6 +217,7 @@ bool has_bands(const RunNumbers& run) {
 
 Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
   const CheckpointAxis axis(run, options.time());
+  const CheckpointRows rows = checkpoint_rows(axis, {kRowHeight, kMostHeight, kLeastLabelRow});
   const Reach reach = reach_of(axis);
   const Json contexts = context_rows(axis, reach);
   std::string subtitle = fmt::format(
@@ -230,7 +230,7 @@ Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
   }
   Json spec = theme::begin_figure(options.title, "Which frequencies carry queries and keys",
                                   subtitle, kWidth + 120);
-  spec["params"] = axis.params();
+  spec["params"] = rows.params;
   Json& datasets = spec["datasets"];
   datasets = Json::object();
   if (!contexts.empty()) datasets["contexts"] = contexts;
@@ -238,7 +238,7 @@ Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
   if (!separators.empty()) datasets["separators"] = separators;
   Json views = Json::array();
   for (const Kind& kind : kKinds) {
-    views.push_back(map_of(axis, kind, reach, &kind == std::end(kKinds) - 1, datasets));
+    views.push_back(map_of(axis, rows, kind, reach, &kind == std::end(kKinds) - 1, datasets));
   }
   spec["vconcat"] = views;
   spec["spacing"] = 16;

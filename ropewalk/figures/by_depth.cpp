@@ -130,7 +130,7 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
                                   subtitle_of(run, axis, map, scale),
                                   std::max(width, kWidth) + phase_width + 10);
   spec["title"]["offset"] = 18;
-  Json params = axis.params();
+  Json params = rows.params;
   params.push_back({{"name", "columns"}, {"value", column_labels(run, map.columns)}});
   spec["params"] = params;
   spec["width"] = width;

@@ -126,6 +126,12 @@ void CheckpointAxis::add_reaches(const RunOrder& order) {
   }
 }
 
+std::string CheckpointAxis::own_tick(const Slot& slot) const {
+  if (!timed() || slot.baseline) return checkpoint_label(*slot.numbers);
+  const TimedLabel label{slot.numbers->label, slot.numbers->step, slot.numbers->tokens};
+  return time_text(static_cast<double>(label.at(time_)));
+}
+
 Json CheckpointAxis::params() const {
   Json positions = Json::array(), labels = Json::array();
   for (const Slot& slot : slots_) {

@@ -56,8 +56,10 @@ class CheckpointAxis {
   const std::vector<std::vector<size_t>>& lines() const { return lines_; }
   // Whether places are times: places then have widths of their own.
   bool timed() const { return time_ != TimeAxis::labels; }
-  // Of times: where they stand, and their texts.
+  // Of times: round ones, where they stand and their texts.
   const std::vector<std::pair<double, std::string>>& ticks() const { return ticks_; }
+  // How a place's own tick reads: its label or, on an axis of time, when it was.
+  std::string own_tick(const Slot& slot) const;
   // Of the axis; null: labels need none.
   Json title() const { return timed() ? Json(time_title(time_)) : Json(); }
   // Whether some checkpoints are too close to each other for markers of full size.

@@ -1,12 +1,16 @@
 #include "ropewalk/figures/checkpoint_rows.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "ropewalk/figures/theme.h"
 
 namespace ropewalk {
 namespace {
 
 constexpr double kHeightOfTime = 420;  // of a map laid out by time, at most
 constexpr double kLowRow = 12;
+constexpr double kLeastTickPitch = theme::kLabelSize - 1;  // pixels: digits are lower than that
 
 }  // namespace
 
@@ -16,12 +20,18 @@ CheckpointRows checkpoint_rows(const CheckpointAxis& axis, const RowSizes& sizes
   CheckpointRows rows;
   rows.height = row * axis.length();
   rows.least = row;
-  Json values = Json::array();
-  for (const Slot& slot : axis.slots()) {
-    rows.least = std::min(rows.least, row * (slot.to - slot.from));
-    if (!axis.timed() || slot.baseline) values.push_back(slot.along);
+  Json values = Json::array(), texts = Json::array();
+  double last = INFINITY;
+  // From the last, which is the one people look for.
+  for (auto slot = axis.slots().rbegin(); slot != axis.slots().rend(); ++slot) {
+    rows.least = std::min(rows.least, row * (slot->to - slot->from));
+    if (axis.timed() && (last - slot->along) * row < kLeastTickPitch) continue;
+    last = slot->along;
+    values.push_back(slot->along);
+    texts.push_back(axis.own_tick(*slot));
   }
-  for (const auto& [place, text] : axis.ticks()) values.push_back(place);
+  rows.params = Json::array(
+      {Json{{"name", "places"}, {"value", values}}, Json{{"name", "labels"}, {"value", texts}}});
   rows.scale = {
       {"domain", {axis.from(), axis.to()}}, {"nice", false}, {"zero", false}, {"reverse", true}};
   rows.axis = {{"title", axis.title()}, {"values", values},

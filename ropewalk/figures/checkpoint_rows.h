@@ -5,12 +5,13 @@
 namespace ropewalk {
 
 // How a map lays out checkpoints from top to bottom: one row each, or the places that they have on
-// an axis of time.
+// an axis of time. Each tick is a checkpoint's own; on an axis of time, as many as have room.
 struct CheckpointRows {
   double height = 0;  // of the map, in pixels
   double least = 0;   // of its lowest row
   Json scale;         // of y, which checkpoints reach from Slot::from to Slot::to
   Json axis;
+  Json params;  // that the axis's labels are looked up in; belong at the top of a specification
 };
 
 struct RowSizes {  // in pixels

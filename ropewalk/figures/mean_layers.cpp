@@ -13,7 +13,7 @@ constexpr double kCapWidth = 13;    // of standard-error bars
 constexpr double kCrowdedMarker = 9, kCrowdedCap = 2;
 constexpr double kLoneBandWidth = 26;  // a run of one checkpoint has no line to put a band around
 
-Json mean_row(const Slot& slot, const MeanSeries& series) {
+Json mean_row(const Slot& slot, const MeanSeries& series, Band kind) {
   const HeadMean number = series.number(*slot.numbers);
   Json json{{"checkpoint", slot.numbers->label},
             {"phase", slot.numbers->phase},
@@ -26,8 +26,9 @@ Json mean_row(const Slot& slot, const MeanSeries& series) {
             {"baseline", slot.baseline},
             {"full", series.full}};
   if (series.full) {
-    json["sd_low"] = theme::number(number.mean - number.sd);
-    json["sd_high"] = theme::number(number.mean + number.sd);
+    const BandEnds band = series.band(*slot.numbers, kind);
+    json["band_low"] = theme::number(band.low);
+    json["band_high"] = theme::number(band.high);
     json["se_low"] = theme::number(number.mean - number.se);
     json["se_high"] = theme::number(number.mean + number.se);
   }
@@ -46,13 +47,13 @@ class LayerBuilder {
       : axis_(axis), series_(series), plot_(plot), rows_(Json::array()), layers_(Json::array()) {
     for (const MeanSeries& one : series_) {
       for (const Slot& slot : axis_.slots()) {
-        rows_.push_back(mean_row(slot, one));
+        rows_.push_back(mean_row(slot, one, plot_.band));
         if (!slot.baseline) place_on_line(rows_.back(), slot.line);
       }
       for (size_t line = 0; line < axis_.lines().size(); ++line) {
         const Slot& first = axis_.slots()[axis_.lines()[line].front()];
         if (first.line == line) continue;
-        rows_.push_back(mean_row(first, one));
+        rows_.push_back(mean_row(first, one, plot_.band));
         rows_.back()["joint"] = true;
         place_on_line(rows_.back(), line);
       }
@@ -147,14 +148,14 @@ class LayerBuilder {
     const std::string filter = "datum.full && !datum.baseline";
     const auto add_band = [&](const std::string& name, const std::string& which, bool bar) {
       Json mark{{"type", "area"}, {"opacity", 0.16}};
-      Json low = y("sd_low");
+      Json low = y("band_low");
       if (bar) {
         mark = {
             {"type", "bar"}, {"opacity", 0.16}, {"size", kLoneBandWidth}, {"orient", "vertical"}};
         low["stack"] = nullptr;
       }
       add(name, filter + which, mark,
-          {{"y", low}, {"y2", {{"field", "sd_high"}}}, {"color", color()}});
+          {{"y", low}, {"y2", {{"field", "band_high"}}}, {"color", color()}});
     };
     add_band("bands", some_alone_ ? " && !datum.alone" : "", all_alone_);
     if (some_alone_) add_band("bands alone", " && datum.alone", true);
@@ -165,7 +166,7 @@ class LayerBuilder {
     Json rows = Json::array();
     for (const MeanSeries& one : series_) {
       for (const BaselineReach& reach : axis_.baseline_reaches()) {
-        rows.push_back(mean_row(axis_.slots()[reach.slot], one));
+        rows.push_back(mean_row(axis_.slots()[reach.slot], one, plot_.band));
         rows.back()["x"] = reach.from;
         rows.back()["x_end"] = reach.to;
       }
@@ -266,6 +267,26 @@ class LayerBuilder {
 };
 
 }  // namespace
+
+bool mean_outside(const CheckpointAxis& axis, const std::vector<MeanSeries>& series, Band kind) {
+  return std::any_of(series.begin(), series.end(), [&](const MeanSeries& one) {
+    return one.full && std::any_of(axis.slots().begin(), axis.slots().end(), [&](const Slot& slot) {
+             const double mean = one.number(*slot.numbers).mean;
+             const BandEnds band = one.band(*slot.numbers, kind);
+             return !slot.baseline && (mean < band.low || mean > band.high);
+           });
+  });
+}
+
+bool passes_limits(const CheckpointAxis& axis, const std::vector<MeanSeries>& series) {
+  return std::any_of(series.begin(), series.end(), [&](const MeanSeries& one) {
+    return one.full && std::any_of(axis.slots().begin(), axis.slots().end(), [&](const Slot& slot) {
+             const HeadMean number = one.number(*slot.numbers);
+             return !slot.baseline && (number.mean - number.sd < one.limits.low ||
+                                       number.mean + number.sd > one.limits.high);
+           });
+  });
+}
 
 const char* error_marks(const CheckpointAxis& axis, double width) {
   return has_inner_bands(axis, width) ? "inner bands" : "bars";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -7,11 +8,12 @@
 
 #include "ropewalk/base/json.h"
 #include "ropewalk/figures/checkpoint_axis.h"
+#include "ropewalk/figures/head_band.h"
 
 namespace ropewalk {
 
-// A number of every checkpoint as a line with markers, a ±1 SD band and standard-error bars: a
-// second band where checkpoints are too close to each other for bars.
+// A number of every checkpoint as a line with markers, a band across heads and standard-error bars:
+// a second band where checkpoints are too close to each other for bars.
 struct MeanSeries {
   std::string name;  // in the legend
   std::string_view color;
@@ -19,11 +21,17 @@ struct MeanSeries {
   double line_width = 0;   // pixels
   bool full = true;        // band, bars and markers too; else the line alone
   std::function<HeadMean(const CheckpointNumbers&)> number;
-  size_t reading = 0;  // a place in all_readings()
+  size_t reading = 0;                  // a place in all_readings()
+  Limits limits{-INFINITY, INFINITY};  // of the number: bands end there
+
+  BandEnds band(const CheckpointNumbers& numbers, Band kind) const {
+    return band_ends(number(numbers), numbers.readings[reading].heads, limits, kind);
+  }
 };
 
 struct MeanPlot {
   std::string y_title;
+  Band band = Band::sd;
   double low = 0;  // limits of the y axis
   double high = 1;
   double tick = 0.2;  // between ticks; 0: as the renderer sees fit
@@ -37,6 +45,12 @@ struct MeanPlot {
 // phase names) and what they draw to `datasets`.
 void add_mean_layers(Json& view, Json& datasets, const CheckpointAxis& axis,
                      const std::vector<MeanSeries>& series, const MeanPlot& plot);
+
+// Whether some mean of the run lies outside its band.
+bool mean_outside(const CheckpointAxis& axis, const std::vector<MeanSeries>& series, Band kind);
+
+// Whether ±1 SD around the mean passes the limits of a number somewhere along the run.
+bool passes_limits(const CheckpointAxis& axis, const std::vector<MeanSeries>& series);
 
 // How a plot so wide shows standard errors: "bars" or "inner bands".
 const char* error_marks(const CheckpointAxis& axis, double width);

@@ -35,7 +35,7 @@ MeanSeries series_of(size_t place, const TrainingLine& line) {
   return {line.name,  theme::hue_color(all_readings()[place].reading->hue),
           line.shape, full ? kLine : kThinLine,
           full,       [place](const CheckpointNumbers& c) { return c.readings[place].over_heads; },
-          place};
+          place,      value_limits(all_readings()[place])};
 }
 
 // One reading alone, with what its statistic says about itself.
@@ -74,29 +74,40 @@ std::vector<Lines> plots_of_figure(const std::string& figure) {
 }
 
 // The lowest and the highest that lines reach with their bands and bars, at least `low` and `high`.
-std::pair<double, double> reach(const CheckpointAxis& axis, const Lines& lines, double low,
-                                double high) {
+std::pair<double, double> reach(const CheckpointAxis& axis, const Lines& lines, Band kind,
+                                double low, double high) {
   for (const Slot& slot : axis.slots()) {
     for (const MeanSeries& series : lines.series) {
       const HeadMean number = series.number(*slot.numbers);
       if (!series.full || !std::isfinite(number.mean)) continue;
-      const double band = slot.baseline || !std::isfinite(number.sd) ? 0 : number.sd;
-      const double spread = std::max(band, std::isfinite(number.se) ? number.se : 0);
-      low = std::min(low, number.mean - spread);
-      high = std::max(high, number.mean + spread);
+      const double error = std::isfinite(number.se) ? number.se : 0;
+      const BandEnds band =
+          slot.baseline ? BandEnds{number.mean, number.mean} : series.band(*slot.numbers, kind);
+      low = std::fmin(std::min(low, number.mean - error), band.low);
+      high = std::fmax(std::max(high, number.mean + error), band.high);
     }
   }
   return {low, high};
 }
 
+// Of all plots of a figure, whose words speak of all. What was published keeps ±1 SD.
+Band band_of(const CheckpointAxis& axis, const std::vector<Lines>& plots) {
+  const bool published = plots.front().first.statistic->table == Table::components;
+  const bool passes = std::any_of(plots.begin(), plots.end(), [&](const Lines& lines) {
+    return passes_limits(axis, lines.series);
+  });
+  return passes && !published ? Band::quartiles : Band::sd;
+}
+
 // Limits and ticks of the y axis.
-MeanPlot plot_of(const CheckpointAxis& axis, const Lines& lines) {
+MeanPlot plot_of(const CheckpointAxis& axis, const Lines& lines, Band band) {
   MeanPlot plot;
+  plot.band = band;
   plot.y_title = fit_text(lines.figure.y_title, theme::kLabelSize, kHeight);
   plot.width = theme::kPlotWidth;
   plot.legend = lines.series.size() > 1;
   const bool bounded = lines.first.statistic->high <= 1;
-  const auto [least, most] = reach(axis, lines, 0, 0);
+  const auto [least, most] = reach(axis, lines, band, 0, 0);
   if (!bounded || least < -1) {
     // A little more room, so that nothing lies on the frame.
     const double margin = kMargin * (most - least);
@@ -150,13 +161,18 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis,
                                    [](const MeanSeries& series) { return series.full; });
   std::string text = lines.figure.what + " over " + heads_text(run, lines.places);
   if (!lines.figure.stacked) {
-    text += std::string(bands == 1 ? "; band" : "; bands") + ": ±1 SD across heads";
+    text += "; " + band_words(band_of(axis, plots), static_cast<size_t>(bands),
+                              passes_limits(axis, lines.series));
     if (has_errors(run, lines)) {
       text += fmt::format("; {}: ±1 standard error over documents",
                           error_marks(axis, theme::kPlotWidth));
     }
   }
   text += ".";
+  if (band_of(axis, plots) == Band::quartiles &&
+      mean_outside(axis, lines.series, Band::quartiles)) {
+    text += kMeanOutside;
+  }
   if (has_baseline(run, plots) && !lines.figure.stacked) {
     text += std::string(" Dotted: freshly initialised weights") +
             (axis.several_contexts() ? " at the same context." : ".");
@@ -203,10 +219,11 @@ Json draw(const RunNumbers& run, const FigureOptions& options, const std::vector
     spec.update(stacked_shares(axis, parts_of(lines), {"parts", "", kHeight, true}, datasets));
     return spec;
   }
+  const Band band = band_of(axis, plots);
   const auto plot = [&](Json& view, const Lines& of, double height, size_t number) {
     view["width"] = width;
     view["height"] = height;
-    MeanPlot look = plot_of(axis, of);
+    MeanPlot look = plot_of(axis, of, band);
     look.below = number > 0;
     if (number > 0) look.dataset += fmt::format(" {}", number + 1);
     add_mean_layers(view, datasets, axis, of.series, look);

@@ -31,10 +31,8 @@ constexpr Line kLines[] = {{"ap_overall", "all positions", theme::kBoth, "diamon
                            {"ap_first20", "first fifth", "#a28fc6", "triangle-up", false},
                            {"ap_last20", "last fifth", theme::kInk, "triangle-down", false}};
 
-// The means over training; an estimate may lie a little above 1.
-Json means_view(const CheckpointAxis& axis, Json& datasets) {
+std::vector<MeanSeries> mean_series() {
   std::vector<MeanSeries> series;
-  double high = 1;
   for (const Line& line : kLines) {
     const size_t place = find_reading(line.reading);
     const auto number = [place, band = line.band](const CheckpointNumbers& numbers) {
@@ -42,20 +40,32 @@ Json means_view(const CheckpointAxis& axis, Json& datasets) {
       if (!band) mean.sd = std::numeric_limits<double>::quiet_NaN();
       return mean;
     };
-    series.push_back({line.name, line.color, line.shape, 2.4, true, number});
+    series.push_back({line.name, line.color, line.shape, 2.4, true, number, place, Limits{0, 1}});
+  }
+  return series;
+}
+
+Band band_of(const CheckpointAxis& axis) {
+  return passes_limits(axis, mean_series()) ? Band::quartiles : Band::sd;
+}
+
+// Axes go from 0 to 1: an estimate may lie a little above 1, and only then do they reach further.
+double axis_end(double most) { return std::max(1.0, std::ceil(most * 20 - 1e-9) / 20); }
+
+// The means over training.
+Json means_view(const CheckpointAxis& axis, Json& datasets) {
+  const std::vector<MeanSeries> series = mean_series();
+  double most = 1;
+  for (const MeanSeries& one : series) {
     for (const Slot& slot : axis.slots()) {
-      const HeadMean mean = number(*slot.numbers);
-      for (const double spread : {mean.sd, mean.se}) {
-        if (!slot.baseline && std::isfinite(mean.mean + spread)) {
-          high = std::max(high, std::ceil((mean.mean + spread) * 20) / 20);
-        }
-      }
+      most = std::fmax(most, one.number(*slot.numbers).mean);
     }
   }
   Json view{{"width", theme::kPlotWidth}, {"height", kHeightOfMeans}};
   MeanPlot plot;
   plot.y_title = "plasticity";
-  plot.high = high;
+  plot.band = band_of(axis);
+  plot.high = axis_end(most);
   plot.width = theme::kPlotWidth;
   add_mean_layers(view, datasets, axis, series, plot);
   return view;
@@ -101,7 +111,17 @@ Curves curves_of(const RunNumbers& run, const FigureOptions& options) {
   return curves;
 }
 
+// How far the axis of positions' numbers reaches.
+double curves_end(const Curves& curves) {
+  double most = 1;
+  for (const Curves::One& one : curves.all) {
+    for (const double value : one.mean->value) most = std::fmax(most, value);
+  }
+  return axis_end(most);
+}
+
 Json curve_rows(const Curves& curves) {
+  const double end = curves_end(curves);
   Json rows = Json::array();
   for (const Curves::One& one : curves.all) {
     for (size_t i = 0; i < one.mean->x.size(); ++i) {
@@ -112,8 +132,8 @@ Json curve_rows(const Curves& curves) {
                       {"position", one.mean->x[i] / curves.length(one)},
                       {"plasticity", value},
                       {"se", theme::number(one.mean->se[i])},
-                      {"low", value - se},
-                      {"high", value + se}});
+                      {"low", std::max(value - se, 0.0)},
+                      {"high", std::min(value + se, end)}});
     }
   }
   return rows;
@@ -143,11 +163,11 @@ Json curves_view(const Curves& curves) {
                {"type", "quantitative"},
                {"scale", {{"domain", {0, end}}, {"nice", false}}},
                {"axis", axis}};
-  const auto y = [](const char* field) {
+  const auto y = [high = curves_end(curves)](const char* field) {
     return Json{{"field", field},
                 {"type", "quantitative"},
-                {"scale", {{"zero", false}, {"nice", true}}},
-                {"axis", {{"title", "plasticity"}, {"tickCount", 5}}}};
+                {"scale", {{"domain", {0, high}}, {"nice", false}}},
+                {"axis", {{"title", "plasticity"}, {"tickCount", 5}, {"format", ".1f"}}}};
   };
   const Json color{{"field", "checkpoint"},
                    {"type", "nominal"},
@@ -191,9 +211,9 @@ Json plasticity_figure(const RunNumbers& run, const FigureOptions& options) {
         return !std::isnan(numbers.readings[find_reading(kLines[0].reading)].over_heads.se);
       });
   std::string subtitle =
-      "Twice the chance that two queries of other documents disagree about which of two earlier "
-      "keys they prefer: 1 where content decides, 0 where the order is fixed. Mean over " +
-      heads_text(run) + "; band: ±1 SD across heads";
+      "How often two queries rank the same two keys differently, times two (1: content decides; 0: "
+      "fixed order). Mean over " +
+      heads_text(run) + "; " + band_words(band_of(axis), 1, false);
   if (errors) {
     subtitle += fmt::format("; {}, and bands below: ±1 standard error over documents",
                             error_marks(axis, theme::kPlotWidth));

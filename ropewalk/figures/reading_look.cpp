@@ -151,6 +151,12 @@ std::string reading_sentence(const PlacedReading& placed) {
 
 bool has_limits(const PlacedReading& placed) { return !open_below(placed) && !open_above(placed); }
 
+Limits value_limits(const PlacedReading& placed) {
+  const double low = placed.reading->absolute ? 0 : placed.statistic->low;
+  return {open_below(placed) ? -INFINITY : low,
+          open_above(placed) ? INFINITY : placed.statistic->high};
+}
+
 Limits reading_limits(const PlacedReading& placed, double least, double most) {
   const Reading& reading = *placed.reading;
   Limits limits{reading.low, reading.high};

@@ -36,6 +36,9 @@ struct Limits {
   double high = 1;
 };
 
+// What its numbers cannot pass; infinite: nothing. Of an absolute value, 0 below.
+Limits value_limits(const PlacedReading& placed);
+
 // Limits of an axis or of colours for numbers from `least` to `most` (NaN: none): those that the
 // reading declares. On a side where its numbers have no limit, round ones that fit them, where the
 // declared ones do not.

@@ -18,14 +18,6 @@ constexpr double kTicks = 7.5;        // about as many on a linear axis
 
 bool is_tokens(TimeAxis axis) { return axis == TimeAxis::tokens || axis == TimeAxis::log_tokens; }
 
-// "500", "1.5k", "143k", "428B"
-std::string time_text(double time) {
-  size_t unit = 0;
-  for (; time >= 1000 && unit < 4; ++unit) time /= 1000;
-  constexpr std::string_view kUnits = "kMBT";
-  return fmt::format("{:.6g}{}", time, unit == 0 ? std::string_view() : kUnits.substr(unit - 1, 1));
-}
-
 // Where a number stands, in any unit.
 class Scale {
  public:
@@ -84,6 +76,13 @@ class Scale {
 };
 
 }  // namespace
+
+std::string time_text(double time) {
+  size_t unit = 0;
+  for (; time >= 1000 && unit < 4; ++unit) time /= 1000;
+  constexpr std::string_view kUnits = "kMBT";
+  return fmt::format("{:.6g}{}", time, unit == 0 ? std::string_view() : kUnits.substr(unit - 1, 1));
+}
 
 TimeAxis time_axis(std::string_view name) {
   const auto found = std::find(kTimeAxes.begin(), kTimeAxes.end(), name);

@@ -42,6 +42,9 @@ struct TimePlaces {
 inline constexpr double kTimeLength = 7;
 TimePlaces time_places(const std::vector<int64_t>& times, bool logarithmic, double unit_width);
 
+// "500", "1.5k", "143k", "428B"
+std::string time_text(double time);
+
 // "training steps" or "training tokens", with "(logarithmic)".
 std::string time_title(TimeAxis axis);
 

@@ -8,6 +8,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/figures/by_depth.h"
 #include "ropewalk/figures/over_training.h"
+#include "ropewalk/figures/series_figures.h"
 #include "ropewalk/figures/theme.h"
 #include "tests/analysis/made_head.h"
 
@@ -118,6 +119,56 @@ TEST(Figures, AMeanIsOverTheHeadsThatHaveTheNumber) {
             std::string::npos);
   const std::string twice = said(by_depth(run, {}, reading_place("mu_k_a")));
   EXPECT_EQ(twice.find("Mean of the mean key"), 0u) << twice;
+}
+
+// Of heads in two groups: seven at 0.98 and one at 0.1.
+RunNumbers two_groups() {
+  std::string qk = "checkpoint,layer,q_head,pc,r_q,r_k\n";
+  std::string heads = "checkpoint,layer,q_head,r2cv_k,dist_argmax,ap_overall\n";
+  for (int i = 0; i < 8; ++i) {
+    qk += fmt::format("a,{},0,0,{},0.9\nb,{},0,0,{},0.9\n", i, i < 7 ? 1.0 : 0.0, i, 0.9);
+    for (const char* label : {"a", "b"}) {
+      heads += i < 7 ? fmt::format("{},{},0,0.98,0,0.9\n", label, i)
+                     : fmt::format("{},{},0,0.1,400,0.2\n", label, i);
+    }
+  }
+  HeadTable table = parse_qk_table(qk, "qk.csv");
+  parse_heads_table(table, heads, "heads.csv");
+  return run_numbers(table);
+}
+
+TEST(Figures, NoBandPassesALimit) {
+  const RunNumbers run = two_groups();
+  const auto said = [](const Json& figure) { return figure["title"]["subtitle"].dump(); };
+  const Json fit = over_training(run, {}, reading_place("r2cv_k"));
+  const Json& row = fit["datasets"]["means"][0];
+  EXPECT_GT(row["mean"].get<double>() + row["sd"].get<double>(), 1) << "the case in question";
+  EXPECT_DOUBLE_EQ(row["band_low"].get<double>(), 0.98) << "quartiles, as numpy.quantile has them";
+  EXPECT_DOUBLE_EQ(row["band_high"].get<double>(), 0.98);
+  EXPECT_NE(said(fit).find("the middle half of the heads"), std::string::npos) << said(fit);
+  EXPECT_NE(said(fit).find("A mean outside its band"), std::string::npos) << said(fit);
+  EXPECT_EQ(layer(fit, "bands")["encoding"]["y"]["scale"]["domain"][1], 1);
+  const Json far = over_training(run, {}, reading_place("dist_argmax"));
+  EXPECT_EQ(layer(far, "bands")["encoding"]["y"]["scale"]["domain"][0], 0);
+  EXPECT_EQ(far["datasets"]["means"][0]["band_low"], 0);
+  // What was published keeps ±1 SD, and ends at the limit.
+  const Json published = over_training(run, {}, "position_signal");
+  EXPECT_GT(published["datasets"]["means"][0]["sd"].get<double>(), 0.3);
+  EXPECT_EQ(published["datasets"]["means"][0]["band_high"], 1);
+  EXPECT_NE(said(published).find("±1 SD across heads, cut off at the limit"), std::string::npos)
+      << said(published);
+}
+
+TEST(Figures, PlasticityIsDrawnOnZeroToOne) {
+  const Json spec = plasticity_figure(two_groups(), {});
+  for (const Json& one : spec["vconcat"][0]["layer"]) {
+    if (!one["encoding"].contains("y") || one["encoding"]["y"]["scale"].is_null()) continue;
+    EXPECT_EQ(one["encoding"]["y"]["scale"]["domain"], Json::parse("[0.0, 1.0]")) << one["name"];
+  }
+  for (const Json& row : spec["datasets"]["means"]) {
+    if (!row["band_high"].is_number()) continue;
+    EXPECT_LE(row["band_high"].get<double>(), 1);
+  }
 }
 
 TEST(Figures, TaxonomyStacksToOne) {

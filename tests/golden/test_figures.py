@@ -55,8 +55,8 @@ def test_position_signal_numbers(run):
         assert row["mean"] == near(values.mean()) and row["sd"] == near(values.std(ddof=1))
         assert row["se"] == se and row["heads"] == len(values)
         if row["full"]:
-            expected = [values.mean() - values.std(), values.mean() + values.std(), values.mean() - se, values.mean() + se]
-            assert [row[k] for k in ("sd_low", "sd_high", "se_low", "se_high")] == near(expected)
+            expected = [max(values.mean() - values.std(), -1), min(values.mean() + values.std(), 1), values.mean() - se, values.mean() + se]
+            assert [row[k] for k in ("band_low", "band_high", "se_low", "se_high")] == near(expected)
 
 
 def test_taxonomy_numbers(run):
