@@ -1,6 +1,7 @@
 """One checkpoint at several contexts: rows of their own on the same documents, cut; paired differences; what is measured again."""
 
 import json
+import re
 
 import pandas
 import pytest
@@ -272,3 +273,11 @@ def test_analyze_orders_contexts_as_runs(finished, tmp_path):
     assert list(table(tmp_path).checkpoint.drop_duplicates()) == [f"{name}@{context}" for context in (SHORT, LONG) for name in "AB"]
     kinds = table(tmp_path, "changes.csv")
     assert set(kinds.kind) == {"step", "context", "whole"}
+
+
+def test_lines_of_a_checkpoint_follow_each_other(study, tmp_path):
+    """The next one begins while this one is written: what is said of this one has been said by then."""
+    result = good(study.run(study.write([LONG, SHORT], "log.yaml"), tmp_path / "out"))
+    said = [line.split(":")[0] for line in result.stderr.splitlines() if re.match(r"\S+: (running in|\d+ heads)", line)]
+    labels = [f"{name}@{context}" for name in ("init", "A", "B") for context in (LONG, SHORT)]
+    assert sorted(said[::2]) == sorted(labels) and said[::2] == said[1::2], result.stderr

@@ -115,14 +115,6 @@ def test_result_on_the_terminal(study, finished):
     assert "measured already" in result.stderr and "up to date" in result.stderr
 
 
-def test_lines_of_a_checkpoint_follow_each_other(study, tmp_path):
-    """The next one begins while this one is written: what is said of this one has been said by then."""
-    result = engine.run("run", study.write(), "--out", tmp_path / "out", "--format", "json")
-    assert result.code == 0, result.stderr
-    said = [line.split(":")[0] for line in result.stderr.splitlines() if re.match(r"\w+: (running in|\d+ heads)", line)]
-    assert said == ["init", "init", "A", "A", "B", "B", "C", "C"], result.stderr
-
-
 def test_again_changes_nothing(study, finished):
     before, times = files(finished), written(finished)
     assert study.run(study.write(), finished).code == 0
