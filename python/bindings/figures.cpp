@@ -30,8 +30,8 @@ void render(nb::handle listener, const std::string& name, const std::string& spe
   run_job(listener, [&] { write_figures({{name, parse_json(spec, name)}}, folder, {format}); });
 }
 
-void report(nb::handle listener, const std::string& folder, const std::string& out) {
-  run_job(listener, [&] { write_report(ReportOptions{folder, out}); });
+void report(nb::handle listener, const std::string& table, const std::string& out) {
+  run_job(listener, [&] { write_report(ReportOptions{table, out}); });
 }
 
 }  // namespace

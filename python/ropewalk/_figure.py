@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import importlib.util
 import json
 import os
 import tempfile
@@ -10,13 +13,13 @@ from typing import Any
 
 from . import _module
 from ._listener import Listener
-from .errors import SystemError, UsageError  # noqa: A004
+from .errors import Error, SystemError, UsageError  # noqa: A004
 
 RENDERED = ("png", "svg", "pdf")
 
 
 class Figure:
-    """A figure of a study. It shows itself in Jupyter, VS Code and marimo.
+    """A figure of a study. It shows itself in Jupyter, VS Code and marimo, and as an image, where vl-convert is there, in any other notebook.
 
     `spec` is its Vega-Lite specification with the data inside, a dict: change it as you like, or open it in the Vega editor.
     """
@@ -45,8 +48,13 @@ class Figure:
         return out
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        # Programs that show notebooks know the one or the other; what is drawn is the same.
-        return {f"application/vnd.vegalite.v{major}+json": self.spec for major in (5, 6)} | {"text/plain": repr(self)}
+        # Programs that show notebooks know the one or the other; what is drawn is the same. Those that know neither take the image, or the hint.
+        bundle: dict[str, Any] = {f"application/vnd.vegalite.v{major}+json": self.spec for major in (5, 6)}
+        if importlib.util.find_spec("vl_convert") is not None:
+            with contextlib.suppress(Error), tempfile.TemporaryDirectory(prefix="ropewalk-") as folder:
+                bundle["image/png"] = base64.b64encode(self.save(Path(folder) / "figure.png").read_bytes()).decode()
+        hint = "" if "image/png" in bundle else "\nThis program does not draw Vega-Lite: install vl-convert-python to see an image here, or open figure.spec in the Vega editor."
+        return bundle | {"text/plain": repr(self) + hint}
 
     def __repr__(self) -> str:
         return f"<ropewalk.Figure {self.name}>"

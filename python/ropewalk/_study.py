@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import tempfile
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _checks, _jackknife, _module, _tables, _watch_folder
+from . import _checks, _jackknife, _module, _tables, _views, _watch_folder
 from ._jackknife import Statistic
 from ._listener import Listener
 from ._tables import Kind
@@ -18,12 +17,14 @@ from ._capture import Capture
 from .errors import Error, InputError, SystemError, UsageError  # noqa: A004
 from ._figure import Figure
 from ._temporary import TemporaryFolder
+from ._views import Page
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
 HEAD = ["checkpoint", "layer", "q_head"]
+CHECKPOINT = ["label", "phase", "context", "documents", "blocks"]  # first among the columns of `checkpoints`
 
 
 def open(path: str | os.PathLike[str]) -> Study:  # noqa: A001: ropewalk.open
@@ -85,7 +86,12 @@ class Study:
         """One row per checkpoint: label, phase, context, documents, blocks, and what else summary.json says of it."""
         import pandas
 
-        frame: pandas.DataFrame = self._once("checkpoints", lambda: pandas.DataFrame(self.summary["checkpoints"]))
+        def read() -> pandas.DataFrame:
+            frame = pandas.DataFrame(self.summary["checkpoints"])
+            first = [name for name in CHECKPOINT if name in frame]
+            return frame[[*first, *(name for name in frame if name not in first)]]
+
+        frame: pandas.DataFrame = self._once("checkpoints", read)
         return frame
 
     @property
@@ -200,7 +206,7 @@ class Study:
             return Page(page.read_text(encoding="utf-8"))
         with tempfile.TemporaryDirectory(prefix="ropewalk-") as folder, Listener() as listener:
             made = Path(folder) / "report.html"
-            _module.core().write_report(listener, str(self.folder), str(made))
+            _module.core().write_report(listener, str(self.path), str(made))
             return Page(made.read_text(encoding="utf-8"))
 
     @property
@@ -225,8 +231,15 @@ class Study:
         self._require_captures()
         folder = self.folder / "checkpoints" / label
         if not (folder / "moments.safetensors").is_file():
-            raise SystemError(f"{folder}: holds no moments.safetensors; results of `ropewalk run` keep one for every checkpoint")
+            there = self._captures()
+            if not there:
+                raise SystemError(f"{folder}: holds no moments.safetensors; results of `ropewalk run` keep one for every checkpoint")
+            raise UsageError(f"{self.folder}: holds no capture of '{label}'; there are {', '.join(there)}")
         return Capture.open(folder)
+
+    def _captures(self) -> list[str]:
+        """Labels of the checkpoints that have one, in the order of the run."""
+        return [label for label in self.checkpoints["label"] if (self.folder / "checkpoints" / label / "moments.safetensors").is_file()]
 
     def jackknife(self, statistic: Statistic) -> pandas.DataFrame:
         """Your own statistic of every head and checkpoint, with its standard error.
@@ -238,7 +251,7 @@ class Study:
 
         self._require_captures()
         rows: list[dict[str, Any]] = []
-        labels = [label for label in self.checkpoints["label"] if (self.folder / "checkpoints" / label / "moments.safetensors").is_file()]
+        labels = self._captures()
         if not labels:
             raise SystemError(f"{self.folder / 'checkpoints'}: holds no captures; results of `ropewalk run` keep one for every checkpoint")
         for label in labels:
@@ -312,36 +325,12 @@ class Study:
 
     def __repr__(self) -> str:
         try:
-            return self._text()
+            return _views.text_of(self.folder, self.summary)
         except (InputError, SystemError, KeyError, TypeError, AttributeError):
             return f"<ropewalk.Study {self.path}>"
 
-    def _text(self) -> str:
-        columns = {"mean_r2cv_q": "R² of queries", "mean_r2cv_k": "R² of keys", "mean_r_q": "r_q", "mean_abs_r_k": "|r_k|"}
-        columns = {key: title for key, title in columns.items() if key in self.summary}
-        lines = [["checkpoint", *columns.values(), "heads"]]
-        for checkpoint in self.summary["checkpoints"]:
-            label = checkpoint["label"]
-            lines.append([label, *(_number(self.summary[key].get(label)) for key in columns), str(checkpoint.get("heads", ""))])
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        body = ("  ".join(text.ljust(width) if i == 0 else text.rjust(width) for i, (text, width) in enumerate(zip(line, widths, strict=True))) for line in lines)
-        return "\n".join([f"ropewalk.Study {self.folder}", *body])
-
-
-def _number(leaf: dict[str, Any] | None) -> str:
-    if not leaf or leaf.get("value") is None:
-        return ""
-    return f"{leaf['value']:.3f}" + (f" ± {leaf['se']:.3f}" if leaf.get("se") is not None else "")
-
-
-class Page:
-    """An HTML page that shows itself in a frame of a notebook; `html` is its text."""
-
-    def __init__(self, text: str) -> None:
-        self.html = text
-
-    def _repr_html_(self) -> str:
-        return f'<iframe srcdoc="{html.escape(self.html)}" style="width: 100%; height: 800px; border: 0"></iframe>'
-
-    def __repr__(self) -> str:
-        return f"<ropewalk.Page of {len(self.html)} characters>"
+    def _repr_html_(self) -> str | None:
+        try:
+            return _views.html_of(self.folder, self.summary)
+        except (InputError, SystemError, KeyError, TypeError, AttributeError):
+            return None

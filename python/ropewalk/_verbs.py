@@ -97,9 +97,12 @@ def analyze(
 ) -> Study:  # fmt: skip
     """The tables of captures, with standard errors: a Study.
 
-    `captures`: capture folders, one or several, in any order; or `Moments` by label, such as {"1000": moments}, in the order of the run. `out`: a folder
+    `captures`: capture folders, one or several, in any order; a dict of them by the label that the tables are to have; or `Moments` by label, such as
+    {"1000": moments}, in the order of the run. `out`: a folder
     to keep the tables in; by default a temporary one, which lives as long as the result. The other options are those of `ropewalk analyze`.
     """
+    if isinstance(captures, Mapping) and any(isinstance(one, str | os.PathLike) for one in captures.values()):
+        captures = [_labelled(label, folder) for label, folder in captures.items()]
     if isinstance(captures, Mapping):
         return _analyze_moments(captures, out, model=model, components=components)
     folders = [captures] if isinstance(captures, str | os.PathLike) or not isinstance(captures, Iterable) else list(captures)
@@ -191,6 +194,15 @@ def _call(verb: str, places: Iterable[Any], options: Mapping[str, Any], progress
 
 def _commas(values: Sequence[str]) -> str:
     return values if isinstance(values, str) else ",".join(values)
+
+
+def _labelled(label: Any, folder: Any) -> str:
+    """As `ropewalk analyze` takes a capture that is to have another label."""
+    if not isinstance(label, str) or not label or "=" in label:
+        raise UsageError(f"analyze: found {label!r}, expected a label: a text that is not empty and has no '='")
+    if not isinstance(folder, str | os.PathLike):
+        raise UsageError(f"analyze: found {type(folder).__name__} as '{label}', expected a capture folder, as the others are")
+    return f"{label}={os.fspath(folder)}"
 
 
 def _label(model: Any) -> str | None:

@@ -102,6 +102,13 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
         source);
   }
   const std::vector<int64_t> blocks = filled_blocks(moments);
+  if (!facts.shard.empty() && !blocks.empty()) {
+    log::warning(
+        "{}: is shard {}: its documents fill {} of {} blocks, so that errors have {} degrees of "
+        "freedom, not {}; merge the shards first",
+        source, facts.shard, blocks.size(), moments.blocks(), blocks.size() - 1,
+        moments.blocks() - 1);
+  }
   CheckpointAnalysis analysis = begin_checkpoint(facts);
   analysis.blocks = moments.blocks();
   for (const DocumentRecord& document : moments.documents) {

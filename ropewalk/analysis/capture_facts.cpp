@@ -1,5 +1,7 @@
 #include "ropewalk/analysis/capture_facts.h"
 
+#include <fmt/format.h>
+
 #include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/checkpoint/config_file.h"
@@ -67,6 +69,10 @@ CaptureFacts read_capture_facts(const Json& json, const std::string& source) {
   facts.model = name(info, "model");
   facts.label = name(info, "label");
   facts.random = info.has("random");
+  if (info.has("shard")) {
+    const auto shard = info.integers("shard");
+    if (shard.size() == 2 && shard[1] > 1) facts.shard = fmt::format("{}/{}", shard[0], shard[1]);
+  }
   if (info.has("chunk")) {
     const ConfigFile chunk = info.object("chunk");
     facts.chunked = true;

@@ -17,6 +17,7 @@ struct CaptureFacts {
   std::string label;
   bool random = false;   // fresh weights
   bool chunked = false;  // documents are pieces of longer texts
+  std::string shard;     // "0/4": documents are a part of the corpus; empty: they are all of them
   bool placed = false;   // and their ids say which of them are neighbours
   std::set<int64_t> nope_layers;
   LogitUnits units;

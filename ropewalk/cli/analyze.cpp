@@ -18,7 +18,9 @@ void add_analyze(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "analyze",
       "Turn captures into qk.csv, heads.csv, bands.csv, curves.csv, changes.csv and summary.json");
-  verb->add_option("captures", options->captures, "Capture folders")->required();
+  verb->add_option("captures", options->captures,
+                   "Capture folders; LABEL=FOLDER gives one another label in the tables")
+      ->required();
   verb->add_option(
           "--out", options->out,
           "Table to write; beside qk.csv go heads.csv, bands.csv, curves.csv, changes.csv and "

@@ -55,9 +55,13 @@ void add_figures(CLI::App& app) {
   auto options = std::make_shared<DrawOptions>();
   auto experiment = std::make_shared<std::string>();
   CLI::App* verb = app.add_subcommand("figures", "Draw a table of heads: its figures");
-  verb->add_option("table", options->table, "qk.csv, of analyze or anyone's")->required();
-  verb->add_option("--out", options->out, "Folder to write NAME.vl.json and NAME.FORMAT to")
+  verb->add_option("table", options->table,
+                   "qk.csv, of analyze or anyone's, or the folder that holds it")
       ->required();
+  verb->add_option("--out", options->out, "Folder to write NAME.vl.json and NAME.FORMAT to");
+  auto list = std::make_shared<bool>(false);
+  verb->add_flag("--list", *list,
+                 "Print the figures that there would be, and the statistics to ask for; draw none");
   verb->add_option("--summary", options->summary,
                    "Standard errors [default: the table's own summary beside it]");
   verb->add_option("--experiment", *experiment, "Experiment file: title, portraits and phases");
@@ -93,7 +97,7 @@ void add_figures(CLI::App& app) {
       ->check(CLI::IsMember(std::vector<std::string>(kTimeAxes.begin(), kTimeAxes.end())));
   verb->add_option("--title", options->figures.title,
                    "Name of the run in titles [default: the model's]");
-  verb->callback([options, experiment, keys, pairs, heads, axis] {
+  verb->callback([options, experiment, keys, pairs, heads, axis, list] {
     DrawOptions parsed = *options;
     if (!axis->empty()) parsed.figures.axis = time_axis(*axis);
     parsed.figures.asked = asked_figures(*keys, *pairs, *heads);
@@ -101,6 +105,8 @@ void add_figures(CLI::App& app) {
     for (std::string& label : parsed.figures.portraits) CLI::detail::trim(label);
     std::erase(parsed.figures.portraits, "");
     std::erase(parsed.formats, "json");  // specifications are always written
+    if (*list) return print(list_figures(parsed));
+    if (parsed.out.empty()) throw UsageError("--out: is missing; name a folder, or give --list");
     draw_figures(parsed);
   });
 }
@@ -113,7 +119,7 @@ void add_compare(CLI::App& app) {
   };
   auto arguments = std::make_shared<Arguments>();
   CLI::App* verb = app.add_subcommand("compare", "Print a run's numbers beside a reference's");
-  verb->add_option("table", arguments->table, "qk.csv")->required();
+  verb->add_option("table", arguments->table, "qk.csv, or the folder that holds it")->required();
   verb->add_option("--reference", arguments->reference, "JSON with the keys of summary.json")
       ->required();
   verb->add_option("--summary", arguments->summary,

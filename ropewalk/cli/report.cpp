@@ -8,11 +8,14 @@ namespace ropewalk::cli {
 
 void add_report(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* verb =
-      app.add_subcommand("report", "Write a results folder as one interactive HTML page");
-  verb->add_option("folder", options->folder, "Folder with qk.csv, as run and analyze write it")
+  CLI::App* verb = app.add_subcommand(
+      "report", "Write a results folder or a table as one interactive HTML page");
+  verb->add_option("table", options->given,
+                   "qk.csv or any NAME.csv of analyze, or the folder of a qk.csv")
       ->required();
-  verb->add_option("--out", options->out, "File to write [default: report.html in the folder]");
+  verb->add_option("--out", options->out,
+                   "File to write [default: report.html beside qk.csv, NAME.report.html beside "
+                   "NAME.csv]");
   verb->callback([options] { print(write_report(*options).string() + "\n"); });
 }
 

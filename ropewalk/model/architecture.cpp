@@ -64,8 +64,11 @@ TextModel read_text_model(const ConfigFile& config) {
   const std::string model_type = text.text("model_type", config.text("model_type", ""));
   const Architecture* architecture = find(model_type);
   if (architecture == nullptr) {
-    throw InputError("{}: model_type '{}' is not supported; supported are {}", config.source(),
-                     model_type, fmt::join(supported_architectures(), ", "));
+    throw InputError(
+        "{}: model_type '{}' is not supported; supported are {}; of any other, the Python package "
+        "measures queries and keys that your own code computes (Moments), or a model that runs in "
+        "torch (watch, and tap in modules of your own)",
+        config.source(), model_type, fmt::join(supported_architectures(), ", "));
   }
   refuse_quantized(config);
   refuse_quantized(text);

@@ -15,6 +15,7 @@
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/progress.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/moments/merge.h"
 #include "ropewalk/study/capture_folder.h"
 #include "ropewalk/study/capture_store.h"
@@ -82,21 +83,35 @@ bool order_by_training(std::vector<CheckpointAnalysis>& checkpoints) {
   return moved;
 }
 
+GivenCapture parse_capture(const std::string& text) {
+  const size_t at = text.find('=');
+  std::error_code ignored;
+  if (at == text.npos || fs::exists(text, ignored)) return {text, ""};
+  GivenCapture given{text.substr(at + 1), text.substr(0, at)};
+  if (given.label.empty() || given.folder.empty() || invalid_utf8_offset(given.label)) {
+    throw UsageError("'{}': expected a capture, or LABEL=CAPTURE to give it another label",
+                     printable(text));
+  }
+  return given;
+}
+
 void analyze(const AnalyzeOptions& options) {
   check_table_path(options.out);
   refuse_held(fs::absolute(options.out).parent_path());
   std::vector<CheckpointAnalysis> checkpoints;
   std::set<std::string> labels;
   Progress progress("analyze", "captures", static_cast<int64_t>(options.captures.size()));
-  for (const fs::path& folder : options.captures) {
+  for (const std::string& text : options.captures) {
     throw_if_interrupted();
+    const auto [folder, label] = parse_capture(text);
     CheckpointAnalysis analysis = analyze_folder(folder, options);
     analysis.order = static_cast<int64_t>(checkpoints.size());
+    if (!label.empty()) analysis.label = label;
     if (analysis.label.empty())
       analysis.label = fs::absolute(folder).lexically_normal().filename().string();
     if (!labels.insert(analysis.label).second) {
-      throw InputError("{}: another capture is also labelled '{}'; capture with another --label",
-                       folder.string(), analysis.label);
+      throw InputError("{}: another capture is also labelled '{}'; give one another label: {}={}",
+                       folder.string(), analysis.label, "LABEL", folder.string());
     }
     fill_training_time(analysis);
     checkpoints.push_back(std::move(analysis));

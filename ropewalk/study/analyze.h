@@ -14,9 +14,9 @@ namespace ropewalk {
 inline constexpr int64_t kMostComponents = 1024;
 
 struct AnalyzeOptions {
-  std::vector<std::filesystem::path> captures;  // folders
-  std::filesystem::path out;                    // qk.csv; its summary goes beside it
-  bool keep_order = false;                      // of the captures; else by their labels
+  std::vector<std::string> captures;  // folders, each with the label to give it: LABEL=PATH
+  std::filesystem::path out;          // qk.csv; its summary goes beside it
+  bool keep_order = false;            // of the captures; else by their labels
   int64_t components = 10;
   std::string from = "auto";        // moments, vectors, or auto: moments where there are any
   std::optional<int64_t> kv_group;  // query heads a KV head serves, where a folder does not say
@@ -27,6 +27,14 @@ struct AnalyzeOptions {
 // table, before anything is read, and InputError where captures cannot stand in one; a warning says
 // where pairs are lost (analysis/comparable.h).
 void analyze(const AnalyzeOptions& options);
+
+// A capture as analyze is given it: LABEL=PATH where that is not a path itself. Throws UsageError
+// where the label is empty or no text.
+struct GivenCapture {
+  std::filesystem::path folder;
+  std::string label;  // empty: the capture's own
+};
+GivenCapture parse_capture(const std::string& text);
 
 // The analysis of one capture.
 CheckpointAnalysis analyze_folder(const std::filesystem::path& capture,

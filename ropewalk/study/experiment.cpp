@@ -1,10 +1,13 @@
 #include "ropewalk/study/experiment.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 
 #include "ropewalk/analysis/context_label.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/figures/head_name.h"
 #include "ropewalk/figures/reading_look.h"
@@ -93,10 +96,11 @@ void check_portraits(const Experiment& experiment, const std::map<std::string, i
       if (std::find(asked.begin(), asked.end(), known) == asked.end()) others.push_back(known);
     }
     const std::string near = nearest(label, others);
-    throw InputError("{}: portraits: no checkpoint is labelled '{}'{}",
-                     experiment.at(lines.at(label)), label,
-                     near.empty() ? "; write one of the labels below"
-                                  : fmt::format("; did you mean '{}'?", near));
+    throw InputError(
+        "{}: portraits: no checkpoint is labelled '{}'{}", experiment.at(lines.at(label)), label,
+        near.empty()
+            ? "; there are " + printable_excerpt(fmt::format("{}", fmt::join(labels, ", ")), 400)
+            : fmt::format("; did you mean '{}'?", near));
   }
 }
 

@@ -20,6 +20,8 @@
 namespace ropewalk {
 namespace {
 
+constexpr std::string_view kTitleGap = " · ";  // between the run's name and a figure's
+
 void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptions& figures) {
   if (figures.title.empty()) figures.title = experiment.name;
   struct Said {
@@ -159,6 +161,26 @@ std::vector<std::filesystem::path> save_figures(const StudyTables& tables,
     for (const std::string& format : formats) files.push_back(out / (figure.name + "." + format));
   }
   return files;
+}
+
+std::string list_figures(const DrawOptions& options) {
+  const StudyTables tables = read_tables(options.table, options.summary);
+  require_heads(tables.heads, options.figures.asked.distance);
+  std::string text;
+  for (const Figure& figure : study_figures(tables, options.figures, options.experiment)) {
+    // Less the run's name.
+    const std::string title = figure.spec.at("title").at("text").get<std::string>();
+    const size_t end = title.rfind(kTitleGap);
+    text += fmt::format("{:<24}  {}\n", figure.name,
+                        end == title.npos ? title : title.substr(end + kTitleGap.size()));
+  }
+  std::vector<std::string> keys;
+  const RunNumbers run = tables.numbers();
+  const std::vector<PlacedReading> readings = all_readings();
+  for (size_t i = 0; i < readings.size(); ++i) {
+    if (has_numbers(run, i)) keys.push_back(readings[i].reading->key);
+  }
+  return text + fmt::format("\n--statistic, --portrait: {}\n", fmt::join(keys, ", "));
 }
 
 void draw_figures(const DrawOptions& options) {

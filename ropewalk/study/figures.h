@@ -12,7 +12,7 @@
 namespace ropewalk {
 
 struct DrawOptions {
-  std::filesystem::path table;                   // qk.csv
+  std::filesystem::path table;                   // qk.csv, or its folder
   std::optional<std::filesystem::path> summary;  // default: the table's own
   std::filesystem::path out;                     // folder
   std::vector<std::string> formats{"png", "svg", "pdf"};
@@ -34,5 +34,9 @@ std::vector<std::filesystem::path> save_figures(const StudyTables& tables,
 
 // Reads a table and writes all its figures.
 void draw_figures(const DrawOptions& options);
+
+// What draw_figures would draw, one line per figure: its name and title; then the statistics that
+// the table has, which figures can be asked for.
+std::string list_figures(const DrawOptions& options);
 
 }  // namespace ropewalk

@@ -19,19 +19,6 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-fs::path find_table(const fs::path& folder) {
-  std::error_code ignored;
-  if (fs::is_regular_file(folder, ignored)) {
-    const fs::path holder = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
-    throw UsageError("{}: is a file; report takes the folder that holds qk.csv, as in: report {}",
-                     folder.string(), holder.string());
-  }
-  if (fs::is_directory(folder, ignored) && !fs::exists(folder / "qk.csv", ignored)) {
-    throw SystemError("{}: holds no qk.csv; run and analyze write one", folder.string());
-  }
-  return folder / "qk.csv";
-}
-
 Json column_names() {
   Json names = Json::array();
   for (const TableColumn& column : table_columns()) names.push_back(column.name);
@@ -108,8 +95,9 @@ void write_report(const StudyTables& tables, const std::vector<Figure>& figures,
 }
 
 fs::path write_report(const ReportOptions& options) {
-  const TableFigures drawn = table_figures(find_table(options.folder));
-  const fs::path out = options.out.value_or(options.folder / "report.html");
+  const fs::path table = find_table(options.given);
+  const TableFigures drawn = table_figures(table);
+  const fs::path out = options.out.value_or(report_path(table));
   write_report(drawn.tables, drawn.figures, drawn.manifest, drawn.title, out);
   return out;
 }

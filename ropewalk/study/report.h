@@ -12,8 +12,9 @@
 namespace ropewalk {
 
 struct ReportOptions {
-  std::filesystem::path folder;  // with qk.csv; summary.json and manifest.json where there
-  std::optional<std::filesystem::path> out;  // default: report.html in the folder
+  std::filesystem::path
+      given;  // a table, or a folder with qk.csv; what lies beside it is taken too
+  std::optional<std::filesystem::path> out;  // default: report_path of the table
 };
 
 // Whether the program has the report's page inside; see report_template.h.
@@ -22,10 +23,10 @@ bool can_write_report();
 // Digest of that page: a report depends on it.
 std::string report_template_digest();
 
-// Writes the interactive report of a results folder as one HTML file. A summary that belongs to
-// another table is left out with a warning; one that is none, or a manifest.json that is none, is
-// an InputError. Throws SystemError saying what to install where can_write_report() is false.
-// Returns where the report is.
+// Writes the interactive report of a table or a results folder as one HTML file. A summary that
+// belongs to another table is left out with a warning; one that is none, or a manifest.json that is
+// none, is an InputError. Throws SystemError saying what to install where can_write_report() is
+// false. Returns where the report is.
 std::filesystem::path write_report(const ReportOptions& options);
 
 // The same of tables and figures at hand. `manifest`: null for none. An empty title: the model's.

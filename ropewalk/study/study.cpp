@@ -1,9 +1,13 @@
 #include "ropewalk/study/study.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <set>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/study/revisions.h"
 #include "ropewalk/study/study_documents.h"
@@ -22,9 +26,11 @@ void check_only(const Study& study) {
   for (const std::string& label : study.options.only) {
     if (std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
     const std::string near = nearest(label, labels);
-    throw UsageError("--only {}: {} has no such checkpoint{}", label,
-                     study.options.experiment.string(),
-                     near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+    std::set<std::string_view> known(labels.begin(), labels.end());
+    throw UsageError(
+        "--only {}: {} has no such checkpoint; {}", label, study.options.experiment.string(),
+        near.empty() ? "it has " + printable_excerpt(fmt::format("{}", fmt::join(known, ", ")), 400)
+                     : fmt::format("did you mean '{}'?", near));
   }
 }
 

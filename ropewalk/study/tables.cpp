@@ -47,18 +47,11 @@ fs::path beside(const fs::path& table, const std::string& name) {
          (table.filename() == "qk.csv" ? name : table.stem().string() + "." + name);
 }
 
-// Before a folder, or nothing, is read as if it were a table.
+constexpr const char* kMakers = "ropewalk run and ropewalk analyze write one";
+
+// Before nothing is read as if it were a table.
 void require_table(const fs::path& table) {
-  constexpr const char* kMakers = "ropewalk run and ropewalk analyze write one";
   std::error_code error;
-  const fs::path inside = table / "qk.csv";
-  if (fs::is_directory(table, error)) {
-    if (fs::exists(inside, error)) {
-      throw SystemError("{}: is a folder; give the table in it, {}", table.string(),
-                        inside.string());
-    }
-    throw SystemError("{}: is a folder and holds no qk.csv; {}", table.string(), kMakers);
-  }
   if (!fs::exists(table, error) && !error) {
     throw SystemError("{}: there is no such table; {}", table.string(), kMakers);
   }
@@ -90,6 +83,15 @@ void read_others(HeadTable& heads, const fs::path& table) {
 }
 
 }  // namespace
+
+fs::path find_table(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return path;
+  if (fs::exists(path / "qk.csv", error)) return path / "qk.csv";
+  throw SystemError("{}: is a folder and holds no qk.csv; {}", path.string(), kMakers);
+}
+
+fs::path report_path(const fs::path& table) { return beside(table, "report.html"); }
 
 fs::path summary_path(const fs::path& table) { return beside(table, kSummary); }
 
@@ -160,7 +162,8 @@ StudyTables write_tables(const fs::path& table, std::vector<CheckpointAnalysis> 
   return tables;
 }
 
-StudyTables read_tables(const fs::path& table, const std::optional<fs::path>& summary) {
+StudyTables read_tables(const fs::path& given, const std::optional<fs::path>& summary) {
+  const fs::path table = find_table(given);
   require_table(table);
   StudyTables tables;
   tables.heads = read_qk_table(table);

@@ -24,6 +24,13 @@ struct StudyTables {
   RunNumbers numbers() const { return run_numbers(heads, summary, summary_source); }
 };
 
+// The table that a path names: a folder's qk.csv, or the path itself. Throws SystemError where a
+// folder holds none.
+std::filesystem::path find_table(const std::filesystem::path& path);
+
+// Where a table's page stands: report.html, or NAME.report.html.
+std::filesystem::path report_path(const std::filesystem::path& table);
+
 // Where a table's summary stands: summary.json beside qk.csv, NAME.summary.json beside any other
 // NAME.csv.
 std::filesystem::path summary_path(const std::filesystem::path& table);
@@ -52,12 +59,12 @@ StudyTables write_tables(const std::filesystem::path& table,
                          std::vector<CheckpointAnalysis> checkpoints,
                          const ChangeOptions& options = {});
 
-// Reads a table with its heads.csv, bands.csv and curves.csv where they are there, and with
-// `summary`, else with its own where it is there. Steps and tokens that it does not state are those
-// that labels say (training_time.h). A log line says where errors are missing, and
+// Reads a table, or that of a folder, with its heads.csv, bands.csv and curves.csv where they are
+// there, and with `summary`, else with its own where it is there. Steps and tokens that it does not
+// state are those that labels say (training_time.h). A log line says where errors are missing, and
 // why; a warning, which heads are undefined. Throws InputError where a file is not what it should
 // be, and where `summary` is given and belongs to another table.
-StudyTables read_tables(const std::filesystem::path& table,
+StudyTables read_tables(const std::filesystem::path& given,
                         const std::optional<std::filesystem::path>& summary = {});
 
 }  // namespace ropewalk

@@ -147,6 +147,16 @@ def test_refusals(study, tmp_path):
         refused("parts of different documents", study.even, study.capture(name, "--shard", "1/2", corpus=corpus))
 
 
+def test_tables_of_a_shard_say_what_it_lacks(study, tmp_path):
+    """Its documents fill every other block; joined, they fill all of them."""
+    alone = engine.run("analyze", study.even, "--out", tmp_path / "even.csv")
+    said = re.search(r"is shard 0/2: its documents fill (\d+) of (\d+) blocks, so that errors have (\d+) degrees of freedom, not (\d+); merge", alone.stderr)
+    assert alone.code == 0 and said, alone.stderr
+    filled, blocks, few, all_of_them = map(int, said.groups())
+    assert (filled, few, all_of_them) == (blocks // 2, blocks // 2 - 1, blocks - 1)
+    assert " is shard " not in engine.run("analyze", study.whole, "--out", tmp_path / "whole.csv").stderr
+
+
 def test_names_do_not_count(study, tmp_path):
     """What was measured is merged, whatever it is called; the name is the one it has now."""
     odd = study.capture("renamed_odd", "--shard", "1/2", label="another")

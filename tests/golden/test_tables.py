@@ -1,6 +1,7 @@
 """What `analyze` puts into one table and where its summary goes; files that say something else than they should."""
 
 import json
+import re
 import shutil
 import struct
 
@@ -194,15 +195,56 @@ def test_a_results_folder_is_no_capture(captures, tmp_path):
     assert result.code == 3 and "the folders in it are, so name these" in result.stderr
 
 
-def test_the_report_of_a_file(tmp_path):
-    table = synthetic.write(synthetic.demo_like(), tmp_path)
+def test_report_and_figures_take_a_folder_or_a_table(tmp_path):
+    table = synthetic.write(synthetic.demo_like(), tmp_path / "results")
+    other = tmp_path / "results" / "other.csv"
+    shutil.copy(table, other)
+    drawn = []
+    for number, given in enumerate([table, table.parent]):
+        out = tmp_path / f"figures{number}"
+        result = engine.run("figures", given, "--out", out, "--format", "json")
+        assert result.code == 0, result.stderr
+        drawn.append({path.name: path.read_bytes() for path in out.iterdir()})
+    assert drawn[0] == drawn[1] and "taxonomy.vl.json" in drawn[0]
     result = engine.run("report", table)
     if "built without the report" not in result.stderr:
-        assert result.code == 2 and "takes the folder that holds qk.csv" in result.stderr
-        empty = tmp_path / "empty"
-        empty.mkdir()
-        result = engine.run("report", empty)
+        assert (result.code, result.stdout) == (0, f"{table.parent / 'report.html'}\n"), result.stderr
+        page = (table.parent / "report.html").read_bytes()
+        assert engine.run("report", table.parent).code == 0 and (table.parent / "report.html").read_bytes() == page
+        result = engine.run("report", other)
+        assert (result.code, result.stdout) == (0, f"{table.parent / 'other.report.html'}\n"), result.stderr
+        (tmp_path / "empty").mkdir()
+        result = engine.run("report", tmp_path / "empty")
         assert result.code == 4 and "holds no qk.csv" in result.stderr
+
+
+def test_figures_are_listed(tmp_path):
+    table = synthetic.write(synthetic.demo_like(), tmp_path)
+    result = engine.run("figures", table, "--list", "--statistic", "abs_r_k")
+    assert result.code == 0, result.stderr
+    *figures, empty, keys = result.stdout.splitlines()
+    drawn = engine.run("figures", table, "--out", tmp_path / "out", "--statistic", "abs_r_k", "--format", "json")
+    assert drawn.code == 0, drawn.stderr
+    assert sorted(line.split()[0] for line in figures) == sorted(path.name.removesuffix(".vl.json") for path in (tmp_path / "out").iterdir())
+    assert re.search(r"^taxonomy +Classes of heads", result.stdout, re.M) and empty == ""
+    names = keys.removeprefix("--statistic, --portrait: ").split(", ")
+    assert {"r_q", "abs_r_k", "explained_variance"} <= set(names) and "r2cv_q" not in names, "what the table has"
+    missing = engine.run("figures", table)
+    assert missing.code == 2 and missing.stderr == "error: --out: is missing; name a folder, or give --list\n"
+
+
+def test_captures_take_another_label(captures, tmp_path):
+    first, second = LABELS[:2]
+    result = analyze(captures / first, f"again={captures / first}", f"other={captures / second}", out=tmp_path / "qk.csv", options=["--keep-order"])
+    assert result.code == 0, result.stderr
+    table = pandas.read_csv(tmp_path / "qk.csv")
+    assert list(table.checkpoint.drop_duplicates()) == [first, "again", "other"]
+    own, again = (table[table.checkpoint == label].drop(columns=["checkpoint", "order", "step"], errors="ignore") for label in (first, "again"))
+    pandas.testing.assert_frame_equal(own.reset_index(drop=True), again.reset_index(drop=True))
+    twice = analyze(captures / first, captures / first, out=tmp_path / "two.csv")
+    assert twice.code == 3 and f"is also labelled '{first}'; give one another label: LABEL={captures / first}" in twice.stderr
+    empty = analyze(f"={captures / first}", out=tmp_path / "two.csv")
+    assert empty.code == 2 and "expected a capture, or LABEL=CAPTURE" in empty.stderr
 
 
 def test_what_is_no_table(tmp_path):
@@ -212,7 +254,6 @@ def test_what_is_no_table(tmp_path):
     reference = tmp_path / "reference.json"
     reference.write_text(json.dumps({"mean_r_q": {"s3000": 0.5}}))
     for given, says in [
-        (tmp_path / "results", f"is a folder; give the table in it, {table}"),
         (tmp_path / "empty", "is a folder and holds no qk.csv; ropewalk run and ropewalk analyze write one"),
         (tmp_path / "empty" / "qk.csv", "there is no such table; ropewalk run and ropewalk analyze write one"),
     ]:

@@ -1,8 +1,12 @@
 """Results as Python reads them, against the program's files and numbers."""
 
+import base64
 import csv
+import importlib.util
 import json
+import re
 import types
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas
@@ -171,10 +175,16 @@ def test_figures_are_those_of_the_program(study, folder, tmp_path):
         study.figure("pr_q", by="height")
 
 
-def test_a_figure_shows_and_saves_itself(study, tmp_path):
+def test_a_figure_shows_and_saves_itself(study, tmp_path, monkeypatch):
     figure = study.figure("position_signal")
     bundle = figure._repr_mimebundle_()
     assert bundle["application/vnd.vegalite.v5+json"] is bundle["application/vnd.vegalite.v6+json"] is figure.spec
+    assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG") and bundle["text/plain"] == repr(figure)
+    with monkeypatch.context() as without:  # where nothing can draw an image
+        without.setattr(importlib.util, "find_spec", lambda name: None)
+        bundle = figure._repr_mimebundle_()
+    assert set(bundle) == {"application/vnd.vegalite.v5+json", "application/vnd.vegalite.v6+json", "text/plain"}
+    assert bundle["text/plain"].startswith(repr(figure)) and "install vl-convert-python" in bundle["text/plain"]
     beginnings = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<svg"}
     for form, beginning in beginnings.items():
         assert figure.save(tmp_path / f"x.{form}").read_bytes().startswith(beginning)
@@ -184,6 +194,36 @@ def test_a_figure_shows_and_saves_itself(study, tmp_path):
         figure.save(tmp_path / "x.gif")
     with pytest.raises(ropewalk.SystemError, match="there is no folder"):
         figure.save(tmp_path / "nowhere" / "x.pdf")
+
+
+def test_a_study_shows_itself_in_a_notebook(study, folder, tmp_path):
+    text, shown = repr(study).splitlines(), study._repr_html_()
+    rows = ElementTree.fromstring(shown).findall(".//tr")
+    assert [[cell.text or "" for cell in row] for row in rows] == [[part for part in re.split(r"\s{2,}", line.strip())] for line in text[1:]]
+    assert ElementTree.fromstring(shown).find("caption").text == str(folder)
+    assert list(study.checkpoints.columns[:2]) == ["label", "phase"]
+    (tmp_path / "qk.csv").write_text((folder / "qk.csv").read_text())
+    assert ropewalk.open(tmp_path)._repr_html_() is None, "without summary.json the text stands there"
+
+
+def test_a_wrong_label_names_the_labels(study):
+    with pytest.raises(ropewalk.UsageError, match=r"holds no capture of 'C'; there are init, A, B$"):
+        study.capture("C")
+    with pytest.raises(ropewalk.UsageError, match=r"holds no capture of 'C'; there are init, A, B$"):
+        study.difference("A", "C", lambda head: head.q.n)
+
+
+def test_captures_take_another_label(study, folder, tmp_path):
+    captures = {"base": folder / "checkpoints" / "A", "instruct": folder / "checkpoints" / "B"}
+    renamed = ropewalk.analyze(captures, tmp_path / "pair", keep_order=True)
+    assert list(renamed.checkpoints.label) == ["base", "instruct"]
+    own, again = (found.heads.query(f"checkpoint == '{label}'").r2cv_q for found, label in ((study, "B"), (renamed, "instruct")))
+    np.testing.assert_allclose(again, own, rtol=1e-6)
+    assert set(renamed.changes(fdr=None).to) == {"instruct"}
+    with pytest.raises(ropewalk.UsageError, match="expected a label"):
+        ropewalk.analyze({"a=b": folder})
+    with pytest.raises(ropewalk.UsageError, match="found int as 'b', expected a capture folder"):
+        ropewalk.analyze({"a": folder, "b": 1})
 
 
 def test_the_page_stands_in_a_frame(folder, tmp_path):

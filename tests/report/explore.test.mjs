@@ -264,6 +264,25 @@ test("the portrait can be saved", async () => {
   await close();
 });
 
+test("the name of a class does not lie on points of the portrait", async () => {
+  let shown = 0;
+  const labels = [...new Set(table.map((row) => row.checkpoint))];
+  for (const label of labels) {
+    const { page, close } = await open(browser, report("demo"), `#view=explore&at=${label}`);
+    const found = await page.evaluate(() => {
+      const visible = [...document.querySelectorAll(".portrait .zone")].filter((zone) => zone.getAttribute("visibility") !== "hidden");
+      const points = [...document.querySelectorAll(".portrait .point")].map((point) => point.getBoundingClientRect());
+      const boxes = visible.map((zone) => zone.getBoundingClientRect());
+      const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+      return { names: visible.length, on: boxes.filter((box) => !points.every((point) => apart(box, point))).length };
+    });
+    assert.equal(found.on, 0, label);
+    shown += found.names;
+    await close();
+  }
+  assert.ok(shown > 3 * labels.length, "most have a free place");
+});
+
 test("the portrait takes any two numbers, and a link keeps them", async () => {
   const { page, noted, close } = await open(browser, report("demo"), "#view=explore&at=s4000");
   await choose(page, "across", "explained_variance");

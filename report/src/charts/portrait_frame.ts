@@ -1,6 +1,7 @@
 import type { Quantity } from "../data/quantities";
 import { step, ticks, tickText } from "../data/scale";
 import { linear, px, s } from "../dom";
+import { zones } from "./zones";
 
 export const SIZE = 560;
 const LEFT = 52;
@@ -43,21 +44,10 @@ function axisTicks(axis: Quantity, low: number, high: number): { at: number; tex
   return ticks(from, to, 5).map((at) => ({ at, text: tickText(at, step(to - from, 5)) }));
 }
 
-/** The classes where they lie; only where both axes are those that make them. */
-const ZONES: [string, number, number, string][] = [
-  ["position-dominated", 1.03, 0.97, "end"],
-  ["position-dominated", 1.03, -1.01, "end"],
-  ["q-positional", 1.03, 0.03, "end"],
-  ["k-positional", -0.03, 0.97, "start"],
-  ["k-positional", -0.03, -1.01, "start"],
-  ["content-focused", -0.03, 0.03, "start"],
-];
-
 export function frame({ x, y, toX, toY }: Axes, low: number, high: number): SVGGElement {
   const group = s("g", { class: "frame" });
   group.append(s("rect", { class: "panel", x: LEFT, y: 8, width: RIGHT - LEFT, height: FLOOR - 8 }));
-  for (const [text, atX, atY, anchor] of x.key === "r_q" && y.key === "r_k" ? ZONES : [])
-    group.append(s("text", { class: "zone", x: px(toX(atX)), y: px(toY(atY)), "text-anchor": anchor }, text));
+  group.append(zones({ x, y, toX, toY }));
   for (const at of thresholds(x, low, high))
     group.append(s("line", { class: "threshold", x1: px(toX(at)), x2: px(toX(at)), y1: 8, y2: FLOOR }));
   for (const at of thresholds(y, low, high))

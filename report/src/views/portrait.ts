@@ -1,6 +1,7 @@
 import { axes, frame, SIZE, type Axes } from "../charts/portrait_frame";
 import { portraitSpec } from "../charts/portrait_spec";
 import { trails as drawTrails } from "../charts/trail";
+import { placeZones } from "../charts/zones";
 import type { Context, Part } from "../context";
 import { CLASSES } from "../data/classes";
 import { coloring } from "../data/coloring";
@@ -97,6 +98,7 @@ export function portrait(context: Context): Part {
       }
       place();
       if (part < 1) frameId = requestAnimationFrame(step);
+      else placeZones(drawn, now, places);
     };
     step(begin);
   }

@@ -1,0 +1,55 @@
+"""How a study shows itself: as a text, in a notebook, as a page."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+from typing import Any
+
+# Means over heads, as the terminal and notebooks show them.
+COLUMNS = {"mean_r2cv_q": "R² of queries", "mean_r2cv_k": "R² of keys", "mean_r_q": "r_q", "mean_abs_r_k": "|r_k|"}
+
+
+def text_of(folder: Path, summary: dict[str, Any]) -> str:
+    """One line per checkpoint."""
+    lines = _lines(summary)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    body = ("  ".join(text.ljust(width) if i == 0 else text.rjust(width) for i, (text, width) in enumerate(zip(line, widths, strict=True))) for line in lines)
+    return "\n".join([f"ropewalk.Study {folder}", *body])
+
+
+def html_of(folder: Path, summary: dict[str, Any]) -> str:
+    """The same as a table."""
+    header, *rows = _lines(summary)
+    head = "".join(f"<th>{html.escape(title)}</th>" for title in header)
+    body = "".join(f"<tr><th>{html.escape(label)}</th>{''.join(f'<td>{html.escape(text)}</td>' for text in numbers)}</tr>" for label, *numbers in rows)
+    return f"<table><caption>{html.escape(str(folder))}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _lines(summary: dict[str, Any]) -> list[list[str]]:
+    """Names of columns, then a checkpoint each."""
+    columns = {key: title for key, title in COLUMNS.items() if key in summary}
+    lines = [["checkpoint", *columns.values(), "heads"]]
+    for checkpoint in summary["checkpoints"]:
+        label = checkpoint["label"]
+        lines.append([label, *(_number(summary[key].get(label)) for key in columns), str(checkpoint.get("heads", ""))])
+    return lines
+
+
+def _number(leaf: dict[str, Any] | None) -> str:
+    if not leaf or leaf.get("value") is None:
+        return ""
+    return f"{leaf['value']:.3f}" + (f" ± {leaf['se']:.3f}" if leaf.get("se") is not None else "")
+
+
+class Page:
+    """An HTML page that shows itself in a frame of a notebook; `html` is its text."""
+
+    def __init__(self, text: str) -> None:
+        self.html = text
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{html.escape(self.html)}" style="width: 100%; height: 800px; border: 0"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<ropewalk.Page of {len(self.html)} characters>"
