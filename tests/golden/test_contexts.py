@@ -281,3 +281,10 @@ def test_lines_of_a_checkpoint_follow_each_other(study, tmp_path):
     said = [line.split(":")[0] for line in result.stderr.splitlines() if re.match(r"\S+: (running in|\d+ heads)", line)]
     labels = [f"{name}@{context}" for name in ("init", "A", "B") for context in (LONG, SHORT)]
     assert sorted(said[::2]) == sorted(labels) and said[::2] == said[1::2], result.stderr
+
+
+def test_a_wrong_label_names_the_labels(study, tmp_path):
+    wrong = study.run(study.write([LONG], "only.yaml"), tmp_path / "out", "--only", "nonsense")
+    assert wrong.code == 2 and wrong.stderr.endswith("has no such checkpoint; it has A, B, init\n"), wrong.stderr
+    bad = study.run(study.write([LONG], "bad.yaml", portraits=["nonsense"]), tmp_path / "out")
+    assert bad.code == 3 and bad.stderr.endswith("portraits: no checkpoint is labelled 'nonsense'; there are init, A, B\n"), bad.stderr
