@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ropewalk/analysis/context_label.h"
 #include "ropewalk/base/error.h"
@@ -96,10 +97,11 @@ void check_portraits(const Experiment& experiment, const std::map<std::string, i
       if (std::find(asked.begin(), asked.end(), known) == asked.end()) others.push_back(known);
     }
     const std::string near = nearest(label, others);
+    const std::set<std::string> known(labels.begin(), labels.end());
     throw InputError(
         "{}: portraits: no checkpoint is labelled '{}'{}", experiment.at(lines.at(label)), label,
         near.empty()
-            ? "; there are " + printable_excerpt(fmt::format("{}", fmt::join(labels, ", ")), 400)
+            ? "; there are " + printable_excerpt(fmt::format("{}", fmt::join(known, ", ")), 400)
             : fmt::format("; did you mean '{}'?", near));
   }
 }
