@@ -319,7 +319,7 @@ def test_captures(study):
     np.testing.assert_array_equal(capture.moments(layer, "k", kv_head).mean, whole.k.mean)
     with pytest.raises(ropewalk.UsageError, match="no query head 77 of layer 0"):
         capture.moments(0, "q", 77)
-    with pytest.raises(ropewalk.SystemError, match="moments.safetensors"):
+    with pytest.raises(ropewalk.UsageError, match="holds no capture of"):
         study.capture("C")
 
 
