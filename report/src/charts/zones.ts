@@ -40,7 +40,9 @@ export function placeZones(group: Element, { toX, toY }: Axes, points: { x: numb
       for (let y = top; y <= bottom && !place; y += HEIGHT / 2) if (free(x, y)) place = [x, y];
     text.setAttribute("visibility", place ? "visible" : "hidden");
     if (!place) return;
-    text.setAttribute("x", px(place[0]));
+    const ends = place[0] === right;
+    text.setAttribute("x", px(ends ? right + width : left));
+    text.setAttribute("text-anchor", ends ? "end" : "start");
     text.setAttribute("y", px(place[1] + HEIGHT - 3));
   });
 }
