@@ -54,19 +54,26 @@ export interface Doubt {
   flag: Flag;
   heads: number[];
   everHeads: number[];
+  /** How many have it at each checkpoint of the run. */
+  counts: number[];
 }
 
 /** Doubts about the heads of a run. Baselines are no part of it. */
 export function doubts(run: Run, at: number): Doubt[] {
-  const found = new Map<string, { heads: number[]; ever: Set<number> }>();
+  const found = new Map<string, { heads: number[]; ever: Set<number>; counts: number[] }>();
   for (const { index } of run.heads)
     for (const step of run.steps)
       for (const name of run.flags(step.index, index)) {
-        if (!found.has(name)) found.set(name, { heads: [], ever: new Set() });
-        if (step.index === at) found.get(name)!.heads.push(index);
-        found.get(name)!.ever.add(index);
+        if (!found.has(name)) found.set(name, { heads: [], ever: new Set(), counts: run.steps.map(() => 0) });
+        const one = found.get(name)!;
+        if (step.index === at) one.heads.push(index);
+        one.ever.add(index);
+        ++one.counts[step.step];
       }
   return ranked(run, found.keys())
     .filter(({ kind }) => kind === "doubt")
-    .map((flag) => ({ flag, heads: found.get(flag.name)!.heads, everHeads: [...found.get(flag.name)!.ever] }));
+    .map((flag) => {
+      const { heads, ever, counts } = found.get(flag.name)!;
+      return { flag, heads, everHeads: [...ever], counts };
+    });
 }

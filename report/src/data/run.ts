@@ -49,7 +49,7 @@ export class Run {
   private classCache: Int8Array | undefined;
   private flagCodes: Uint16Array | undefined;
   private headFlagCodes: Uint16Array | undefined;
-  private readonly flagLists = new Map<string, readonly string[]>();
+  private readonly flagLists = new Map<number, readonly string[]>();
 
   constructor(readonly blob: Blob) {
     const { table } = blob;
@@ -148,27 +148,33 @@ export class Run {
 
   /** As qk.csv has it: names joined by ";". */
   flag(checkpoint: number, head: number, component = this.pc0): string {
-    const { flags } = this.blob.table;
-    this.flagCodes ??= codesOf(flags, this.checkpoints.length * this.heads.length * this.components.length);
-    return component < 0 ? "" : (flags.names[this.flagCodes[this.cell(checkpoint, head, component)]] ?? "");
+    return this.blob.table.flags.names[this.flagCode(checkpoint, head, component)] ?? "";
   }
 
   /** Names of the flags of both tables. */
   flags(checkpoint: number, head: number, component = this.pc0): readonly string[] {
-    const text = `${this.flag(checkpoint, head, component)};${this.headFlag(checkpoint * this.heads.length + head)}`;
-    let found = this.flagLists.get(text);
+    const { flags, head_flags } = this.blob.table;
+    const [first, second] = [this.flagCode(checkpoint, head, component), this.headFlagCode(checkpoint, head)];
+    const key = first * (head_flags?.names.length ?? 1) + second;
+    let found = this.flagLists.get(key);
     if (!found) {
-      found = [...new Set(text.split(";").filter((name) => name))];
-      this.flagLists.set(text, found);
+      const names = `${flags.names[first] ?? ""};${head_flags?.names[second] ?? ""}`.split(";");
+      found = [...new Set(names.filter((name) => name))];
+      this.flagLists.set(key, found);
     }
     return found;
   }
 
-  private headFlag(cell: number): string {
+  /** Places in the names of flags; 0: none. */
+  private flagCode(checkpoint: number, head: number, component: number): number {
+    this.flagCodes ??= codesOf(this.blob.table.flags, this.checkpoints.length * this.heads.length * this.components.length);
+    return component < 0 ? 0 : this.flagCodes[this.cell(checkpoint, head, component)];
+  }
+  private headFlagCode(checkpoint: number, head: number): number {
     const { head_flags: flags } = this.blob.table;
-    if (!flags) return "";
+    if (!flags) return 0;
     this.headFlagCodes ??= codesOf(flags, this.checkpoints.length * this.heads.length);
-    return flags.names[this.headFlagCodes[cell]] ?? "";
+    return this.headFlagCodes[checkpoint * this.heads.length + head];
   }
 
   /** Whether a head's PC0 is another axis at one checkpoint than at the other, or somewhere on the way: no sign goes across. */

@@ -49,8 +49,7 @@ export function care({ run, store }: Context, head: Head): HTMLElement | null {
 }
 
 /** How many heads have a flag, checkpoint by checkpoint. */
-function bars(run: Run, name: string): SVGSVGElement {
-  const counts = run.steps.map((c) => run.heads.filter((head) => run.flags(c.index, head.index).includes(name)).length);
+function bars(run: Run, counts: number[]): SVGSVGElement {
   const [width, height] = [120, 26];
   const x = linear([0, counts.length], [0, width]);
   const y = linear([0, run.heads.length], [0, height - 1]);
@@ -84,13 +83,13 @@ export function careTable({ run, store }: Context, last: Checkpoint): HTMLElemen
           })
         : "0",
     );
-  const row = ({ flag: { name, title, sentence }, heads, everHeads }: Doubt) =>
+  const row = ({ flag: { name, title, sentence }, heads, everHeads, counts }: Doubt) =>
     h(
       "tr",
       { "data-flag": name },
       h("th", { scope: "row" }, title, h("code", {}, name)),
       link(heads, `count:heads.csv:${last.label}:${name}`, `${title}, at ${last.label}`),
-      run.steps.length > 1 ? h("td", {}, bars(run, name)) : null,
+      run.steps.length > 1 ? h("td", {}, bars(run, counts)) : null,
       run.steps.length > 1 ? link(everHeads, `count:heads.csv:*:${name}`, `${title}, somewhere in the run`) : null,
       h("td", { class: "text sentence" }, sentence || DASH),
     );
