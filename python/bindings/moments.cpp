@@ -98,11 +98,13 @@ void use_a_quarter_of_the_cores() {
 // A measured step of a model that trains meanwhile. Returns what summary.json says of it, as JSON.
 std::string step(nb::handle listener, const SharedMoments& kept, const std::string& folder,
                  const std::string& label, const std::string& model, int64_t components,
-                 bool keep_moments) {
+                 bool keep_moments, int64_t number, const std::vector<double>& of_blocks) {
   std::string said;
   run_job(listener, [&] {
     use_a_quarter_of_the_cores();
-    said = write_step(folder, named(kept, label, model), components, keep_moments).dump();
+    said =
+        write_step(folder, named(kept, label, model), {number, of_blocks}, components, keep_moments)
+            .dump();
   });
   return said;
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -24,10 +26,10 @@ class _Holder:
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._make, self._options)  # for processes that a trainer starts
 
-    def start(self, model: Any, step: int) -> None:
+    def start(self, model: Any, step: int, log: Any = None) -> None:
         if self.watch is not None:
             self.watch.abort()  # of a run that ended with an exception
-        self.watch = Watch(model, **{"step": step, **self._options})
+        self.watch = Watch(model, **{"step": step, **self._options, "log": log})
         self.watch._followed = True
 
     def at(self, step: int) -> None:
@@ -44,13 +46,47 @@ class _Holder:
             self.watch.abort()
 
 
+def _caller() -> Any:
+    """The Trainer in whose loop this is called: callbacks are not told which one that is."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        found = frame.f_locals.get("self")
+        if hasattr(found, "callback_handler") and callable(getattr(found, "log", None)):
+            return found
+        frame = frame.f_back  # type: ignore[assignment]
+    raise UsageError('log: found "trainer", and no Trainer of transformers calls: give log a function of values and step')
+
+
+def _log_of(trainer: Any) -> Callable[[dict[str, float], int], None]:
+    kept = weakref.ref(trainer)
+
+    def tell(values: dict[str, float], step: int) -> None:
+        trainer = kept()
+        if trainer is not None:
+            trainer.log({**values, "ropewalk/step": step})  # training is further on by now
+
+    return tell
+
+
 def trainer_callback(**options: Any) -> Any:
-    """A callback for `transformers.Trainer(callbacks=[...])`. Options are those of `ropewalk.watch`; its attribute `watch` is the Watch."""
+    """A callback for `transformers.Trainer(callbacks=[...])`. Options are those of `ropewalk.watch`; its attribute `watch` is the Watch.
+
+    `log="trainer"`: the Trainer's own log, and with it all that it reports to.
+    """
     from transformers import TrainerCallback
 
     class WatchCallback(_Holder, TrainerCallback):  # type: ignore[misc, unused-ignore]
         def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
-            self.start(model, state.global_step)
+            self.start(model, state.global_step, self._log())
+
+        def _log(self) -> Any:
+            """`log`, with the Trainer that calls in the place of its name."""
+            log = self._options.get("log")
+            if log == "trainer":
+                return _log_of(_caller())
+            if isinstance(log, list | tuple):
+                return [_log_of(_caller()) if one == "trainer" else one for one in log]
+            return log
 
         def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             self.at(state.global_step)
@@ -75,7 +111,7 @@ def lightning_callback(**options: Any) -> Any:
 
     class WatchCallback(_Holder, base):  # type: ignore[misc, unused-ignore]
         def on_train_start(self, trainer: Any, module: Any) -> None:
-            self.start(module, trainer.global_step)
+            self.start(module, trainer.global_step, self._options.get("log"))
 
         def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
             self.at(trainer.global_step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _attention
@@ -30,6 +30,7 @@ class Hooks:
         self._taker = _taker(weakref.ref(self))
         self.take_outside = _attention.outside(self.take)
         self.attached = False
+        self._every_pass = False  # those without gradients too
 
     def attach(self) -> None:
         self.attached = True
@@ -48,6 +49,25 @@ class Hooks:
             hook.remove()
         self._interfaces, self._registered, self.attached, self._counted, self._gradients = [], [], False, False, None
 
+    @contextlib.contextmanager
+    def measured_passes(self) -> Iterator[torch.nn.Module]:
+        """For passes that are made to be measured: without gradients, in eval mode, and random numbers stay as they are."""
+        import torch
+
+        model = self._model
+        modes = [(module, module.training) for module in model.modules()]
+        devices = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
+        self._every_pass = True
+        try:
+            with torch.no_grad(), torch.random.fork_rng(devices):
+                model.eval()
+                # It would exchange buffers with other processes, which may make another number of passes.
+                yield model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
+        finally:
+            self._every_pass = False
+            for module, training in modes:
+                module.training = training
+
     def seen(self, module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, mask: Any, named: dict[str, Any]) -> None:
         layer = self._numbers.get(id(module))
         if layer is not None:
@@ -61,7 +81,7 @@ class Hooks:
         if torch._C._current_graph_task_id() != -1:
             return  # computed again for backward: counted before
         # Other passes without gradients are evaluation or generation.
-        if not (torch.is_grad_enabled() or training and self._gradients is not False and self._checkpoints()):
+        if not (self._every_pass or torch.is_grad_enabled() or training and self._gradients is not False and self._checkpoints()):
             return
         with torch.no_grad():
             self._take(layer, owner, q, k, positions, mask, scale, self._counted)
@@ -123,7 +143,7 @@ class StepCounter:
 
     def counts(self, optimizer: torch.optim.Optimizer) -> bool:
         """Whether its step is one more."""
-        if not self._holds_the_model(optimizer):
+        if not self.holds_the_model(optimizer):
             return False
         counted = self._counted() if self._counted else None
         if counted not in (None, optimizer):
@@ -135,7 +155,7 @@ class StepCounter:
         self._counted = weakref.ref(optimizer)
         return True
 
-    def _holds_the_model(self, optimizer: torch.optim.Optimizer) -> bool:
+    def holds_the_model(self, optimizer: torch.optim.Optimizer) -> bool:
         mine = self._known.get(optimizer)
         if mine is None:
             model = self._model()
@@ -144,3 +164,31 @@ class StepCounter:
             with contextlib.suppress(TypeError):
                 self._known[optimizer] = mine
         return mine
+
+
+class OptimizerHooks:
+    """Around the steps of all optimizers. `before` and `after` are methods, whose object is not kept; they are told how to find out whether the optimizer
+    holds the model, and whether its step counts, and must raise nothing that the training is not to see."""
+
+    def __init__(self, model: torch.nn.Module, before: Callable[[Callable[[], bool]], None], after: Callable[[Callable[[], bool]], None]) -> None:
+        from torch.optim import optimizer
+
+        steps = StepCounter(model)
+        self._registered = [
+            optimizer.register_optimizer_step_pre_hook(_hook(weakref.WeakMethod(before), steps.holds_the_model)),
+            optimizer.register_optimizer_step_post_hook(_hook(weakref.WeakMethod(after), steps.counts)),
+        ]
+
+    def remove(self) -> None:
+        for hook in self._registered:
+            hook.remove()
+
+
+def _hook(method: Any, question: Callable[[Any], bool]) -> Any:
+    @_attention.outside
+    def hook(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        call = method()
+        if call is not None:
+            call(lambda: question(optimizer))
+
+    return hook

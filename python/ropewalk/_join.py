@@ -29,6 +29,8 @@ class _Facts(NamedTuple):
     documents: list[int]  # by batch
     context: int
     left_out: int
+    steps: list[float]  # of the training, by batch
+    last: int
 
 
 def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any], list[Any]]) -> Measurement | Spoiled:
@@ -41,7 +43,7 @@ def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any
     except Exception as error:
         problem = _faults.kind_of(error), _faults.told(error)
     sizes, layers, documents = measurement.shape()
-    told: list[_Facts] = [_Facts(*one) for one in exchange(tuple(_Facts(problem, sizes, layers, documents, measurement.context, len(measurement.left_out))))]
+    told: list[_Facts] = [_Facts(*one) for one in exchange(tuple(_Facts(problem, sizes, layers, documents, measurement.context, len(measurement.left_out), measurement.steps, measurement.last)))]
     for process, one in enumerate(told):
         if one.problem is not None:
             return Spoiled(process, *one.problem)
@@ -53,14 +55,26 @@ def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any
                 process, "UsageError",
                 f"found layers {one.layers} of {one.sizes} in this process and {first.layers} of {first.sizes} in process {known[0][0]}: expected the same in all",
             )  # fmt: skip
+    blocks = min(MOST_BLOCKS, measurement.wanted * len(told))
     numbers = [count for one in told for count in one.documents]
     measurement.batches_left_out = sum(one.left_out for one in told)
     measurement.context = max(one.context for one in told)
     if not any(numbers):
         return Spoiled(0, "InputError", measurement.why_nothing())
+    measurement.last = max(one.last for one in told)
+    measurement.steps = _by_block([step for one in told for step in one.steps], numbers, blocks)
     if processes.rank() == 0 or any(documents):
         moments = measurement.moments or measurement.empty(known[0][1].sizes)
         moments._kept.set_context(measurement.context)
-        joint = moments._join(processes, numbers, known[0][1].layers, min(MOST_BLOCKS, len(numbers)))
+        joint = moments._join(processes, numbers, known[0][1].layers, blocks)
         measurement.moments, measurement.joint = joint or moments, True
     return measurement
+
+
+def _by_block(steps: list[float], documents: list[int], blocks: int) -> list[float]:
+    """The mean step of each block's batches, of those that hold documents."""
+    found: list[float] = []
+    for block in range(blocks):
+        held = [step for step, count in zip(steps[block::blocks], documents[block::blocks], strict=True) if count > 0]
+        found.append(sum(held) / len(held) if held else min(steps))
+    return found

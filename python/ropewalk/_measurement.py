@@ -84,6 +84,9 @@ class Measurement:
         self._fetched = False
         self._done: dict[int, int] = {}  # batches, by layer
         self._documents = [0] * batches
+        self.now = step  # of the training
+        self.steps: list[float] = [step] * batches  # at which batches came; of all processes, by block
+        self.last = step
         self._owners: dict[int, int] = {}  # which module a layer is, by layer
         self._rows: tuple[int, list[tuple[Any, Any, Rows]]] = (-1, [])  # of the batch at hand
         self._known: tuple[Any, ...] = ()  # what tensors are like that moments took
@@ -98,6 +101,11 @@ class Measurement:
     @property
     def full(self) -> bool:
         return bool(self._done) and min(self._done.values()) >= self.wanted
+
+    @property
+    def label(self) -> str:
+        """Of the checkpoint. Weights may have moved between its batches."""
+        return f"step-{self.step}" if self.last == self.step else f"step-{self.step}…{self.last}"
 
     def shape(self) -> tuple[tuple[int, ...] | None, list[int], list[int]]:
         """Layers, query heads, key heads and dimensions; which layers were measured; documents by batch."""
@@ -163,7 +171,8 @@ class Measurement:
         if rows.places is not None and k.shape[2] != q.shape[2]:
             raise UsageError(f"k: found a tensor of {list(k.shape)}, expected {q.shape[2]} tokens, as of the queries")
         self.context = max(self.context, rows.context)
-        self._documents[batch] = rows.documents
+        self._documents[batch], self.steps[batch] = rows.documents, self.now
+        self.last = self.now
         checked = known == self._known and layer < self.moments.layers
         for some_q, some_k, positions, documents in rows.parts(q, k, [row * self.wanted + batch for row in range(q.shape[0])]):
             some_q, some_k = self._finite_or_none(layer, batch, some_q, some_k)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _attention, _checks, _faults
 from ._faults import Faults
-from ._hooks import Hooks, StepCounter
+from ._hooks import Hooks, OptimizerHooks
 from ._join import join
 from ._measurement import Measurement
 from ._processes import Processes
@@ -28,19 +27,22 @@ ENDED = "measuring ends here, and training goes on"
 def watch(
     model: torch.nn.Module, *, every: int = 500, layers: int | Sequence[int] | None = None, batches: int = 8, log: Any = None, out: str | os.PathLike[str] | None = None,
     step: int = 0, name: str = "", components: int = 10, group: Any = None, pre_rope: bool = False, errors: str = "warn",
+    passes: Callable[[torch.nn.Module], Any] | None = None,
 ) -> Watch:  # fmt: skip
     """Measures the queries and keys of a model while it trains, at every `every`-th step; a context manager.
 
     Queries and keys of a model of transformers are taken where its attention interface gets them, after RoPE; other models call `Watch.tap`. A step is
-    a step of the optimizer. A measurement takes `batches` batches, from that step on and of all processes together; each is a block, from which
-    standard errors come. `layers`: numbers of those to measure, or how many there are; default: all. `log`: who is told means over heads, with errors: a
+    a step of the optimizer. A measurement takes `batches` batches, of all processes together; each is a block, from which standard errors come. They are
+    the batches of that step, and where it has fewer, those that `passes` makes: a function of the model that runs it once, on a batch of its own.
+    Without `passes` they are those of the steps that follow, between which weights move: the checkpoint is then called `step-0…7`. `layers`: numbers of those to measure, or how many there are; default: all. `log`: who is told means over heads, with errors: a
     SummaryWriter, a run of wandb or trackio, a function of values and step, or a list of them. `out`: a results folder, which may hold former steps.
     `step`: what training starts from. `name`: of the model, in tables. `components`: rows per head in `components`. `group`: of torch.distributed.
     `pre_rope`: also what vectors were before RoPE, turned back as the model's configuration says; it makes `bands` and `curves`.
     `errors`: "warn" says once what went wrong in a measurement and lets the training go on; "raise" raises it.
     """
     return Watch(
-        model, every=every, layers=layers, batches=batches, log=log, out=out, step=step, name=name, components=components, group=group, pre_rope=pre_rope, errors=errors
+        model, every=every, layers=layers, batches=batches, log=log, out=out, step=step, name=name, components=components, group=group, pre_rope=pre_rope, errors=errors,
+        passes=passes,
     )
 
 
@@ -60,10 +62,9 @@ class Watch:
     def __init__(
         self, model: torch.nn.Module, *, every: int = 500, layers: int | Sequence[int] | None = None, batches: int = 8, log: Any = None,
         out: str | os.PathLike[str] | None = None, step: int = 0, name: str = "", components: int = 10, group: Any = None,
-        pre_rope: bool = False, errors: str = "warn",
+        pre_rope: bool = False, errors: str = "warn", passes: Callable[[torch.nn.Module], Any] | None = None,
     ) -> None:  # fmt: skip
         import torch
-        from torch.optim.optimizer import register_optimizer_step_post_hook
 
         self._closed = self._over = True
         if not isinstance(model, torch.nn.Module):
@@ -78,7 +79,14 @@ class Watch:
         self._layers, self._chosen = _checks.layers(layers, getattr(text, "num_hidden_layers", numbered or None))
         if pre_rope and config is None:
             raise UsageError(f"pre_rope: {self._name} has no configuration of transformers, which says how RoPE turns; leave pre_rope out")
-        self._config = config if pre_rope else None
+        if passes is not None and not callable(passes):
+            raise UsageError(f"passes: found {type(passes).__name__}, expected a function of the model")
+        if layers is None and not _attention.interfaces(model):
+            raise UsageError(
+                f"model: no attention of {self._name} goes through an attention interface of transformers: expected one of which it does, or layers= and calls of Watch.tap"
+            )
+        self._config, self._passes = config if pre_rope else None, passes
+        self._unmeasured: list[int] = []  # steps at which the measurement before was unfinished
         self._processes = Processes(group)
         self._batches = -(-batches // self._processes.count())
         self._measurement: Measurement | None = None
@@ -90,7 +98,7 @@ class Watch:
         self._hooks = Hooks(model, self._take)
         name = name or os.path.basename(str(getattr(config, "_name_or_path", "") or "")) or self._name
         self._results = Results(self._processes, self._fault, log, out, name, components)
-        self._hook = register_optimizer_step_post_hook(_counting(weakref.ref(self), StepCounter(model)))
+        self._optimizers = OptimizerHooks(model, self._before_step, self._after_step)
         self._closed = self._over = False
         self.at(step)
 
@@ -138,6 +146,9 @@ class Watch:
             self._results.close()
         finally:
             self._end()
+        if len(self._unmeasured) > 1 and self._processes.rank() == 0:
+            some = ", ".join(map(str, self._unmeasured[:10])) + (", …" if len(self._unmeasured) > 10 else "")
+            self._faults.warn(f"watch: {len(self._unmeasured)} steps were not measured: {some}", UsageError("all"), "measurements before them were unfinished")
         if self._pending is not None:
             raise self._pending
 
@@ -211,6 +222,15 @@ class Watch:
 
     # Steps
 
+    def _before_step(self, holds: Callable[[], bool]) -> None:
+        """Before the step of an optimizer, which may hold parameters of the model."""
+        if self._measurement is not None and self._passes is not None:
+            self._guarded(lambda: self._fill() if holds() else None, then="batches of the steps that follow take their place")
+
+    def _after_step(self, counts: Callable[[], bool]) -> None:
+        if not self._over:
+            self._guarded(lambda: self._follow(self._step + 1) if counts() else None)
+
     def _follow(self, step: int) -> None:
         """Every step of the training comes by here, by the hook of its optimizer or by a callback."""
         if self._over:
@@ -224,7 +244,11 @@ class Watch:
         self._step = step
         if self._measurement is not None and self._step != self._measurement.step:
             self._settle()
-        if not self._over and self._measurement is None and self._step % self._every == 0 and self._step != self._begun:
+        if self._measurement is not None:
+            self._measurement.now = step
+            if step % self._every == 0 and step > self._measurement.step:
+                self._note_unmeasured()
+        elif not self._over and self._step % self._every == 0 and self._step != self._begun:
             self._begin()
         self._results.deliver()  # last: who is told may close the watch
 
@@ -233,6 +257,29 @@ class Watch:
         if not self._over and self._measurement is not None:
             self._guarded(self._settle)
         self._end_measuring([])
+
+    def _fill(self) -> None:
+        """Further passes, before weights move."""
+        measurement = self._measurement
+        if measurement is None or self._passes is None or measurement.problem or measurement.step != self._step or not self._hooks.attached:
+            return
+        with self._hooks.measured_passes() as model:
+            while not measurement.full:
+                before = measurement.batches
+                self._passes(model)
+                if measurement.problem is not None or self._measurement is not measurement:
+                    return
+                if measurement.batches == before:
+                    raise UsageError(f"watch: step {measurement.step}: passes: no attention of {self._name} was seen: expected a function that runs the model once")
+
+    def _note_unmeasured(self) -> None:
+        """`every` is shorter than a measurement."""
+        measurement = self._measurement
+        assert measurement is not None
+        self._unmeasured.append(self._step)
+        if len(self._unmeasured) == 1 and self._processes.rank() == 0:
+            text = f"watch: step {self._step} is not measured, as the measurement of step {measurement.step} has {measurement.batches} of {measurement.wanted} batches"
+            self._faults.warn(text, UsageError(), "expected a longer every=, fewer batches=, or passes=")
 
     def _begin(self) -> None:
         self._begun = self._step
@@ -289,7 +336,7 @@ class Watch:
     def _end_measuring(self, stopped: list[int]) -> None:
         """All processes know: none makes an exchange any more."""
         self._stops = self._over = True
-        self._hook.remove()
+        self._optimizers.remove()
         others = [process for process in stopped if process != 0]
         if others and self._processes.rank() == 0:
             self._faults.warn(f"watch: process {others[0]} stopped at step {self._step}", Error(), ENDED)
@@ -306,7 +353,7 @@ class Watch:
     def _end(self) -> None:
         self._over = True
         self._drop()
-        self._hook.remove()
+        self._optimizers.remove()
         self._results.abandon()
 
     # Called while the model runs
@@ -329,19 +376,3 @@ class Unwatched:
 
     def tap(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None = None, mask: torch.Tensor | None = None) -> None:
         """Does nothing."""
-
-
-def _counting(watch: weakref.ref[Watch], steps: StepCounter) -> Any:
-    """Does not keep the watch, nor its model."""
-
-    @_attention.outside
-    def stepped(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        self = watch()
-        if self is not None and not self._over:
-            self._guarded(count, self, optimizer)
-
-    def count(self: Watch, optimizer: torch.optim.Optimizer) -> None:
-        if steps.counts(optimizer):
-            self._follow(self._step + 1)
-
-    return stepped

@@ -15,7 +15,7 @@ from ._listener import Listener, log
 from ._temporary import TemporaryFolder
 from .errors import InputError, SystemError, UsageError  # noqa: A004
 
-LABEL = "step-{}"  # of a checkpoint; every program that reads labels takes the step from it
+LABEL = re.compile(r"step-(\d+)(…\d+)?")  # of a checkpoint; every program that reads labels takes the first step from it
 FACTS = "watch.json"  # whose folder it is
 TABLES = ("qk.csv", "heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json")
 
@@ -29,11 +29,12 @@ class WatchFolder:
         self._aside: Path | None = None  # where steps of another course go
         self._held: object = None
         self._facts: dict[str, Any] = {}
-        self.steps: set[int] = set()
+        self.steps: dict[str, int] = {}  # the first one, by label
+        self.changed = False  # since the tables were made, as far as this process knows
 
     @property
     def stale(self) -> bool:
-        """Whether steps came or went since the tables were made."""
+        """Whether steps came or went since the tables were made, or at about that time."""
         try:
             return (self.path / "qk.csv").stat().st_mtime_ns <= self._checkpoints.stat().st_mtime_ns
         except OSError:
@@ -44,6 +45,7 @@ class WatchFolder:
         _checks.folder(self._checkpoints)
         self._held = _module.core().FolderLock(str(self.path))
         self.read()
+        self.changed = self.stale
         if not self._facts and (not self.steps or (self.path / "manifest.json").exists()):
             for name in ("manifest.json", *TABLES):
                 if (self.path / name).exists():
@@ -54,15 +56,18 @@ class WatchFolder:
 
     def read(self) -> None:
         """The names of its steps."""
-        self._facts, self.steps = _facts(self.path), set()
+        self._facts, self.steps = _facts(self.path), {}
         for name in os.listdir(self._checkpoints):
-            if re.fullmatch(LABEL.format(r"\d+"), name):
-                self.steps.add(int(name.rpartition("-")[2]))
+            if found := LABEL.fullmatch(name):
+                self.steps[name] = int(found[1])
             elif not name.startswith("."):
                 raise InputError(f"{self._checkpoints / name}: is no step of a watch; name another folder")
 
-    def of_step(self, step: int) -> Path:
-        return self._checkpoints / LABEL.format(step)
+    def add(self, label: str, step: int) -> None:
+        self.steps[label], self.changed = step, True
+
+    def of_step(self, label: str) -> Path:
+        return self._checkpoints / label
 
     def require_model(self, name: str, sizes: tuple[int, ...], components: int) -> None:
         """That all steps are of one model; noted with the first one."""
@@ -84,22 +89,24 @@ class WatchFolder:
 
     def set_aside_from(self, step: int) -> None:
         """Steps that training comes to only now were of another course of it: one folder for all that this watch finds of that."""
-        later = sorted(one for one in self.steps if one >= step)
-        for one in later:
+        later = sorted((one, label) for label, one in self.steps.items() if one >= step)
+        for _, label in later:
             if self._aside is None:
                 self._aside = _unused(self.path / "replaced" / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
                 log.warning(
                     "%s: training is at step %d, and steps up to %d were measured before: they are in %s from now on; step= says where training goes on",
-                    self.path, step, later[-1], self._aside,
+                    self.path, step, later[-1][0], self._aside,
                 )  # fmt: skip
             self._aside.mkdir(parents=True, exist_ok=True)
-            self.of_step(one).rename(self._aside / LABEL.format(one))
-            self.steps.discard(one)
+            self.of_step(label).rename(self._aside / label)
+            del self.steps[label]
+            self.changed = True
 
     def make_tables(self, table: Path | None = None) -> None:
-        folders = [str(self.of_step(step)) for step in sorted(self.steps)]
+        folders = [str(self.of_step(label)) for label in sorted(self.steps, key=self.steps.__getitem__)]
         with Listener() as listener:
             _module.core().write_step_tables(listener, folders, str(table or self.path / "qk.csv"), int(self._facts.get("components", 10)))
+        self.changed = False
 
 
 def tables_of(path: Path) -> tuple[Path, TemporaryFolder | None]:

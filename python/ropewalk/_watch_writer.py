@@ -15,7 +15,7 @@ from ._listener import Listener
 from ._measurement import Measurement
 from ._study import Study
 from ._temporary import TemporaryFolder
-from ._watch_folder import LABEL, WatchFolder
+from ._watch_folder import WatchFolder
 from .errors import Error, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -62,14 +62,14 @@ class Writer:
         if not self._folder.steps:
             raise UsageError("watch: no step was measured yet")
         self.make_tables()
-        study = Study(self._folder.path)
+        study = Study(self._folder.path / "qk.csv")
         if self._kept:
             study._kept, study._without_captures = self._kept, WITHOUT_OUT
         return study
 
     def make_tables(self) -> None:
         """Of all steps, where some came since."""
-        if self._folder.steps and self._folder.stale:
+        if self._folder.steps and self._folder.changed:
             self._folder.make_tables()
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class Writer:
         self._folder.let_go()
 
     def _write(self, measurement: Measurement, measured: torch.cuda.Event | None) -> _watch_log.Values:
-        step, label = measurement.step, LABEL.format(measurement.step)
+        step = measurement.step
         try:
             measurement.fetch(measured)  # what a GPU met is known only now
             if not any(measurement.shape()[2]) and not measurement.joint:
@@ -88,10 +88,15 @@ class Writer:
         assert moments is not None
         self._folder.require_model(self._name, (moments.layers, moments.q_heads, moments.kv_heads, moments.d_head), self._components)
         self._folder.set_aside_from(step)
+        label = measurement.label
         with Listener() as listener:
-            summary = _module.core().write_step(listener, moments._kept, str(self._folder.of_step(step)), label, self._name, self._components, self._kept is None)
-        self._folder.steps.add(step)
-        return {**_watch_log.values(json.loads(summary), label), "ropewalk/batches_left_out": float(measurement.batches_left_out)}
+            said = _module.core().write_step(
+                listener, moments._kept, str(self._folder.of_step(label)), label, self._name, self._components, self._kept is None, step, measurement.steps
+            )
+        self._folder.add(label, step)
+        summary = json.loads(said)
+        others = {"batches_left_out": measurement.batches_left_out, "heads_with_trend": summary["trend"]}
+        return {**_watch_log.values(summary, label), **{f"ropewalk/{name}": float(value) for name, value in others.items()}}
 
 
 def _step_back() -> None:

@@ -1,5 +1,6 @@
 #include "ropewalk/analysis/head_flags.h"
 
+#include "ropewalk/analysis/block_trend.h"
 #include "ropewalk/analysis/carried_signs.h"
 #include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/analysis/statistic.h"
@@ -18,6 +19,9 @@ std::vector<std::pair<std::string, std::string>> head_flag_meanings() {
        "PC0 is another axis than at the checkpoint before: r on PC0 cannot be compared with it."},
       {kSignUncertain,
        "The sign of r_q and r_k hangs on a number within two standard errors of turning it."},
+      {kTrend,
+       "Measured over several steps of training, in which R² or r_q moved: a mean over them, and "
+       "its error holds that."},
       {"no_variance", "Nothing varies in this head."},
       {"no_position", "Positions do not vary."},
       {"no_se", "A number lacks its standard error: too few blocks, or undefined without one."},

@@ -5,6 +5,7 @@
 
 #include "ropewalk/analysis/analysis_file.h"
 #include "ropewalk/analysis/analyze_capture.h"
+#include "ropewalk/analysis/block_trend.h"
 #include "ropewalk/analysis/carried_signs.h"
 #include "ropewalk/analysis/head_changes.h"
 #include "ropewalk/analysis/summary.h"
@@ -64,9 +65,16 @@ std::optional<CheckpointAnalysis> analysis_of(const fs::path& folder, int64_t co
 
 }  // namespace
 
-Json write_step(const fs::path& folder, const CaptureMoments& moments, int64_t components,
-                bool keep_moments) {
-  const CheckpointAnalysis analysis = analyzed(as_stored(moments), components);
+Json write_step(const fs::path& folder, const CaptureMoments& moments, const MeasuredStep& measured,
+                int64_t components, bool keep_moments) {
+  CheckpointAnalysis analysis = analyzed(as_stored(moments), components);
+  analysis.step = measured.step;
+  std::vector<double> steps;
+  for (const int64_t block : filled_blocks(moments)) {
+    const auto b = static_cast<size_t>(block);
+    if (b < measured.of_blocks.size()) steps.push_back(measured.of_blocks[b]);
+  }
+  const int64_t trends = flag_trends(analysis, steps);
   AtomicFolder step(folder);
   if (keep_moments) {
     write_moments(step.path() / kMomentsName, moments);
@@ -74,7 +82,9 @@ Json write_step(const fs::path& folder, const CaptureMoments& moments, int64_t c
   }
   write_file_atomically(step.path() / kAnalysisName, pack_analysis(analysis));
   step.commit();
-  return summary_of(analysis);
+  Json summary = summary_of(std::move(analysis));
+  summary["trend"] = trends;
+  return summary;
 }
 
 void write_tables_of_steps(const std::vector<fs::path>& folders, const fs::path& table,

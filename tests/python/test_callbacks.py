@@ -35,9 +35,34 @@ def test_the_trainer(settings, tmp_path):
     losses = [[entry["loss"] for entry in trainer.state.log_history if "loss" in entry] for trainer in (seen, alone)]
     assert losses[0] == losses[1] and len(losses[0]) == 6
     study = ropewalk.open(tmp_path / "out")
-    assert list(study.checkpoints.label) == ["step-0", "step-2", "step-4"] == [f"step-{step}" for step in told]
-    assert {study.capture(label).info["tokens"] for label in ("step-0", "step-2", "step-4")} == {2 * 3 * TOKENS}
+    assert list(study.checkpoints.step) == [0, 2, 4] == told
+    labels = [f"step-{step}" + ("" if "gradient_accumulation_steps" in settings else f"…{step + 1}") for step in told]
+    assert list(study.checkpoints.label) == labels and {study.capture(label).info["tokens"] for label in labels} == {2 * 3 * TOKENS}
     assert "closed" in repr(callback.watch)
+
+
+class Report(transformers.TrainerCallback):
+    """As those of wandb and TensorBoard."""
+
+    def __init__(self):
+        self.told = []
+
+    def on_log(self, args, state, control, logs=None, **_):
+        self.told.append(logs)
+
+
+def test_the_trainers_own_log(tmp_path):
+    report = Report()
+    callback = ropewalk.trainer_callback(every=2, batches=2, log="trainer", errors="raise")
+    trainer = train(tmp_path, [report, callback])
+    for told in (report.told, trainer.state.log_history):
+        found = [entry for entry in told if "ropewalk/mean_r2cv_q" in entry]
+        assert [entry["ropewalk/step"] for entry in found] == [0, 2, 4]
+    alone = train(tmp_path, [])
+    losses = [[entry["loss"] for entry in one.state.log_history if "loss" in entry] for one in (trainer, alone)]
+    assert losses[0] == losses[1]
+    with pytest.raises(ropewalk.UsageError, match='found "trainer", and no Trainer of transformers calls'):
+        ropewalk.trainer_callback(log="trainer").on_train_begin(None, trainer.state, None, model=make_model())
 
 
 def test_a_trainer_that_failed_can_start_again(tmp_path):
@@ -54,7 +79,7 @@ def test_a_trainer_that_failed_can_start_again(tmp_path):
         train(tmp_path, [stop, callback], model)
     stop.armed = False
     train(tmp_path, [stop, callback], model)
-    assert list(ropewalk.open(tmp_path / "out").checkpoints.label) == ["step-0", "step-2", "step-4"]
+    assert list(ropewalk.open(tmp_path / "out").checkpoints.step) == [0, 2, 4]
 
 
 @pytest.fixture(params=["lightning.pytorch", "pytorch_lightning"])
@@ -88,7 +113,7 @@ def test_lightning(lightning, tmp_path):
 
 
 def test_nothing_is_imported_that_is_not_asked_for():
-    code = "import sys, ropewalk, torch; ropewalk.watch(torch.nn.Linear(2, 2)).close(); print([name for name in ('transformers', 'lightning') if name in sys.modules])"
+    code = "import sys, ropewalk, torch; ropewalk.watch(torch.nn.Linear(2, 2), layers=1).close(); print([name for name in ('transformers', 'lightning') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
     with pytest.raises(ropewalk.UsageError, match="neither lightning nor pytorch_lightning"):
         ropewalk.lightning_callback()

@@ -9,7 +9,7 @@ from test_watch_loop import two_processes
 
 
 def steps(folder):
-    return sorted(int(path.name.rpartition("-")[2]) for path in (folder / "checkpoints").iterdir())
+    return sorted(int(re.search(r"\d+", path.name)[0]) for path in (folder / "checkpoints").iterdir())
 
 
 @pytest.mark.parametrize("name", watch_failures.FAILURES)

@@ -67,8 +67,76 @@ def test_a_measurement_takes_the_steps_that_it_needs(tmp_path):
             train_step(model, optimizer, [documents])
         assert "measuring" in repr(watch)
     study = ropewalk.open(tmp_path / "out")
-    assert list(study.checkpoints.label) == ["step-0", "step-5", "step-10"] and list(study.checkpoints.blocks) == [3, 3, 2], "the last one as far as it came"
-    assert [study.capture(label).info["tokens"] for label in ("step-0", "step-5", "step-10")] == [n * documents.numel() for n in (3, 3, 2)]
+    labels = ["step-0…2", "step-5…7", "step-10…11"]
+    assert list(study.checkpoints.label) == labels and list(study.checkpoints.step) == [0, 5, 10]
+    assert list(study.checkpoints.blocks) == [3, 3, 2], "the last one as far as it came"
+    assert [study.capture(label).info["tokens"] for label in labels] == [n * documents.numel() for n in (3, 3, 2)]
+
+
+def test_a_measurement_of_one_set_of_weights(tmp_path):
+    """What the step has of batches, and further passes: the program's capture of the same weights and tokens. Training does not see them."""
+    documents, losses = make_documents(), {}
+    for name, dropout in (("plain", 0.1), ("passes", 0.1), ("without dropout", 0.0)):
+        model = make_model(attention_dropout=dropout)
+        optimizer, batches, seen = sgd(model), in_batches(documents, 4), []
+
+        def run(model, batches=batches, seen=seen):
+            assert not model.training and not torch.is_grad_enabled()
+            torch.rand(1)
+            seen.append(len(seen))
+            model(input_ids=batches[2 + (len(seen) - 1) % 2])
+
+        context = ropewalk.watch(model, every=2, batches=4, out=tmp_path / name, passes=run, errors="raise") if name != "plain" else contextlib.nullcontext()
+        with context:
+            losses[name] = [train_step(model, optimizer, batches[:2]) for _ in range(5)]
+            assert model.training
+        weights = [parameter.detach() for parameter in model.parameters()]
+        losses[name] = torch.cat([*losses[name], *(weight.flatten() for weight in weights)])
+    assert torch.equal(losses["plain"], losses["passes"]) and len(seen) == 6
+    study = ropewalk.open(tmp_path / "without dropout")
+    assert list(study.checkpoints.label) == ["step-0", "step-2", "step-4"] and set(study.checkpoints.blocks) == {4}
+    assert not study.heads.flag.str.contains("trend").any()
+    model = make_model()
+    same(study.capture("step-0"), watched(model, documents, tmp_path / "at_once"))
+
+
+def test_passes_that_fail(tmp_path, caplog):
+    """The measurement takes batches of the steps that follow."""
+    model = make_model()
+    optimizer = sgd(model)
+    with ropewalk.watch(model, every=10, batches=2, out=tmp_path / "out", passes=lambda model: 1 / 0):
+        for _ in range(3):
+            train_step(model, optimizer, [make_documents()])
+    assert list(ropewalk.open(tmp_path / "out").checkpoints.label) == ["step-0…1"] and model.training
+    assert "ZeroDivisionError" in caplog.text and "batches of the steps that follow take their place" in caplog.text
+
+
+def test_weights_that_move_while_they_are_measured_are_flagged(tmp_path):
+    """With a rate of learning that no one would take."""
+    told = []
+    for rate in (0.0, 3.0):
+        model = make_model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+        documents = make_documents(64)
+        with ropewalk.watch(model, every=100, batches=8, errors="raise", log=lambda values, step: told.append(values)) as watch:
+            for batch in in_batches(documents, 8):
+                train_step(model, optimizer, [batch])
+        flagged = watch.study.heads.flag.str.contains("trend").sum()
+        assert told[-1]["ropewalk/heads_with_trend"] == flagged
+    assert told[0]["ropewalk/heads_with_trend"] <= 3 < told[1]["ropewalk/heads_with_trend"]
+
+
+def test_steps_that_are_not_measured_are_said(caplog):
+    model = make_model()
+    optimizer = sgd(model)
+    with ropewalk.watch(model, every=2, batches=3):
+        for _ in range(9):
+            train_step(model, optimizer, [make_documents()])
+    lines = [record.getMessage() for record in caplog.records if record.name == "ropewalk"]
+    assert lines == [
+        "watch: step 2 is not measured, as the measurement of step 0 has 2 of 3 batches; expected a longer every=, fewer batches=, or passes=",
+        "watch: 2 steps were not measured: 2, 6; measurements before them were unfinished",
+    ]
 
 
 def test_without_a_folder():
@@ -237,8 +305,8 @@ def test_processes_that_train_unlike_each_other(tmp_path):
     padded, passes = (ropewalk.open(tmp_path / name) for name in ("padded", "passes"))
     documents = make_documents()
     assert padded.capture("step-0").info["tokens"] == documents[:6].numel()
-    assert list(passes.checkpoints.label) == ["step-0", "step-4"]
-    assert passes.capture("step-0").info["tokens"] == 4 * documents[:3].numel()
+    assert list(passes.checkpoints.label) == ["step-0…1", "step-4…5"]
+    assert passes.capture("step-0…1").info["tokens"] == 4 * documents[:3].numel()
 
 
 def test_two_processes(tmp_path):

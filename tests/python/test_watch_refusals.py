@@ -58,19 +58,15 @@ def test_values_that_are_not_finite():
 
 
 def test_a_model_without_attention_that_is_known():
-    model = torch.nn.Linear(4, 4)
-    optimizer = sgd(model)
-
-    def train(watch):
-        model(torch.randn(2, 4)).sum().backward()
-        optimizer.step()
-
-    refused(ropewalk.UsageError, "step 0: no attention of Linear was seen: expected a model of transformers", model, train)
+    """At once, not after the first step."""
+    with pytest.raises(ropewalk.UsageError, match="no attention of Linear goes through an attention interface of transformers: expected one of which it does, or layers="):
+        ropewalk.watch(torch.nn.Linear(4, 4))
+    assert not _global_optimizer_post_hooks
 
 
 def test_sums_before_rope_of_models_that_are_not_known():
     with pytest.raises(ropewalk.UsageError, match="pre_rope: Linear has no configuration of transformers, which says how RoPE turns; leave pre_rope out"):
-        ropewalk.watch(torch.nn.Linear(4, 4), pre_rope=True)
+        ropewalk.watch(torch.nn.Linear(4, 4), layers=1, pre_rope=True)
     config = make_model().config
     with pytest.raises(ropewalk.UsageError, match="config says 3, 4, 2, 8 layers, query heads, key heads and dimensions, the vectors have 3, 4, 4, 8: expected"):
         ropewalk.Moments(4, 4, 8, layers=3, config=config)
@@ -98,6 +94,7 @@ OPTIONS = {
     "batches: found 1.5": lambda: ropewalk.watch(make_model(), batches=1.5),
     r"layers: found \[3\], expected numbers of layers from 0 to 2": lambda: ropewalk.watch(make_model(), layers=[3]),
     "out: found '', expected a folder": lambda: ropewalk.watch(make_model(), out=""),
+    "passes: found list, expected a function of the model": lambda: ropewalk.watch(make_model(), passes=[]),
     "errors: found 'ignore', expected 'warn' or 'raise'": lambda: ropewalk.watch(make_model(), errors="ignore"),
     "log: found int": lambda: ropewalk.watch(make_model(), log=5),
 }

@@ -217,6 +217,8 @@ def main(folder):
         print(f"{rank} {name}: {len(lines)} {' | '.join(lines)}", flush=True)
     distributed.barrier()
     distributed.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(0)  # threads of torch may want Python when it is gone, which ends the process with an error
 
 
 if __name__ == "__main__":
