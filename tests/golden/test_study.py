@@ -594,5 +594,5 @@ def test_demo_shows_what_training_said(tmp_path):
     for label in chosen:
         assert summary["mean_r_q"][label]["value"] == pytest.approx(training[label]["mean_r_q"], abs=0.03)
     change = summary["differences"][0]
-    assert change["mean_abs_r_k"]["value"] > 0.2 and change["mean_abs_r_k"]["real"] and change["mean_r_q"]["heads"] + len(change["axes"]) == 48
+    assert change["mean_abs_r_k"]["value"] > 0.2 and change["mean_abs_r_k"]["real"] and change["mean_r_q"]["stayed"]["heads"] + len(change["axes"]) == 48
     assert change["taxonomy"]["position-dominated"]["value"] > 0.1 and change["taxonomy"]["position-dominated"]["real"]
