@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "ropewalk/model/config.h"
 #include "ropewalk/model/observer.h"
 #include "ropewalk/moments/head_sampling.h"
 #include "ropewalk/moments/token_sampler.h"
