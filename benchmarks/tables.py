@@ -278,7 +278,7 @@ def study_rows(results: list[dict]) -> str:
 def studies(*results: dict) -> str:
     return f"""Whole studies, from process start to tables and the specifications of figures, the file cache cold, every token of every head (`study.py`). While a checkpoint
 computes, the weights of the next one are read, and the one before is written and analysed. So a study cannot be faster than the larger of *reading alone*,
-all weights once, and *computing alone*, all documents with what a capture keeps of them. *The script* is the one that one would write with transformers,
+all weights once, through the system's cache of files or past it, whichever is faster, and *computing alone*, all documents with what a capture keeps of them. *The script* is the one that one would write with transformers,
 hooks and scikit-learn on 16 sampled tokens per document (`script.py`); it takes some of the checkpoints, and its time is scaled to all.
 
 {study_rows(list(results))}

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "ropewalk/base/direct_reading.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/last_resort.h"
 #include "ropewalk/base/units.h"
@@ -42,20 +43,39 @@ MappedFile::~MappedFile() {
   ::munmap(const_cast<std::byte*>(data_), static_cast<size_t>(size_));
 }
 
-void MappedFile::require_unchanged() const {
-  struct stat now {};
-  if (::stat(path_.c_str(), &now) != 0) return;
-  const bool same_file = now.st_dev == status_.st_dev && now.st_ino == status_.st_ino;
-  if (!same_file) return;
+namespace {
+
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+bool written_to(const struct stat& before, const struct stat& now) {
   const auto same = [](const timespec& a, const timespec& b) {
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
   };
   // When it was written can be set back, when it was changed cannot; another name changes it too.
-  const bool changed = now.st_nlink == status_.st_nlink && !same(now.st_ctim, status_.st_ctim);
-  if (now.st_size != status_.st_size || !same(now.st_mtim, status_.st_mtim) || changed) {
+  const bool changed = now.st_nlink == before.st_nlink && !same(now.st_ctim, before.st_ctim);
+  return now.st_size != before.st_size || !same(now.st_mtim, before.st_mtim) || changed;
+}
+
+}  // namespace
+
+void MappedFile::require_unchanged() const {
+  struct stat now {};
+  if (::stat(path_.c_str(), &now) != 0 || !same_file(now, status_)) return;
+  if (written_to(status_, now)) {
     throw InputError("{}: was written to while it was being read; wait until it is complete",
                      path_.string());
   }
+}
+
+bool MappedFile::is_current() const {
+  struct stat now {};
+  return ::stat(path_.c_str(), &now) == 0 && same_file(now, status_) && !written_to(status_, now);
+}
+
+void MappedFile::read_directly() {
+  if (data_ != nullptr) direct_ = std::make_unique<DirectReading>(path_, status_, data_);
 }
 
 namespace {
@@ -71,11 +91,11 @@ void advise(const std::byte* data, int64_t offset, int64_t size, int advice) {
 }  // namespace
 
 void MappedFile::will_need(int64_t offset, int64_t size) const {
-  advise(data_, offset, size, MADV_WILLNEED);
+  if (!direct_) advise(data_, offset, size, MADV_WILLNEED);
 }
 
 void MappedFile::release(int64_t offset, int64_t size) const {
-  advise(data_, offset, size, MADV_DONTNEED);
+  if (!direct_) advise(data_, offset, size, MADV_DONTNEED);
 }
 
 std::string read_text_file(const std::filesystem::path& path, int64_t limit) {

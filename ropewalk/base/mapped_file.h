@@ -5,10 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 
 namespace ropewalk {
+
+class DirectReading;
 
 // A whole file mapped read-only. Throws SystemError when it cannot be opened or is not a regular
 // file. Where the file is cut off later, reading what is gone ends the program with a line that
@@ -32,6 +35,14 @@ class MappedFile {
   // Throws InputError where the file was written to since it was opened: what was read of it may be
   // a mixture, or zeros past its new end. Removing or replacing it changes nothing.
   void require_unchanged() const;
+  // Whether its name still stands for this file, and nobody has written to it.
+  bool is_current() const;
+
+  // From now on read() reads past the system's cache of files, into memory that is this process's
+  // own until the end of this object; hints are not taken. Before other threads know of the object.
+  void read_directly();
+  // Null: it is not read so.
+  DirectReading* direct() const { return direct_.get(); }
 
   // Hints to the kernel about [offset, offset + size): read it soon; or drop it from this process's
   // resident memory (it stays in the page cache and is read again if touched).
@@ -43,6 +54,7 @@ class MappedFile {
   const std::byte* data_ = nullptr;
   int64_t size_ = 0;
   struct stat status_ {};
+  std::unique_ptr<DirectReading> direct_;
 };
 
 // The file's contents, refusing more than `limit` bytes.

@@ -4,8 +4,10 @@
 #include <set>
 
 #include "ropewalk/base/content_hash.h"
+#include "ropewalk/base/direct_reading.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/hash.h"
+#include "ropewalk/base/parallel.h"
 #include "ropewalk/checkpoint/pytorch_file.h"
 #include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/checkpoint/weight_names.h"
@@ -132,7 +134,58 @@ void Checkpoint::add_hash(const std::string& tensor, const ContentHash& hash) co
   hashes_of(tensor).add(tensor, hash);
 }
 
+void Checkpoint::read_directly() {
+  for (const auto& shard : shards_) shard->read_directly();
+}
+
+bool Checkpoint::is_read_directly() const {
+  return !shards_.empty() && shards_.front()->file().direct() != nullptr;
+}
+
+void Checkpoint::read(const std::vector<std::string>& tensors, std::stop_token stop) const {
+  // Fewer leave a fast disk idle, more do not read faster.
+  constexpr size_t kReaders = 8;
+  struct Part {
+    DirectReading* file;
+    int64_t begin;
+    int64_t size;
+  };
+  std::vector<Part> wanted;
+  std::vector<Part> missing;
+  for (const std::string& name : tensors) {
+    const TensorView& view = tensors_.at(name);
+    DirectReading* file = view.shard->file().direct();
+    if (file == nullptr) continue;
+    wanted.push_back({file, view.info->offset, view.info->bytes});
+    for (int64_t begin = 0; begin < view.info->bytes; begin += kHashChunk) {
+      const int64_t size = std::min(kHashChunk, view.info->bytes - begin);
+      const Part part{file, view.info->offset + begin, size};
+      if (file->missing(part.begin, part.size)) missing.push_back(part);
+    }
+  }
+  run_parallel(missing.size(), kReaders, stop, [&](size_t i, const std::stop_token&) {
+    missing[i].file->read(missing[i].begin, missing[i].size);
+  });
+  if (stop.stop_requested()) return;
+  for (const Part& part : wanted) part.file->wait(part.begin, part.size);
+}
+
+int64_t Checkpoint::bytes_read() const {
+  int64_t bytes = 0;
+  for (const auto& shard : shards_) {
+    if (const DirectReading* file = shard->file().direct()) bytes += file->own_bytes();
+  }
+  return bytes;
+}
+
+bool Checkpoint::is_current() const {
+  const auto current = [](const auto& shard) { return shard->file().is_current(); };
+  if (!std::all_of(shards_.begin(), shards_.end(), current)) return false;
+  return open_config(folder_).json() == config_.json();
+}
+
 void Checkpoint::hash_unknown(const std::vector<std::string>& names) const {
+  read(names);
   std::vector<std::string> unknown;
   std::vector<TensorView> views;
   std::vector<Stretch> stretches;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,18 @@ class Checkpoint {
   std::optional<ContentHash> known_hash(const std::string& tensor) const;
   void add_hash(const std::string& tensor, const ContentHash& hash) const;
   const std::vector<std::unique_ptr<WeightsFile>>& shards() const { return shards_; }
+
+  // From now on weights are read past the system's cache of files, into memory that is taken until
+  // the end of this object (base/direct_reading.h). Before other threads know of the object.
+  void read_directly();
+  bool is_read_directly() const;
+  // Where they are: reads these tensors, in this order and several parts at a time, and waits for
+  // what others read of them. Elsewhere nothing happens.
+  void read(const std::vector<std::string>& tensors, std::stop_token stop = {}) const;
+  // Bytes that were read so.
+  int64_t bytes_read() const;
+  // Whether opening the folder again would find the same files.
+  bool is_current() const;
 
  private:
   void open_index(const std::filesystem::path& index);

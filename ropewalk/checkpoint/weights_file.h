@@ -37,6 +37,7 @@ class WeightsFile {
   const std::filesystem::path& path() const { return file_.path(); }
   const std::map<std::string, StoredTensor>& tensors() const { return tensors_; }
   const MappedFile& file() const { return file_; }
+  void read_directly() { file_.read_directly(); }
 
  protected:
   MappedFile file_;

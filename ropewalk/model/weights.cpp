@@ -137,6 +137,7 @@ LayerWeights WeightReader::load(int64_t layer, bool with_experts) const {
         view.shard->file().will_need(view.info->offset, view.info->bytes);
       }
     }
+    checkpoint_.read(names_of(layer, with_experts ? all_specs(layer) : specs(layer)));
   }
   LayerWeights weights = read(layer, specs(layer));
   for (int64_t expert = 0; with_experts && expert < experts(layer); ++expert) {
@@ -146,7 +147,9 @@ LayerWeights WeightReader::load(int64_t layer, bool with_experts) const {
 }
 
 LayerWeights WeightReader::load_expert(int64_t layer, int64_t expert) const {
-  return read(layer, architecture_.expert_tensors(config_, expert));
+  const std::vector<TensorSpec> needed = architecture_.expert_tensors(config_, expert);
+  if (!random_) checkpoint_.read(names_of(layer, needed));
+  return read(layer, needed);
 }
 
 LayerWeights WeightReader::read(int64_t layer, const std::vector<TensorSpec>& specs) const {
@@ -232,14 +235,25 @@ std::vector<std::string> WeightReader::embedding_names() const {
   return names;
 }
 
-std::string WeightReader::digest() const {
-  if (random_) return fmt::format("random:{}", random_->seed());
+std::vector<std::string> WeightReader::names_of(int64_t layer,
+                                                const std::vector<TensorSpec>& specs) const {
+  std::vector<std::string> names;
+  for (const TensorSpec& spec : specs) names.push_back(layer_prefix(layer) + spec.name);
+  return names;
+}
+
+std::vector<std::string> WeightReader::names() const {
+  if (random_) return {};
   std::vector<std::string> names = embedding_names();
   for (int64_t layer = 0; layer <= extent_.last_layer; ++layer) {
-    for (const TensorSpec& spec : all_specs(layer))
-      names.push_back(layer_prefix(layer) + spec.name);
+    const std::vector<std::string> more = names_of(layer, all_specs(layer));
+    names.insert(names.end(), more.begin(), more.end());
   }
-  return checkpoint_.digest(names);
+  return names;
+}
+
+std::string WeightReader::digest() const {
+  return random_ ? fmt::format("random:{}", random_->seed()) : checkpoint_.digest(names());
 }
 
 void WeightReader::hash_embedding() const {
@@ -252,8 +266,9 @@ at::Tensor WeightReader::position_rows(int64_t tokens) const {
                      config_.max_positions);
   }
   if (random_) return random_->positions(tokens);
-  const TensorView view =
-      checkpoint_.tensor(prefix_ + std::string(architecture_.position_embedding));
+  const std::string name = prefix_ + std::string(architecture_.position_embedding);
+  checkpoint_.read({name});
+  const TensorView view = checkpoint_.tensor(name);
   const at::Tensor rows = view_of(view).slice(0, 0, tokens).clone();
   view.shard->file().require_unchanged();
   return rows;
@@ -271,7 +286,9 @@ at::Tensor WeightReader::load_vector(const std::string& name, TensorRole role) c
 }
 
 at::Tensor WeightReader::stored_rows(std::span<const int32_t> tokens) const {
-  const TensorView view = checkpoint_.tensor(embedding_names().front());
+  const std::string name = embedding_names().front();
+  checkpoint_.read({name});
+  const TensorView view = checkpoint_.tensor(name);
   const at::Tensor table = view_of(view);
   const at::Tensor wanted = at::from_blob(const_cast<int32_t*>(tokens.data()),
                                           {static_cast<int64_t>(tokens.size())}, at::kInt);

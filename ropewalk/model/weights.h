@@ -39,6 +39,8 @@ class WeightReader {
   at::ScalarType dtype() const { return dtype_; }
   int64_t element_size() const { return static_cast<int64_t>(c10::elementSize(dtype_)); }
 
+  // Of the tensors used, in the order of use; none with `random`.
+  std::vector<std::string> names() const;
   // Identifies what is read: a digest over every byte of the tensors used, or the seed of fresh
   // ones. What load() has read is known already; the rest is read now.
   std::string digest() const;
@@ -61,6 +63,7 @@ class WeightReader {
                    Needed needed) const;
   at::Tensor stored_rows(std::span<const int32_t> tokens) const;
   std::vector<std::string> embedding_names() const;
+  std::vector<std::string> names_of(int64_t layer, const std::vector<TensorSpec>& specs) const;
   at::Tensor position_rows(int64_t tokens) const;
   // A small tensor outside the layers, on the device.
   at::Tensor load_vector(const std::string& name, TensorRole role) const;

@@ -12,6 +12,7 @@
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/model/device.h"
 #include "ropewalk/study/capture_state.h"
 #include "ropewalk/study/early_stop.h"
 #include "ropewalk/study/extend_capture.h"
@@ -119,9 +120,9 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
       fetch_weights(shared_hub(), *capture.model.hub, {capture.label + ": download", true, {}});
     });
   }
-  const OpenModel model = open_model(capture.model);
+  const OpenModel model =
+      open_model(capture.model, ahead_ ? ahead_->ready(capture.label) : nullptr);
   log::info("{}: running in {}", capture.label, model.arithmetic());
-  if (ahead_) ahead_->ready(capture.label);
   const DocumentSet& documents =
       study_.documents_for(*work.planned, model.context, result_.settled);
   const int64_t there = first && work.task == Task::extend ? work.stored->info.documents : 0;
@@ -274,7 +275,11 @@ void Measuring::read_ahead(std::span<const Work> works) {
     if (!is_to_measure(work) || failed_.contains(work.planned->capture.label)) continue;
     checkpoints.push_back({work.planned->capture.model, work.planned->capture.label});
   }
-  if (!checkpoints.empty()) ahead_.emplace(std::move(checkpoints), *study_.timeline);
+  if (checkpoints.empty()) return;
+  // Other processes find in the system's cache what the first one has read.
+  const bool directly = processes_.alone() &&
+                        reads_directly(parse_device(checkpoints.front().model.device, processes_));
+  ahead_.emplace(std::move(checkpoints), *study_.timeline, directly);
 }
 
 void Measuring::evict(const PlannedCheckpoint& planned, std::span<const Work> later) {

@@ -89,10 +89,10 @@ std::string no_positions(const TextModel& text, int64_t context) {
                      most, most);
 }
 
-OpenModel open_model(const ModelOptions& options) {
-  auto checkpoint = std::make_unique<Checkpoint>(options.model);
-  OpenModel model = choose_settings(checkpoint->config(), options, checkpoint.get());
-  model.checkpoint = std::move(checkpoint);
+OpenModel open_model(const ModelOptions& options, std::shared_ptr<const Checkpoint> opened) {
+  if (!opened) opened = std::make_shared<const Checkpoint>(options.model);
+  OpenModel model = choose_settings(opened->config(), options, opened.get());
+  model.checkpoint = std::move(opened);
   return model;
 }
 

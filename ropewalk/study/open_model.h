@@ -36,8 +36,8 @@ struct ModelOptions {
 
 // An opened checkpoint with everything decided that does not depend on the text.
 struct OpenModel {
-  std::string name;                        // of the model: "org/name@COMMIT" or its folder
-  std::unique_ptr<Checkpoint> checkpoint;  // null: opened without weights
+  std::string name;                              // of the model: "org/name@COMMIT" or its folder
+  std::shared_ptr<const Checkpoint> checkpoint;  // null: opened without weights
   TextModel text;
   int64_t context = 0;
   std::vector<QueryHead> heads;         // in the order sampled
@@ -57,7 +57,8 @@ struct OpenModel {
   std::string arithmetic() const;
 };
 
-OpenModel open_model(const ModelOptions& options);
+// `opened`: the same folder, where somebody has opened it already.
+OpenModel open_model(const ModelOptions& options, std::shared_ptr<const Checkpoint> opened = {});
 
 // What to say of a context: one that is longer than the config states is measured, with a warning;
 // one that has more tokens than learned positions is refused. Empty: nothing.

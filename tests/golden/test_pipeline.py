@@ -38,8 +38,8 @@ class Study:
     def command(self, out):
         return ["run", self.root / "run.yaml", "--out", out, "--format", "json"]
 
-    def run(self, out, *options):
-        done = engine.run(*self.command(out), *options)
+    def run(self, out, *options, environment=None):
+        done = engine.run(*self.command(out), *options, environment=environment)
         assert done.code == 0, done.stderr
         return done
 
@@ -68,6 +68,20 @@ def test_plain_order_gives_the_same_bytes(study, straight, tmp_path):
         study.run(tmp_path / "plain", "--only", label)
     assert results(tmp_path / "plain") == results(straight)
     assert manifest(tmp_path / "plain")[0]["tables"] == manifest(straight)[0]["tables"]
+
+
+@pytest.mark.parametrize("asked", ["0", "1"])
+def test_both_ways_of_reading_weights_give_the_same_bytes(study, straight, tmp_path, asked):
+    """Through the system's cache of files, and past it, as studies on a GPU do."""
+    for label in LABELS[1:]:
+        with (study.root / label / breakable.WEIGHTS).open("rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    environment = {"ROPEWALK_DIRECT_IO": asked, "ROPEWALK_CACHE": str(tmp_path / "cache")}  # no hash is remembered
+    done = study.run(tmp_path / "out", "--log-level", "debug", environment=environment)
+    assert (done.stderr.count("past the system's cache") > 0) == (asked == "1")
+    assert results(tmp_path / "out") == results(straight)
+    assert manifest(tmp_path / "out")[0]["tables"] == manifest(straight)[0]["tables"]
 
 
 def test_time_line(study, straight):
