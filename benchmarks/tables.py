@@ -238,13 +238,36 @@ Means over {r['heads']} heads and {r['documents']} documents of the demo; ± is 
 
 def readme(r: dict) -> str:
     rows = [["tokens used", "all", "a sample that fits in memory"],
-            ["standard errors", "of every number and every change", "none"],
+            ["standard errors", "of numbers, means and changes; a flag says where there is none", "none"],
             ["time, checkpoint to table", 1, ratio(r["times_faster"], 1)],
             ["peak memory", 1, f"{r['times_less_memory']:.1f}"]]  # fmt: skip
     return f"""{table(["", "Ropewalk", "transformers with hooks, scikit-learn"], rows)}
 
 Time and memory were measured with SmolLM2-135M on a CPU of {r['machine']['cores']} cores, {r['documents']} documents of {r['tokens']:,} tokens and all {r['heads']} heads, where
 both take every token: `benchmarks/results/end_to_end.json`; `make bench` repeats it."""
+
+
+def demo(r: dict) -> str:
+    fresh, first, *_, last = r["checkpoints"]
+    shown = (fresh, first, last)
+
+    def row(title: str, key: str, digits=3) -> list[str]:
+        return [title, *(f"{one['means'][key]['value']:.{digits}f} ± {one['means'][key]['se']:.{digits}f}" for one in shown)]
+
+    def mean(one: dict, key: str) -> str:
+        return f"{one['means'][key]['value']:.2f}"
+
+    heads, high = r["heads"], r["high"]
+    rows = [[f"heads with r_q > {high} on PC0, of {heads}", *(one["high_r_q"] for one in shown)],
+            row("R² of position with queries, cross-validated", "r2cv_q"),
+            row("the same with keys", "r2cv_k"),
+            row("share of position in logits", "logit_pos_share", 4)]  # fmt: skip
+    return f"""{table(["demo, means over heads", "fresh weights", f"{first['label']}, the first", f"{last['label']}, the last"], rows)}
+
+Fresh weights are no blank page: RoPE turns whatever mean a head has, and {fresh['high_r_q']} of {heads} heads have r_q > {high} before any training. Training first takes position
+away and then builds another kind of it. Queries end below fresh weights (R² {mean(fresh, 'r2cv_q')} → {mean(last, 'r2cv_q')}), keys above ({mean(fresh, 'r2cv_k')} →
+{mean(last, 'r2cv_k')}), and attention uses more of it: the share of position in logits rises from {mean(fresh, 'logit_pos_share')} to {mean(last, 'logit_pos_share')}. So hold a run against
+fresh weights of its shape, and r on PC0 against R², which needs no axis."""
 
 
 def analysis(r: dict) -> str:
@@ -367,7 +390,7 @@ def coverage(r: dict) -> str:
 BLOCKS = {"readme": (["end_to_end"], readme), "weak_scaling": (["processes"], weak_scaling),
           "studies_gpu": (["study_smollm3", "study_pythia"], studies), "studies_cpu": (["study_smollm2"], studies),
           "many_gpus": (["gpu", "gpu_end_to_end", "processes"], many_gpus),
-          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "cpu_threads", "end_to_end", "moments_cost", "scaling", "analysis", "smollm2", "frequencies", "coverage", "contexts")}}  # fmt: skip
+          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "cpu_threads", "end_to_end", "moments_cost", "scaling", "analysis", "smollm2", "frequencies", "coverage", "contexts", "demo")}}  # fmt: skip
 
 
 def written(text: str, results: Path = RESULTS) -> str:

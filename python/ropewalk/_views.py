@@ -6,8 +6,8 @@ import html
 from pathlib import Path
 from typing import Any
 
-# Means over heads, as the terminal and notebooks show them.
-COLUMNS = {"mean_r2cv_q": "R² of queries", "mean_r2cv_k": "R² of keys", "mean_r_q": "r_q", "mean_abs_r_k": "|r_k|"}
+# Means over heads, as the terminal and notebooks show them: those without a sign first.
+COLUMNS = {"mean_r2cv_q": "R² of queries", "mean_r2cv_k": "R² of keys", "mean_abs_r_k": "|r_k|", "mean_r_q": "r_q"}
 
 
 def text_of(folder: Path, summary: dict[str, Any]) -> str:
@@ -29,10 +29,13 @@ def html_of(folder: Path, summary: dict[str, Any]) -> str:
 def _lines(summary: dict[str, Any]) -> list[list[str]]:
     """Names of columns, then a checkpoint each."""
     columns = {key: title for key, title in COLUMNS.items() if key in summary}
-    lines = [["checkpoint", *columns.values(), "heads"]]
-    for checkpoint in summary["checkpoints"]:
+    checkpoints = summary["checkpoints"]
+    context = ["context"] if len({one.get("context") for one in checkpoints}) > 1 else []
+    lines = [["checkpoint", *context, *columns.values(), "heads"]]
+    for checkpoint in checkpoints:
         label = checkpoint["label"]
-        lines.append([label, *(_number(summary[key].get(label)) for key in columns), str(checkpoint.get("heads", ""))])
+        numbers = [_number(summary[key].get(label)) for key in columns]
+        lines.append([label, *(str(checkpoint.get(key) or "") for key in context), *numbers, str(checkpoint.get("heads", ""))])
     return lines
 
 

@@ -161,6 +161,10 @@ class OverHeads {
                          same_.after().rows.size());
     }
     Json json = leaf(all);
+    if (reading.statistic->step) {
+      json["real"] = Json();
+      json["flag"] = kStepFunction;
+    }
     if (reading.statistic->sign == Sign::rule && !reading.reading->absolute) {
       json["real"] = Json();
       json["flag"] = "sign_rule";

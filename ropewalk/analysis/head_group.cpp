@@ -68,7 +68,7 @@ Estimate estimate(const HeadGroup& group, const PlacedReading& reading, Over wha
   const HeadColumn& column = group.checkpoint->columns[reading.place];
   Estimate result;
   result.value = over_heads(what, values_of(group, reading));
-  if (!reading.statistic->error) {
+  if (!reading.statistic->error || reading.statistic->step) {
     result.se = std::numeric_limits<double>::quiet_NaN();
     return result;
   }

@@ -38,7 +38,8 @@ double over_heads(Over what, const std::vector<double>& values);
 std::vector<double> values_of(const HeadGroup& group, const PlacedReading& reading);
 
 // The number with its jackknife replicates and standard error, which for means of r_q and r_k holds
-// what signs add that could as well be others (sign_turns.h).
+// what signs add that could as well be others (sign_turns.h). Of step functions, whose jackknife
+// fails, without any.
 Estimate estimate(const HeadGroup& group, const PlacedReading& reading, Over what);
 
 // One head's number of a statistic on PC0.

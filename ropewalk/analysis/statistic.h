@@ -55,6 +55,7 @@ struct TrainingFigure {
   bool whole_axis = true;  // the axis shows all of 0 to 1 at least; else up to the largest value
   bool stacked = false;    // they are parts of a whole: bars of parts, no lines
   std::string note{};      // last sentences of the text below the title
+  bool first = false;      // it stands right after those of headlines, before portraits
 };
 
 enum class Per { head, component };

@@ -42,15 +42,22 @@ struct Candidate {
   bool axis_changed = false;
 };
 
+// Never "0.000", which would say certainty.
+std::string error_text(double se) {
+  return se < 0.0005 && se > 0 ? fmt::format("{:.1g}", se) : fmt::format("{:.3f}", se);
+}
+
 std::string sentence(const Candidate& one, const std::string& first) {
   const HeadChange& head = one.change;
-  std::string title = one.reading.statistic->title;
-  if (title.starts_with("share")) title[0] = 'S';
+  // "R² of keys" of "R² of keys, cross-validated", to begin a sentence.
+  const std::string& whole = one.reading.statistic->title;
+  std::string title = whole.substr(0, whole.find(','));
+  title[0] = title[0] == 's' ? 'S' : title[0];
   const char* verb = head.change.value < 0 ? "fell" : "rose";
   std::string text = fmt::format("{} {} from {:.2f} at {} to {:.2f} at {}", title, verb,
                                  head.before, one.from, head.after, one.to);
   if (!std::isnan(head.change.se))
-    text += fmt::format(" ({:+.3f} ± {:.3f})", head.change.value, head.change.se);
+    text += fmt::format(" ({:+.3f} ± {})", head.change.value, error_text(head.change.se));
   if (!std::isnan(head.effect)) {
     text += fmt::format(", {:.1f} times the spread over heads", std::abs(head.effect));
   }

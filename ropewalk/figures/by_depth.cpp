@@ -11,6 +11,7 @@
 #include "ropewalk/figures/depth_scale.h"
 #include "ropewalk/figures/figure.h"
 #include "ropewalk/figures/reading_look.h"
+#include "ropewalk/figures/run_notes.h"
 #include "ropewalk/figures/text_width.h"
 #include "ropewalk/figures/theme.h"
 
@@ -98,10 +99,16 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, const
                             : " Standard error over documents: median {:.2g}, at most {:.2g}.";
     text += fmt::format(fmt::runtime(style), errors[errors.size() / 2] / scale.unit(),
                         errors.back() / scale.unit());
+  } else if (!map.placed.statistic->error || map.placed.statistic->step) {
+    text += " No standard errors: this statistic has none over heads.";
   } else if (run.standard_errors) {
     text += " No standard errors: summary.json holds none by depth for this statistic.";
   }
-  if (map.placed.reading->depth_title.empty()) text += " " + reading_sentence(map.placed);
+  if (map.placed.reading->depth_title.empty()) {
+    text += " " + reading_sentence(map.placed);
+  } else {
+    text += notes_on_pc0(run);
+  }
   return text;
 }
 

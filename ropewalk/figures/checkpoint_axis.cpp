@@ -9,6 +9,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/figures/checkpoint_places.h"
+#include "ropewalk/figures/run_notes.h"
 #include "ropewalk/figures/text_width.h"
 #include "ropewalk/figures/theme.h"
 
@@ -76,15 +77,20 @@ bool CheckpointAxis::crowded(double width) const {
 void CheckpointAxis::add_spans(const RunNumbers& run) {
   if (!run.baselines.empty()) {
     const double end = -kEdge - kBaselineGap;
-    spans_.push_back({"baseline", "", from_, end});
+    const std::string mark = context_mark(run, run.baselines.front());
+    const bool shared =
+        std::all_of(run.baselines.begin(), run.baselines.end(),
+                    [&](const CheckpointNumbers& one) { return context_mark(run, one) == mark; });
+    spans_.push_back({"baseline", shared ? mark : "", from_, end});
     separators_.push_back(end + kBaselineGap / 2);
   }
   const bool phases = std::any_of(run.checkpoints.begin(), run.checkpoints.end(),
                                   [](const CheckpointNumbers& c) { return !c.phase.empty(); });
-  if (!phases && !several_) return;
+  const bool contexts = contexts_differ(run);
+  if (!phases && !contexts) return;
   for (const Slot& slot : slots_) {
     if (slot.baseline) continue;
-    const int64_t tokens = several_ ? slot.numbers->context : 0;
+    const int64_t tokens = contexts ? slot.numbers->context : 0;
     const PhaseSpan span{slot.numbers->phase, tokens > 0 ? fmt::format("@{}", tokens) : "",
                          slot.from, slot.to};
     const bool first = slot.along == 0;

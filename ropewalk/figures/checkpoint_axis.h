@@ -20,11 +20,11 @@ struct Slot {
   size_t line = 0;          // of the run: its place in CheckpointAxis::lines()
 };
 
-// Consecutive checkpoints of one phase, and of one context where the run has several, by the outer
-// edges of their places.
+// Consecutive checkpoints of one phase, and of one context where these differ, by the outer edges
+// of their places.
 struct PhaseSpan {
   std::string name;     // "baseline" for baselines
-  std::string context;  // "@512"; empty: the run has one, or none is known
+  std::string context;  // "@512"; empty: all have the same, or none is known
   double from = 0;
   double to = 0;
 

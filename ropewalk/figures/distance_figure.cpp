@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ropewalk/figures/distance_panel.h"
+#include "ropewalk/figures/run_notes.h"
 #include "ropewalk/figures/series_figures.h"
 
 namespace ropewalk {
@@ -51,9 +52,9 @@ Json distance_figure(const RunNumbers& run, const FigureOptions& options) {
   const size_t columns = std::min(kColumns, chosen.size());
   for (size_t i = 0; i < chosen.size(); ++i) {
     const bool left = i % columns == 0, bottom = i + columns >= chosen.size();
-    views.push_back(distance_panel(
-        {i, chosen[i]->label, chosen[i]->phase, kPanelWidth, kPanelHeight, bottom, left, left},
-        span, colors));
+    views.push_back(distance_panel({i, chosen[i]->label, phase_with_context(run, *chosen[i]),
+                                    kPanelWidth, kPanelHeight, bottom, left, left},
+                                   span, colors));
   }
   add_panels(spec, std::move(datasets), std::move(views), kColumns, kGap);
   return spec;

@@ -54,11 +54,11 @@ std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& opt
   std::vector<Figure> figures, last;
   for (const std::string& name : training_figures()) {
     if (!can_draw(run, name)) continue;
-    const bool headline =
+    const bool first =
         std::any_of(statistics().begin(), statistics().end(), [&](const Statistic* statistic) {
-          return statistic->headline && statistic->figure.name == name;
+          return statistic->figure.name == name && (statistic->headline || statistic->figure.first);
         });
-    (headline ? figures : last).push_back({name, over_training(run, named, name)});
+    (first ? figures : last).push_back({name, over_training(run, named, name)});
   }
   figures.push_back(
       {"phase_portraits", portraits(run, named, find_reading("r_q"), find_reading("r_k"))});

@@ -28,9 +28,9 @@ struct FigureOptions {
 };
 
 // All figures of a run, in the order of docs/figures.md: those over training that headline
-// statistics name, portraits, classes, readings by depth, then the other figures over training and
-// those asked for, where the table has their numbers. Throws UsageError on an unknown portrait or
-// statistic.
+// statistics name or that say they stand first, portraits, classes, readings by depth, then the
+// other figures over training and those asked for, where the table has their numbers. Throws
+// UsageError on an unknown portrait or statistic.
 std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& options);
 
 // Of the files of all figures that there can be.

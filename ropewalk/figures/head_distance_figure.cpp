@@ -5,6 +5,7 @@
 
 #include "ropewalk/analysis/series.h"
 #include "ropewalk/figures/distance_panel.h"
+#include "ropewalk/figures/run_notes.h"
 #include "ropewalk/figures/series_figures.h"
 
 namespace ropewalk {
@@ -39,7 +40,7 @@ std::optional<HeadPlace> find_head(const CheckpointAnalysis& checkpoint, const Q
 
 // Its curves at a checkpoint; the numbers stay in the table.
 std::vector<DistanceLine> lines_of(const CheckpointAnalysis& checkpoint, const QueryHead& head,
-                                   const std::string& color) {
+                                   const std::string& name, const std::string& color) {
   std::vector<DistanceLine> lines;
   const std::optional<HeadPlace> found = find_head(checkpoint, head);
   if (!found) return lines;
@@ -48,7 +49,7 @@ std::vector<DistanceLine> lines_of(const CheckpointAnalysis& checkpoint, const Q
     const auto x = series_points(checkpoint, place, found->number);
     if (x.empty()) continue;
     const HeadSeries& numbers = checkpoint.series[place];
-    lines.push_back({&curve, checkpoint.label, color.empty() ? std::string(curve.color) : color, x,
+    lines.push_back({&curve, name, color.empty() ? std::string(curve.color) : color, x,
                      numbers.values(found->number), numbers.errors(found->number)});
   }
   return lines;
@@ -86,7 +87,7 @@ bool has_head(const HeadTable& table, const QueryHead& head) {
 bool has_distances(const HeadTable& table, const QueryHead& head) {
   return std::any_of(
       table.checkpoints.begin(), table.checkpoints.end(),
-      [&](const CheckpointAnalysis& one) { return !lines_of(one, head, "").empty(); });
+      [&](const CheckpointAnalysis& one) { return !lines_of(one, head, "", "").empty(); });
 }
 
 Json head_distance_figure(const HeadTable& table, const RunNumbers& run,
@@ -96,12 +97,17 @@ Json head_distance_figure(const HeadTable& table, const RunNumbers& run,
   // Colours tell checkpoints or models apart, the later the darker; of a single one, the curves.
   const bool several = chosen.size() > 1;
   const double width = kColumns * kPanelWidth + (kColumns - 1) * kGap;
+  std::vector<std::string> names;
+  for (const CheckpointNumbers* one : chosen) {
+    const std::string mark = context_mark(run, *one);
+    names.push_back(one->label + (mark.empty() ? "" : " " + mark));
+  }
   DistanceColors colors = curve_colors(width);
   if (several) {
     colors = {"checkpoint", {}, {}, width};
     for (size_t i = 0; i < chosen.size(); ++i) {
       const double part = static_cast<double>(i) / static_cast<double>(chosen.size() - 1);
-      colors.names.push_back(chosen[i]->label);
+      colors.names.push_back(names[i]);
       colors.colors.push_back(
           theme::ramp_color(theme::kPurples, kLightest + part * (1 - kLightest)));
     }
@@ -116,7 +122,7 @@ Json head_distance_figure(const HeadTable& table, const RunNumbers& run,
       const CheckpointAnalysis* checkpoint = find_checkpoint(table, chosen[c]->label);
       if (checkpoint == nullptr) continue;
       drawn.push_back(checkpoint);
-      const auto found = lines_of(*checkpoint, heads[i], several ? colors.colors[c] : "");
+      const auto found = lines_of(*checkpoint, heads[i], names[c], several ? colors.colors[c] : "");
       lines.insert(lines.end(), found.begin(), found.end());
     }
     DistanceSpan span;  // heads differ by more than any of them changes

@@ -9,6 +9,7 @@
 #include "ropewalk/figures/checkpoint_axis.h"
 #include "ropewalk/figures/mean_layers.h"
 #include "ropewalk/figures/reading_look.h"
+#include "ropewalk/figures/run_notes.h"
 #include "ropewalk/figures/stacked_shares.h"
 #include "ropewalk/figures/text_width.h"
 #include "ropewalk/figures/theme.h"
@@ -178,6 +179,7 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis,
             (axis.several_contexts() ? " at the same context." : ".");
   }
   if (!lines.figure.note.empty()) text += " " + lines.figure.note;
+  if (lines.first.statistic->headline && !lines.figure.name.empty()) text += notes_on_pc0(run);
   return text;
 }
 
@@ -253,13 +255,16 @@ Json draw(const RunNumbers& run, const FigureOptions& options, const std::vector
 
 std::vector<std::string> training_figures() {
   std::vector<std::string> names;
-  for (const bool headline : {true, false}) {
+  const auto add = [&](const auto& counts) {
     for (const Statistic* statistic : statistics()) {
       const std::string& name = statistic->figure.name;
       const bool known = std::find(names.begin(), names.end(), name) != names.end();
-      if (!name.empty() && !known && statistic->headline == headline) names.push_back(name);
+      if (!name.empty() && !known && counts(*statistic)) names.push_back(name);
     }
-  }
+  };
+  add([](const Statistic& one) { return one.headline; });
+  add([](const Statistic& one) { return one.figure.first; });
+  add([](const Statistic&) { return true; });
   return names;
 }
 

@@ -10,6 +10,7 @@
 #include "ropewalk/figures/checkpoint_axis.h"
 #include "ropewalk/figures/figure.h"
 #include "ropewalk/figures/portrait_axis.h"
+#include "ropewalk/figures/run_notes.h"
 #include "ropewalk/figures/text_width.h"
 #include "ropewalk/figures/theme.h"
 
@@ -77,9 +78,9 @@ PanelHeads panel_heads(const CheckpointNumbers& numbers, const PortraitAxis& x,
 
 class PortraitPanels {
  public:
-  PortraitPanels(std::vector<const CheckpointNumbers*> chosen, const PortraitAxis& across,
-                 const PortraitAxis& up, bool nope)
-      : chosen_(std::move(chosen)), across_(across), up_(up), nope_(nope) {}
+  PortraitPanels(const RunNumbers& run, std::vector<const CheckpointNumbers*> chosen,
+                 const PortraitAxis& across, const PortraitAxis& up, bool nope)
+      : run_(run), chosen_(std::move(chosen)), across_(across), up_(up), nope_(nope) {}
 
   // Its data go to `datasets`.
   Json panel(size_t index, Json& datasets) const {
@@ -109,8 +110,9 @@ class PortraitPanels {
   }
 
  private:
-  static std::string description(const CheckpointNumbers& numbers, const PanelHeads& heads) {
-    std::string text = numbers.phase.empty() ? "" : printable(numbers.phase) + ", ";
+  std::string description(const CheckpointNumbers& numbers, const PanelHeads& heads) const {
+    std::string text = printable(phase_with_context(run_, numbers));
+    if (!text.empty()) text += ", ";
     text += fmt::format("n = {}", heads.rows.size());
     if (heads.outside > 0) text += fmt::format(", {} outside", heads.outside);
     if (heads.missing > 0) text += fmt::format(", {} without", heads.missing);
@@ -193,6 +195,7 @@ class PortraitPanels {
   // Single points need more contrast with white than the bars' grey has.
   static constexpr std::string_view kMixedPoint = "#9aa3ad";
 
+  const RunNumbers& run_;
   std::vector<const CheckpointNumbers*> chosen_;
   const PortraitAxis& across_;
   const PortraitAxis& up_;
@@ -240,8 +243,9 @@ Json portraits(const RunNumbers& run, const FigureOptions& options, size_t x, si
     subtitle += " Dashed: thresholds of the classes, 0.3 and 0.7.";
   }
   if (nope) subtitle += " Hollow diamonds: heads of layers without RoPE.";
+  if (published) subtitle += notes_on_pc0(run);
   Json spec = theme::begin_figure(options.title, title, subtitle, width);
-  const PortraitPanels panels(chosen, across, up, nope);
+  const PortraitPanels panels(run, chosen, across, up, nope);
   Json views = Json::array();
   Json& datasets = spec["datasets"];
   for (size_t i = 0; i < chosen.size(); ++i) views.push_back(panels.panel(i, datasets));

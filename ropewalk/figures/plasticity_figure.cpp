@@ -8,6 +8,7 @@
 #include "ropewalk/figures/mean_layers.h"
 #include "ropewalk/figures/over_training.h"
 #include "ropewalk/figures/reading_look.h"
+#include "ropewalk/figures/run_notes.h"
 #include "ropewalk/figures/series_figures.h"
 #include "ropewalk/figures/text_width.h"
 #include "ropewalk/figures/theme.h"
@@ -91,7 +92,9 @@ Curves curves_of(const RunNumbers& run, const FigureOptions& options) {
   for (const CheckpointNumbers* numbers : portrait_checkpoints(run, options)) {
     const SeriesNumbers* mean = series_mean(*numbers, kCurve);
     if (mean == nullptr) continue;
-    std::string label = fit_text(printable(numbers->label), theme::kLabelSize, kLabelRoom);
+    const std::string mark = context_mark(run, *numbers);
+    std::string label = fit_text(printable(numbers->label + (mark.empty() ? "" : " " + mark)),
+                                 theme::kLabelSize, kLabelRoom);
     const auto taken = [&](const Curves::One& one) { return one.label == label; };
     while (std::any_of(curves.all.begin(), curves.all.end(), taken)) label += "′";
     curves.all.push_back({numbers, mean, label, ""});

@@ -5,6 +5,7 @@
 
 #include "ropewalk/figures/checkpoint_axis.h"
 #include "ropewalk/figures/figure.h"
+#include "ropewalk/figures/run_notes.h"
 #include "ropewalk/figures/theme.h"
 
 namespace ropewalk {
@@ -148,6 +149,7 @@ Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
     subtitle += " Bars: ±1 standard error of the position-dominated share.";
   }
   if (!run.baselines.empty()) subtitle += " Baseline: freshly initialised weights.";
+  subtitle += notes_on_pc0(run);
 
   Json spec = theme::begin_figure(
       options.title, figure_title(run, "Classes of heads over training"), subtitle, width);

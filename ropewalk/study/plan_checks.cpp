@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/figures/head_name.h"
 
 namespace ropewalk {
@@ -46,6 +48,23 @@ void check_asked_heads(const Experiment& experiment, const OpenModel& model) {
         there ? "is not among the heads sampled; leave it out, or measure all heads"
               : fmt::format("does not exist; the model has layers 0 to {} with heads 0 to {}",
                             config.n_layers - 1, config.n_q_heads - 1));
+  }
+}
+
+void warn_of_contexts(const Experiment& experiment, const StudyPlan& plan) {
+  if (!experiment.models) return;
+  const PlannedCheckpoint* first = nullptr;
+  for (const PlannedCheckpoint& planned : plan.checkpoints) {
+    if (first == nullptr) first = &planned;
+    const int64_t context = plan.texts[planned.text].longest_context;
+    const int64_t before = plan.texts[first->text].longest_context;
+    if (context == before) continue;
+    log::warning(
+        "{}: '{}' is measured at {} tokens and '{}' at {}: r, classes and slopes depend on the "
+        "context; write the same context: for all models",
+        experiment.file.string(), printable_excerpt(first->capture.label, 60), before,
+        printable_excerpt(planned.capture.label, 60), context);
+    return;
   }
 }
 

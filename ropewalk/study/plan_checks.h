@@ -25,6 +25,9 @@ void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
 // The heads that the experiment wants to see are among those measured.
 void check_asked_heads(const Experiment& experiment, const OpenModel& model);
 
+// Warns where models are measured at several contexts: r and classes depend on them.
+void warn_of_contexts(const Experiment& experiment, const StudyPlan& plan);
+
 // Figures can be laid out as the experiment asks.
 void check_axis(const Experiment& experiment);
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <set>
+
 #include "ropewalk/analysis/class_shares.h"
 #include "ropewalk/study/report.h"
 #include "ropewalk/study/results.h"
@@ -59,16 +61,24 @@ std::string result_text(const Study& study) {
     label_width = std::max(label_width, checkpoint["label"].get<std::string>().size());
     phase_width = std::max(phase_width, phase_of(checkpoint).size());
   }
-  constexpr size_t kWidth = 16;
+  std::set<Json> contexts;
+  for (const Json& checkpoint : summary["checkpoints"]) contexts.insert(checkpoint["context"]);
+  const bool differ = contexts.size() > 1;
+  constexpr size_t kWidth = 16, kContextWidth = 9;
   // Models side by side have no phases.
   phase_width = phase_width == 0 ? 0 : std::max<size_t>(phase_width, 5) + 2;
   std::string text = padded(phase_width == 0 ? "model" : "checkpoint", label_width + 2) +
                      padded(phase_width == 0 ? "" : "phase", phase_width);
+  if (differ) text += padded("context", kContextWidth);
   for (const Shown& shown : kShown) text += padded(shown.name, kWidth);
   text += "position-dominated\n";
   for (const Json& checkpoint : summary["checkpoints"]) {
     const auto label = checkpoint["label"].get<std::string>();
     text += padded(label, label_width + 2) + padded(phase_of(checkpoint), phase_width);
+    if (differ) {
+      const Json& context = checkpoint["context"];
+      text += padded(context.is_null() ? "–" : context.dump(), kContextWidth);
+    }
     for (const Shown& shown : kShown) {
       text += padded(number(summary.value(shown.key, Json::object()).value(label, Json())), kWidth);
     }

@@ -9,6 +9,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/study/plan_checks.h"
 #include "ropewalk/study/revisions.h"
 #include "ropewalk/study/study_documents.h"
 #include "ropewalk/study/yaml_map.h"
@@ -110,6 +111,7 @@ Study open_study(const RunOptions& options) {
   study.plan = plan_study(study.experiment, study.out, options.keep_going, processes);
   check_only(study);
   check_audit(study, audit);
+  if (processes.first() && !vectors) warn_of_contexts(study.experiment, study.plan);
   study.documents.resize(study.plan.texts.size());
   for (size_t text = 0; processes.first() && !vectors && text < study.documents.size(); ++text) {
     study.documents[text] = study_documents(study.experiment, study.plan, text, study.dataset);

@@ -106,6 +106,22 @@ TEST(Difference, AMeanOnPc0ChangesInTwoWays) {
   EXPECT_FALSE(none["real"].get<bool>());
 }
 
+TEST(Difference, AMeanOfAStepFunctionHasNoError) {
+  CheckpointAnalysis before = make_checkpoint("a", 0, true), after = make_checkpoint("b", 0, true);
+  for (CheckpointAnalysis* one : {&before, &after}) {
+    HeadColumn& column = one->columns[statistic_place("dist_argmax")];
+    column.value.assign(20, one == &before ? 1 : 4);
+    column.replicates.assign(20 * kBlocks, column.value[0]);
+  }
+  const Json summary = summarize({before, after}, kMinChange);
+  EXPECT_EQ(summary["mean_dist_argmax"]["b"]["value"], 4);
+  EXPECT_TRUE(summary["mean_dist_argmax"]["b"]["se"].is_null()) << "not 0";
+  const Json change = summary["differences"][0]["mean_dist_argmax"];
+  EXPECT_EQ(change["value"], 3);
+  EXPECT_TRUE(change["se"].is_null() && change["real"].is_null());
+  EXPECT_EQ(change["flag"], "step_function");
+}
+
 TEST(Difference, AMeanWhoseSignIsARulesAloneHasNoVerdict) {
   const Json found = compare_checkpoints(make_checkpoint("a", 0, true),
                                          make_checkpoint("b", 0.1, true), kMinChange);

@@ -231,6 +231,21 @@ TEST(RopeColumns, TheErrorOfTheBestDistanceIsItsSpreadOverResamples) {
   EXPECT_NEAR(checkpoint.column("dist_argmax").se[0], standard_deviation(best), 1e-9);
 }
 
+TEST(RopeColumns, ABestDistanceThatNoResampleMovesHasNoError) {
+  at::manual_seed(4);
+  RopeHead made = made_rope_head(false, true);
+  for (auto* side : {&made.q_before, &made.k_before}) {
+    for (at::Tensor& x : *side) x = x * 1e-6 + 1;
+  }
+  CheckpointAnalysis checkpoint;
+  add_head(checkpoint, {0, 0, 0, true}, made.cases(), {96, 60, 6, 82, 96});
+  EXPECT_FALSE(std::isnan(checkpoint.column("dist_argmax").value[0]));
+  EXPECT_TRUE(std::isnan(checkpoint.column("dist_argmax").se[0])) << "not 0";
+  const std::string& flags = checkpoint.head_flag[0];
+  EXPECT_NE((";" + flags + ";").find(";coarse_argmax;"), std::string::npos) << flags;
+  EXPECT_EQ(flags.find("no_se"), std::string::npos) << flags;
+}
+
 TEST(RopeColumns, NothingTurnsWithoutRope) {
   at::manual_seed(5);
   const HeadCases head = made_rope_head(false, false).cases();

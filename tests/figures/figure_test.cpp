@@ -57,6 +57,85 @@ TEST(Figures, PositionSignalHasTheSpecifiedMarks) {
   EXPECT_EQ(spec["datasets"]["means"].size(), 9u);
 }
 
+// All lines of the text below a figure's title, as one.
+std::string subtitle(const Json& spec) {
+  std::string text;
+  for (const Json& line : spec["title"]["subtitle"]) {
+    text += (text.empty() ? "" : " ") + line.get<std::string>();
+  }
+  return text;
+}
+
+TEST(Figures, ThoseOfPc0SayWhatItIsMadeOf) {
+  const auto made = [](const std::string& parts, const Json& summary) {
+    HeadTable heads = parse_qk_table(
+        "checkpoint,phase,layer,q_head,pc,r_q,r_k\na,P,0,0,0,0.9,0.8\nb,P,0,0,0,0.9,0.8\n",
+        "qk.csv");
+    parse_heads_table(heads,
+                      "checkpoint,layer,q_head,pc0_offset,pc0_pos_q,pc0_pos_k,pc0_content\n"
+                      "a,0,0,0,0,0,1\nb,0,0," +
+                          parts + "\n",
+                      "heads.csv");
+    return make_figures(run_numbers(heads, summary, "summary.json"), {});
+  };
+  const auto text_of = [](const std::vector<Figure>& figures, const std::string& name) {
+    for (const Figure& figure : figures) {
+      if (figure.name == name) return subtitle(figure.spec);
+    }
+    return std::string("no figure");
+  };
+  const auto figures = made("0.6,0.1,0.05,0.25", {});
+  for (const char* name :
+       {"position_signal", "phase_portraits", "taxonomy", "depth_r_q", "depth_r_k"}) {
+    EXPECT_NE(text_of(figures, name)
+                  .find(" At b, PC0 is mostly the offset between queries and keys: 60 % of its "
+                        "variance; 15 % is position."),
+              std::string::npos)
+        << name << ": " << text_of(figures, name);
+  }
+  EXPECT_NE(text_of(made("0.1,0.3,0.4,0.2", {}), "taxonomy")
+                .find("mostly position: 70 % of its variance; 10 % is the offset"),
+            std::string::npos);
+  EXPECT_NE(
+      text_of(made("0.37,0.2,0.18,0.25", {}), "taxonomy")
+          .find("PC0 is 37 % offset between queries and keys, 38 % position and 25 % content."),
+      std::string::npos);
+  for (const Figure& figure : make_figures(run_of(3), {})) {
+    EXPECT_EQ(subtitle(figure.spec).find("PC0 is"), std::string::npos) << "nobody knows";
+  }
+}
+
+TEST(Figures, NameTheContextsWhereTheseDiffer) {
+  const HeadTable heads = parse_qk_table(
+      "checkpoint,phase,layer,q_head,pc,r_q,r_k,flag\ni,P,0,0,0,0.9,0.8,random_weights\n"
+      "a,P,0,0,0,0.9,0.8,\nb,P,0,0,0,0.9,0.8,\nc,,0,0,0,0.9,0.8,\n",
+      "qk.csv");
+  const auto summary = [](int last) {
+    return parse_json(
+        fmt::format(
+            R"({{"checkpoints": [{{"label": "i", "context": 64}}, {{"label": "a", "context": 64}},
+                        {{"label": "b", "context": {0}}}, {{"label": "c", "context": {0}}}]}})",
+            last),
+        "summary.json");
+  };
+  const auto names = [](const Json& rows) {
+    std::string text;
+    for (const Json& row : rows) text += row["phase"].get<std::string>() + "; ";
+    return text;
+  };
+  const RunNumbers several = run_numbers(heads, summary(512), "summary.json");
+  const RunNumbers one = run_numbers(heads, summary(64), "summary.json");
+  const size_t r_q = reading_place("r_q");
+  EXPECT_EQ(names(by_depth(several, {}, r_q)["datasets"]["phases"]),
+            "baseline @64; P @64; P @512; @512; ");
+  EXPECT_EQ(names(by_depth(one, {}, r_q)["datasets"]["phases"]), "baseline; P; ; ");
+  const Json panels = portraits(several, {}, r_q, reading_place("r_k"))["concat"];
+  EXPECT_EQ(panels[0]["title"]["subtitle"], "P @64, n = 1");
+  EXPECT_EQ(panels[2]["title"]["subtitle"], "@512, n = 1");
+  EXPECT_EQ(portraits(one, {}, r_q, reading_place("r_k"))["concat"][0]["title"]["subtitle"],
+            "P, n = 1");
+}
+
 TEST(Figures, ALineOfOneCheckpointHasABarAmongOthers) {
   const RunNumbers run = run_numbers(
       parse_qk_table("checkpoint,layer,q_head,pc,r_q,r_k\n"

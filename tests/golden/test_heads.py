@@ -222,3 +222,22 @@ def test_with_hardly_more_tokens_than_dimensions_no_fit_is_better_than_perfect(t
         drawn = engine.run("figures", tmp_path / f"{tokens}" / "qk.csv", "--out", tmp_path / f"{tokens}" / "figures", "--format", "json")
         assert drawn.code == 0 and "expected a number from 0 to 1" not in drawn.stderr
     assert perfect > 0, "some fit is perfect"
+
+
+def test_the_jackknife_of_a_rank_is_that_of_resampling(study):
+    """A rank is interpolated between components, so it is no step function: variances resampled by blocks, linear in them, give the same error."""
+    info, streams = streams_of(study / "run")
+    heads = pandas.read_csv(study / "moments" / "heads.csv").set_index(["layer", "q_head"])
+    blocks = info["blocks"]
+    draws = np.random.default_rng(1).multinomial(blocks, [1 / blocks] * blocks, 4000) - 1
+    ratios = []
+    for (layer, head, kind), (x, _, ids) in streams.items():
+        if kind != "q":
+            continue
+        basis = np.linalg.eigh(np.cov(x.T))[1][:, ::-1]
+        shares = [(lambda values: values / values.sum())((part @ basis).var(axis=0)) for part in (x, *(x[ids % blocks != b] for b in range(blocks)))]
+        parts = np.array([shares[0] - one for one in shares[1:]]) * (blocks - 1) / blocks
+        spread = np.std([heads_reference.rank90(one) for one in shares[0] + draws @ parts], ddof=1)
+        ratios.append(spread / heads.rank90_q_se[layer, head])
+    # Draws with replacement vary by (blocks - 1) / blocks less.
+    assert 0.8 < np.median(ratios) * np.sqrt(blocks / (blocks - 1)) < 1.15 and max(ratios) < 1.5

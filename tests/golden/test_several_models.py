@@ -101,7 +101,23 @@ def test_the_table_of_models(three):
         for key in ("mean_abs_r_k_a", "mean_abs_r_q_a", "mean_plane_var_fraction", "mean_bias_strength", "mean_r2cv_q"):
             assert found[label][key] == summary[key][label]
         assert found[label]["position_dominated"] == summary["taxonomy"][label]["position-dominated"]
-    assert done.stdout.startswith("model ") and "phase" not in done.stdout.splitlines()[0]
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("model ") and "phase" not in lines[0]
+    assert "context" in lines[0] and [line.split()[:2] for line in lines[1:4]] == [[label, str(CONTEXTS[label])] for label in LABELS]
+
+
+def test_models_of_several_contexts_get_a_warning(root, three, tmp_path):
+    said = run(write(root, tmp_path / "three.yaml", models=models(root)), tmp_path / "three", "--dry-run").stderr
+    assert "'small' is measured at 40 tokens and 'grouped' at 24: r, classes and slopes depend on the context" in said
+    same = [{**one, "context": 24} for one in models(root)]
+    assert "depend on the context" not in run(write(root, tmp_path / "same.yaml", models=same), tmp_path / "same", "--dry-run").stderr
+    _, out = three
+    specs = {name: json.loads((out / "figures" / f"{name}.vl.json").read_text()) for name in ("taxonomy", "depth_r_q", "phase_portraits")}
+    for name, spec in specs.items():
+        text = " ".join(spec["title"]["subtitle"])
+        assert "Contexts differ" in text and "is the offset between queries and keys" in text, name
+    assert [row["phase"] for row in specs["depth_r_q"]["datasets"]["phases"]] == ["@40", "@24", "@40"]
+    assert [view["title"]["subtitle"].split(",")[0] for view in specs["phase_portraits"]["concat"]] == ["@40", "@24", "@40"]
 
 
 def test_published_numbers_stand_beside_those_of_their_models(root, three, tmp_path):

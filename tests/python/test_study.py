@@ -139,7 +139,8 @@ def test_top_heads(study, folder):
     assert list(heads.axis_changed) == [axes[head] for head in order]
     assert len(study.top_heads()) == min(10, len(order)) and len(study.top_heads(3)) == 3
     for one in heads.itertuples():
-        assert f"at {one.to}" in one.sentence and f"{one.change:+.3f} ± {one.se:.3f}" in one.sentence
+        error = f"{one.se:.1g}" if one.se < 0.0005 else f"{one.se:.3f}"
+        assert f"at {one.to}" in one.sentence and f"({one.change:+.3f} ± {error})" in one.sentence
         assert ("no change" in one.sentence) == (not one.changed)
     keys = study.top_heads(100, by="r2cv_k")
     best = rows_of[rows_of.statistic == "r2cv_k"].groupby(["layer", "q_head"]).score.max()

@@ -112,10 +112,10 @@ TEST_F(MadeUpStatistic, IsDrawn) {
       EXPECT_TRUE(positive(figure.spec["datasets"]["cells"][0]["se"]));
     }
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"position_signal", "phase_portraits", "taxonomy",
-                                             "depth_r_q", "depth_r_k", "depth_made_up",
-                                             "explained_variance", "how_positional",
-                                             "pc0_composition", "drift_bias", "made_up_figure"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"position_signal", "how_positional", "phase_portraits",
+                                             "taxonomy", "depth_r_q", "depth_r_k", "depth_made_up",
+                                             "explained_variance", "pc0_composition", "drift_bias",
+                                             "made_up_figure"}));
 }
 
 TEST_F(MadeUpStatistic, IsOnThePage) {

@@ -50,7 +50,8 @@ const std::vector<Statistic>& r2() {
                       .note =
                           "R²: how well a linear fit to the query (key) predicts position on "
                           "held-out documents. Logits: share of their variance that is linear "
-                          "in key position."};
+                          "in key position.",
+                      .first = true};
     list[0].readings[0].line = {"R² of queries", "circle"};
     list[1].figure.name = "how_positional";
     list[1].readings[0].line = {"R² of keys", "square"};
