@@ -33,7 +33,7 @@
 namespace ropewalk::python {
 namespace {
 
-TensorShape shape_of(const CaptureMoments& moments) {
+TensorShape tensor_shape(const CaptureMoments& moments) {
   const CaptureFacts facts = read_capture_facts(moments.info.to_json(), "moments");
   return {.layers = facts.origin.layers,
           .q_heads = facts.origin.n_q_heads,
@@ -52,7 +52,7 @@ auto without_gil(const Work& work) {
 }
 
 std::unique_ptr<SharedMoments> keep(CaptureMoments moments) {
-  const TensorShape shape = shape_of(moments);
+  const TensorShape shape = tensor_shape(moments);
   return std::make_unique<SharedMoments>(std::move(moments), shape);
 }
 
@@ -159,9 +159,18 @@ nb::tuple contents(const SharedMoments& kept) {
   const CaptureMoments moments = without_gil([&] { return copy_of(kept.all()); });
   nb::dict named;
   const auto put = [&](const std::string& name, nb::object value) { named[name.c_str()] = value; };
-  std::vector<int64_t> index;
-  for (const DocumentRecord& document : moments.documents) index.push_back(document.index);
-  put("document.index", list_of(index));
+  const auto of_documents = [&](const char* name, const auto& number) {
+    std::vector<int64_t> numbers;
+    for (const DocumentRecord& document : moments.documents) {
+      numbers.push_back(static_cast<int64_t>(number(document)));
+    }
+    put(name, list_of(numbers));
+  };
+  of_documents("document.index", [](const DocumentRecord& one) { return one.index; });
+  of_documents("document.digest", [](const DocumentRecord& one) { return one.digest; });
+  of_documents("document.prefix_digest",
+               [](const DocumentRecord& one) { return one.prefix_digest; });
+  of_documents("document.tokens", [](const DocumentRecord& one) { return one.tokens; });
   put("block.documents", list_of(moments.counts.documents));
   put("block.tokens", list_of(moments.counts.tokens));
   put("block.position_mean", give_tensor(at::tensor(moments.counts.position_mean, at::kDouble)));
@@ -176,12 +185,13 @@ nb::tuple contents(const SharedMoments& kept) {
     put(kind_name(kind) + std::string(".layer"), list_of(layers));
     put(kind_name(kind) + std::string(".head"), list_of(heads));
   }
-  const CaptureShape shape{moments.streams(StreamKind::query).d(), moments.info.point, true,
-                           moments.info.context};
+  const CaptureShape shape =
+      shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d());
   for (const Accumulated& one : moments.accumulated) {
     const std::vector<KeptField> fields = one.accumulator->fields(shape);
     for (size_t i = 0; i < fields.size(); ++i) {
-      put(total_name(*one.accumulator, fields[i]), give_tensor(one.total[i]));
+      put(total_name(*one.accumulator, fields[i]),
+          give_tensor(one.total[i].narrow(1, 0, fields[i].width).contiguous()));
       if (!fields[i].blocks || one.blocks.empty()) continue;
       put(blocks_name(*one.accumulator, fields[i]), give_tensor(one.blocks[i]));
     }

@@ -11,12 +11,12 @@ import numpy as np
 
 from .errors import InputError, SystemError  # noqa: A004
 
-TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "I64": np.dtype("<i8")}
+TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "I64": np.dtype("<i8")}
 LONGEST_HEADER = 100_000_000
 
 
 def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Tensors by name, and the metadata. Tensors of other types than TYPES are left out."""
+    """Tensors by name, and the metadata."""
     try:
         data = np.memmap(path, mode="r")
     except FileNotFoundError:
@@ -29,9 +29,12 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     try:
         header = json.loads(data[8 : 8 + size].tobytes())
         metadata = header.pop("__metadata__", {})
-        tensors = {name: _tensor(data[8 + size :], entry) for name, entry in header.items() if entry["dtype"] in TYPES}
+        other = [f"tensor '{name}' is of {entry['dtype']}" for name, entry in header.items() if entry["dtype"] not in TYPES]
+        tensors = {} if other else {name: _tensor(data[8 + size :], entry) for name, entry in header.items()}
     except (ValueError, KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path}: its header is not that of a safetensors file: {error}") from None
+    if other:
+        raise InputError(f"{path}: {other[0]}, expected one of {', '.join(TYPES)}; is this a moments file?")
     return tensors, metadata
 
 

@@ -55,8 +55,10 @@ void add_run(CLI::App& app, Communicator& processes) {
                  "Measure the rest where a checkpoint fails; exit code 3 at the end");
   verb->add_flag("--replace", arguments->run.replace,
                  "Take over a results folder of another experiment");
-  verb->add_flag("--prune", arguments->run.prune,
-                 "Remove captures of the results folder that nothing refers to any more");
+  verb->add_flag(
+      "--prune", arguments->run.prune,
+      "Remove captures of the results folder that nothing refers to any more, replaced ones "
+      "too");
   verb->add_flag("--dry-run", arguments->dry_run, "Say what would be read and computed");
   add_run_options(*verb, *arguments);
   verb->callback([arguments, &processes] { execute(*arguments, processes); });

@@ -48,6 +48,20 @@ ModelConfig known_config(const TensorShape& shape) {
   return config;
 }
 
+// Of sizes whose products fit: what they take is then said by who takes it.
+void require_countable(const TensorShape& shape) {
+  constexpr double kMostHeads = 1 << 24, kMostBytes = 0x1p+50;
+  const double heads = static_cast<double>(shape.layers) * static_cast<double>(shape.q_heads);
+  const double d = static_cast<double>(shape.head_dim);
+  const double bytes = 2 * heads * static_cast<double>(shape.blocks) * (d + d * d / 2) * 8;
+  if (heads <= kMostHeads && d <= kMostHeads && bytes <= kMostBytes) return;
+  throw UsageError(
+      "{} layers of {} query heads of {} dimensions in {} blocks: expected at most {} heads and "
+      "{:.0f} TiB of sums, found {:.3g} and {:.3g}",
+      shape.layers, shape.q_heads, shape.head_dim, shape.blocks, kMostHeads, kMostBytes / 0x1p+40,
+      heads, bytes / 0x1p+40);
+}
+
 ModelConfig make_config(const TensorShape& shape) {
   const bool sizes = shape.layers > 0 && shape.kv_heads > 0 && shape.q_heads >= shape.kv_heads &&
                      shape.head_dim > 0 && shape.blocks > 0;
@@ -57,6 +71,7 @@ ModelConfig make_config(const TensorShape& shape) {
         "above 0, and a whole number of query heads for each key head",
         shape.layers, shape.q_heads, shape.kv_heads, shape.head_dim, shape.blocks);
   }
+  require_countable(shape);
   ModelConfig config;
   if (shape.config.empty()) {
     config.n_layers = shape.layers;
@@ -91,6 +106,12 @@ at::Tensor plain(const at::Tensor& vectors) {
   const bool known = vectors.scalar_type() == at::kFloat || vectors.scalar_type() == at::kBFloat16;
   const at::Tensor numbers = (known ? vectors : vectors.to(at::kFloat)).detach();
   return numbers.stride(2) == 1 ? numbers : numbers.contiguous();
+}
+
+// The same, but float64 of the host, which second moments take as it is.
+at::Tensor widest(const at::Tensor& vectors, const at::Tensor& as_plain) {
+  const bool kept = vectors.scalar_type() == at::kDouble && vectors.is_cpu();
+  return kept ? vectors.detach() : as_plain;
 }
 
 }  // namespace
@@ -136,7 +157,7 @@ void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, co
     }
     collect(kPreRope, before_q, before_k);
   }
-  collect(kPostRope, queries, keys);
+  collect(kPostRope, widest(q, queries), widest(k, keys));
 }
 
 void TensorCapture::require_new(int64_t layer, const std::vector<int64_t>& documents) const {

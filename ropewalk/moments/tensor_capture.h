@@ -39,11 +39,12 @@ class TensorCapture {
   explicit TensorCapture(const TensorShape& shape);
 
   // Adds one document's vectors in one layer, as the dot product sees them: q [q_heads, T,
-  // head_dim] and k [kv_heads, T, head_dim], of any floating type, on any device. `positions`: [T],
-  // integers; default: 0 … T - 1. The caller numbers documents from 0: document i lies in block i
-  // modulo `blocks`. `turned`: tokens that RoPE was chosen for, where that depends on a length: of
-  // the longest document of a batch; 0: its own. Throws UsageError on other shapes and on a
-  // document that the layer has, and adds nothing then; InputError on what is not finite.
+  // head_dim] and k [kv_heads, T, head_dim], of any floating type, on any device (float64 of a GPU
+  // is rounded to float32). `positions`: [T], integers; default: 0 … T - 1. The caller numbers
+  // documents from 0: document i lies in block i modulo `blocks`. `turned`: tokens that RoPE was
+  // chosen for, where that depends on a length: of the longest document of a batch; 0: its own.
+  // Throws UsageError on other shapes and on a document that the layer has, and adds nothing then;
+  // InputError on what is not finite.
   void add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
            const std::optional<at::Tensor>& positions = {}, int64_t turned = 0);
 

@@ -1,12 +1,15 @@
 #include "ropewalk/study/capture_store.h"
 
 #include <algorithm>
+#include <array>
+#include <ctime>
 
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/content_hash.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/units.h"
 #include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/moments/moments_file.h"
@@ -21,6 +24,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double kWorthKeeping = 60;  // seconds of measuring
+constexpr const char* kReplaced = "replaced";
 
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
@@ -34,6 +38,69 @@ void move_folder(const fs::path& from, const fs::path& to) {
   if (error) {
     throw SystemError("{}: cannot move to {}: {}", from.string(), to.string(), error.message());
   }
+}
+
+// Folders in a folder, sorted; none where it is not there.
+std::vector<fs::path> folders_in(const fs::path& parent) {
+  std::error_code error;
+  std::vector<fs::path> folders;
+  const fs::directory_iterator entries(parent, error);
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw SystemError("{}: cannot read: {}", parent.string(), error.message());
+  }
+  for (const auto& entry : entries) {
+    if (is_folder(entry.path())) folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+// OUT/replaced/DATE/LABEL and, of earlier editions, OUT/replaced/LABEL-N.
+std::vector<fs::path> replaced_captures(const fs::path& out) {
+  std::vector<fs::path> found;
+  if (!is_folder(out / kReplaced)) return found;
+  for (const fs::path& folder : folders_in(out / kReplaced)) {
+    if (is_capture(folder)) {
+      found.push_back(folder);
+      continue;
+    }
+    for (const fs::path& inner : folders_in(folder)) {
+      if (is_capture(inner)) found.push_back(inner);
+    }
+  }
+  return found;
+}
+
+// How long a capture took, by its description; where that cannot be read, long.
+double measured_seconds(const fs::path& folder) {
+  try {
+    const Json seconds = read_json_file(folder / kCaptureName).at("seconds");
+    if (seconds.is_number()) return seconds.get<double>();
+  } catch (const std::exception&) {  // of whatever kind the damage is
+  }
+  return kWorthKeeping;
+}
+
+int64_t bytes_in(const fs::path& folder) {
+  int64_t bytes = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entries(folder, error), end; !error && entries != end;
+       entries.increment(error)) {
+    std::error_code no_file;
+    const auto size = entries->file_size(no_file);
+    if (!no_file) bytes += static_cast<int64_t>(size);
+  }
+  return bytes;
+}
+
+// "2026-11-19", UTC
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  std::array<char, 16> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d", &utc);
+  return text.data();
 }
 
 // The files of vectors that a capture may have: one for every head, unless none was sampled.
@@ -167,23 +234,14 @@ CaptureMoments read_capture(const fs::path& capture, Blocks blocks, Tokens token
   return moments;
 }
 
-CaptureStore::CaptureStore(fs::path out) : out_(std::move(out)) {
-  read(out_ / "checkpoints");
-  read(out_ / "replaced");
-}
+CaptureStore::CaptureStore(fs::path out) : out_(std::move(out)) { read(); }
 
-void CaptureStore::read(const fs::path& parent) {
-  std::error_code error;
+void CaptureStore::read() {
   std::vector<fs::path> folders;
-  const fs::directory_iterator entries(parent, error);
-  if (error && error != std::errc::no_such_file_or_directory) {
-    throw SystemError("{}: cannot read: {}", parent.string(), error.message());
+  for (const fs::path& folder : folders_in(out_ / "checkpoints")) {
+    const bool hidden = folder.filename().string().starts_with('.');
+    if (!hidden && is_capture(folder)) folders.push_back(folder);
   }
-  for (const auto& entry : entries) {
-    const bool hidden = entry.path().filename().string().starts_with('.');
-    if (!hidden && is_capture(entry.path())) folders.push_back(entry.path());
-  }
-  std::sort(folders.begin(), folders.end());
   for (const fs::path& folder : folders) {
     try {
       const SafetensorsFile whole(folder / kMomentsName);  // a header, and the size it states
@@ -219,16 +277,17 @@ void CaptureStore::clear(const std::string& label) {
   std::error_code ignored;
   if (!fs::exists(fs::symlink_status(folder, ignored))) return;
   StoredCapture* there = find(folder);
-  const bool worth_keeping =
-      there != nullptr && there->info.seconds >= kWorthKeeping && !there->on_the_way;
-  if (!worth_keeping && (there == nullptr || !there->in_use)) {
-    remove_capture(folder);
-    forget(folder);
+  if (there != nullptr && there->in_use) {  // under another name now, as if it had been renamed
+    there->folder = free_path(out_ / "checkpoints", label);
+    move_folder(folder, there->folder);
     return;
   }
-  there->folder = free_path(out_ / "replaced", label);
-  move_folder(folder, there->folder);
-  if (!there->in_use) log::info("{}: kept as {}", folder.string(), there->folder.string());
+  if (there == nullptr || !there->on_the_way) {
+    discard_capture(out_, folder);
+  } else {
+    remove_capture(folder);
+  }
+  forget(folder);
 }
 
 void CaptureStore::note_target(StoredCapture& capture, const CaptureInfo::Target& target) {
@@ -259,6 +318,22 @@ const StoredCapture& CaptureStore::add(const std::string& label) {
   return captures_.back();
 }
 
+void discard_capture(const fs::path& out, const fs::path& folder) {
+  std::error_code ignored;
+  const bool empty = fs::is_empty(folder, ignored);
+  if (empty || !is_capture(folder) || measured_seconds(folder) < kWorthKeeping) {
+    remove_capture(folder);
+    return;
+  }
+  const fs::path parent = out / kReplaced / today(), name = folder.filename();
+  const fs::path to = fs::exists(fs::symlink_status(parent / name, ignored))
+                          ? free_path(parent, name.string())
+                          : parent / name;
+  move_folder(folder, to);
+  log::info("{}: moved to {} ({}); --prune removes it", folder.string(), to.string(),
+            format_bytes(bytes_in(to)));
+}
+
 std::vector<fs::path> CaptureStore::unused(const std::vector<std::string>& labels) const {
   std::set<fs::path> protected_folders;
   for (const std::string& label : labels) protected_folders.insert(folder_of(label));
@@ -267,6 +342,7 @@ std::vector<fs::path> CaptureStore::unused(const std::vector<std::string>& label
     if (!capture.in_use && !protected_folders.contains(capture.folder))
       paths.push_back(capture.folder);
   }
+  for (const fs::path& folder : replaced_captures(out_)) paths.push_back(folder);
   for (const SavedState& state : saved_states(out_ / "checkpoints")) {
     const std::string name = state.file.filename().string();
     const bool ours = std::any_of(labels.begin(), labels.end(), [&](const std::string& label) {
@@ -288,9 +364,12 @@ void CaptureStore::prune(const std::vector<std::string>& labels) {
     log::info("{}: removed", path.string());
     forget(path);
   }
+  const fs::path replaced = out_ / kReplaced;
+  if (!is_folder(replaced)) return;
+  std::vector<fs::path> parents = folders_in(replaced);
+  parents.push_back(replaced);
   std::error_code ignored;
-  const fs::path replaced = out_ / "replaced";
-  if (is_folder(replaced)) fs::remove(replaced, ignored);  // where it is empty
+  for (const fs::path& parent : parents) fs::remove(parent, ignored);  // where it is empty
 }
 
 }  // namespace ropewalk

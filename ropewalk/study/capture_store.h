@@ -23,9 +23,10 @@ struct StoredCapture {
   bool on_the_way = false;  // made to be added to: not worth keeping once that is done
 };
 
-// The captures of a results folder: OUT/checkpoints/LABEL, and OUT/replaced/LABEL-N for those that
-// were replaced by others. A capture belongs to what was measured; its label is only its name.
-// Nothing but captures is ever moved or removed.
+// The captures of a results folder, OUT/checkpoints/LABEL. Those that others took the place of, and
+// that took more than a minute to measure, are in OUT/replaced/DATE/LABEL, and are not read again.
+// A capture belongs to what was measured; its label is only its name. Nothing but captures is ever
+// moved or removed.
 class CaptureStore {
  public:
   explicit CaptureStore(std::filesystem::path out);
@@ -42,18 +43,19 @@ class CaptureStore {
   void adopt(StoredCapture& capture, const CaptureInfo& info);
   // Notes in its capture.json whether a capture reaches a target.
   static void note_target(StoredCapture& capture, const CaptureInfo::Target& target);
-  // Clears a label's folder for another capture: what is there goes to OUT/replaced where measuring
-  // it took longer than a minute, else it is removed.
+  // Clears a label's folder for another capture: what is there goes to OUT/replaced, with a line
+  // that names it, where measuring it took longer than a minute, or nobody can tell; else it is
+  // removed.
   void clear(const std::string& label);
   // Adds what was just written to a label's folder.
   const StoredCapture& add(const std::string& label);
   // Captures, and states of interrupted ones, that stand for no checkpoint and are in the folder of
-  // none of these labels; and their removal.
+  // none of these labels, also those that were replaced; and their removal.
   std::vector<std::filesystem::path> unused(const std::vector<std::string>& labels) const;
   void prune(const std::vector<std::string>& labels);
 
  private:
-  void read(const std::filesystem::path& parent);
+  void read();
   StoredCapture* find(const std::filesystem::path& folder);
   void forget(const std::filesystem::path& folder);
 
@@ -61,6 +63,10 @@ class CaptureStore {
   std::list<StoredCapture> captures_;  // references stay valid
   std::set<std::filesystem::path> damaged_;
 };
+
+// Takes a capture out of its folder: to OUT/replaced/DATE/LABEL where measuring it took longer than
+// a minute, or nobody can tell, and says so; else it is removed. Throws as remove_capture does.
+void discard_capture(const std::filesystem::path& out, const std::filesystem::path& folder);
 
 // Describes a capture whose moments and vectors are written: capture.json beside them, with their
 // hashes. Returns what it says.

@@ -12,7 +12,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/study/analyses.h"
-#include "ropewalk/study/capture_files.h"
+#include "ropewalk/study/capture_store.h"
 #include "ropewalk/study/figures.h"
 #include "ropewalk/study/report.h"
 #include "ropewalk/study/results_folder.h"
@@ -26,22 +26,45 @@ namespace {
 // Stages of a run that finds everything done: that it looked, and the total.
 constexpr size_t kNothingDone = 2;
 
-// A capture whose numbers cannot be read.
+// A capture whose bytes are not those that were written.
 class Damaged : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Removes a capture whose numbers cannot be read, and says so: then its checkpoint is measured
-// again. What is so once more is no damage, and would be for ever.
-void give_up_capture(const MeasuredCheckpoint& measured, const InputError& why,
+// A whole capture that cannot be analysed.
+class NotAnalysed : public InputError {
+ public:
+  NotAnalysed(std::string label, const InputError& why, const fs::path& folder)
+      : InputError("'{}' cannot be analysed: {}; {} is left as it is", label, why.what(),
+                   folder.string()),
+        label_(std::move(label)) {}
+  const std::string& label() const { return label_; }
+
+ private:
+  std::string label_;
+};
+
+// Whether the bytes are to blame. Of captures without a hash, by earlier editions, nobody knows.
+bool is_damaged(const MeasuredCheckpoint& measured) {
+  try {
+    require_whole(measured.folder, measured.info);
+    return false;
+  } catch (const InputError&) {
+    return true;
+  }
+}
+
+// Discards a damaged capture, and says so: then its checkpoint is measured again. What is so once
+// more is no damage, and would be for ever.
+void give_up_capture(const Study& study, const MeasuredCheckpoint& measured, const InputError& why,
                      std::set<std::string>& again) {
   const std::string& label = measured.planned->capture.label;
   if (!again.insert(label).second) {
     throw InputError("{}, also after '{}' was measured again", why.what(), label);
   }
   try {
-    remove_capture(measured.folder);
+    discard_capture(study.out, measured.folder);
   } catch (const SystemError& error) {
     throw SystemError("{}; {}", error.what(), why.what());
   }
@@ -54,7 +77,10 @@ CheckpointAnalysis analyze_checkpoint(const Study& study, const MeasuredCheckpoi
   try {
     checkpoint = analyses.take(measured);
   } catch (const InputError& error) {
-    give_up_capture(measured, error, again);
+    if (!is_damaged(measured)) {
+      throw NotAnalysed(measured.planned->capture.label, error, measured.folder);
+    }
+    give_up_capture(study, measured, error, again);
     throw Damaged(error.what());
   }
   checkpoint.label = measured.planned->capture.label;
@@ -212,10 +238,9 @@ std::exception_ptr try_figures(const Study& study, Products& products, const Jso
   }
 }
 
-}  // namespace
-
-bool write_results(const Study& study, const Measured& measured, const Json& former,
-                   std::set<std::string>& again) {
+// Of all that was measured.
+bool write_all(const Study& study, const Measured& measured, const Json& former,
+               std::set<std::string>& again) {
   const auto record = [&](const char* stage) {
     return former.is_object() ? former.value(stage, Json()) : Json();
   };
@@ -260,6 +285,23 @@ bool write_results(const Study& study, const Measured& measured, const Json& for
   }
   if (undrawn) std::rethrow_exception(undrawn);
   return true;
+}
+
+}  // namespace
+
+bool write_results(const Study& study, Measured& measured, const Json& former,
+                   std::set<std::string>& again) {
+  try {
+    return write_all(study, measured, former, again);
+  } catch (const NotAnalysed& failure) {
+    if (!study.options.keep_going) throw;
+    log::error("{}", failure.what());
+    measured.failures.push_back({failure.label(), std::current_exception()});
+    std::erase_if(measured.checkpoints, [&](const MeasuredCheckpoint& checkpoint) {
+      return checkpoint.planned->capture.label == failure.label();
+    });
+  }
+  return measured.checkpoints.empty() || write_results(study, measured, former, again);
 }
 
 }  // namespace ropewalk

@@ -105,7 +105,7 @@ std::string run_study(const RunOptions& options) {
   for (DocumentSet& documents : study.documents) broadcast_documents(documents, processes);
   std::set<std::string> again;  // labels whose captures turned out to be damaged
   for (;;) {
-    const Measured measured = measure_study(study);
+    Measured measured = measure_study(study);
     bool written = true;
     if (processes.first() && !measured.checkpoints.empty()) {
       try {

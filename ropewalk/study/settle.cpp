@@ -34,13 +34,17 @@ Verdict judge(const StoredCapture& capture, double target) {
   }
   try {
     require_whole_moments(capture.folder, capture.info);
-    const std::filesystem::path file = capture.folder / kMomentsName;
+  } catch (const InputError& error) {
+    log::warning("{}; this capture is not used", error.what());
+    return Verdict::damaged;
+  }
+  const std::filesystem::path file = capture.folder / kMomentsName;
+  try {
     const double worst =
         headline_error(analyze_capture(read_moments(file), 1, file.string())).worst;
     return worst <= target ? Verdict::reached : Verdict::missed;  // unknown: a miss
   } catch (const InputError& error) {
-    log::warning("{}; this capture is not used", error.what());
-    return Verdict::damaged;
+    throw InputError("{}; {} is left as it is", error.what(), capture.folder.string());
   }
 }
 

@@ -26,6 +26,9 @@ void check_only(const Study& study) {
   }
   for (const std::string& label : study.options.only) {
     if (std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
+    for (const CheckpointFailure& failure : study.plan.failures) {
+      if (failure.label == label) std::rethrow_exception(failure.error);
+    }
     const std::string near = nearest(label, labels);
     std::set<std::string_view> known(labels.begin(), labels.end());
     throw UsageError(

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import engine
@@ -322,6 +323,40 @@ def test_a_capture_that_is_not_as_it_was_written(study, tmp_path):
     good(study.run(tmp_path / "fresh"))
     lines = [[line for line in (folder / "qk.csv").read_text().splitlines() if ",A," in line] for folder in (out, tmp_path / "fresh")]
     assert lines[0] == lines[1]
+
+
+def without_hash(capture, change):
+    """Changes tensors of a capture, which says nothing of the file's hash afterwards: so it was written."""
+    path = capture / "moments.safetensors"
+    with safe_open(path, "pt") as file:
+        tensors, metadata = load_file(path), file.metadata()
+    change(tensors)
+    save_file(tensors, path, metadata)
+    description = capture / "capture.json"
+    description.write_text(json.dumps({**json.loads(description.read_text()), "moments": ""}))
+
+
+@pytest.mark.parametrize("target", [None, 0.5])
+def test_a_whole_capture_that_cannot_be_analysed_is_left(study, target):
+    """Hours of a GPU: only wrong bytes are a reason to measure again."""
+    study.write(**({"precision": {"target_se": target}} if target else {}))
+    out = study.root / "out"
+    good(study.run(out))
+    capture = out / "checkpoints" / "A"
+    without_hash(capture, lambda tensors: tensors["query.mean"].fill_(float("nan")))
+    if target:
+        description = capture / "capture.json"
+        description.write_text(json.dumps({k: v for k, v in json.loads(description.read_text()).items() if k != "target_se"}))
+    (out / "qk.csv").unlink()
+    old = inodes(out)
+    for options in ([], ["--keep-going"], ["--keep-going"]):
+        result = study.run(out, *options)
+        assert result.code == 3 and inodes(out) == old, result.stderr
+        last = result.stderr.strip().splitlines()[-1]
+        assert "tensor 'query.mean'" in last and f"{capture} is left as it is" in last, last
+    if not target:  # the others have tables
+        labels = {line.split(",")[1] for line in (out / "qk.csv").read_text().splitlines()[1:]}
+        assert labels == set(old) - {"A"}
 
 
 def test_a_damaged_capture_that_cannot_be_removed(study):

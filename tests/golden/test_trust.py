@@ -453,14 +453,25 @@ def test_what_nothing_refers_to_is_listed_and_pruned(tmp_path):
     assert sorted(path.name for path in (out / "checkpoints").iterdir()) == ["A", "init", "mine"]
 
 
-def test_long_work_is_moved_aside_and_found_again(study):
+def test_long_work_is_moved_aside(study):
+    """It is named, never read again, and found where it is moved back by hand."""
     out = study.root / "out"
     old = inodes(out)["A"]
     description = out / "checkpoints" / "A" / "capture.json"
     description.write_text(json.dumps({**json.loads(description.read_text()), "seconds": 100}))
     study.write(blocks=5)
-    assert "kept as" in good(study.run(out)).stderr
-    assert mark(out / "replaced" / "A-1" / "moments.safetensors") == old
+    said = good(study.run(out)).stderr
+    (kept,) = (out / "replaced").glob("????-??-??/A")
+    size = sum(file.stat().st_size for file in kept.rglob("*"))
+    (line,) = [line for line in said.splitlines() if "moved to" in line]
+    assert f"{out}/checkpoints/A: moved to {kept} (" in line and line.endswith("); --prune removes it") and size > 1024
+    assert mark(kept / "moments.safetensors") == old
+    study.write()
+    good(study.run(out))
+    assert inodes(out)["A"] != old and mark(kept / "moments.safetensors") == old
+    study.write(blocks=5)
+    good(study.run(out))
+    kept.rename(out / "checkpoints" / "again")
     study.write()
     good(study.run(out))
     assert inodes(out)["A"] == old, "the settings of before: nothing is measured"

@@ -125,6 +125,13 @@ TEST(TensorCapture, TakesDoublesAndViews) {
 TEST(TensorCapture, RefusesWhatDoesNotFit) {
   EXPECT_THROW(TensorCapture({.q_heads = 3, .kv_heads = 2, .head_dim = kDim}), UsageError);
   EXPECT_THROW(TensorCapture({.q_heads = 2, .kv_heads = 2}), UsageError);
+  constexpr int64_t kMany = int64_t{1} << 62;
+  EXPECT_THROW(TensorCapture({.layers = kMany, .q_heads = 2, .kv_heads = 2, .head_dim = 4}),
+               UsageError);
+  EXPECT_THROW(TensorCapture({.q_heads = kMany, .kv_heads = kMany, .head_dim = 4}), UsageError);
+  EXPECT_THROW(TensorCapture({.q_heads = 2, .kv_heads = 2, .head_dim = kMany}), UsageError);
+  EXPECT_THROW(TensorCapture({.q_heads = 2, .kv_heads = 2, .head_dim = 4, .blocks = kMany}),
+               UsageError);
   TensorCapture capture(kShape);
   const at::Tensor q = vectors(4, 9, 1);
   const at::Tensor k = vectors(2, 9, 2);

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 import ropewalk
+import safetensors.numpy
 import torch
 from conftest import ropewalk as program
 from torch._subclasses import FakeTensorMode
@@ -70,8 +71,9 @@ def test_same_numbers_as_the_programs_capture(captured, tmp_path):
     for layer in range(config["layers"]):
         moments.add(layer, vectors(captured, layer, "q", config["n_q_heads"]), vectors(captured, layer, "k", config["n_kv_heads"]))
     own = moments.to_numpy()
-    for name, array in own.items():
-        expected = capture.tensors[name]
+    assert not own["document.digest"].any() and not own["document.tokens"].any(), "nobody knows their tokens"
+    for name in own.keys() - {"document.digest", "document.prefix_digest", "document.tokens"}:
+        array, expected = own[name], capture.tensors[name]
         np.testing.assert_allclose(array, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max(), err_msg=name)
     assert set(own) >= {f"{kind}.{field}" for kind in ("query", "key") for field in ("mean", "position", "products", "block_mean")}
     program("analyze", captured, "--out", tmp_path / "qk.csv", "--quiet")
@@ -82,6 +84,40 @@ def test_same_numbers_as_the_programs_capture(captured, tmp_path):
         for column in columns:
             np.testing.assert_allclose(ours[column], theirs[column], rtol=2e-5, atol=1e-6, err_msg=column)
         assert ours[columns].notna().all(axis=None)
+
+
+def test_all_that_a_file_holds(source, tmp_path):
+    """Every tensor, also those in float16 and what belongs to documents; loaded as moments too."""
+    out = tmp_path / "A"
+    program("capture", source.root / "A", "--corpus", source.root / "corpus.jsonl", "--out", out, "--context", 40, "--dtype", "float32", "--device", "cpu",
+            "--plasticity", "--quiet")  # fmt: skip
+    with safetensors.safe_open(out / "moments.safetensors", "numpy") as file:
+        stored = {name: file.get_tensor(name) for name in file.keys()}
+    assert {str(array.dtype) for array in stored.values()} >= {"float16", "float32", "float64", "int64"}
+    for found in (ropewalk.Capture.open(out).tensors, ropewalk.Moments.load(out).to_numpy(), ropewalk.Moments.load(out).capture().tensors):
+        assert set(found) == set(stored)
+        for name, array in stored.items():
+            np.testing.assert_array_equal(found[name], array, err_msg=name)
+            assert found[name].dtype == array.dtype, name
+    stored["more"] = stored["block.tokens"].astype(np.int8)
+    safetensors.numpy.save_file(stored, tmp_path / "moments.safetensors", {"ropewalk": "{}"})
+    with pytest.raises(ropewalk.InputError, match="tensor 'more' is of I8, expected one of F64, F32, F16, I64"):
+        ropewalk.Capture.open(tmp_path)
+
+
+def test_float64_keeps_its_digits():
+    """An offset of a million spreads: float32 has none of them left."""
+    generator = torch.Generator().manual_seed(3)
+    q = torch.randn(10, Q, T, D, generator=generator, dtype=torch.float64) + 1e6
+    k = torch.randn(10, K, T, D, generator=generator, dtype=torch.float64) - 1e6
+    moments = ropewalk.Moments(Q, K, D, blocks=4, context=T)
+    moments.add(0, q, k)
+    t = np.tile(np.arange(T), 10)
+    for kind, vectors in (("q", q), ("k", k)):
+        x, found = vectors[:, 1].reshape(-1, D).numpy(), moments.moments(0, kind, 1)
+        np.testing.assert_allclose(found.mean - np.round(found.mean), x.mean(0) - np.round(found.mean), atol=1e-7)
+        np.testing.assert_allclose(found.covariance, np.cov(x.T), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(found.position_covariance, ((x - x.mean(0)) * (t - t.mean())[:, None]).sum(0) / (len(x) - 1), rtol=1e-5, atol=1e-5)
 
 
 def test_moments_are_numpys(batches):
@@ -287,6 +323,9 @@ def test_sizes_that_do_not_go_together():
     for sizes, message in (((4, 3, 8), "expected numbers above 0"), ((0, 0, 8), "q_heads: found 0"), ((4, 2, 0), "d_head: found 0"), (("4", 2, 8), "q_heads: found '4'")):
         with pytest.raises(ropewalk.UsageError, match=message):
             ropewalk.Moments(*sizes)
+    for sizes in (dict(layers=2**62), dict(q_heads=2**31, kv_heads=2**31), dict(q_heads=2**31 + 4), dict(d_head=2**40), dict(blocks=2**60)):
+        with pytest.raises(ropewalk.UsageError, match="expected"):
+            ropewalk.Moments(**{"q_heads": 4, "kv_heads": 2, "d_head": 8, **sizes})
     for settings in (dict(scale=float("nan")), dict(scale=-1), dict(context=-3), dict(blocks=True)):
         with pytest.raises(ropewalk.UsageError, match=f"{next(iter(settings))}: found .*, expected"):
             ropewalk.Moments(4, 2, 8, **settings)

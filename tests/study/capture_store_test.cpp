@@ -1,5 +1,6 @@
 #include "ropewalk/study/capture_store.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ropewalk/base/atomic_file.h"
@@ -29,6 +30,14 @@ class CaptureStoreTest : public testing::Test {
     write_file_atomically(out() / place / kCaptureName, moments.info.to_json().dump());
   }
   bool there(const std::string& place) const { return fs::exists(out() / place); }
+  // OUT/replaced/DATE/NAME, of the one day.
+  fs::path replaced(const std::string& name) const {
+    std::error_code ignored;
+    for (const auto& day : fs::directory_iterator(out() / "replaced", ignored)) {
+      if (fs::exists(day.path() / name)) return day.path() / name;
+    }
+    return out() / "replaced" / name;
+  }
 
   TemporaryFolder folder_;
 };
@@ -42,8 +51,32 @@ TEST_F(CaptureStoreTest, QuickOnesAreRemovedLongOnesMovedAside) {
   store.clear("nothing");
   EXPECT_FALSE(there("checkpoints/quick"));
   EXPECT_FALSE(there("checkpoints/long"));
-  EXPECT_TRUE(there("replaced/long-1/moments.safetensors"));
-  EXPECT_EQ(CaptureStore(out()).captures().size(), 1);
+  EXPECT_TRUE(fs::exists(replaced("long") / kMomentsName));
+  EXPECT_TRUE(CaptureStore(out()).captures().empty()) << "it is not read again";
+  write("checkpoints/long", 3, 500);
+  CaptureStore again(out());
+  again.clear("long");
+  EXPECT_TRUE(fs::exists(replaced("long") / kMomentsName));
+  EXPECT_TRUE(fs::exists(replaced("long-1") / kMomentsName)) << "both are kept";
+}
+
+// How long they took is not known where their description is damaged.
+TEST_F(CaptureStoreTest, DamagedOnesMayHaveTakenLong) {
+  for (const char* label : {"quick", "long", "unknown"})
+    write(fmt::format("checkpoints/{}", label), 1, 5);
+  const auto describe = [&](const char* label, const char* text) {
+    write_file_atomically(out() / "checkpoints" / label / kCaptureName, text);
+  };
+  describe("quick", R"({"format": 99, "seconds": 5})");
+  describe("long", R"({"format": 99, "seconds": 5000})");
+  describe("unknown", "{");
+  CaptureStore store(out());
+  for (const char* label : {"quick", "long", "unknown"}) {
+    EXPECT_TRUE(store.damaged(label));
+    store.clear(label);
+    EXPECT_FALSE(fs::exists(out() / "checkpoints" / label));
+    EXPECT_EQ(fs::exists(replaced(label)), label != std::string("quick"));
+  }
 }
 
 TEST_F(CaptureStoreTest, NothingButCapturesIsRemoved) {
@@ -146,20 +179,19 @@ TEST_F(CaptureStoreTest, SwappedNames) {
 
 TEST_F(CaptureStoreTest, UnusedOnesAreListedAndPruned) {
   write("checkpoints/A", 1, 5);
-  write("replaced/A-1", 2, 500);
+  write("replaced/2026-11-19/A", 2, 500);
+  write("replaced/A-1", 2, 500);  // of an earlier edition
   CaptureStore store(out());
+  ASSERT_EQ(store.captures().size(), 1);
   store.captures().front().in_use = true;
-  ASSERT_EQ(store.unused({}).size(), 1);
-  EXPECT_EQ(store.unused({}).front(), out() / "replaced/A-1");
+  EXPECT_EQ(store.unused({}),
+            (std::vector{out() / "replaced/2026-11-19/A", out() / "replaced/A-1"}));
   store.prune({});
   EXPECT_TRUE(there("checkpoints/A"));
   EXPECT_FALSE(there("replaced"));
 }
 
 TEST_F(CaptureStoreTest, PruningRemovesNoFileByTheNameOfItsFolder) {
-  write_file_atomically(out() / "replaced", "mine");
-  EXPECT_THROW(CaptureStore{out()}, SystemError);
-  fs::remove(out() / "replaced");
   CaptureStore store(out());
   write_file_atomically(out() / "replaced", "mine");
   store.prune({});
@@ -174,6 +206,7 @@ TEST_F(CaptureStoreTest, DamagedOnesAreNotUsed) {
   EXPECT_TRUE(store.damaged("A"));
   store.clear("A");
   EXPECT_FALSE(there("checkpoints/A"));
+  EXPECT_TRUE(fs::exists(replaced("A")));
 }
 
 }  // namespace

@@ -48,7 +48,10 @@ class Lags : public Accumulator {
     const LagHeads heads{on_gpu ? to.q_heads : at::tensor(to.streams.q_heads, at::kLong),
                          on_gpu ? to.kv_heads : at::tensor(to.streams.kv_heads, at::kLong)};
     const auto numbers = [&](size_t i) { return to.block.numbers[i].narrow(1, 0, width); };
-    add_lag_sums(tokens.late_of(taken["q"]), tokens.late_of(taken["k"]), heads, lags,
+    const auto late = [&](const at::Tensor& x) {
+      return tokens.late_of(x.scalar_type() == at::kDouble ? x.to(at::kFloat) : x);
+    };
+    add_lag_sums(late(taken["q"]), late(taken["k"]), heads, lags,
                  {numbers(0), numbers(1), numbers(2)});
   }
 

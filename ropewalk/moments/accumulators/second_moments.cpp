@@ -59,8 +59,13 @@ class SecondMoments : public Accumulator {
   static void add_streams(const at::Tensor& vectors, const std::vector<int64_t>& heads,
                           const char* what, const Taken& taken, const Moments& block,
                           const TokenSet& block_tokens) {
-    const Moments document =
-        stream_moments(chosen_heads(vectors, heads), heads, what, taken, *taken.positions);
+    const at::Tensor some = chosen_heads(vectors, heads);  // [heads, T, d]
+    const bool wide = some.scalar_type() == at::kDouble;
+    // Sums are made of float32, in which float64 keeps its digits once its mean is off.
+    const at::Tensor middle = wide ? some.mean(1, /*keepdim=*/true) : at::Tensor();
+    Moments document = stream_moments(wide ? (some - middle).to(at::kFloat) : some, heads, what,
+                                      taken, *taken.positions);
+    if (wide) document.mean = document.mean.to(at::kDouble) + middle.squeeze(1);
     join_moments(block, block_tokens, document,
                  {static_cast<double>(taken.positions->tokens()), taken.positions->mean()});
   }
