@@ -19,6 +19,7 @@
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/progress.h"
+#include "ropewalk/companion/companion.h"
 
 namespace ropewalk::python {
 namespace {
@@ -162,6 +163,7 @@ void run_job(nb::handle listener, const std::function<void()>& work) {
       } catch (...) {
         error = std::current_exception();
       }
+      end_shared_companion();  // one per verb
       box.finish();
     });
     for (bool done = false; !done;) {

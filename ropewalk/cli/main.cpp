@@ -28,6 +28,7 @@
 #include "ropewalk/base/terminal.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/cli/verbs.h"
+#include "ropewalk/companion/companion.h"
 
 namespace {
 
@@ -185,6 +186,7 @@ int guarded(int argc, char** argv) {
   try {
     ropewalk::install_interrupt_handlers();
     const int code = run(argc, argv);
+    ropewalk::end_shared_companion();
     processes.finish();
     return code;
   } catch (...) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/companion/companion.h"
 #include "tests/temporary_folder.h"
 
 namespace ropewalk {
@@ -29,38 +30,51 @@ TEST(Render, SaysWhatToInstall) {
     EXPECT_NE(std::string(error.what()).find("no-such-python: cannot run"), std::string::npos);
     EXPECT_NE(std::string(error.what()).find("pip install vl-convert-python"), std::string::npos);
   }
+  end_shared_companion();
   ::unsetenv("ROPEWALK_PYTHON");
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "one.vl.json"));
 }
 
-// Stands in for Python: whatever it is asked to run, it answers with a script's output.
+// Stands in for vl-convert: PYTHONPATH comes before the installed one.
+class FakeRenderer {
+ public:
+  explicit FakeRenderer(const std::string& to_svg) {
+    folder_.write("vl_convert.py",
+                  "__version__ = '0'\n"
+                  "def get_vegalite_versions(): return ['6.1']\n"
+                  "def vegalite_to_svg(spec, **_): " +
+                      to_svg + "\n");
+    ::setenv("PYTHONPATH", folder_.path().c_str(), 1);
+  }
+  ~FakeRenderer() {
+    end_shared_companion();
+    ::unsetenv("PYTHONPATH");
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
 TEST(Render, WritesWhatTheRendererReturns) {
   const TemporaryFolder folder;
-  const auto python =
-      folder.write("python",
-                   "#!/bin/sh\ncat >/dev/null\nprintf '{\"figure\": \"one\", \"format\": \"svg\", "
-                   "\"bytes\": 5}\\nhello'\n");
-  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
-  ::setenv("ROPEWALK_PYTHON", python.c_str(), 1);
+  const FakeRenderer renderer("print('in nobody\\'s way'); return 'hello'");
   write_figures(kFigures, folder.path() / "out", {"svg"});
-  ::unsetenv("ROPEWALK_PYTHON");
-  std::ifstream file(folder.path() / "out/one.svg");
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "hello");
+  for (const char* name : {"out/one.svg", "out/two.svg"}) {
+    std::ifstream file(folder.path() / name);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "hello");
+  }
 }
 
 TEST(Render, PassesOnWhyRenderingFailed) {
   const TemporaryFolder folder;
-  const auto python =
-      folder.write("python", "#!/bin/sh\necho trace >&2\necho 'one: bad' >&2\nexit 1\n");
-  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
-  ::setenv("ROPEWALK_PYTHON", python.c_str(), 1);
+  const FakeRenderer renderer("raise ValueError('bad')");
   try {
     write_figures(kFigures, folder.path() / "out", {"svg"});
     FAIL();
   } catch (const SystemError& error) {
-    EXPECT_TRUE(std::string(error.what()).ends_with("failed with exit code 1: one: bad"));
+    EXPECT_STREQ(error.what(), "figures cannot be rendered: one: bad");
   }
-  ::unsetenv("ROPEWALK_PYTHON");
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "out/one.svg"));
 }
 
 TEST(Render, RefusesUnknownFormats) {

@@ -461,7 +461,7 @@ def test_former_pictures_do_not_stand_beside_new_tables(study, tmp_path):
     for _ in range(2):
         result = engine.run("run", study.root / "study.yaml", "--out", out, "--format", "svg",
                             environment={"ROPEWALK_PYTHON": str(cannot)})  # fmt: skip
-        assert result.code == 4 and "need vl-convert" in result.stderr.strip().splitlines()[-1]
+        assert result.code == 4 and "figures cannot be rendered" in result.stderr.strip().splitlines()[-1]
         assert "Another," in (out / "qk.csv").read_text()
         assert list((out / "figures").glob("*.svg")) == [] and (out / "figures" / "taxonomy.vl.json").exists()
         assert (out / "report.html").read_bytes() != page and b"Another" in (out / "report.html").read_bytes()

@@ -5,7 +5,7 @@ import re
 import pytest
 import tree
 
-LADDER = ["base", "hub", "checkpoint", "text", "kernels", "model", "moments", "analysis", "figures", "study", "cli"]
+LADDER = ["base", "companion", "hub", "checkpoint", "text", "kernels", "model", "moments", "analysis", "figures", "study", "cli"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]ropewalk/([^"/>]+)/', re.M)
 
 

@@ -1,28 +1,23 @@
-# Renders Vega-Lite specifications; ropewalk carries this text and runs it with `python -c`.
+# Task `figures` of the companion: renders Vega-Lite specifications with vl-convert.
 #
-# Standard input: {"figures": {name: spec}, "formats": ["png", "svg", "pdf"], "vega_lite": "6"}.
-# Standard output: for each file a line {"figure": name, "format": format, "bytes": n} and n bytes.
-# Exit code 3: vl-convert is not installed.
-import sys
-
-sys.path = [folder for folder in sys.path if folder]  # never import from the working folder
+# Request: {"figures": {name: spec}, "formats": ["png", "svg", "pdf"], "vega_lite": "6"}. Answer: an array per file,
+# named FIGURE.FORMAT.
 import concurrent.futures
-import json
 import struct
+import sys
 import zlib
 
 try:
     import vl_convert
 except ImportError as error:
-    sys.stderr.write(f"{sys.executable}: {error}\n")
-    sys.exit(3)
+    raise Refused(f"{sys.executable}: {error}", "missing") from None
 
 
 def newest(major):
     versions = [tuple(map(int, v.lstrip("v").split("."))) for v in vl_convert.get_vegalite_versions()]
     fitting = [version for version in versions if str(version[0]) == major]
     if not fitting:
-        sys.exit(f"vl-convert {vl_convert.__version__} has no Vega-Lite {major}; it has {versions}")
+        raise Refused(f"vl-convert {vl_convert.__version__} has no Vega-Lite {major}; it has {versions}")
     return ".".join(map(str, max(fitting)))
 
 
@@ -47,21 +42,20 @@ CONVERT = {
     "pdf": lambda svg: vl_convert.svg_to_pdf(svg),
 }
 
-job = json.loads(sys.stdin.buffer.read())
-version = newest(job["vega_lite"])
-files = []
-with concurrent.futures.ThreadPoolExecutor() as threads:
-    for name, spec in job["figures"].items():
+
+def answer(words, _):
+    version = newest(words["vega_lite"])
+    made, files = [], {}
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        for name, spec in words["figures"].items():
+            try:
+                svg = vl_convert.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[])
+            except Exception as error:
+                raise Refused(f"{name}: {error}") from None
+            made += [(name, form, threads.submit(CONVERT[form], svg)) for form in words["formats"]]
+    for name, form, data in made:
         try:
-            svg = vl_convert.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[])
+            files[f"{name}.{form}"] = ("u1", data.result())
         except Exception as error:
-            sys.exit(f"{name}: {error}")
-        files += [(name, form, threads.submit(CONVERT[form], svg)) for form in job["formats"]]
-for name, form, made in files:
-    try:
-        data = made.result()
-    except Exception as error:
-        sys.exit(f"{name}.{form}: {error}")
-    header = json.dumps({"figure": name, "format": form, "bytes": len(data)})
-    sys.stdout.buffer.write(header.encode() + b"\n" + data)
-sys.stdout.buffer.flush()
+            raise Refused(f"{name}.{form}: {error}") from None
+    return {}, files

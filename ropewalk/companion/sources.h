@@ -4,8 +4,10 @@
 
 namespace ropewalk {
 
-// The text of render_program.py.
-extern const std::string_view kRenderProgram;
+// The texts of companion.py and of its tasks.
+extern const std::string_view kCompanionSource;
+extern const std::string_view kTokensSource;
+extern const std::string_view kFiguresSource;
 
 // The Python interpreter that the program was configured with.
 extern const std::string_view kBuildPython;

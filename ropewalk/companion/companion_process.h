@@ -1,0 +1,73 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "ropewalk/base/last_resort.h"
+#include "ropewalk/companion/companion.h"
+#include "ropewalk/companion/spawned_python.h"
+
+namespace ropewalk {
+
+// One request: the answer, or why there is none.
+class Companion::Request {
+ public:
+  std::optional<CompanionMessage> answer;
+  std::optional<CompanionFailure> failure;
+  std::shared_ptr<Process> process;  // that has it
+};
+
+// One run of the companion. A thread reads what it says; another process cannot make it wait.
+class Companion::Process {
+ public:
+  // Throws CompanionFailure.
+  explicit Process(const Settings& settings);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  bool alive() const;
+  // Asks it to end, and kills it where it does not in time; requests without an answer are dropped.
+  void end();
+
+  void send(const Ticket& ticket, const std::string& task, CompanionMessage message);
+  // Waits for the answer. Where it is late, this run ends, and other requests are dropped.
+  CompanionMessage receive(Request& request, Limit limit);
+
+ private:
+  void write(std::string_view bytes);
+  void read();  // the thread's
+  void take_errors();
+  bool take_answers();
+  bool deliver_one();
+  void fail(CompanionFailure::How how, const std::string& text);
+  void reap();
+  void kill();
+  bool wait_for_end(std::chrono::milliseconds most);
+
+  const Settings settings_;
+  const std::string python_;
+  SpawnedPython child_;
+  std::mutex writing_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int64_t, Ticket> waiting_;
+  std::optional<CompanionFailure> failure_;
+  int64_t next_ = 0;
+  bool reaped_ = false;
+  bool ended_ = false;       // the reader has
+  std::string unread_;       // of the answers
+  std::string last_errors_;  // the end of what it printed
+  std::optional<Undo> kill_if_program_ends_;
+  std::thread reader_;
+};
+
+}  // namespace ropewalk

@@ -1,0 +1,149 @@
+# Task `tokens` of the companion: texts to token ids, by the library of the field.
+#
+# {"do": "load", "tokenizer": key, "threads": n} with the array `file`, a tokenizer.json, or with "folder", for transformers to
+# find a tokenizer in. {"do": "encode", "tokenizer": key} with `sizes` (i8) and `text`, the texts' bytes one after another;
+# the answer has `ids` (i4), and for each text in `counts`, `prefix` and `suffix` (i4) how many ids it has, and how many of
+# them the post-processor put in front and behind.
+import array
+import contextlib
+import hashlib
+import os
+import resource
+import sys
+
+loaded = {}
+MOST_LOADED = 4  # those before are loaded again when they are needed
+OLDEST = "0.20"  # has encode_batch_fast
+INSTALL = "install it with `python -m pip install tokenizers`, or name a Python that has it in ROPEWALK_PYTHON"
+
+
+def library():
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise Refused(f"{sys.executable}: {error}; {INSTALL}", "missing") from None
+    if not hasattr(tokenizers.Tokenizer, "encode_batch_fast"):
+        raise Refused(f"{sys.executable}: tokenizers {tokenizers.__version__} is older than {OLDEST}; {INSTALL}", "missing")
+    return tokenizers
+
+
+class Fast:
+    """A tokenizer of the library `tokenizers`. What its file says of truncation and padding is not ours to do."""
+
+    def __init__(self, tokenizer):
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self.tokenizer = tokenizer
+        self.dropout = getattr(tokenizer.model, "dropout", None) or 0
+
+    def encode(self, texts):
+        return [(one.ids, one.special_tokens_mask) for one in self.tokenizer.encode_batch_fast(texts, add_special_tokens=True)]
+
+
+class Slow:
+    """One of transformers that is written in Python."""
+
+    dropout = 0
+
+    def __init__(self, tokenizer):
+        self.tokenizer = tokenizer
+
+    def encode(self, texts):
+        for text in texts:
+            made = self.tokenizer(
+                text, add_special_tokens=True, truncation=False, padding=False, return_special_tokens_mask=True, verbose=False
+            )
+            yield made["input_ids"], made["special_tokens_mask"]
+
+
+def from_folder(folder):
+    """By transformers, without code of the folder's and without the network; with what tells it from others."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    try:
+        import transformers
+    except ImportError as error:
+        raise Refused(f"{sys.executable}: {error}", "missing") from None
+    library()
+    made = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    backend = getattr(made, "backend_tokenizer", None)
+    if backend is not None:
+        digest = hashlib.sha256(backend.to_str().encode()).hexdigest()
+        return Fast(backend), digest
+    whole = hashlib.sha256(f"{type(made).__name__}\n{transformers.__version__}\n".encode())
+    for name in sorted(set(made.vocab_files_names.values())):
+        with contextlib.suppress(FileNotFoundError), open(os.path.join(folder, name), "rb") as file:
+            whole.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return Slow(made), whole.hexdigest()
+
+
+def load(words, arrays):
+    if words["threads"]:
+        os.environ["RAYON_NUM_THREADS"] = str(words["threads"])
+    os.environ["TOKENIZERS_PARALLELISM"] = "true"
+    digest = None
+    if "folder" in words:
+        tokenizer, digest = from_folder(words["folder"])
+    else:
+        tokenizer = Fast(library().Tokenizer.from_buffer(arrays["file"]))
+    loaded[words["tokenizer"]] = tokenizer
+    for key in list(loaded)[:-MOST_LOADED]:
+        del loaded[key]
+    # What the post-processor adds: of a text without tokens of its own, no mask says where they go.
+    ends = [ends_of(mask) for text in ("a", ".", "0") for _, mask in tokenizer.encode([text]) if 0 in mask]
+    tokenizer.ends = ends[0] if ends else None
+    return {"dropout": tokenizer.dropout, "digest": digest}, None
+
+
+def ends_of(mask):
+    """How many special tokens there are in front and behind."""
+    before = mask.index(0)
+    behind = 0
+    while mask[-1 - behind]:
+        behind += 1
+    return before, behind
+
+
+@contextlib.contextmanager
+def memory_for(size):
+    """Sixty-four times the size of a text, and what the library needs for none."""
+    spare = (1 << 30) + (os.cpu_count() or 1) * (8 << 20)
+    with open("/proc/self/status") as status:
+        (now,) = (int(line.split()[1]) << 10 for line in status if line.startswith("VmData:"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = now + spare + 64 * size
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def encode(words, arrays):
+    tokenizer = loaded.get(words["tokenizer"])
+    if tokenizer is None:  # another companion had it
+        raise Refused("not loaded", "dropped")
+    sizes = array.array("q", arrays["sizes"])
+    text, place, texts = memoryview(arrays["text"]), 0, []
+    for size in sizes:
+        texts.append(str(text[place : place + size], "utf-8"))
+        place += size
+    ids, counts, prefix, suffix = (array.array("i") for _ in range(4))
+    with memory_for(len(text)):
+        for own, mask in tokenizer.encode(texts):
+            if 0 in mask:
+                before, behind = ends_of(mask)
+            else:  # no token of its own
+                before, behind = tokenizer.ends if tokenizer.ends and sum(tokenizer.ends) == len(mask) else (len(mask), 0)
+            ids.extend(own)
+            counts.append(len(own))
+            prefix.append(before)
+            suffix.append(behind)
+    return {}, {"ids": ("i4", ids), "counts": ("i4", counts), "prefix": ("i4", prefix), "suffix": ("i4", suffix)}
+
+
+def answer(words, arrays):
+    if words["do"] == "load":
+        return load(words, arrays)
+    return encode(words, arrays)
