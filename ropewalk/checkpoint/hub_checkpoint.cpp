@@ -11,13 +11,12 @@
 #include "ropewalk/base/parallel.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/checkpoint/tokenizer_files.h"
 #include "ropewalk/checkpoint/weight_names.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr const char* kTokenizer = "tokenizer.json";
 
 // The shards an index names. Opening the checkpoint checks the rest of it.
 std::vector<std::string> shard_names(const fs::path& index) {
@@ -180,9 +179,31 @@ void fetch_weights(Hub& hub, const HubCheckpoint& checkpoint, const FetchOptions
   hub.fetch(checkpoint.repository, checkpoint.commit, missing_weights(hub, checkpoint), options);
 }
 
+fs::path fetch_tokenizer(Hub& hub, const HubRepository& repository, const std::string& commit,
+                         const std::string& folder, const FetchOptions& options) {
+  const auto inside = [&](std::string_view name) { return (fs::path(folder) / name).string(); };
+  fs::path file = hub.fetch(repository, commit, inside(kTokenizerFile), options);
+  if (!file.empty()) return file;
+  const fs::path there = hub.cache(repository).snapshot(commit) / folder;
+  if (hub.settings().offline) return holds_tokenizer(there) ? there : fs::path();
+  std::vector<HubFile> files;
+  bool any = false;
+  for (const HubFile& one : hub.tree(repository, commit, folder)) {
+    const auto is = [&](std::string_view name) { return one.name == inside(name); };
+    const bool whole = std::ranges::any_of(kOtherTokenizerFiles, is);
+    any = any || whole;
+    if (whole || std::ranges::any_of(kTokenizerSettings, is)) files.push_back(one);
+  }
+  if (!any) return {};
+  hub.fetch(repository, commit, files, options);
+  return there;
+}
+
 bool fetch_tokenizer(Hub& hub, const HubCheckpoint& checkpoint) {
-  const std::string name = checkpoint.inside(kTokenizer);
-  return !hub.fetch(checkpoint.repository, checkpoint.commit, name, {name, false, {}}).empty();
+  const std::string name = checkpoint.inside(std::string(kTokenizerFile));
+  return !fetch_tokenizer(hub, checkpoint.repository, checkpoint.commit, checkpoint.subfolder,
+                          {name, false, {}})
+              .empty();
 }
 
 int64_t evict_weights(const Hub& hub, const HubCheckpoint& checkpoint) {

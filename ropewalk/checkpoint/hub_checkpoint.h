@@ -42,7 +42,12 @@ std::string stated_weights(Hub& hub, const HubCheckpoint& checkpoint);
 // Fetches the weights: model.safetensors, or the shards that the index names.
 void fetch_weights(Hub& hub, const HubCheckpoint& checkpoint, const FetchOptions& options);
 
-// Fetches tokenizer.json; false where the repository has none.
+// Fetches tokenizer.json from a folder of a repository, else the files that transformers makes a
+// tokenizer of. Where it is, or the folder with those; empty where there are none.
+std::filesystem::path fetch_tokenizer(Hub& hub, const HubRepository& repository,
+                                      const std::string& commit, const std::string& folder,
+                                      const FetchOptions& options);
+// That beside a checkpoint; false where there is none.
 bool fetch_tokenizer(Hub& hub, const HubCheckpoint& checkpoint);
 
 // Removes the weights from the cache. What other revisions use too stays. What this program did not

@@ -15,6 +15,7 @@
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/utf8.h"
 #include "ropewalk/base/version.h"
+#include "ropewalk/checkpoint/tokenizer_files.h"
 #include "ropewalk/model/describe_config.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/forward.h"
@@ -38,7 +39,7 @@ namespace {
 
 std::optional<fs::path> find_tokenizer(const CaptureOptions& options) {
   if (options.tokenizer) return locate_tokenizer(*options.tokenizer);
-  if (fs::exists(options.model.model / "tokenizer.json")) return options.model.model;
+  if (holds_tokenizer(options.model.model)) return options.model.model;
   return std::nullopt;  // a corpus of tokens needs none; read_documents says so where it does
 }
 

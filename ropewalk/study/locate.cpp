@@ -58,7 +58,7 @@ fs::path locate_tokenizer(const fs::path& path) {
   Hub& hub = shared_hub();
   const HubRepository repository{HubRepository::Kind::model, path.string()};
   const std::string commit = hub.commit(repository, kMain, "tokenizer.json");
-  const fs::path file = hub.fetch(repository, commit, "tokenizer.json", {path.string(), true, {}});
+  const fs::path file = fetch_tokenizer(hub, repository, commit, "", {path.string(), true, {}});
   if (!file.empty()) return file;
   if (hub.settings().offline) {
     throw InputError("{}: holds no tokenizer.json in the cache, and HF_HUB_OFFLINE is set",

@@ -5,6 +5,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/checkpoint/tokenizer_files.h"
 #include "ropewalk/study/corpus_place.h"
 #include "ropewalk/study/hub_place.h"
 #include "ropewalk/study/locate.h"
@@ -57,8 +58,7 @@ std::optional<fs::path> find_tokenizer(const Experiment& experiment, const Study
     if (planned.text != text) continue;
     const ModelOptions& model = planned.capture.model;
     if (model.hub && !std::exchange(asked, true)) fetch_tokenizer(shared_hub(), *model.hub);
-    std::error_code ignored;
-    if (fs::exists(model.model / "tokenizer.json", ignored)) {
+    if (holds_tokenizer(model.model)) {
       note_other_tokenizer(experiment, plan, planned);
       return planned.capture.model.model;
     }

@@ -1,25 +1,28 @@
 #include "ropewalk/text/encoded_corpus.h"
 
 #include <algorithm>
-#include <atomic>
 #include <span>
 #include <thread>
 #include <utility>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
-#include "ropewalk/text/tokenizer.h"
+#include "ropewalk/base/parallel.h"
 
 namespace ropewalk {
 namespace {
 
-// Read ahead at most this much text, and this many entries a core.
+// Read ahead at most this much text, in so many batches: one that is tokenised, and one that waits.
 constexpr size_t kAheadBytes = size_t{32} << 20;
-constexpr size_t kAheadEntries = 4;
+constexpr size_t kRounds = 3;
+// A batch ends where it has enough for every core, or is large.
+constexpr size_t kRoundEntries = 512;
+constexpr size_t kRoundBytes = size_t{1} << 20;
+constexpr size_t kLargeRound = kAheadBytes / (2 * kRounds);
 
-size_t worker_count() {
-  constexpr size_t kMost = 32;
-  return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMost);
+size_t core_count() {
+  const size_t limit = core_limit();
+  return limit > 0 ? limit : std::max<size_t>(std::thread::hardware_concurrency(), 1);
 }
 
 void require_known_ids(const std::vector<int32_t>& ids, int32_t vocabulary_size,
@@ -59,22 +62,23 @@ Pieces cut(const Tokenizer::Encoding& text, const DocumentOptions& options) {
   return pieces;
 }
 
-Pieces pieces_of(CorpusEntry& entry, const Tokenizer* tokenizer, const DocumentOptions& options) {
+Pieces pieces_of(CorpusEntry& entry, std::optional<Tokenizer::Outcome>& outcome,
+                 const DocumentOptions& options) {
   if (auto* tokens = std::get_if<std::vector<int32_t>>(&entry.content)) {
     require_known_ids(*tokens, options.vocabulary_size, entry.where, "");
     return cut({{}, std::move(*tokens), {}}, options);
   }
-  if (tokenizer == nullptr) {
-    throw InputError(
-        "{}: is text, and no tokenizer.json was found; name one, or give token ids; {}",
-        entry.where, kMakeTokenizerJson);
-  }
-  Pieces pieces = cut(tokenizer->encode(std::get<std::string>(entry.content)), options);
+  if (!outcome->problem.empty()) throw InputError("{}: {}", entry.where, outcome->problem);
+  Pieces pieces = cut(outcome->encoding, options);
   for (const auto& piece : pieces) {
     require_known_ids(piece, options.vocabulary_size, entry.where,
                       "; is this the model's tokenizer?");
   }
   return pieces;
+}
+
+bool is_empty(const CorpusEntry& entry) {
+  return std::visit([](const auto& content) { return content.empty(); }, entry.content);
 }
 
 }  // namespace
@@ -84,61 +88,92 @@ EncodedCorpus::EncodedCorpus(CorpusReader& corpus, const Tokenizer* tokenizer,
     : corpus_(corpus), tokenizer_(tokenizer), options_(options) {}
 
 std::optional<EncodedEntry> EncodedCorpus::next(int64_t wanted) {
-  if (next_ == slots_.size()) {
-    read_ahead(std::min(worker_count() * kAheadEntries, static_cast<size_t>(wanted)));
+  if (slots_.empty()) {
+    read_ahead(wanted);
+    take_round();
   }
   if (slots_.empty()) return std::nullopt;
-  Slot& slot = slots_[next_++];
+  throw_if_interrupted();
+  Slot slot = std::move(slots_.front());
+  slots_.pop_front();
   if (slot.error) std::rethrow_exception(slot.error);
-  return std::move(slot.encoded);
+  EncodedEntry encoded{std::move(slot.entry), {}, slot.outcome.has_value()};
+  if (is_empty(encoded.entry) && !slot.outcome) return encoded;
+  encoded.pieces = pieces_of(encoded.entry, slot.outcome, options_);
+  if (encoded.pieces.front().empty()) encoded.pieces.clear();
+  encoded.entry.content = {};
+  return encoded;
 }
 
-void EncodedCorpus::encode(Slot& slot) const {
-  if (slot.error) return;
-  try {
-    throw_if_interrupted();
-    EncodedEntry& encoded = slot.encoded;
-    if (std::visit([](const auto& content) { return content.empty(); }, encoded.entry.content)) {
-      return;
-    }
-    encoded.from_text = std::holds_alternative<std::string>(encoded.entry.content);
-    encoded.pieces = pieces_of(encoded.entry, tokenizer_, options_);
-    if (encoded.pieces.front().empty()) encoded.pieces.clear();
-    encoded.entry.content = {};
-  } catch (...) {
-    slot.error = std::current_exception();
+// All that are on their way may be long enough, and then no more are needed; of texts that give
+// several documents each, a few are.
+void EncodedCorpus::read_ahead(int64_t wanted) {
+  if (options_.chunk && options_.documents) {
+    wanted = std::min(wanted, static_cast<int64_t>(4 * core_count()));
+  }
+  size_t entries = 0;
+  size_t bytes = 0;
+  for (const Round& round : ahead_) {
+    entries += round.slots.size();
+    bytes += round.bytes;
+  }
+  while (!at_end_ && ahead_.size() < kRounds && bytes < kAheadBytes &&
+         entries < static_cast<size_t>(wanted)) {
+    Round& round = ahead_.emplace_back(read_round(static_cast<size_t>(wanted) - entries));
+    entries += round.slots.size();
+    bytes += round.bytes;
   }
 }
 
-void EncodedCorpus::read_ahead(size_t most) {
-  slots_.clear();
-  next_ = 0;
-  size_t bytes = 0;
-  while (slots_.size() < most && bytes < kAheadBytes) {
+EncodedCorpus::Round EncodedCorpus::read_round(size_t most) {
+  Round round;
+  std::vector<std::string> texts;
+  const size_t enough = 4 * core_count();
+  const auto full = [&] {
+    return round.slots.size() >= std::min(most, kRoundEntries) || round.bytes >= kLargeRound ||
+           (round.bytes >= kRoundBytes && texts.size() >= enough);
+  };
+  while (!at_end_ && !full()) {
     Slot slot;
     try {
       throw_if_interrupted();
       std::optional<CorpusEntry> entry = corpus_.next();
-      if (!entry) break;
-      slot.encoded.entry = std::move(*entry);
+      at_end_ = !entry;
+      if (at_end_) break;
+      slot.entry = std::move(*entry);
+      auto* text = std::get_if<std::string>(&slot.entry.content);
+      if (text != nullptr && !text->empty()) {
+        if (tokenizer_ == nullptr) {
+          throw InputError(
+              "{}: is text, and no tokenizer.json was found; name one, or give token ids; {}",
+              slot.entry.where, kMakeTokenizerJson);
+        }
+        round.bytes += text->size();
+        texts.push_back(std::move(*text));
+        slot.outcome.emplace();
+      }
     } catch (...) {
       slot.error = std::current_exception();
+      at_end_ = true;
     }
-    if (const auto* text = std::get_if<std::string>(&slot.encoded.entry.content))
-      bytes += text->size();
-    slots_.push_back(std::move(slot));
-    if (slots_.back().error) break;
+    round.slots.push_back(std::move(slot));
   }
-  std::atomic<size_t> taken = 0;
-  const auto work = [&] {
-    for (size_t i = taken++; i < slots_.size(); i = taken++) encode(slots_[i]);
-  };
-  // Token ids need no work worth a thread.
-  std::vector<std::jthread> helpers;
-  if (bytes > 0) {
-    for (size_t i = 1; i < std::min(worker_count(), slots_.size()); ++i) helpers.emplace_back(work);
+  if (!texts.empty()) round.batch = tokenizer_->send(std::move(texts));
+  return round;
+}
+
+// The ids of the oldest round's texts, in their slots.
+void EncodedCorpus::take_round() {
+  if (ahead_.empty()) return;
+  Round round = std::move(ahead_.front());
+  ahead_.pop_front();
+  slots_ = std::move(round.slots);
+  if (!round.batch) return;
+  auto outcomes = tokenizer_->receive(std::move(*round.batch));
+  size_t next = 0;
+  for (Slot& slot : slots_) {
+    if (slot.outcome && next < outcomes.size()) slot.outcome = std::move(outcomes[next++]);
   }
-  work();
 }
 
 }  // namespace ropewalk

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <optional>
 #include <vector>
 
 #include "ropewalk/text/documents.h"
+#include "ropewalk/text/tokenizer.h"
 
 namespace ropewalk {
 
@@ -17,7 +19,7 @@ struct EncodedEntry {
   bool from_text = false;
 };
 
-// Reads a corpus a little ahead and tokenises what was read on all cores. Order and errors are
+// Reads a corpus a little ahead, while the companion tokenises what was read. Order and errors are
 // those of reading one entry after another: an error is thrown when its entry's turn comes.
 class EncodedCorpus {
  public:
@@ -30,17 +32,26 @@ class EncodedCorpus {
 
  private:
   struct Slot {
-    EncodedEntry encoded;
+    CorpusEntry entry;
+    std::optional<Tokenizer::Outcome> outcome;  // of a text that is not empty
     std::exception_ptr error;
   };
-  void read_ahead(size_t most);
-  void encode(Slot& slot) const;
+  // Entries whose texts are one batch.
+  struct Round {
+    std::deque<Slot> slots;
+    std::optional<Tokenizer::Batch> batch;
+    size_t bytes = 0;  // of text
+  };
+  void read_ahead(int64_t wanted);
+  Round read_round(size_t most);
+  void take_round();
 
   CorpusReader& corpus_;
   const Tokenizer* tokenizer_;
   const DocumentOptions& options_;
-  std::vector<Slot> slots_;
-  size_t next_ = 0;
+  std::deque<Round> ahead_;
+  std::deque<Slot> slots_;  // of the round at hand
+  bool at_end_ = false;
 };
 
 }  // namespace ropewalk

@@ -1,4 +1,4 @@
-#include "ropewalk/text/tokenizer.h"
+#include "ropewalk/text/old_tokenizer.h"
 
 #include <algorithm>
 #include <mutex>
@@ -77,7 +77,7 @@ AddedTokenFinder make_finder(const std::vector<AddedToken>& all, bool normalized
 
 }  // namespace
 
-struct Tokenizer::Impl {
+struct OldTokenizer::Impl {
   std::string digest;
   BpeModel model;
   Normalizers normalizers;
@@ -179,7 +179,7 @@ struct Tokenizer::Impl {
   }
 };
 
-Tokenizer Tokenizer::from_file(const std::filesystem::path& path) {
+OldTokenizer OldTokenizer::from_file(const std::filesystem::path& path) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(path, ignored);
   const auto file = is_folder ? path / "tokenizer.json" : path;
@@ -189,7 +189,7 @@ Tokenizer Tokenizer::from_file(const std::filesystem::path& path) {
   return from_json(read_text_file(file, kLargestFile), file.string());
 }
 
-Tokenizer Tokenizer::from_json(std::string_view text, const std::string& source) {
+OldTokenizer OldTokenizer::from_json(std::string_view text, const std::string& source) {
   const Json json = parse_json(text, source);
   const JsonPart file(json, source);
   file.allow_only({"version", "truncation", "padding", "added_tokens", "normalizer",
@@ -197,15 +197,15 @@ Tokenizer Tokenizer::from_json(std::string_view text, const std::string& source)
   if (const auto version = file.find("version"); version && version->string() != "1.0") {
     version->refuse_value(version->string(), "1.0");
   }
-  return Tokenizer(std::make_unique<const Impl>(file, sha256_hex(text)));
+  return OldTokenizer(std::make_unique<const Impl>(file, sha256_hex(text)));
 }
 
-Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
-Tokenizer::~Tokenizer() = default;
-Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
-Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+OldTokenizer::OldTokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+OldTokenizer::~OldTokenizer() = default;
+OldTokenizer::OldTokenizer(OldTokenizer&&) noexcept = default;
+OldTokenizer& OldTokenizer::operator=(OldTokenizer&&) noexcept = default;
 
-Tokenizer::Encoding Tokenizer::encode(std::string_view text) const {
+OldTokenizer::Encoding OldTokenizer::encode(std::string_view text) const {
   require_utf8(text, "text");
   if (text.size() > kLargestText) {
     throw InputError("text of {} bytes is too long for the tokenizer; the most is {}", text.size(),
@@ -222,7 +222,7 @@ Tokenizer::Encoding Tokenizer::encode(std::string_view text) const {
   return encoding;
 }
 
-const std::string& Tokenizer::digest() const { return impl_->digest; }
-int32_t Tokenizer::vocabulary_size() const { return impl_->vocabulary_size; }
+const std::string& OldTokenizer::digest() const { return impl_->digest; }
+int32_t OldTokenizer::vocabulary_size() const { return impl_->vocabulary_size; }
 
 }  // namespace ropewalk

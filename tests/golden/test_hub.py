@@ -493,7 +493,16 @@ def test_tokenizer_of_another_repository(hub, client, published, tmp_path):
     assert bad.code == 3 and "run.yaml:" in bad.stderr and "tokenizer 'org/absent' is not there" in bad.stderr
     hub.repository("org/older").commit("main", {"vocab.json": b"{}", "merges.txt": b""})
     bad = client.run("run", published(MODEL, tokenizer="org/older"), "--out", tmp_path / "bad", "--format", "json")
-    assert bad.code == 3 and "org/older: holds no tokenizer.json; transformers writes one from vocab.json" in bad.stderr
+    assert bad.code == 3 and "the transformers library cannot read it: " in bad.stderr, bad.stderr
+    hub.repository("org/none").commit("main", {"README.md": b"nothing"})
+    bad = client.run("run", published(MODEL, tokenizer="org/none"), "--out", tmp_path / "bad", "--format", "json")
+    assert bad.code == 3 and "org/none: holds no tokenizer.json; transformers writes one from vocab.json" in bad.stderr, bad.stderr
+    older = {"vocab.json": json.dumps({chr(97 + i): i for i in range(26)} | {"<|endoftext|>": 26}).encode(), "merges.txt": b"#version: 0.2\n",
+             "config.json": b'{"model_type": "gpt2"}'}  # fmt: skip
+    hub.repository("org/oldest").commit("main", older)
+    result = client.run("run", published(MODEL, tokenizer="org/oldest"), "--out", tmp_path / "older", "--format", "json")
+    assert result.code == 0, result.stderr
+    assert (tmp_path / "older" / "qk.csv").read_bytes() == (tmp_path / "out" / "qk.csv").read_bytes()
 
 
 def test_the_next_downloads_meanwhile(hub, client, published, tmp_path):

@@ -43,8 +43,8 @@ def ropewalk_ids(model, text):
     encoded = text.encode()
     given = struct.pack("<I", len(encoded)) + encoded
     done = subprocess.run([tool, model / "tokenizer.json"], input=given, capture_output=True, check=True)
-    (count,) = struct.unpack_from("<I", done.stdout)
-    return list(struct.unpack_from(f"<{count}i", done.stdout, 4))
+    counts = struct.unpack_from("<3I", done.stdout)
+    return list(struct.unpack_from(f"<{sum(counts)}i", done.stdout, 12))
 
 
 def test_token_ids(model, manuals):

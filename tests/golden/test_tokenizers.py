@@ -1,5 +1,7 @@
-"""The C++ tokenizer gives the ids that the `tokenizers` library gives."""
+"""The program gets the ids that its own tokenizer, which it had before, gave: side by side, and by digests that stay."""
 
+import dataclasses
+import hashlib
 import json
 import os
 import re
@@ -7,15 +9,20 @@ import struct
 import subprocess
 from pathlib import Path
 
+import engine
 import numpy as np
+import plain_models
 import pytest
+import tiny_models
 import tokenizer_parts as parts
 import tokenizer_texts as texts
-import transformers
+from safetensors.numpy import load_file
 from tokenizer_families import FAMILIES, assemble, train
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
 TOOL = Path(os.environ["ROPEWALK_BUILD"]) / "tests" / "tokenize_tool"
+DIGESTS = Path(__file__).with_name("token_digests.json")
+TINY = tiny_models.MODELS["llama_gqa"]
 STRINGS = 20_000
 PART_STRINGS = 400
 PART_TEXTS = ["aab abab ba xaxb aaaa", "line one\nline two\n", "\n", "12345 1234567 1,2", "bcx ax Abc ABC'S 'LL"]
@@ -28,42 +35,40 @@ def run_tool(arguments, strings):
     return subprocess.run([TOOL, *arguments], input=data, capture_output=True, check=False)
 
 
-def tokenize(paths, strings):
-    """The ids that the C++ tokenizer gives, for each of the files."""
-    done = run_tool(paths, strings)
+def tokenize(paths, strings, *options):
+    """What the program gets for each of the files, as the tool writes it."""
+    done = run_tool([*options, *paths], strings)
     assert done.returncode == 0, done.stderr.decode()
-    numbers = np.frombuffer(done.stdout, dtype="<i4")
-    result, at = [], 0
+    return done.stdout
+
+
+def split(output):
+    """Prefix, body and suffix of each text."""
+    numbers, at = np.frombuffer(output, dtype="<i4"), 0
     while at < len(numbers):
-        count = int(numbers[at])
-        result.append(numbers[at + 1 : at + 1 + count])
-        at += 1 + count
-    assert len(result) == len(strings) * len(paths)
-    return [result[i * len(strings) : (i + 1) * len(strings)] for i in range(len(paths))]
+        prefix, body, suffix = (int(number) for number in numbers[at : at + 3])
+        at += 3 + prefix + body + suffix
+        ids = numbers[at - prefix - body - suffix : at]
+        yield ids[:prefix].tolist(), ids[prefix : prefix + body].tolist(), ids[prefix + body :].tolist()
 
 
-def seconds_for(path, strings):
-    return float(run_tool(["--time", path], strings).stderr)
+def compare(name, paths, strings):
+    """Old and new give the same bytes: ids, and how many are a prefix and a suffix. Their digest is the one that stays."""
+    new, old = tokenize(paths, strings), tokenize(paths, strings, "--old")
+    if new != old:
+        cases = ((path, text) for path in paths for text in strings)
+        for (path, text), ours, theirs in zip(cases, split(new), split(old), strict=True):
+            assert ours == theirs, f"{path.read_text()[:400]}\n{text[:300]!r}"
+    check_digest(name, new)
 
 
-def difference(ours, reference, strings):
-    """The first string on which the library disagrees, or nothing."""
-    for start in range(0, len(strings), 2000):  # the library's encodings are large
-        batch = strings[start : start + 2000]
-        theirs = reference.encode_batch_fast(batch)
-        for text, mine, encoding in zip(batch, ours[start:], theirs):
-            if not np.array_equal(mine, encoding.ids):
-                shown = repr(text if len(text) < 300 else text[:300] + "…")
-                same = next((i for i, (a, b) in enumerate(zip(mine, encoding.ids)) if a != b), 0)
-                near = slice(max(same - 5, 0), same + 20)
-                return f"{shown}\n  from id {same}: ours {mine[near].tolist()}\n  theirs {encoding.ids[near]}"
-    return None
-
-
-def compare(path, reference, strings):
-    (ours,) = tokenize([path], strings)
-    found = difference(ours, reference, strings)
-    assert found is None, found
+def check_digest(name, output):
+    digest = hashlib.sha256(output).hexdigest()
+    known = json.loads(DIGESTS.read_text()) if DIGESTS.exists() else {}
+    if "ROPEWALK_WRITE_DIGESTS" in os.environ:
+        DIGESTS.write_text(json.dumps({**known, name: digest}, indent=1, sort_keys=True) + "\n")
+    else:
+        assert digest == known[name]
 
 
 def write(folder, name, tokenizer_json):
@@ -97,61 +102,81 @@ def assigned_shares(assigned):
     return [[text for i, text in enumerate(assigned) if not alike[i] or i % 8 == share] for share in range(8)]
 
 
+def family_strings(name, assigned_shares):
+    special = [entry["content"] for entry in FAMILIES[name]["added_tokens"]]
+    strings = texts.strings(name, STRINGS, special) + assigned_shares[list(FAMILIES).index(name) % 8]
+    return strings + [texts.document(f"{name} document", LONG, special)] + texts.long_words(name, LONG // 10)
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_family(name, tmp_path, corpus, assigned_shares):
+    """With truncation and padding in the file, which are not for us."""
     family = FAMILIES[name]
-    assigned = assigned_shares[list(FAMILIES).index(name) % 8]
-    path = write(tmp_path, name, assemble(family, *train(family, corpus)))
-    reference = Tokenizer.from_file(str(path))
-    special = [entry["content"] for entry in family["added_tokens"]]
-    strings = texts.strings(name, STRINGS, special) + assigned
-    strings += [texts.document(f"{name} document", LONG, special)] + texts.long_words(name, LONG // 10)
-    compare(path, reference, strings)
-    words = texts.long_words(name, LONG)
-    assert seconds_for(path, words) < len(words), "a word of 1 MB must take well under a second"
+    published = assemble(family, *train(family, corpus))
+    published["truncation"] = {"direction": "Right", "max_length": 5, "strategy": "LongestFirst", "stride": 0}
+    published["padding"] = {"strategy": {"Fixed": 40}, "direction": "Left", "pad_to_multiple_of": 8, "pad_id": 0, "pad_type_id": 0, "pad_token": "x"}
+    path = write(tmp_path, name, published)
+    compare(name, [path], family_strings(name, assigned_shares))
 
 
 def test_vocabulary_and_merges_alone(tmp_path, corpus):
-    """As older checkpoints of GPT-2 have them: refused with what to do, which then works."""
+    """As older checkpoints of GPT-2 have them: transformers reads them."""
     family = FAMILIES["gpt2"]
     published = assemble(family, *train(family, corpus))
-    folder, better = tmp_path / "model", tmp_path / "better"
+    folder = tmp_path / "model"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
     vocabulary = published["model"]["vocab"] | {entry["content"]: entry["id"] for entry in published["added_tokens"]}
     (folder / "vocab.json").write_text(json.dumps(vocabulary))
     (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{merge}\n" for merge in published["model"]["merges"]))
-    refused = run_tool([folder], ["text"])
-    assert refused.returncode != 0
-    assert refused.stderr.decode().startswith(f"{folder}: holds no tokenizer.json; transformers writes one from vocab.json")
-    transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(better)
     strings = texts.strings("gpt2", PART_STRINGS, ["<|endoftext|>"])
-    compare(better, Tokenizer.from_str(json.dumps(published)), strings)
+    assert tokenize([folder], strings) == tokenize([write(tmp_path, "whole", published)], strings)
 
 
-def compare_all(folder, cases, strings):
-    paths = [write(folder, f"part{i}", case) for i, case in enumerate(cases)]
-    failures = []
-    for case, path, ours in zip(cases, paths, tokenize(paths, strings)):
-        found = difference(ours, Tokenizer.from_file(str(path)), strings)
-        if found:
-            shown = {key: value for key, value in case.items() if key not in ("version", "model")}
-            failures.append(f"{json.dumps(shown, ensure_ascii=False)}\n  {found}")
-    assert not failures, f"{len(failures)} of {len(cases)} differ\n" + "\n".join(failures)
+def compare_all(name, folder, cases, strings):
+    compare(name, [write(folder, f"part{i}", case) for i, case in enumerate(cases)], strings)
 
 
 def test_parts(tmp_path):
     """Every supported part on its own, with ids that show each cut."""
     strings = texts.strings("parts", PART_STRINGS, parts.ADDED) + PART_TEXTS
-    compare_all(tmp_path, parts.all_cases(), strings)
+    compare_all("parts", tmp_path, parts.all_cases(), strings)
 
 
 def test_first_character_that_grows(tmp_path):
-    compare_all(tmp_path, [parts.with_parts(*case) for case in parts.GROWING], parts.GROWING_TEXTS)
+    compare_all("growing", tmp_path, [parts.with_parts(*case) for case in parts.GROWING], parts.GROWING_TEXTS)
 
 
 def test_classes(tmp_path, assigned):
     # Ideographs, syllables and private use are all alike; the families have seen each of them.
     alike = re.compile("[\u3400-\u9fff\uac00-\ud7a3\ue000-\uf8ff\U00020000-\U0003ffff\U000f0000-\U0010ffff]{9}")
     strings = [text for text in assigned if not alike.search(re.sub("[x1a ]", "", text))]
-    compare_all(tmp_path, parts.class_cases(), strings)
+    compare_all("classes", tmp_path, parts.class_cases(), strings)
+
+
+@pytest.mark.parametrize("chunk", [False, True])
+@pytest.mark.parametrize("name", ["gpt2", "llama3", "gemma", "mixtral"])
+def test_documents_and_tables(name, chunk, tmp_path, corpus):
+    """A capture of text, from documents and digests to the table of heads."""
+    family = FAMILIES[name]
+    path = write(tmp_path, "tokenizer", assemble(family, *train(family, corpus)))
+    rows = max(Tokenizer.from_file(str(path)).get_vocab().values()) + 1
+    model = plain_models.write(dataclasses.replace(TINY, config={**TINY.config, "vocab_size": rows}), tmp_path / "model")
+    special = [entry["content"] for entry in family["added_tokens"]]
+    with (tmp_path / "corpus.jsonl").open("w") as lines:
+        for i in range(60):
+            text = texts.document(f"{name} {i}", 20 + 97 * i, special) if i % 7 else ""
+            lines.write(json.dumps({"text": text, "id": f"doc-{i}"}) + "\n")
+    made = []
+    for side, environment in (("new", {}), ("old", {"ROPEWALK_OLD_TOKENIZER": "1"})):
+        out = tmp_path / side
+        command = ["capture", model, "--corpus", tmp_path / "corpus.jsonl", "--tokenizer", path, "--out", out, "--context", 40,
+                   "--min-tokens", 20, "--documents", 30, *["--chunk"] * chunk, "--quiet"]  # fmt: skip
+        result = engine.run(*command, environment=environment)
+        assert result.code == 0, result.stderr
+        assert engine.run("analyze", out, "--out", out / "qk.csv", "--quiet").code == 0
+        info = json.loads((out / "capture.json").read_text()) | {"seconds": 0}
+        tensors = {key: tensor.tobytes() for key, tensor in load_file(out / "moments.safetensors").items()}
+        made.append((info, tensors, (out / "qk.csv").read_bytes()))
+    assert made[0] == made[1] and "document.digest" in made[0][1]
+    assert made[0][0]["documents"] == 30 and made[0][0]["tokenizer"] == hashlib.sha256(path.read_bytes()).hexdigest()

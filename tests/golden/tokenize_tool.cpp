@@ -1,8 +1,7 @@
-// Tokenises for test_tokenizers.py: `tokenize_tool [--time] tokenizer.json...` reads strings from
-// standard input, each after its length (uint32), and writes each one's ids after their number
-// (uint32, then int32 each), all little-endian, for one tokenizer after the other. `--time` writes
-// the seconds that each tokenizer took to standard error.
-#include <chrono>
+// Tokenises for test_tokenizers.py: `tokenize_tool [--old] tokenizer.json...` reads strings from
+// standard input, each after its length (uint32), and writes for each how many ids are a prefix, a
+// body and a suffix, then the ids (int32 each), all little-endian, for one tokenizer after the
+// other.
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -10,10 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ropewalk/text/tokenizer.h"
-#include "tests/text/all_ids.h"
+#include "ropewalk/text/old_tokenizer.h"
 
 namespace {
+
+using ropewalk::Tokenizer;
 
 std::vector<std::string> read_strings() {
   std::vector<std::string> strings;
@@ -26,17 +26,26 @@ std::vector<std::string> read_strings() {
   return strings;
 }
 
-double tokenize(const ropewalk::Tokenizer& tokenizer, const std::vector<std::string>& strings) {
-  std::chrono::duration<double> seconds{};
-  for (const std::string& text : strings) {
-    const auto start = std::chrono::steady_clock::now();
-    const std::vector<int32_t> ids = ropewalk::all_ids(tokenizer, text);
-    seconds += std::chrono::steady_clock::now() - start;
-    const auto count = static_cast<uint32_t>(ids.size());
+void write(const Tokenizer::Encoding& encoding) {
+  const std::vector<int32_t>* parts[] = {&encoding.prefix, &encoding.body, &encoding.suffix};
+  for (const auto* part : parts) {
+    const auto count = static_cast<uint32_t>(part->size());
     std::fwrite(&count, sizeof(count), 1, stdout);
-    if (!ids.empty()) std::fwrite(ids.data(), sizeof(int32_t), ids.size(), stdout);
   }
-  return seconds.count();
+  for (const auto* part : parts) std::fwrite(part->data(), sizeof(int32_t), part->size(), stdout);
+}
+
+void tokenize(const char* path, const std::vector<std::string>& strings) {
+  constexpr size_t kBatch = 2000;
+  const Tokenizer tokenizer = Tokenizer::from_file(path);
+  for (size_t i = 0; i < strings.size();) {
+    std::vector<std::string> texts;
+    for (; i < strings.size() && texts.size() < kBatch; ++i) texts.push_back(strings[i]);
+    for (const Tokenizer::Outcome& outcome : tokenizer.receive(tokenizer.send(std::move(texts)))) {
+      if (!outcome.problem.empty()) throw ropewalk::InputError("{}", outcome.problem);
+      write(outcome.encoding);
+    }
+  }
 }
 
 }  // namespace
@@ -44,14 +53,14 @@ double tokenize(const ropewalk::Tokenizer& tokenizer, const std::vector<std::str
 int main(int argc, char** argv) {
   try {
     const std::vector<std::string> strings = read_strings();
-    bool timed = false;
-    for (int i = 1; i < argc; ++i) {
-      if (std::string_view(argv[i]) == "--time") {
-        timed = true;
+    const bool old = argc > 1 && std::string_view(argv[1]) == "--old";
+    for (int i = old ? 2 : 1; i < argc; ++i) {
+      if (!old) {
+        tokenize(argv[i], strings);
         continue;
       }
-      const double seconds = tokenize(ropewalk::Tokenizer::from_file(argv[i]), strings);
-      if (timed) std::fprintf(stderr, "%.6f\n", seconds);
+      const auto tokenizer = ropewalk::OldTokenizer::from_file(argv[i]);
+      for (const std::string& text : strings) write(tokenizer.encode(text));
     }
     return 0;
   } catch (const std::exception& error) {

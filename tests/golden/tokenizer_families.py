@@ -4,6 +4,7 @@ Normaliser, pre-tokenizer, post-processor, model settings and special tokens are
 vocabulary and merges are trained small on generated text.
 """
 
+import collections
 import json
 import random
 
@@ -226,6 +227,12 @@ FAMILIES = {
 }
 
 
+def frequent(lines, normalizer, count):
+    """The most frequent characters. Of equally frequent ones the library takes others in every run."""
+    found = collections.Counter(c for line in lines for c in (normalizer.normalize_str(line) if normalizer else line))
+    return sorted(found, key=lambda c: (-found[c], c))[:count]
+
+
 def train(family, corpus, vocabulary_size=1500):
     """Words and merges, and a few words that no merge makes (only ignore_merges finds those).
 
@@ -250,14 +257,15 @@ def train(family, corpus, vocabulary_size=1500):
     else:
         # These have one word a document; what they were trained on was split at spaces.
         tokenizer.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
+    lines = [line for text in corpus for line in text.split("\n")]
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary_size,
         show_progress=False,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet() if is_byte_level else [],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet() if is_byte_level else frequent(lines, whole.normalizer, 600),
         limit_alphabet=600,
         max_token_length=16,
     )
-    tokenizer.train_from_iterator((line for text in corpus for line in text.split("\n")), trainer)
+    tokenizer.train_from_iterator(lines, trainer)
     model = json.loads(tokenizer.to_str())["model"]
     pieces = set()
     if whole.pre_tokenizer:

@@ -1,4 +1,4 @@
-#include "ropewalk/text/tokenizer.h"
+#include "ropewalk/text/old_tokenizer.h"
 
 #include <gtest/gtest.h>
 
@@ -43,11 +43,11 @@ Json small_tokenizer() {
   })");
 }
 
-Tokenizer make(const Json& json) { return Tokenizer::from_json(json.dump(), "t.json"); }
+OldTokenizer make(const Json& json) { return OldTokenizer::from_json(json.dump(), "t.json"); }
 
 std::string refusal(const std::string& text) {
   try {
-    Tokenizer::from_json(text, "t.json");
+    OldTokenizer::from_json(text, "t.json");
   } catch (const InputError& error) {
     return error.what();
   }
@@ -61,9 +61,9 @@ std::string refusal(const std::string& pointer, const Json& value) {
   return refusal(json.dump());
 }
 
-TEST(Tokenizer, Encodes) {
-  const Tokenizer tokenizer = make(small_tokenizer());
-  const Tokenizer::Encoding encoding = tokenizer.encode("abc ab xyz");
+TEST(OldTokenizer, Encodes) {
+  const OldTokenizer tokenizer = make(small_tokenizer());
+  const OldTokenizer::Encoding encoding = tokenizer.encode("abc ab xyz");
   EXPECT_EQ(encoding.prefix, Ids{8});
   EXPECT_EQ(encoding.body, (Ids{6, 7, 4, 0}));
   EXPECT_EQ(encoding.suffix, Ids{9});
@@ -73,8 +73,8 @@ TEST(Tokenizer, Encodes) {
   EXPECT_EQ(tokenizer.digest().size(), 64u);
 }
 
-TEST(Tokenizer, GivesTheSameFromManyThreads) {
-  const Tokenizer tokenizer = make(small_tokenizer());
+TEST(OldTokenizer, GivesTheSameFromManyThreads) {
+  const OldTokenizer tokenizer = make(small_tokenizer());
   std::string text;
   for (int i = 0; i < 5000; ++i) text += i % 3 ? "abc ab c " : "bca xb<s>";
   const Ids expected = all_ids(tokenizer, text);
@@ -85,8 +85,8 @@ TEST(Tokenizer, GivesTheSameFromManyThreads) {
   for (const Ids& result : results) EXPECT_EQ(result, expected);
 }
 
-TEST(Tokenizer, RefusesInvalidUtf8) {
-  const Tokenizer tokenizer = make(small_tokenizer());
+TEST(OldTokenizer, RefusesInvalidUtf8) {
+  const OldTokenizer tokenizer = make(small_tokenizer());
   try {
     tokenizer.encode("abc\xFF");
     FAIL();
@@ -95,7 +95,7 @@ TEST(Tokenizer, RefusesInvalidUtf8) {
   }
 }
 
-TEST(Tokenizer, RefusesUnknownPartsByName) {
+TEST(OldTokenizer, RefusesUnknownPartsByName) {
   const auto expect = [](const std::string& pointer, const Json& value, const std::string& part) {
     const std::string message = refusal(pointer, value);
     EXPECT_NE(message.find(part), std::string::npos) << pointer << ": " << message;
@@ -128,19 +128,19 @@ TEST(Tokenizer, RefusesUnknownPartsByName) {
 }
 
 // However long the pattern is that is at fault.
-TEST(Tokenizer, SaysHowToDoWithout) {
+TEST(OldTokenizer, SaysHowToDoWithout) {
   std::string pattern = "(a)\\1";
   pattern.append(1000, 'b');
   const std::string message = refusal("/pre_tokenizer/pattern", {{"Regex", pattern}});
   EXPECT_TRUE(message.ends_with("; or give the corpus as token ids")) << message;
 }
 
-TEST(Tokenizer, FoldersWithOtherFiles) {
+TEST(OldTokenizer, FoldersWithOtherFiles) {
   const TemporaryFolder folder;
   folder.write("vocab.json", "{}");
   folder.write("merges.txt", "#version: 0.2");
   try {
-    Tokenizer::from_file(folder.path());
+    OldTokenizer::from_file(folder.path());
     FAIL();
   } catch (const InputError& error) {
     EXPECT_EQ(error.what(), folder.path().string() + ": holds no tokenizer.json; " +
@@ -148,7 +148,7 @@ TEST(Tokenizer, FoldersWithOtherFiles) {
   }
 }
 
-TEST(Tokenizer, RefusesWhatDoesNotFitTogether) {
+TEST(OldTokenizer, RefusesWhatDoesNotFitTogether) {
   const auto expect = [](const std::string& pointer, const Json& value, const std::string& part) {
     const std::string message = refusal(pointer, value);
     EXPECT_NE(message.find(part), std::string::npos) << pointer << ": " << message;
@@ -182,26 +182,26 @@ TEST(Tokenizer, RefusesWhatDoesNotFitTogether) {
             std::string::npos);
 }
 
-TEST(Tokenizer, ShowsStrangeNamesOnOneLine) {
+TEST(OldTokenizer, ShowsStrangeNamesOnOneLine) {
   const std::string message = refusal("/normalizer", {{"type", "a\n\x1b[2J"}});
   EXPECT_EQ(message.find_first_of("\n\x1b"), std::string::npos) << message;
 }
 
-TEST(Tokenizer, UnknownTokenMayBeMissingUntilNeeded) {
+TEST(OldTokenizer, UnknownTokenMayBeMissingUntilNeeded) {
   Json json = small_tokenizer();
   json["model"]["unk_token"] = "[UNK]";
-  const Tokenizer tokenizer = make(json);
+  const OldTokenizer tokenizer = make(json);
   EXPECT_EQ(tokenizer.encode("ab").body, Ids{5});
   EXPECT_THROW(tokenizer.encode("xyz"), InputError);
 }
 
-TEST(Tokenizer, NestedSequencesHaveALimit) {
+TEST(OldTokenizer, NestedSequencesHaveALimit) {
   Json nested = {{"type", "NFC"}};
   for (int i = 0; i < 25; ++i) nested = {{"type", "Sequence"}, {"normalizers", {nested}}};
   EXPECT_NE(refusal("/normalizer", nested).find("nested"), std::string::npos);
 }
 
-TEST(Tokenizer, SurvivesBrokenFiles) {
+TEST(OldTokenizer, SurvivesBrokenFiles) {
   const std::string good = small_tokenizer().dump();
   ASSERT_EQ(refusal(good), "");
   for (size_t size = 0; size < good.size(); ++size) {
@@ -212,21 +212,21 @@ TEST(Tokenizer, SurvivesBrokenFiles) {
     std::string bad = good;
     for (int j = 0; j < 3; ++j) bad[random() % bad.size()] = "\"{}[],:0a\\ \n\xFF"[random() % 13];
     try {
-      Tokenizer::from_json(bad, "t.json").encode("abc ab <s> xyz");
+      OldTokenizer::from_json(bad, "t.json").encode("abc ab <s> xyz");
     } catch (const InputError& error) {
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
     }
   }
 }
 
-TEST(Tokenizer, RefusesAddedTokensWithoutEnd) {
+TEST(OldTokenizer, RefusesAddedTokensWithoutEnd) {
   EXPECT_NE(refusal("/added_tokens/0/content", std::string(5000, 'a')).find("at most 4096"),
             std::string::npos);
   EXPECT_EQ(refusal("/added_tokens/0/content", std::string(4096, 'a')), "");
 }
 
 // Each step doubles the text.
-TEST(Tokenizer, StepsThatMakeATextEndless) {
+TEST(OldTokenizer, StepsThatMakeATextEndless) {
   const Json replace = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
   const Json bytes = {{"type", "ByteLevel"},
                       {"add_prefix_space", false},

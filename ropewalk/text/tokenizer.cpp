@@ -1,0 +1,263 @@
+#include "ropewalk/text/tokenizer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/hash.h"
+#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/parallel.h"
+#include "ropewalk/base/utf8.h"
+#include "ropewalk/checkpoint/tokenizer_files.h"
+#include "ropewalk/text/old_tokenizer.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+using How = CompanionFailure::How;
+
+constexpr int64_t kLargestFile = int64_t{256} << 20;
+
+// A text may take a minute, and a hundred times as long as texts of published tokenizers do.
+std::chrono::milliseconds time_for(size_t bytes) {
+  constexpr size_t kBytesPerSecond = 200'000;
+  return std::chrono::seconds(60 + bytes / kBytesPerSecond);
+}
+
+size_t size_of(const std::vector<std::string>& texts) {
+  return std::accumulate(texts.begin(), texts.end(), size_t{0},
+                         [](size_t sum, const std::string& text) { return sum + text.size(); });
+}
+
+std::vector<int32_t> numbers(const std::string& bytes) {
+  std::vector<int32_t> values(bytes.size() / sizeof(int32_t));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(int32_t));
+  return values;
+}
+
+std::vector<Tokenizer::Outcome> outcomes_of(const CompanionMessage& answer, size_t texts) {
+  const auto ids = numbers(answer.array("ids")), counts = numbers(answer.array("counts")),
+             prefix = numbers(answer.array("prefix")), suffix = numbers(answer.array("suffix"));
+  std::vector<Tokenizer::Outcome> outcomes;
+  std::span<const int32_t> rest(ids);
+  bool good = counts.size() == texts && prefix.size() == texts && suffix.size() == texts;
+  const auto take = [&](std::vector<int32_t>& into, int64_t count) {
+    good = good && count >= 0 && count <= static_cast<int64_t>(rest.size());
+    if (!good) return;
+    into.assign(rest.begin(), rest.begin() + count);
+    rest = rest.subspan(static_cast<size_t>(count));
+  };
+  for (size_t i = 0; good && i < texts; ++i) {
+    Tokenizer::Encoding& encoding = outcomes.emplace_back().encoding;
+    take(encoding.prefix, prefix[i]);
+    take(encoding.body, int64_t{counts[i]} - prefix[i] - suffix[i]);
+    take(encoding.suffix, suffix[i]);
+  }
+  if (!good || !rest.empty()) throw SystemError("the companion's answer does not fit its request");
+  return outcomes;
+}
+
+constexpr const char* kAdvice =
+    "install it with `python -m pip install tokenizers`, or name a Python that has it in "
+    "ROPEWALK_PYTHON; corpora of token ids need none";
+
+// What is not the fault of a tokenizer or a text.
+[[noreturn]] void throw_system_error(const CompanionFailure& failure) {
+  if (failure.how() == How::cannot_run) {
+    throw SystemError("{}; text needs a Python with the package tokenizers: {}", failure.what(),
+                      kAdvice);
+  }
+  if (failure.how() == How::missing) {
+    throw SystemError("text needs the package tokenizers: {}; {}", failure.what(), kAdvice);
+  }
+  throw SystemError("text cannot be tokenized: {}", failure.what());
+}
+
+}  // namespace
+
+struct Tokenizer::Impl {
+  std::string source;  // for messages
+  std::string file;    // the bytes of tokenizer.json; empty: `source` is a folder
+  std::string digest;
+  std::string key;                  // in the companion
+  int64_t generation = 0;           // of the companion that has loaded it
+  std::optional<OldTokenizer> old;  // to be compared with, where ROPEWALK_OLD_TOKENIZER is set
+
+  void load() {
+    Companion& companion = shared_companion();
+    if (generation != 0 && generation == companion.generation()) return;
+    static std::atomic<int64_t> next = 0;
+    key = std::to_string(++next);
+    CompanionMessage request{{{"do", "load"}, {"tokenizer", key}, {"threads", core_limit()}}, {}};
+    if (file.empty()) {
+      request.words["folder"] = source;
+    } else {
+      request.arrays["file"] = file;
+    }
+    try {
+      const Json answer = companion.ask("tokens", std::move(request), time_for(file.size())).words;
+      generation = companion.generation();
+      if (const auto dropout = answer.at("dropout").get<double>(); dropout != 0) {
+        throw InputError("{}: model.dropout is {}; expected null or 0, or no two readings agree",
+                         source, dropout);
+      }
+      if (file.empty()) digest = answer.at("digest").get<std::string>();
+    } catch (const CompanionFailure& failure) {
+      refuse(failure);
+    }
+  }
+
+  [[noreturn]] void refuse(const CompanionFailure& failure) const {
+    switch (failure.how()) {
+      case How::late:
+        throw InputError("{}: takes the tokenizers library too long to read", source);
+      case How::memory:
+        throw InputError("{}: takes the tokenizers library too much memory to read", source);
+      case How::refused:
+        throw InputError("{}: the {} library cannot read it: {}", source,
+                         file.empty() ? "transformers" : "tokenizers", failure.what());
+      case How::missing:
+        if (!file.empty()) break;
+        throw InputError("{}: holds no tokenizer.json, and others are read by transformers: {}; {}",
+                         source, failure.what(), kMakeTokenizerJson);
+      default:
+        break;
+    }
+    throw_system_error(failure);
+  }
+
+  void send(Batch& batch) {
+    CompanionMessage request{{{"do", "encode"}, {"tokenizer", key}}, {}};
+    std::string& sizes = request.arrays["sizes"];
+    std::string& text = request.arrays["text"];
+    text.reserve(size_of(batch.texts));
+    for (const std::string& one : batch.texts) {
+      const auto size = static_cast<int64_t>(one.size());
+      sizes.append(reinterpret_cast<const char*>(&size), sizeof size);
+      text += one;
+    }
+    batch.ticket = shared_companion().send("tokens", std::move(request));
+  }
+
+  // One after another, up to the one that cannot be.
+  std::vector<Outcome> one_by_one(Batch& batch) {
+    std::vector<Outcome> outcomes;
+    for (std::string& text : batch.texts) {
+      Batch one{{std::move(text)}, nullptr};
+      load();
+      send(one);
+      outcomes.push_back(std::move(receive(one).front()));
+      if (!outcomes.back().problem.empty()) break;
+    }
+    return outcomes;
+  }
+
+  std::vector<Outcome> receive(Batch& batch) {
+    constexpr int kMostTries = 3;
+    for (int attempt = 1;; ++attempt) {
+      const size_t bytes = size_of(batch.texts);
+      try {
+        return outcomes_of(shared_companion().receive(batch.ticket, time_for(bytes)),
+                           batch.texts.size());
+      } catch (const CompanionFailure& failure) {
+        const How how = failure.how();
+        const bool alone = batch.texts.size() == 1;
+        // Another batch may have ended the companion.
+        if ((how == How::dropped && attempt < kMostTries) ||
+            (how == How::memory && alone && attempt == 1)) {
+          load();
+          send(batch);
+          continue;
+        }
+        if (how != How::late && how != How::memory && how != How::refused) {
+          throw_system_error(failure);
+        }
+        if (!alone) return one_by_one(batch);
+        return {{{}, problem(failure, bytes)}};
+      }
+    }
+  }
+
+  static std::string problem(const CompanionFailure& failure, size_t bytes) {
+    switch (failure.how()) {
+      case How::late:
+        return fmt::format("a text of {} bytes takes the tokenizer more than {} s", bytes,
+                           time_for(bytes).count() / 1000);
+      case How::memory:
+        return fmt::format(
+            "a text of {} bytes takes the tokenizer more than 64 times that in memory", bytes);
+      default:
+        return fmt::format("the tokenizer fails: {}", failure.what());
+    }
+  }
+};
+
+Tokenizer Tokenizer::from_file(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) {
+    if (path.extension() == ".model") return from_file(path.parent_path());
+    return from_json(read_text_file(path, kLargestFile), path.string());
+  }
+  if (fs::exists(path / kTokenizerFile, ignored)) return from_file(path / kTokenizerFile);
+  if (!holds_tokenizer(path)) {
+    throw InputError("{}: holds no tokenizer.json; {}", path.string(), kMakeTokenizerJson);
+  }
+  auto impl = std::make_unique<Impl>();
+  impl->source = fs::absolute(path).string();
+  return Tokenizer(std::move(impl));
+}
+
+Tokenizer Tokenizer::from_json(std::string text, const std::string& source) {
+  if (text.empty()) throw InputError("{}: is empty", source);
+  auto impl = std::make_unique<Impl>();
+  impl->source = source;
+  impl->digest = sha256_hex(text);
+  if (std::getenv("ROPEWALK_OLD_TOKENIZER") != nullptr) {
+    impl->old = OldTokenizer::from_json(text, source);
+  }
+  impl->file = std::move(text);
+  return Tokenizer(std::move(impl));
+}
+
+Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Tokenizer::~Tokenizer() = default;
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+
+Tokenizer::Batch Tokenizer::send(std::vector<std::string> texts) const {
+  Batch batch{std::move(texts), nullptr};
+  if (impl_->old) return batch;
+  impl_->load();
+  impl_->send(batch);
+  return batch;
+}
+
+std::vector<Tokenizer::Outcome> Tokenizer::receive(Batch batch) const {
+  if (impl_->old) {
+    std::vector<Outcome> outcomes;
+    for (const std::string& text : batch.texts) outcomes.push_back({impl_->old->encode(text), ""});
+    return outcomes;
+  }
+  return impl_->receive(batch);
+}
+
+Tokenizer::Encoding Tokenizer::encode(std::string_view text) const {
+  require_utf8(text, "text");
+  Outcome outcome = std::move(receive(send({std::string(text)})).front());
+  if (!outcome.problem.empty()) throw InputError("{}", outcome.problem);
+  return std::move(outcome.encoding);
+}
+
+const std::string& Tokenizer::digest() const {
+  if (impl_->digest.empty()) impl_->load();
+  return impl_->digest;
+}
+
+}  // namespace ropewalk

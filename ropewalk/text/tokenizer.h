@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ropewalk/companion/companion.h"
+
+namespace ropewalk {
+
+// What errors advise where a model has its tokenizer in other files.
+inline constexpr std::string_view kMakeTokenizerJson =
+    "transformers writes one from vocab.json and merges.txt or from tokenizer.model, with "
+    "AutoTokenizer.from_pretrained(model).save_pretrained(folder)";
+
+// A tokenizer that the library `tokenizers` reads, in the companion. Without one nothing is
+// started: it is loaded for the first text.
+class Tokenizer {
+ public:
+  // The ids of a text, the post-processor's special tokens told apart.
+  struct Encoding {
+    std::vector<int32_t> prefix;  // e.g. begin-of-text
+    std::vector<int32_t> body;
+    std::vector<int32_t> suffix;  // e.g. separator
+  };
+  struct Outcome {
+    Encoding encoding;
+    std::string problem;  // why there are no ids of this text; empty: there are
+  };
+  // Texts on their way.
+  struct Batch {
+    std::vector<std::string> texts;
+    Companion::Ticket ticket;
+  };
+
+  // `path` is a tokenizer.json, a folder holding one, or one with other files, of which
+  // transformers makes a tokenizer. Throws InputError or SystemError.
+  static Tokenizer from_file(const std::filesystem::path& path);
+  static Tokenizer from_json(std::string text, const std::string& source);
+
+  ~Tokenizer();
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+
+  // Valid UTF-8, none empty. Several batches may be under way, to be received in order. Throws
+  // InputError where the tokenizer is none, SystemError where there is no library to read it.
+  Batch send(std::vector<std::string> texts) const;
+  // One outcome per text; none behind the first problem.
+  std::vector<Outcome> receive(Batch batch) const;
+  // The same for one text. Throws InputError where it has a problem, or is not UTF-8, naming the
+  // byte's offset.
+  Encoding encode(std::string_view text) const;
+
+  // SHA-256 of tokenizer.json; of a tokenizer that transformers made, of the tokenizer.json that it
+  // would write, or else of its files, class and version.
+  const std::string& digest() const;
+
+ private:
+  struct Impl;
+  explicit Tokenizer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ropewalk
