@@ -5,7 +5,7 @@
 JOBS := $(shell nproc)
 # A third of these are the processes of golden.files.
 TEST_JOBS := $(shell expr 3 '*' $(JOBS))
-FUZZ_TARGETS := safetensors pytorch config tokenizer experiment dataset_card moments parquet jsonl tables
+FUZZ_TARGETS := safetensors pytorch config experiment dataset_card moments parquet jsonl tables
 SOURCES = $$(git ls-files --cached --others --exclude-standard '*.h' '*.cpp' '*.cu' '*.cuh')
 
 setup:

@@ -9,7 +9,6 @@ cd "$(dirname "$0")/.."
 packages=(
   g++ cmake ninja-build ccache clang-format git make python3-venv python3-dev
   libcli11-dev nlohmann-json3-dev libyaml-cpp-dev      # command line, JSON, YAML
-  libpcre2-dev                                         # regular expressions
   libssl-dev libb2-dev libxxhash-dev                   # SHA-256, Blake2b, XXH3
   zlib1g-dev libzstd-dev                               # gzip, Zstandard
   libcurl4-openssl-dev ca-certificates openssl         # downloads; certificates, and a tool to make those of a test

@@ -201,9 +201,7 @@ fs::path fetch_tokenizer(Hub& hub, const HubRepository& repository, const std::s
 
 bool fetch_tokenizer(Hub& hub, const HubCheckpoint& checkpoint) {
   const std::string name = checkpoint.inside(std::string(kTokenizerFile));
-  return !fetch_tokenizer(hub, checkpoint.repository, checkpoint.commit, checkpoint.subfolder,
-                          {name, false, {}})
-              .empty();
+  return !hub.fetch(checkpoint.repository, checkpoint.commit, name, {name, false, {}}).empty();
 }
 
 int64_t evict_weights(const Hub& hub, const HubCheckpoint& checkpoint) {

@@ -47,7 +47,8 @@ void fetch_weights(Hub& hub, const HubCheckpoint& checkpoint, const FetchOptions
 std::filesystem::path fetch_tokenizer(Hub& hub, const HubRepository& repository,
                                       const std::string& commit, const std::string& folder,
                                       const FetchOptions& options);
-// That beside a checkpoint; false where there is none.
+// Fetches the tokenizer.json beside a checkpoint; false where there is none. Others have to be
+// named: looking for them would take a question more for every model.
 bool fetch_tokenizer(Hub& hub, const HubCheckpoint& checkpoint);
 
 // Removes the weights from the cache. What other revisions use too stays. What this program did not

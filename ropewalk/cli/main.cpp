@@ -190,7 +190,9 @@ int guarded(int argc, char** argv) {
     processes.finish();
     return code;
   } catch (...) {
-    return report_failure();
+    const int code = report_failure();
+    ropewalk::end_shared_companion();
+    return code;
   }
 }
 

@@ -93,7 +93,10 @@ bool Companion::Process::alive() const {
 void Companion::Process::end() {
   if (!reader_.joinable()) return;
   ::shutdown(child_.requests.number(), SHUT_RDWR);
-  if (!wait_for_end(settings_.farewell)) kill();
+  // It has nothing to save; whoever interrupts waits no longer than needed.
+  if (!wait_for_end(interrupted() ? std::min(settings_.farewell, 2 * kLook) : settings_.farewell)) {
+    kill();
+  }
   reader_.join();
 }
 

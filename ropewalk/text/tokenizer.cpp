@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -15,7 +13,6 @@
 #include "ropewalk/base/parallel.h"
 #include "ropewalk/base/utf8.h"
 #include "ropewalk/checkpoint/tokenizer_files.h"
-#include "ropewalk/text/old_tokenizer.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -86,9 +83,8 @@ struct Tokenizer::Impl {
   std::string source;  // for messages
   std::string file;    // the bytes of tokenizer.json; empty: `source` is a folder
   std::string digest;
-  std::string key;                  // in the companion
-  int64_t generation = 0;           // of the companion that has loaded it
-  std::optional<OldTokenizer> old;  // to be compared with, where ROPEWALK_OLD_TOKENIZER is set
+  std::string key;         // in the companion
+  int64_t generation = 0;  // of the companion that has loaded it
 
   void load() {
     Companion& companion = shared_companion();
@@ -219,9 +215,6 @@ Tokenizer Tokenizer::from_json(std::string text, const std::string& source) {
   auto impl = std::make_unique<Impl>();
   impl->source = source;
   impl->digest = sha256_hex(text);
-  if (std::getenv("ROPEWALK_OLD_TOKENIZER") != nullptr) {
-    impl->old = OldTokenizer::from_json(text, source);
-  }
   impl->file = std::move(text);
   return Tokenizer(std::move(impl));
 }
@@ -233,18 +226,12 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
 Tokenizer::Batch Tokenizer::send(std::vector<std::string> texts) const {
   Batch batch{std::move(texts), nullptr};
-  if (impl_->old) return batch;
   impl_->load();
   impl_->send(batch);
   return batch;
 }
 
 std::vector<Tokenizer::Outcome> Tokenizer::receive(Batch batch) const {
-  if (impl_->old) {
-    std::vector<Outcome> outcomes;
-    for (const std::string& text : batch.texts) outcomes.push_back({impl_->old->encode(text), ""});
-    return outcomes;
-  }
   return impl_->receive(batch);
 }
 

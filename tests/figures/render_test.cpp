@@ -22,6 +22,7 @@ TEST(Render, WritesSpecificationsWithoutPython) {
 
 TEST(Render, SaysWhatToInstall) {
   const TemporaryFolder folder;
+  end_shared_companion();
   ::setenv("ROPEWALK_PYTHON", "no-such-python", 1);
   try {
     write_figures(kFigures, folder.path(), {"png"});

@@ -100,40 +100,6 @@ def write_configs():
         write("config", name, json.dumps(config))
 
 
-def bpe(**changes):
-    tokens = ["<unk>", "a", "b", "l", "o", "lo", "Ġ", "Ġlo", "<0x41>", "aa", "aaaa"]
-    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
-            "pre_tokenizer": None, "post_processor": None, "decoder": None, **changes,
-            "model": {"type": "BPE", "dropout": None, "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True,
-                      "ignore_merges": False, "vocab": {token: i for i, token in enumerate(tokens)},
-                      "merges": [["l", "o"], ["Ġ", "lo"], "a a", "aa aa"], **changes.get("model", {})}}
-
-
-def write_tokenizers():
-    added = {"id": 11, "content": "<s>", "single_word": False, "lstrip": True, "rstrip": True, "normalized": False,
-             "special": True}
-    split = {"type": "Split", "behavior": "Isolated", "invert": False, "pattern": {
-        "Regex": r"(?i:'s|'t)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"}}
-    template = {"type": "TemplateProcessing", "pair": [],
-                "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
-                "special_tokens": {"<s>": {"id": "<s>", "ids": [11], "tokens": ["<s>"]}}}
-    steps = [{"type": "NFKC"}, {"type": "Prepend", "prepend": "▁"}, {"type": "Lowercase"}, {"type": "StripAccents"},
-             {"type": "Strip", "strip_left": True, "strip_right": False},
-             {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]
-    pieces = [{"type": "Digits", "individual_digits": True}, {"type": "Punctuation", "behavior": "Isolated"},
-              {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}]
-    write("tokenizer", "byte_level", json.dumps(bpe(
-        added_tokens=[added], post_processor=template, pre_tokenizer={"type": "Sequence", "pretokenizers": [
-            split, {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}]}))
-        + "\0lo la 12 <s> x")
-    write("tokenizer", "normalizers", json.dumps(bpe(
-        normalizer={"type": "Sequence", "normalizers": steps},
-        pre_tokenizer={"type": "Sequence", "pretokenizers": pieces})) + "\0 Álö 12.")
-    write("tokenizer", "replace", json.dumps(bpe(normalizer={
-        "type": "Replace", "pattern": {"Regex": "(?:a|b)+?[^\\x41-c]{0,2}$|\\bl\\B"}, "content": "bb"},
-        model={"continuing_subword_prefix": "a", "end_of_word_suffix": "o", "merges": []})) + "\0aab lo")
-
-
 def write_experiments():
     write("experiment", "whole", """name: My run
 model: EleutherAI/pythia-160m
@@ -243,7 +209,7 @@ def write_tables():
 
 
 def main():
-    for make in (write_safetensors, write_pytorch, write_configs, write_tokenizers, write_experiments, write_dataset_cards, write_moments,
+    for make in (write_safetensors, write_pytorch, write_configs, write_experiments, write_dataset_cards, write_moments,
                  write_parquets, write_tables, write_jsonls):
         make()
 

@@ -1,4 +1,4 @@
-// Tokenises for test_tokenizers.py: `tokenize_tool [--old] tokenizer.json...` reads strings from
+// Tokenises for test_tokenizers.py: `tokenize_tool tokenizer.json...` reads strings from
 // standard input, each after its length (uint32), and writes for each how many ids are a prefix, a
 // body and a suffix, then the ids (int32 each), all little-endian, for one tokenizer after the
 // other.
@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "ropewalk/text/old_tokenizer.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/text/tokenizer.h"
 
 namespace {
 
@@ -53,15 +53,7 @@ void tokenize(const char* path, const std::vector<std::string>& strings) {
 int main(int argc, char** argv) {
   try {
     const std::vector<std::string> strings = read_strings();
-    const bool old = argc > 1 && std::string_view(argv[1]) == "--old";
-    for (int i = old ? 2 : 1; i < argc; ++i) {
-      if (!old) {
-        tokenize(argv[i], strings);
-        continue;
-      }
-      const auto tokenizer = ropewalk::OldTokenizer::from_file(argv[i]);
-      for (const std::string& text : strings) write(tokenizer.encode(text));
-    }
+    for (int i = 1; i < argc; ++i) tokenize(argv[i], strings);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

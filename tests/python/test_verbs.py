@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -237,6 +238,45 @@ try:
 except KeyboardInterrupt:
     print("interrupted", threading.active_count())
 """
+
+
+COMPANIONS = """
+import os, sys, threading
+import ropewalk
+def companions():
+    found = set()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words, state = open(f"/proc/{name}/cmdline").read(), open(f"/proc/{name}/stat").read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if state[0] != "Z" and int(state[1]) == os.getpid() and "companion" in words:
+            found.add(name)
+    return found
+study, out, seen = ropewalk.open(sys.argv[1]), sys.argv[2], set()
+def draw(name):
+    threading.Thread(target=lambda: ropewalk.figures(study, f"{out}/{name}", format=["svg"])).start()
+    while threading.active_count() > before:
+        seen.update(companions())
+    return len(companions())
+before = threading.active_count()
+left = draw("one")
+child = os.fork()
+if child == 0:
+    os.read(os.open(out + "/fifo", os.O_RDONLY), 1)  # keeps everything open meanwhile
+    os._exit(0)
+print(left, draw("two"), len(seen))
+os.close(os.open(out + "/fifo", os.O_WRONLY))
+os.waitpid(child, 0)
+"""
+
+
+def test_one_companion_per_verb(folder, tmp_path):
+    """It ends with its verb: also where a thread called it that has ended, and beside a fork that holds on to everything."""
+    os.mkfifo(tmp_path / "fifo")
+    done = subprocess.run([sys.executable, "-c", COMPANIONS, folder, tmp_path], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["0", "0", "2"], done.stdout + done.stderr
+    assert (tmp_path / "two" / "taxonomy.svg").exists()
 
 
 @pytest.mark.parametrize("code, output", [(DAEMON, ""), (WAITING, "interrupted 2")])

@@ -8,8 +8,7 @@
 namespace ropewalk {
 
 // The ids of a text, special tokens around it included, as the `tokenizers` library gives them.
-template <typename Kind>
-std::vector<int32_t> all_ids(const Kind& tokenizer, std::string_view text) {
+inline std::vector<int32_t> all_ids(const Tokenizer& tokenizer, std::string_view text) {
   const Tokenizer::Encoding encoding = tokenizer.encode(text);
   std::vector<int32_t> ids = encoding.prefix;
   ids.insert(ids.end(), encoding.body.begin(), encoding.body.end());
