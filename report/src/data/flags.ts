@@ -23,6 +23,7 @@ const KINDS: [string, Flag["kind"], string][] = [
   ["rank", "doubt", "a direction without variance"],
   ["theta_by_length", "doubt", "angles by length"],
   ["coarse_argmax", "doubt", "a coarse distance"],
+  ["trend", "doubt", "it moved while it was measured"],
   ["constant_q", "missing", "constant queries"],
   ["constant_k", "missing", "constant keys"],
   ["no_variance", "missing", "no variance"],
