@@ -7,7 +7,7 @@
     study.figure("position_signal")               # shows in a notebook
     study.jackknife(lambda head: head.q.n)        # your own statistic of every head, with its standard error
 
-    study = ropewalk.run("my_run.yaml")           # the program's verbs: run, capture, analyze, figures, audit, inspect, export
+    study = ropewalk.run("my_run.yaml")           # the program's verbs: run, capture, loss, analyze, figures, audit, inspect, export
 
     moments = ropewalk.Moments(q_heads=16, kv_heads=4, d_head=128)
     moments.add(0, q, k)                          # torch tensors [batch, heads, tokens, d_head]
@@ -24,9 +24,10 @@ from ._build import VERSION as __version__
 from ._capture import Capture, HeadMoments, StreamMoments
 from .errors import Error, InputError, SystemError, UsageError  # noqa: A004
 from ._figure import Figure
+from ._loss import Loss
 from ._moments import Moments
 from ._study import Study, open  # noqa: A004
-from ._verbs import Finding, analyze, audit, capture, export, figures, inspect, run
+from ._verbs import Finding, analyze, audit, capture, export, figures, inspect, loss, run
 from ._callbacks import lightning_callback, trainer_callback
 from ._watch import Watch, watch
 
@@ -39,6 +40,7 @@ __all__ = [
     "Finding",
     "HeadMoments",
     "InputError",
+    "Loss",
     "Moments",
     "StreamMoments",
     "Study",
@@ -53,6 +55,7 @@ __all__ = [
     "figures",
     "inspect",
     "lightning_callback",
+    "loss",
     "open",
     "run",
     "trainer_callback",

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, overload
 from . import _checks, _module
 from ._capture import Capture
 from ._listener import Listener
+from ._loss import Loss
 from ._moments import Moments
 from ._moments import analyze as _analyze_moments
 from ._study import Study
@@ -87,6 +88,30 @@ def capture(
         )  # fmt: skip
         _call("capture", [_model(model, Path(work))], options, progress)
     made = Capture.open(folder)
+    made._kept = kept
+    return made
+
+
+def loss(
+    model: Any, corpus: Any, out: PathLike | None = None, *, revision: str | None = None, tokenizer: PathLike | None = None, label: str | None = None,
+    context: int | None = None, documents: int | None = None, min_tokens: int | None = None, field: str | None = None, id: str | None = None,  # noqa: A002
+    split: str | None = None, dataset_config: str | None = None, chunk: bool = False, shard: str | None = None,
+    device: str | None = None, dtype: str | None = None, memory: str | None = None, threads: int | None = None, progress: bool | None = None,
+) -> Loss:  # fmt: skip
+    """The loss of a checkpoint on a corpus, in nats per token, by position and by document.
+
+    `model`, `corpus` and `out` are as `capture` takes them; the other options are those of `ropewalk loss`.
+    """
+    with tempfile.TemporaryDirectory(prefix="ropewalk-") as work:
+        kept = TemporaryFolder() if out is None else None
+        folder = kept.path / "loss" if kept else Path(out or "")
+        options = dict(
+            corpus=_corpus(corpus, Path(work)), out=folder, revision=revision, tokenizer=tokenizer, label=label or _label(model), context=context,
+            documents=documents, min_tokens=min_tokens, field=field, id=id, split=split, dataset_config=dataset_config, chunk=chunk, shard=shard,
+            device=device, dtype=dtype, memory=memory, threads=threads,
+        )  # fmt: skip
+        _call("loss", [_model(model, Path(work))], options, progress)
+    made = Loss(folder)
     made._kept = kept
     return made
 

@@ -75,7 +75,7 @@ std::pair<std::string, std::string> two_names(const char* option, const std::str
   return {names[0], names[1]};
 }
 
-void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
+void add_pass_arguments(CLI::App& verb, ModelArguments& arguments) {
   ModelOptions& options = arguments.options;
   verb.add_option("model", options.model,
                   "Checkpoint folder (config.json and weights), or a Hub model: org/name")
@@ -85,18 +85,23 @@ void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
   verb.add_option("--context", options.context,
                   "Tokens per document [default: the model's max_position_embeddings]")
       ->check(CLI::Range(int64_t{1}, int64_t{std::numeric_limits<int32_t>::max()}));
-  verb.add_option("--heads", options.heads, "Query heads to sample [default: all]")
-      ->check(whole_number(1));
-  verb.add_option("--seed", options.seed, "Seed of the head sample")
-      ->check(whole_number(0))
-      ->capture_default_str();
-  verb.add_flag("--sliding", options.sliding, "Measure sliding layers too");
   verb.add_option("--device", options.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
   verb.add_option("--dtype", options.dtype, "auto, float32 or bfloat16")->capture_default_str();
   verb.add_option(
       "--memory", arguments.memory,
       "Budget for weights and hidden states, e.g. 8GiB [default: 80 % of what is free]");
   add_threads_option(verb, arguments.threads);
+}
+
+void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
+  add_pass_arguments(verb, arguments);
+  ModelOptions& options = arguments.options;
+  verb.add_option("--heads", options.heads, "Query heads to sample [default: all]")
+      ->check(whole_number(1));
+  verb.add_option("--seed", options.seed, "Seed of the head sample")
+      ->check(whole_number(0))
+      ->capture_default_str();
+  verb.add_flag("--sliding", options.sliding, "Measure sliding layers too");
 }
 
 ModelOptions ModelArguments::parse(const Communicator& processes) const {

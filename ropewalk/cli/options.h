@@ -44,6 +44,8 @@ std::vector<std::string> names_of(const std::string& text);
 std::pair<std::string, std::string> two_names(const char* option, const std::string& text,
                                               const char* what);
 
+// Those of every verb on a model, and those that say which heads are measured besides.
+void add_pass_arguments(CLI::App& verb, ModelArguments& arguments);
 void add_model_arguments(CLI::App& verb, ModelArguments& arguments);
 
 }  // namespace ropewalk::cli

@@ -17,6 +17,7 @@ void add_verbs(CLI::App& app, Communicator& processes) {
   add_audit(app);
   add_inspect(app);
   add_capture(app, processes);
+  add_loss(app, processes);
   add_analyze(app);
   add_merge(app);
   add_figures(app);

@@ -129,7 +129,59 @@ ROPEWALK_INLINE void gate_rows(const GatePass& pass, int64_t begin, int64_t end)
   }
 }
 
+ROPEWALK_INLINE float largest_of(const float* x, int64_t width) {
+  constexpr int64_t kLanes = 64;
+  const int64_t whole = width / kLanes * kLanes;
+  float lanes[kLanes];
+  for (int64_t l = 0; l < kLanes; ++l) lanes[l] = x[0];
+  for (int64_t j = 0; j < whole; j += kLanes) {
+    for (int64_t l = 0; l < kLanes; ++l) lanes[l] = x[j + l] > lanes[l] ? x[j + l] : lanes[l];
+  }
+  float largest = x[0];
+  for (int64_t l = 0; l < kLanes; ++l) largest = std::max(largest, lanes[l]);
+  for (int64_t j = whole; j < width; ++j) largest = std::max(largest, x[j]);
+  return largest;
+}
+
+// In float32 a few thousand numbers at a time, which lose nothing; those sums in float64. A value
+// that is not finite makes the sum so too.
+ROPEWALK_INLINE void sum_rows(const LogSumPass& pass, int64_t begin, int64_t end) {
+  constexpr int64_t kLanes = 64;
+  constexpr int64_t kPart = 4096;
+  for (int64_t i = begin; i < end; ++i) {
+    const float* x = pass.x + i * pass.width;
+    const float largest = largest_of(x, pass.width);
+    double sum = 0;
+    double check = 0;  // exponential() saturates, so that it hides what is not finite
+    for (int64_t first = 0; first < pass.width; first += kPart) {
+      const int64_t last = std::min(first + kPart, pass.width);
+      const int64_t whole = first + (last - first) / kLanes * kLanes;
+      float lanes[kLanes] = {};
+      float zeros[kLanes] = {};
+      for (int64_t j = first; j < whole; j += kLanes) {
+        for (int64_t l = 0; l < kLanes; ++l) {
+          lanes[l] += exponential(x[j + l] - largest);
+          zeros[l] += x[j + l] * 0;
+        }
+      }
+      for (int64_t l = 0; l < kLanes; ++l) {
+        sum += lanes[l];
+        check += zeros[l];
+      }
+      for (int64_t j = whole; j < last; ++j) {
+        sum += exponential(x[j] - largest);
+        check += x[j] * 0;
+      }
+    }
+    pass.out[i] = largest + std::log(sum) + check;
+  }
+}
+
 }  // namespace
+
+ROPEWALK_CLONES void run(const LogSumPass& pass, int64_t begin, int64_t end) {
+  sum_rows(pass, begin, end);
+}
 
 ROPEWALK_CLONES void run(const NormPass& pass, int64_t begin, int64_t end) {
   if (pass.type == Number::float32) return norm_rows<float>(pass, begin, end);

@@ -74,6 +74,10 @@ TextModel read_text_model(const ConfigFile& config) {
   refuse_quantized(text);
   TextModel model{architecture, architecture->configure(text)};
   model.config.architecture = model_type;
+  for (const ConfigFile& part : {text, config}) {  // what the whole model says counts
+    constexpr const char* kTied = "tie_word_embeddings";
+    if (part.has(kTied)) model.config.head.tied = part.flag(kTied, false);
+  }
   return model;
 }
 

@@ -26,6 +26,9 @@ struct Architecture {
   std::string_view embedding = "embed_tokens.weight";
   std::string_view position_embedding = {};  // added to it, by position
   std::string_view embedding_norm = {};      // a LayerNorm of the sum, less ".weight" and ".bias"
+  std::string_view final_norm = "norm";      // after the root, likewise
+  std::string_view head = "lm_head.weight";  // without the root
+  bool tied_head = false;  // it is the embedding table, where config.json does not say
 };
 
 // The text model inside a checkpoint: its family and its part of config.json.

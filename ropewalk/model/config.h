@@ -51,6 +51,13 @@ struct CutGate {
   double limit = 0;
 };
 
+// What follows the last layer. No query or key depends on it.
+struct HeadSettings {
+  std::optional<bool> tied;   // the head is the embedding table; none: the family's default
+  double scale = 1;           // logits are multiplied by it (granite)
+  std::optional<double> cap;  // then they become cap * tanh(logit / cap) (gemma2)
+};
+
 // What a model is, reduced to what the forward pass needs. Words for sizes follow TransformerLens.
 struct ModelConfig {
   std::string architecture;  // config.json's model_type, of the text part
@@ -93,6 +100,7 @@ struct ModelConfig {
 
   std::vector<RopeSettings> ropes;
   std::vector<LayerConfig> layers;
+  HeadSettings head;
 
   int64_t q_width() const { return n_q_heads * d_head; }
   int64_t kv_width() const { return n_kv_heads * d_head; }

@@ -154,7 +154,8 @@ Json describe_config(const ModelConfig& config) {
                vocabulary_size, embedding_rows, max_positions, norm, norm_eps, qk_norm, activation,
                qkv_bias, out_bias, mlp_bias, gated, parallel_residual, attention_scale,
                embedding_scale, residual_scale, clip_qkv, score_cap, alibi, sinks, cut_gate,
-               mixture, initializer_range, query_scaling, ropes, layers] = config;
+               mixture, initializer_range, query_scaling, ropes, layers,
+               head] = config;  // what follows the last layer decides nothing that a capture keeps
   Json json{{"architecture", architecture},
             {"layers", n_layers},
             {"n_q_heads", n_q_heads},

@@ -10,6 +10,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/kernels/exact_float32.h"
 #include "ropewalk/kernels/linear.h"
+#include "ropewalk/model/head.h"
 #include "ropewalk/model/layer.h"
 #include "ropewalk/model/layer_parts.h"
 #include "ropewalk/model/layer_stream.h"
@@ -83,6 +84,9 @@ class Layers {
                  at::Tensor rows);
   // Shows what leaves a layer.
   void show(int64_t layer, std::span<const Document> batch, const at::Tensor& rows);
+  // Makes the logits of what left the last one and shows them, some rows at a time.
+  void show_logits(const LayerWeights& head, std::span<const Document> batch,
+                   const at::Tensor& rows);
 
  private:
   void offer(int64_t layer, const Document& document, const char* point, const Projection& made,
@@ -123,6 +127,24 @@ void Layers::show(int64_t layer, std::span<const Document> batch, const at::Tens
     const int64_t end = begin + size_of(document);
     observers_.offer(Hidden{layer, &document, rows.slice(0, begin, end)});
     begin = end;
+  }
+}
+
+void Layers::show_logits(const LayerWeights& head, std::span<const Document> batch,
+                         const at::Tensor& rows) {
+  const int64_t some = logit_rows(config_);
+  for (int64_t begin = 0; begin < rows.size(0); begin += some) {
+    throw_if_interrupted();
+    const int64_t end = std::min(begin + some, rows.size(0));
+    const at::Tensor made = logits(config_, head, rows.slice(0, begin, end));
+    int64_t first = 0;  // row of the document
+    for (const Document& document : batch) {
+      const int64_t from = std::max(begin, first), to = std::min(end, first + size_of(document));
+      if (from < to) {
+        observers_.offer(Logits{&document, from - first, made.slice(0, from - begin, to - begin)});
+      }
+      first += size_of(document);
+    }
   }
 }
 
@@ -184,6 +206,11 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights,
   LayerStream stream(weights, plan);
   Layers layers(config, weights, observers);
   std::chrono::duration<double> embedding{0};
+  const auto report = [&](int64_t stage, std::span<const Document> batch) {
+    for (const Document& document : batch) {
+      if (options.progress) options.progress(stage, size_of(document));
+    }
+  };
   int64_t done = 0;  // documents
   for (size_t g = 0; g < groups.size(); ++g) {
     const auto batches = layers.batches(groups[g]);
@@ -201,9 +228,7 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights,
         if (layer_config.self_attention) {
           hidden[i] = layers.run(layer, *layer_weights, batches[i], std::move(hidden[i]));
         }
-        for (const Document& document : batches[i]) {
-          if (options.progress) options.progress(layer, size_of(document));
-        }
+        report(layer, batches[i]);
       }
       if (layer_config.mixture && extent.of(layer) != Needed::qk) {
         const auto expert = [&](int64_t i) {
@@ -216,6 +241,13 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights,
       }
       if (extent.of(layer) == Needed::qk) continue;
       for (size_t i = 0; i < batches.size(); ++i) layers.show(layer, batches[i], hidden[i]);
+    }
+    if (extent.has_head()) {
+      const auto head = stream.take(extent.last_stage(), g + 1 < groups.size());
+      for (size_t i = 0; i < batches.size(); ++i) {
+        layers.show_logits(*head, batches[i], std::move(hidden[i]));
+        report(extent.last_stage(), batches[i]);
+      }
     }
     observers.require_all();
     done += static_cast<int64_t>(groups[g].size());

@@ -19,7 +19,7 @@ struct ForwardOptions {
   int64_t memory = 0;    // bytes for weights, hidden states and what is reserved
   int64_t reserved = 0;  // bytes of the budget that the observers take
   int64_t round = 0;     // a group ends where a document's index reaches a multiple of this
-  std::function<void(int64_t layer, int64_t tokens)> progress;  // tokens done in a layer
+  std::function<void(int64_t stage, int64_t tokens)> progress;  // tokens done in a stage
   std::function<bool(int64_t documents)> go_on;  // asked after each group; false stops
 };
 

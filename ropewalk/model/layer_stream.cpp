@@ -24,8 +24,8 @@ void give_back_free_memory() {
 }  // namespace
 
 LayerStream::LayerStream(const WeightReader& reader, const MemoryPlan& plan)
-    : reader_(reader), last_layer_(reader.extent().last_layer), plan_(plan) {
-  kept_.resize(static_cast<size_t>(last_layer_) + 1);
+    : reader_(reader), last_stage_(reader.extent().last_stage()), plan_(plan) {
+  kept_.resize(static_cast<size_t>(last_stage_) + 1);
   const at::Device device = reader.device();
   if (device.is_cuda()) side_ = std::make_unique<c10::Stream>(new_stream(device));
   if (plan_.layers_ahead > 0) prefetch(0);
@@ -84,8 +84,8 @@ std::shared_ptr<const LayerWeights> LayerStream::take(int64_t layer, bool more) 
       give_back_free_memory();
     }
   }
-  if (plan_.layers_ahead > 0 && (layer < last_layer_ || more)) {
-    prefetch(layer < last_layer_ ? layer + 1 : 0);
+  if (plan_.layers_ahead > 0 && (layer < last_stage_ || more)) {
+    prefetch(layer < last_stage_ ? layer + 1 : 0);
   }
   return weights;
 }

@@ -15,7 +15,7 @@ class Stream;
 
 namespace ropewalk {
 
-// Hands out the layers of a reader's extent in order, again and again, one round per group of
+// Hands out the stages of a reader's extent in order, again and again, one round per group of
 // documents. The next layer is read on another thread while the current one computes; all stay in
 // memory where the plan says so. Projections are packed for this processor, where it has a kernel
 // for them. On a GPU, copies run beside the kernels, on a stream of their own.
@@ -41,7 +41,7 @@ class LayerStream {
   Loaded load_beside(int64_t layer, const std::shared_ptr<c10::Event>& room) const;
 
   const WeightReader& reader_;
-  int64_t last_layer_;
+  int64_t last_stage_;
   MemoryPlan plan_;
   std::vector<std::shared_ptr<const LayerWeights>> kept_;
   std::unique_ptr<c10::Stream> side_;  // for copies, on a GPU

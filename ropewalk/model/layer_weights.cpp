@@ -16,7 +16,7 @@ struct WeightField {
 };
 
 // Every tensor of a layer, and what it is.
-constexpr std::array<WeightField, 23> kFields{{
+constexpr std::array<WeightField, 26> kFields{{
     {&LayerWeights::attn_norm, TensorRole::norm},
     {&LayerWeights::attn_norm_bias, TensorRole::bias},
     {&LayerWeights::qkv, TensorRole::projection},
@@ -37,6 +37,9 @@ constexpr std::array<WeightField, 23> kFields{{
     {&LayerWeights::alpha_n, TensorRole::alpha_n},
     {&LayerWeights::beta, TensorRole::beta},
     {&LayerWeights::eps, TensorRole::eps},
+    {&LayerWeights::final_norm, TensorRole::norm},
+    {&LayerWeights::final_norm_bias, TensorRole::bias},
+    {&LayerWeights::head, TensorRole::projection},
     {&LayerWeights::sinks, TensorRole::projection},
     {&LayerWeights::router, TensorRole::projection},
     {&LayerWeights::router_bias, TensorRole::projection},
@@ -54,7 +57,8 @@ int64_t elements_of(const std::vector<TensorSpec>& specs, Needed needed) {
 }  // namespace
 
 void pack_projections(LayerWeights& weights) {
-  for (at::Tensor* projection : {&weights.qkv, &weights.out, &weights.gate_up, &weights.down}) {
+  for (at::Tensor* projection :
+       {&weights.qkv, &weights.out, &weights.gate_up, &weights.down, &weights.head}) {
     if (projection->defined()) *projection = packed_weights(*projection);
   }
   for (LayerWeights& expert : weights.experts) pack_projections(expert);

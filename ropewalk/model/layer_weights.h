@@ -10,8 +10,8 @@
 
 namespace ropewalk {
 
-// A layer's weights, fused where one product can serve several. Undefined: the architecture has
-// none.
+// A stage's weights, a layer's or the head's, fused where one product can serve several. Undefined:
+// the architecture has none.
 struct LayerWeights {
   at::Tensor attn_norm;  // [d_model], before attention
   at::Tensor attn_norm_bias;
@@ -33,6 +33,9 @@ struct LayerWeights {
   at::Tensor alpha_n;
   at::Tensor beta;
   at::Tensor eps;
+  at::Tensor final_norm;  // [d_model], before the head
+  at::Tensor final_norm_bias;
+  at::Tensor head;    // [words, d_model]
   at::Tensor sinks;   // [n_q_heads]
   at::Tensor router;  // [n_experts, d_model]
   at::Tensor router_bias;
@@ -41,8 +44,8 @@ struct LayerWeights {
   std::vector<LayerWeights> experts;
 };
 
-// Packs the projections for this processor, its experts' too, where it has a kernel for them; in
-// their own memory (kernels/linear.h).
+// Packs the projections for this processor, the head and its experts' too, where it has a kernel
+// for them; in their own memory (kernels/linear.h).
 void pack_projections(LayerWeights& weights);
 
 // Those of a layer's weights that are defined, its experts' included.

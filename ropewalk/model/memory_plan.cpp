@@ -5,6 +5,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/model/head.h"
 #include "ropewalk/model/layer.h"
 #include "ropewalk/model/mixture.h"
 #include "ropewalk/model/weights.h"
@@ -14,7 +15,7 @@ namespace ropewalk {
 MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights, int64_t tokens,
                          int64_t collecting) {
   MemoryNeeds needs;
-  for (int64_t layer = 0; layer <= weights.extent().last_layer; ++layer) {
+  for (int64_t layer = 0; layer <= weights.extent().last_stage(); ++layer) {
     const int64_t whole = weights.layer_bytes(layer);
     const int64_t spared = (weights.experts(layer) - 1) * weights.expert_bytes(layer);
     needs.layer_bytes.push_back(whole);
@@ -24,6 +25,10 @@ MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights,
   if (weights.device().is_cuda()) {
     needs.workspace =
         layer_workspace(config, tokens, weights.dtype(), weights.device(), collecting);
+    if (weights.extent().has_head()) {
+      needs.workspace =
+          std::max(needs.workspace, logits_workspace(config, weights.dtype()) + collecting);
+    }
   }
   return needs;
 }

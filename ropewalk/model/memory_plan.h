@@ -23,7 +23,7 @@ struct MemoryPlan {
 };
 
 struct MemoryNeeds {
-  std::vector<int64_t> layer_bytes;  // of layers 0 … last
+  std::vector<int64_t> layer_bytes;  // of the stages: layers 0 … last, then the head
   int64_t longest_hidden = 0;        // bytes of the longest document's hidden state
   int64_t reserved = 0;              // bytes of moments
   int64_t workspace = 0;             // bytes of one layer's, where the budget covers them

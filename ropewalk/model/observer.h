@@ -15,6 +15,13 @@ struct Hidden {
   at::Tensor rows;  // [T, d_model], in the dtype of the pass; changes once on_hidden() returns
 };
 
+// Logits of some consecutive tokens, a part of a document: tokens × vocabulary is never held.
+struct Logits {
+  const Document* document = nullptr;
+  int64_t begin = 0;  // the first of these tokens
+  at::Tensor rows;    // [tokens, words], float32; changes once on_logits() returns
+};
+
 // Watches a pass (forward.h). Says up front what it wants, and is called for that alone; a callback
 // that it does not need it leaves out.
 class Observer {
@@ -37,6 +44,10 @@ class Observer {
     return false;
   }
   virtual void on_hidden(const Hidden& hidden) { (void)hidden; }
+
+  // What each token of a document predicts, in order, some tokens at a time.
+  virtual bool wants_logits() const { return false; }
+  virtual void on_logits(const Logits& logits) { (void)logits; }
 
   // Bytes of the device that it may hold while it is shown a document of so many tokens, beyond
   // what it keeps.

@@ -4,7 +4,8 @@
 
 namespace ropewalk {
 
-Observers::Observers(std::span<Observer* const> observers, const Extent& extent) {
+Observers::Observers(std::span<Observer* const> observers, const Extent& extent)
+    : has_head_(extent.has_head()) {
   for (Observer* observer : observers) {
     Watching& watching = all_.emplace_back(Watching{observer, {}});
     for (int64_t layer = 0; layer <= extent.last_layer; ++layer) {
@@ -25,6 +26,11 @@ bool Observers::want(int64_t layer, std::string_view point) const {
 bool Observers::want_hidden(int64_t layer) const {
   return std::any_of(all_.begin(), all_.end(),
                      [&](const Watching& watching) { return watching.layers.at(layer).hidden; });
+}
+
+bool Observers::want_logits() const {
+  return std::any_of(all_.begin(), all_.end(),
+                     [](const Watching& watching) { return watching.observer->wants_logits(); });
 }
 
 void Observers::offer(Taken taken) {
@@ -48,6 +54,12 @@ void Observers::offer(const Hidden& hidden) {
   }
 }
 
+void Observers::offer(const Logits& logits) {
+  for (Watching& watching : all_) {
+    if (watching.observer->wants_logits()) watching.observer->on_logits(logits);
+  }
+}
+
 int64_t Observers::workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const {
   int64_t bytes = 0;
   for (const Watching& watching : all_) {
@@ -57,6 +69,7 @@ int64_t Observers::workspace(int64_t tokens, at::ScalarType dtype, const at::Dev
 }
 
 void Observers::require_all() const {
+  if (want_logits() && !has_head_) throw UsageError("there are no logits: the pass has no head");
   for (const Watching& watching : all_) {
     for (const auto& [layer, wants] : watching.layers) {
       if (!wants.waiting.empty()) {

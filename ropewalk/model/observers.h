@@ -18,9 +18,11 @@ class Observers {
 
   bool want(int64_t layer, std::string_view point) const;
   bool want_hidden(int64_t layer) const;
+  bool want_logits() const;
   // Hand on to those who want it.
   void offer(Taken taken);
   void offer(const Hidden& hidden);
+  void offer(const Logits& logits);
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const;
 
   // Once documents have passed all layers: throws UsageError where somebody got nothing of what he
@@ -39,6 +41,7 @@ class Observers {
     std::map<int64_t, Wants> layers;
   };
   std::vector<Watching> all_;
+  bool has_head_;
 };
 
 }  // namespace ropewalk

@@ -11,6 +11,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/elementwise.h"
 #include "ropewalk/model/architecture.h"
+#include "ropewalk/model/head.h"
 #include "ropewalk/model/stored_tensor.h"
 
 namespace ropewalk {
@@ -71,14 +72,16 @@ WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& arc
     embedding_norm_bias_ = load_vector(norm + ".bias", TensorRole::bias);
   }
   refuse_more_layers(checkpoint, prefix_ + std::string(architecture.layers), config.n_layers);
-  for (int64_t layer = 0; layer <= extent.last_layer; ++layer) {
-    for (const TensorSpec& spec : all_specs(layer)) {
-      check_shape(layer_prefix(layer) + spec.name, stored_shape(spec));
+  if (extent.has_head()) head_ = head_specs(architecture, config, checkpoint, prefix_);
+  for (int64_t stage = 0; stage <= extent.last_stage(); ++stage) {
+    for (const TensorSpec& spec : all_specs(stage, extent.of(stage))) {
+      check_shape(prefix_of(stage) + spec.name, stored_shape(spec));
     }
   }
 }
 
-std::string WeightReader::layer_prefix(int64_t layer) const {
+std::string WeightReader::prefix_of(int64_t layer) const {
+  if (layer > extent_.last_layer) return {};
   return fmt::format("{}{}{}.", prefix_, architecture_.layers, layer);
 }
 
@@ -91,21 +94,23 @@ void WeightReader::check_shape(const std::string& name, const std::vector<int64_
   }
 }
 
-std::vector<TensorSpec> WeightReader::specs(int64_t layer) const {
-  std::vector<TensorSpec> needed = layer_specs(architecture_, config_, layer, extent_.of(layer));
-  std::erase_if(needed, [&](const TensorSpec& spec) {
-    return spec.optional && !checkpoint_.has(layer_prefix(layer) + spec.name);
+std::vector<TensorSpec> WeightReader::specs(int64_t stage, Needed needed) const {
+  if (needed == Needed::head) return head_;
+  std::vector<TensorSpec> specs = layer_specs(architecture_, config_, stage, needed);
+  std::erase_if(specs, [&](const TensorSpec& spec) {
+    return spec.optional && !checkpoint_.has(prefix_of(stage) + spec.name);
   });
-  return needed;
+  return specs;
 }
 
 int64_t WeightReader::experts(int64_t layer) const {
-  return experts_of(config_, layer, extent_.of(layer));
+  return layer > extent_.last_layer ? 0 : experts_of(config_, layer, extent_.of(layer));
 }
 
-std::vector<TensorSpec> WeightReader::all_specs(int64_t layer) const {
-  std::vector<TensorSpec> all = specs(layer);
-  for (int64_t expert = 0; expert < experts(layer); ++expert) {
+std::vector<TensorSpec> WeightReader::all_specs(int64_t stage, Needed needed) const {
+  std::vector<TensorSpec> all = specs(stage, needed);
+  if (needed == Needed::head) return all;
+  for (int64_t expert = 0; expert < experts_of(config_, stage, needed); ++expert) {
     for (TensorSpec& spec : architecture_.expert_tensors(config_, expert)) {
       if (spec.place == 0) all.push_back(std::move(spec));  // a stack once
     }
@@ -131,13 +136,15 @@ int64_t WeightReader::expert_bytes(int64_t layer) const {
 LayerWeights WeightReader::load(int64_t layer, bool with_experts) const {
   // A disk is asked for this layer and the next ones at once, or it waits between their parts.
   if (!random_) {
-    for (int64_t ahead = layer; ahead <= std::min(layer + 1, extent_.last_layer); ++ahead) {
-      for (const TensorSpec& spec : with_experts ? all_specs(ahead) : specs(ahead)) {
-        const TensorView view = checkpoint_.tensor(layer_prefix(ahead) + spec.name);
+    for (int64_t ahead = layer; ahead <= std::min(layer + 1, extent_.last_stage()); ++ahead) {
+      for (const TensorSpec& spec :
+           with_experts ? all_specs(ahead, extent_.of(ahead)) : specs(ahead)) {
+        const TensorView view = checkpoint_.tensor(prefix_of(ahead) + spec.name);
         view.shard->file().will_need(view.info->offset, view.info->bytes);
       }
     }
-    checkpoint_.read(names_of(layer, with_experts ? all_specs(layer) : specs(layer)));
+    checkpoint_.read(
+        names_of(layer, with_experts ? all_specs(layer, extent_.of(layer)) : specs(layer)));
   }
   LayerWeights weights = read(layer, specs(layer));
   for (int64_t expert = 0; with_experts && expert < experts(layer); ++expert) {
@@ -173,7 +180,7 @@ LayerWeights WeightReader::read(int64_t layer, const std::vector<TensorSpec>& sp
       const int64_t count = rows_of(part, needed);
       const at::Tensor target = shape.empty() ? whole : whole.slice(0, row, row + count);
       row += count;
-      copy_tensor(target, layer_prefix(layer) + part.name, part, needed);
+      copy_tensor(target, prefix_of(layer) + part.name, part, needed);
     }
     weights.*spec.destination =
         device_.is_cuda() ? whole.to(device_, /*non_blocking=*/true) : whole;
@@ -184,10 +191,7 @@ LayerWeights WeightReader::read(int64_t layer, const std::vector<TensorSpec>& sp
 void WeightReader::copy_tensor(const at::Tensor& target, const std::string& name,
                                const TensorSpec& spec, Needed needed) const {
   if (random_) {
-    // A part of a stack is drawn by itself.
-    const std::string key = spec.stacked > 0 ? fmt::format("{} {}", name, spec.place) : name;
-    const at::Tensor drawn = random_->tensor(role_of(spec.destination), key, spec.shape);
-    const at::Tensor rows = ordered_rows(spec, drawn, needed);
+    const at::Tensor rows = ordered_rows(spec, random_tensor(name, spec), needed);
     target.view(rows.sizes()).copy_(rows);
     return;
   }
@@ -198,6 +202,17 @@ void WeightReader::copy_tensor(const at::Tensor& target, const std::string& name
   target.view(rows.sizes()).copy_(rows);
   view.shard->file().require_unchanged();
   if (!device_.is_cuda()) view.shard->file().release(view.info->offset, view.info->bytes);
+}
+
+at::Tensor WeightReader::random_tensor(const std::string& name, const TensorSpec& spec) const {
+  if (name == embedding_names().front()) {  // a tied head
+    std::vector<int32_t> words(static_cast<size_t>(spec.shape[0]));
+    std::iota(words.begin(), words.end(), 0);
+    return random_->embedding(words);
+  }
+  // A part of a stack is drawn by itself.
+  const std::string key = spec.stacked > 0 ? fmt::format("{} {}", name, spec.place) : name;
+  return random_->tensor(role_of(spec.destination), key, spec.shape);
 }
 
 at::Tensor WeightReader::embed(std::span<const int32_t> tokens) const {
@@ -235,29 +250,42 @@ std::vector<std::string> WeightReader::embedding_names() const {
   return names;
 }
 
-std::vector<std::string> WeightReader::names_of(int64_t layer,
+std::vector<std::string> WeightReader::names_of(int64_t stage,
                                                 const std::vector<TensorSpec>& specs) const {
   std::vector<std::string> names;
-  for (const TensorSpec& spec : specs) names.push_back(layer_prefix(layer) + spec.name);
+  for (const TensorSpec& spec : specs) names.push_back(prefix_of(stage) + spec.name);
   return names;
 }
 
-std::vector<std::string> WeightReader::names() const {
+std::vector<std::string> WeightReader::names(const Extent& part) const {
   if (random_) return {};
   std::vector<std::string> names = embedding_names();
-  for (int64_t layer = 0; layer <= extent_.last_layer; ++layer) {
-    const std::vector<std::string> more = names_of(layer, all_specs(layer));
+  for (int64_t stage = 0; stage <= part.last_stage(); ++stage) {
+    const std::vector<std::string> more = names_of(stage, all_specs(stage, part.of(stage)));
     names.insert(names.end(), more.begin(), more.end());
   }
   return names;
 }
 
-std::string WeightReader::digest() const {
-  return random_ ? fmt::format("random:{}", random_->seed()) : checkpoint_.digest(names());
+std::string WeightReader::digest(const Extent& part) const {
+  return random_ ? fmt::format("random:{}", random_->seed()) : checkpoint_.digest(names(part));
+}
+
+std::string WeightReader::digest_beyond(const Extent& part) const {
+  std::vector<std::string> rest = names(extent_);
+  const std::vector<std::string> read = names(part);
+  std::erase_if(rest, [&](const std::string& name) {
+    return std::find(read.begin(), read.end(), name) != read.end();
+  });
+  return random_ ? fmt::format("random:{}", random_->seed()) : checkpoint_.digest(rest);
 }
 
 void WeightReader::hash_embedding() const {
-  if (!random_) checkpoint_.digest(embedding_names());
+  // A head that is the same table is hashed when it is loaded.
+  const std::vector<std::string> table = embedding_names();
+  const auto tied = [&](const TensorSpec& spec) { return spec.name == table.front(); };
+  if (random_ || std::any_of(head_.begin(), head_.end(), tied)) return;
+  checkpoint_.digest(table);
 }
 
 at::Tensor WeightReader::position_rows(int64_t tokens) const {

@@ -30,8 +30,8 @@ class WeightReader {
   // of the positions and a norm where the family has them.
   at::Tensor embed(std::span<const int32_t> tokens) const;
 
-  // Safe to call from another thread while the model runs.
-  LayerWeights load(int64_t layer, bool with_experts = true) const;
+  // The weights of a stage. Safe to call from another thread while the model runs.
+  LayerWeights load(int64_t stage, bool with_experts = true) const;
   LayerWeights load_expert(int64_t layer, int64_t expert) const;
 
   const Extent& extent() const { return extent_; }
@@ -40,31 +40,37 @@ class WeightReader {
   int64_t element_size() const { return static_cast<int64_t>(c10::elementSize(dtype_)); }
 
   // Of the tensors used, in the order of use; none with `random`.
-  std::vector<std::string> names() const;
+  std::vector<std::string> names() const { return names(extent_); }
   // Identifies what is read: a digest over every byte of the tensors used, or the seed of fresh
   // ones. What load() has read is known already; the rest is read now.
-  std::string digest() const;
+  std::string digest() const { return digest(extent_); }
+  // The same of what a shorter pass reads, and of what this one reads beyond it.
+  std::string digest(const Extent& part) const;
+  std::string digest_beyond(const Extent& part) const;
   // Reads the embedding table for the digest, of which embed() reads rows alone.
   void hash_embedding() const;
 
-  // Bytes load(layer) will hold, and those of one expert; 0 where the layer has none.
-  int64_t layer_bytes(int64_t layer) const;
+  // Bytes load(stage) will hold, and those of one expert; 0 where the layer has none.
+  int64_t layer_bytes(int64_t stage) const;
   int64_t expert_bytes(int64_t layer) const;
   // How many experts are needed of a layer.
   int64_t experts(int64_t layer) const;
 
  private:
-  std::string layer_prefix(int64_t layer) const;
-  std::vector<TensorSpec> specs(int64_t layer) const;      // without experts
-  std::vector<TensorSpec> all_specs(int64_t layer) const;  // with them, a stack once
+  std::string prefix_of(int64_t stage) const;
+  std::vector<TensorSpec> specs(int64_t stage, Needed needed) const;  // without experts
+  std::vector<TensorSpec> specs(int64_t stage) const { return specs(stage, extent_.of(stage)); }
+  std::vector<TensorSpec> all_specs(int64_t stage, Needed needed) const;  // a stack once
+  std::vector<std::string> names(const Extent& part) const;
   int64_t bytes_of(const std::vector<TensorSpec>& specs, Needed needed) const;
   LayerWeights read(int64_t layer, const std::vector<TensorSpec>& specs) const;
   void copy_tensor(const at::Tensor& target, const std::string& name, const TensorSpec& spec,
                    Needed needed) const;
   at::Tensor stored_rows(std::span<const int32_t> tokens) const;
   std::vector<std::string> embedding_names() const;
-  std::vector<std::string> names_of(int64_t layer, const std::vector<TensorSpec>& specs) const;
+  std::vector<std::string> names_of(int64_t stage, const std::vector<TensorSpec>& specs) const;
   at::Tensor position_rows(int64_t tokens) const;
+  at::Tensor random_tensor(const std::string& name, const TensorSpec& spec) const;
   // A small tensor outside the layers, on the device.
   at::Tensor load_vector(const std::string& name, TensorRole role) const;
   void check_shape(const std::string& name, const std::vector<int64_t>& shape) const;
@@ -77,6 +83,7 @@ class WeightReader {
   at::Device device_;
   std::optional<RandomWeights> random_;
   std::string prefix_;  // of all names, e.g. "model."
+  std::vector<TensorSpec> head_;
   at::Tensor embedding_norm_;
   at::Tensor embedding_norm_bias_;
 };

@@ -116,6 +116,7 @@ Json CaptureInfo::to_json() const {
   if (vector_files) {
     json["vector_files"] = {{"bytes", vector_files->bytes}, {"hash", vector_files->hash}};
   }
+  if (!head_weights.empty()) json["head_weights"] = head_weights;
   if (random) json["random"] = *random;
   if (texts > 0) json["chunk"] = {{"texts", texts}, {"pieces", pieces}, {"named", named}};
   if (shard) json["shard"] = {shard->index, shard->count};
@@ -135,6 +136,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
   CaptureInfo info;
   info.numerics = file.has("numerics") ? count_at(file, "numerics") : 1;
   info.weights = file.text("weights", "");
+  info.head_weights = file.text("head_weights", "");
   if (file.has("config")) info.config = file.object("config").json();
   info.dtype = file.text("dtype", "");
   info.device = file.text("device", "");
@@ -270,6 +272,7 @@ void require_mergeable(const CaptureInfo& first, const std::string& first_name,
     Json json = info.identity();
     for (const char* key : {"vectors", "kept"}) json.erase(key);  // the sum may lack them
     json["tokenizer"] = info.tokenizer;
+    if (!info.head_weights.empty()) json["head_weights"] = info.head_weights;
     if (info.weights.empty()) json["model"] = info.model;  // all that an old file says of them
     return json;
   };

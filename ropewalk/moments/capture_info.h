@@ -42,12 +42,13 @@ struct CaptureNames {
 struct CaptureInfo : CaptureNames {
   // What decides the numbers, beside the documents.
   int64_t numerics = kNumerics;
-  std::string weights;           // digest of every tensor used, or "random:SEED"
+  std::string weights;           // digest of every tensor that q and k need, or "random:SEED"
+  std::string head_weights;      // of what the loss needs beside those; empty: there is none
   Json config = Json::object();  // of describe_config
   std::string dtype;             // of the forward pass
   std::string device;            // "cpu" or "cuda"
   int64_t context = 0;           // tokens per document at most
-  std::string point;             // "post-rope" or "pre-rope"
+  std::string point;             // "post-rope" or "pre-rope"; empty: no vectors were taken
   std::vector<QueryHead> heads;  // in the order sampled
   int64_t blocks = 0;
   std::optional<int64_t> random;  // seed of fresh weights
@@ -57,7 +58,8 @@ struct CaptureInfo : CaptureNames {
     int64_t bucket_size = 0;
     std::string ids;  // digest of the documents' ids, which the files hold
   };
-  std::vector<std::string> kept;   // beside second moments: names of accumulators, sorted
+  // Beside second moments: names of accumulators, and of what is kept of documents; sorted.
+  std::vector<std::string> kept;
   std::optional<Vectors> vectors;  // where they were written
   int64_t texts = 0;               // that documents were cut from, where they were
   std::string pieces;              // digest of the blocks that the pieces were dealt to
@@ -85,6 +87,9 @@ struct CaptureInfo : CaptureNames {
     std::string hash;
   };
   std::optional<Files> vector_files;  // all of them together
+
+  // Whether it holds numbers of documents alone: no vectors were taken.
+  bool values_alone() const { return point.empty() && heads.empty() && !kept.empty(); }
 
   CaptureNames& names() { return *this; }
   const CaptureNames& names() const { return *this; }

@@ -9,6 +9,7 @@
 #include "ropewalk/moments/accumulator.h"
 #include "ropewalk/moments/block_counts.h"
 #include "ropewalk/moments/capture_info.h"
+#include "ropewalk/moments/document_values.h"
 
 namespace ropewalk {
 
@@ -72,7 +73,8 @@ struct CaptureMoments {
   std::vector<BlockCounts> key_counts;
   std::vector<StreamId> queries;  // sorted, as all streams
   std::vector<StreamId> keys;
-  std::vector<Accumulated> accumulated;  // second moments first
+  std::vector<Accumulated> accumulated;  // second moments first; none where none were taken
+  std::vector<DocumentValues> document_values;
 
   int64_t blocks() const { return counts.blocks(); }
   bool sampled() const { return !query_counts.empty(); }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "ropewalk/base/error.h"
@@ -66,6 +67,19 @@ void join_kept(Accumulated& whole, const BlockCounts& counts, Accumulated& part,
   for (size_t i = 0; i < whole.total.size(); ++i) make_alike(whole.total[i], part.total[i]);
   accumulator.combine({whole.total, counts.joined().set(0)},
                       {part.total, part_counts.joined().set(0)});
+}
+
+// Puts documents, and what was measured of each, in the order of their indexes.
+void join_documents(CaptureMoments& whole, const CaptureMoments& part) {
+  std::vector<DocumentRecord> both = whole.documents;
+  both.insert(both.end(), part.documents.begin(), part.documents.end());
+  std::vector<int64_t> order(both.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto index = [&](int64_t row) { return both[static_cast<size_t>(row)].index; };
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return index(a) < index(b); });
+  join_values(whole.document_values, part.document_values, order);
+  whole.documents.clear();
+  for (const int64_t row : order) whole.documents.push_back(both[static_cast<size_t>(row)]);
 }
 
 // Some of a long list, and how many more there are.
@@ -151,9 +165,7 @@ void join_capture(CaptureMoments& whole, CaptureMoments part) {
     return std::find(part.info.kept.begin(), part.info.kept.end(), name) == part.info.kept.end();
   });
   whole.counts.add(part.counts);
-  whole.documents.insert(whole.documents.end(), part.documents.begin(), part.documents.end());
-  std::sort(whole.documents.begin(), whole.documents.end(),
-            [](const DocumentRecord& a, const DocumentRecord& b) { return a.index < b.index; });
+  join_documents(whole, part);
   whole.info.documents = whole.counts.total_documents();
   whole.info.tokens = whole.counts.total_tokens();
   whole.info.corpus = documents_digest(whole.documents);
@@ -176,11 +188,14 @@ CaptureMoments merge_moments(const std::vector<MergeInput>& sources, std::string
   };
   std::stable_sort(inputs.begin(), inputs.end(),
                    [&](const Input& a, const Input& b) { return lowest(a) < lowest(b); });
-  CaptureMoments merged = read_moments(inputs.front().source.file);
+  const auto read = [](const Input& input) {
+    return input.head.info.values_alone() ? input.head : read_moments(input.source.file);
+  };
+  CaptureMoments merged = read(inputs.front());
   merged.info.names() = inputs.front().head.info.names();
   for (size_t i = 1; i < inputs.size(); ++i) {
     throw_if_interrupted();
-    join_capture(merged, read_moments(inputs[i].source.file));
+    join_capture(merged, read(inputs[i]));
   }
   for (const Input& input : inputs) {
     const std::vector<std::string>& kept = merged.info.kept;

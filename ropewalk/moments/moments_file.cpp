@@ -117,6 +117,7 @@ struct Contents {
   std::vector<Piece> pieces;
   std::vector<BlockCounts> query_counts{};  // of sampled vectors
   std::vector<BlockCounts> key_counts{};
+  std::vector<DocumentValues> values{};
 };
 
 // The fields of one kind of one accumulator.
@@ -206,11 +207,17 @@ void write_contents(const std::filesystem::path& path, const Contents& contents)
   bundle.add("document.digest", digest);
   bundle.add("document.prefix_digest", prefix);
   bundle.add("document.tokens", tokens);
+  for (const DocumentValues& one : contents.values) {
+    const at::Tensor kept = one.values.contiguous();
+    bundle.add(document_name(one.name), at::kDouble, kept.sizes().vec(),
+               [kept](const ByteSink& write) { write(bytes_of(kept)); });
+  }
   bundle.add("block.documents", contents.counts.documents);
   bundle.add("block.tokens", contents.counts.tokens);
   bundle.add("block.position_mean", contents.counts.position_mean);
   bundle.add("block.position_scatter", contents.counts.position_scatter);
   for (const StreamKind kind : {StreamKind::query, StreamKind::key}) {
+    if (contents.info.values_alone()) break;
     const bool query = kind == StreamKind::query;
     add_ids(bundle, kind_name(kind), query ? contents.queries : contents.keys);
     add_counts(bundle, kind_name(kind), query ? contents.query_counts : contents.key_counts);
@@ -251,9 +258,10 @@ CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
 }
 
 void write_moments(const std::filesystem::path& path, const MomentsCollector& collector,
-                   const CaptureInfo& info, const std::vector<DocumentRecord>& documents) {
+                   const CaptureInfo& info, const std::vector<DocumentRecord>& documents,
+                   const std::vector<DocumentValues>& values) {
   const BlockCounts& counts = collector.layers().begin()->second.counts;
-  Contents contents{info, documents, counts, {}, {}, collector.shape(), {}};
+  Contents contents{info, documents, counts, {}, {}, collector.shape(), {}, {}, {}, values};
   contents.shape.plasticity =
       std::min(contents.shape.plasticity, shape_of(info, documents, 0).plasticity);
   std::map<int64_t, std::vector<Accumulated>> kept;
@@ -294,7 +302,8 @@ CaptureMoments as_stored(CaptureMoments moments) {
 }
 
 CaptureMoments as_stored(const MomentsCollector& collector, const CaptureInfo& info,
-                         const std::vector<DocumentRecord>& documents) {
+                         const std::vector<DocumentRecord>& documents,
+                         const std::vector<DocumentValues>& values) {
   std::vector<CaptureMoments> layers;
   for (const auto& [number, layer] : collector.layers()) {
     throw_if_interrupted();
@@ -302,20 +311,23 @@ CaptureMoments as_stored(const MomentsCollector& collector, const CaptureInfo& i
     one.documents = documents;
     layers.push_back(as_stored(std::move(one)));
   }
-  return join_layers(std::move(layers));
+  CaptureMoments all = join_layers(std::move(layers));
+  all.document_values = values;
+  return all;
 }
 
 void write_moments(const std::filesystem::path& path, const CaptureMoments& moments) {
-  write_contents(path,
-                 {moments.info,
-                  moments.documents,
-                  moments.counts,
-                  moments.queries,
-                  moments.keys,
-                  shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d()),
-                  {{moments.accumulated, [] {}}},
-                  moments.query_counts,
-                  moments.key_counts});
+  const int64_t d = moments.accumulated.empty() ? 0 : moments.streams(StreamKind::query).d();
+  write_contents(path, {moments.info,
+                        moments.documents,
+                        moments.counts,
+                        moments.queries,
+                        moments.keys,
+                        shape_of(moments.info, moments.documents, d),
+                        {{moments.accumulated, [] {}}},
+                        moments.query_counts,
+                        moments.key_counts,
+                        moments.document_values});
 }
 
 }  // namespace ropewalk

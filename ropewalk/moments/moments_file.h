@@ -17,13 +17,15 @@ CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
 // Atomic. Totals are the float64 blocks joined in order. What a collector holds is written layer by
 // layer. Throws InputError naming layer and head where sums are too large for the file's types.
 void write_moments(const std::filesystem::path& path, const MomentsCollector& collector,
-                   const CaptureInfo& info, const std::vector<DocumentRecord>& documents);
+                   const CaptureInfo& info, const std::vector<DocumentRecord>& documents,
+                   const std::vector<DocumentValues>& values = {});
 void write_moments(const std::filesystem::path& path, const CaptureMoments& moments);
 // Moments as they come back from such a file: blocks rounded, and nothing of documents that were
 // not read. Throws as writing it does.
 CaptureMoments as_stored(CaptureMoments moments);
 CaptureMoments as_stored(const MomentsCollector& collector, const CaptureInfo& info,
-                         const std::vector<DocumentRecord>& documents);
+                         const std::vector<DocumentRecord>& documents,
+                         const std::vector<DocumentValues>& values = {});
 
 // Checks everything it reads; throws InputError naming the file and the tensor or key. What an
 // accumulator did not exist for yet is not there. Without its blocks a file still has its numbers,

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
@@ -175,6 +176,27 @@ BlockCounts read_counts(const Unbundle& file, const std::string& path) {
   return counts;
 }
 
+// Whatever there is beside what tells documents apart.
+std::vector<DocumentValues> read_values(const SafetensorsFile& file, const Unbundle& tensors,
+                                        int64_t documents) {
+  const std::string prefix = document_name("");
+  const std::set<std::string> known{"index", "digest", "prefix_digest", "tokens"};
+  std::vector<DocumentValues> values;
+  for (const auto& [full, stored] : file.tensors()) {
+    if (!full.starts_with(prefix)) continue;
+    const std::string name = full.substr(prefix.size());
+    if (known.contains(name)) continue;
+    std::vector<int64_t> shape = stored.shape;
+    if (shape.empty() || shape.size() > 3) {
+      throw InputError("{}: tensor '{}' has shape {}, expected [documents, …]",
+                       file.path().string(), full, format_shape(shape));
+    }
+    shape[0] = documents;
+    values.push_back({name, tensors.tensor(full, at::kDouble, shape)});
+  }
+  return values;
+}
+
 CaptureMoments read_head(const SafetensorsFile& file, const Unbundle& tensors) {
   const std::string name = file.path().string();
   const auto info = file.metadata().find(kMomentsInfoKey);
@@ -199,6 +221,7 @@ CaptureMoments read_head(const SafetensorsFile& file, const Unbundle& tensors) {
       throw InputError("{}: tensor 'document.index' is not sorted", name);
     }
   }
+  moments.document_values = read_values(file, tensors, count);
   return moments;
 }
 
@@ -214,6 +237,12 @@ CaptureMoments read_moments(const std::filesystem::path& path, Blocks blocks, To
   const SafetensorsFile file(path);
   const Unbundle tensors(file);
   CaptureMoments moments = read_head(file, tensors);
+  if (moments.info.values_alone()) {
+    throw InputError(
+        "{}: holds the loss of documents and no moments, as ropewalk loss makes it; expected a "
+        "capture of ropewalk capture",
+        name);
+  }
   moments.queries = read_ids(tensors, name, "query");
   moments.keys = read_ids(tensors, name, "key");
   if (tokens == Tokens::all && tensors.has("query.block_tokens")) {

@@ -8,6 +8,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/checkpoint/safetensors_writer.h"
+#include "ropewalk/moments/moments_tensors.h"
 
 namespace ropewalk {
 namespace {
@@ -96,13 +97,37 @@ int64_t restore(const SafetensorsFile& file, MomentsCollector& collector,
   return count;
 }
 
+// What was measured of each of the documents that were read.
+std::vector<DocumentValues> values_in(const SafetensorsFile& file, int64_t documents) {
+  std::vector<DocumentValues> values;
+  const std::string prefix = document_name("");
+  for (const auto& [name, stored] : file.tensors()) {
+    if (!name.starts_with(prefix) || name == kDigests) continue;
+    if (stored.type_name != "F64" || stored.shape.empty() || stored.shape[0] != documents) {
+      throw InputError("{}: tensor '{}' is not as it was saved", file.path().string(), name);
+    }
+    const at::Tensor kept = at::empty(stored.shape, at::kDouble);
+    std::memcpy(kept.data_ptr(), bytes_of(file, name, stored.bytes), kept.nbytes());
+    values.push_back({name.substr(prefix.size()), kept});
+  }
+  return values;
+}
+
 }  // namespace
 
 void save_state(const std::filesystem::path& path, const MomentsCollector& collector,
-                const StateInfo& info, std::span<const Document> read) {
+                const StateInfo& info, std::span<const Document> read,
+                const std::vector<DocumentValues>& values) {
   const std::vector<int64_t> digests = digests_of(read);
   std::vector<ContentHash> hashes;  // of the layers, as they are written
   std::vector<TensorToWrite> tensors{list(kDigests, "I64", digests)};
+  for (const DocumentValues& one : values) {
+    const at::Tensor kept = one.values.contiguous();
+    tensors.push_back({document_name(one.name), "F64", kept.sizes().vec(),
+                       static_cast<int64_t>(kept.nbytes()), [kept](const ByteSink& write) {
+                         write({static_cast<const char*>(kept.const_data_ptr()), kept.nbytes()});
+                       }});
+  }
   for (const auto& [number, layer] : collector.layers()) {
     tensors.push_back({layer_name(number),
                        "F64",
@@ -148,13 +173,15 @@ std::optional<StateInfo> read_state_info(const std::filesystem::path& path) {
 }
 
 int64_t restore_state(const std::filesystem::path& path, MomentsCollector& collector,
-                      const Json& identity, std::span<const Document> documents) {
+                      const Json& identity, std::span<const Document> documents,
+                      std::vector<DocumentValues>* values) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return 0;
   try {
     const SafetensorsFile file(path);
     const bool ours = metadata_of(file, kIdentity) == identity.dump();
     const int64_t read = ours ? restore(file, collector, documents) : 0;
+    if (values != nullptr && read > 0) *values = values_in(file, read);
     if (read == 0) log::info("{}: belongs to other settings; starting over", path.string());
     return read;
   } catch (const InputError& damaged) {

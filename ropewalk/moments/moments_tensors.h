@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "ropewalk/kernels/torch.h"
 
 namespace ropewalk {
@@ -11,5 +13,8 @@ inline constexpr const char* kMomentsInfoKey = "ropewalk";  // of the metadata
 inline const char* type_name(at::ScalarType type) {
   return type == at::kHalf ? "F16" : type == at::kFloat ? "F32" : type == at::kLong ? "I64" : "F64";
 }
+
+// The tensor of what was measured of each document.
+inline std::string document_name(const std::string& name) { return "document." + name; }
 
 }  // namespace ropewalk

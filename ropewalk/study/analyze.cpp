@@ -19,6 +19,7 @@
 #include "ropewalk/moments/merge.h"
 #include "ropewalk/study/capture_folder.h"
 #include "ropewalk/study/capture_store.h"
+#include "ropewalk/study/loss.h"
 #include "ropewalk/study/revisions.h"
 #include "ropewalk/study/training_time.h"
 
@@ -149,6 +150,7 @@ void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) 
   AtomicFolder folder(out);
   write_moments(folder.path() / kMomentsName, merged);
   describe_in(folder.path(), merged.info);
+  if (merged.info.values_alone()) write_loss_tables(folder.path(), merged);
   folder.commit();
   log::info("{}, {} tokens in {}", format_number_of(merged.counts.total_documents(), "document"),
             merged.counts.total_tokens(), out.string());

@@ -21,6 +21,7 @@
 #include "ropewalk/model/forward.h"
 #include "ropewalk/model/memory_plan.h"
 #include "ropewalk/model/precision.h"
+#include "ropewalk/moments/loss_collector.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/moments/moments_state.h"
 #include "ropewalk/moments/vectors_collector.h"
@@ -54,7 +55,7 @@ DocumentSet choose_documents(const CaptureOptions& options, const OpenModel& mod
   wanted.context = model.context;
   wanted.min_tokens = options.min_tokens;
   wanted.documents = options.documents;
-  wanted.vocabulary_size = static_cast<int32_t>(model.text.config.embedding_rows);
+  wanted.vocabulary_size = static_cast<int32_t>(model.known_words());
   wanted.chunk = options.chunk;
   wanted.blocks = options.blocks;
   std::optional<Dataset> dataset;
@@ -126,12 +127,13 @@ class Gathered : public MeasuredCapture {
   int64_t bytes() const override { return held_; }
   CaptureInfo write() override;
   bool in_memory() const override { return in_memory_; }
-  CaptureMoments moments() const override { return as_stored(*collector, info, records); }
+  CaptureMoments moments() const override { return as_stored(*collector, info, records, values); }
 
   std::optional<AtomicFolder> folder;
   std::optional<MomentsCollector> collector;
   CaptureInfo info;
   std::vector<DocumentRecord> records;
+  std::vector<DocumentValues> values;
 
  private:
   std::optional<fs::path> state_;
@@ -141,7 +143,7 @@ class Gathered : public MeasuredCapture {
 
 CaptureInfo Gathered::write() {
   const Unhurried unhurried;
-  write_moments(folder->path() / kMomentsName, *collector, info, records);
+  write_moments(folder->path() / kMomentsName, *collector, info, records, values);
   CaptureInfo written = describe_in(folder->path(), info);
   folder->commit();
   if (state_) remove_states(*state_, state_->parent_path());
@@ -162,25 +164,31 @@ Shard parse_shard(const std::string& text) {
   throw UsageError("--shard '{}' is not i/n with i from 0 to n - 1, for example 0/4", text);
 }
 
-void capture(const CaptureOptions& options) {
+void open_and_read(const CaptureOptions& options, OpenModel& model, DocumentSet& documents,
+                   const std::function<void(const OpenModel& model)>& check) {
   if (invalid_utf8_offset(options.label)) {
     throw UsageError("the label '{}' is not UTF-8; give another with --label",
                      printable(options.label));
   }
-  refuse_vectors_of_many(options);
   const Communicator& processes = options.model.processes;
-  OpenModel model;
-  DocumentSet documents;
   processes.first_before_others([&] {
     if (processes.first()) refuse_used_folder(options.out);
     model = open_model(options.model);
     log::info("{}: running in {}", options.label, model.arithmetic());
-    make_sampler(options, model);  // refuses wrong options before the corpus is read
+    check(model);  // refuses wrong options before the corpus is read
     if (processes.first()) documents = choose_documents(options, model);
   });
   require_agreement({{"target_se", options.target_se ? Json(*options.target_se) : Json()}},
                     processes);
   broadcast_documents(documents, processes);
+}
+
+void capture(const CaptureOptions& options) {
+  refuse_vectors_of_many(options);
+  OpenModel model;
+  DocumentSet documents;
+  open_and_read(options, model, documents,
+                [&](const OpenModel& opened) { make_sampler(options, opened); });
   capture_documents(options, model, documents);
 }
 
@@ -222,6 +230,15 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
     observers.push_back(&*vectors);
   }
 
+  std::optional<LossCollector> loss;
+  if (model.head) observers.push_back(&loss.emplace(model.context));
+  const auto values_of = [&](std::span<const Document> read) {
+    std::vector<DocumentValues> values;
+    if (loss) values.push_back(loss->values(read));
+    if (loss && documents.texts > 0) values.push_back(cluster_values(read));
+    return values;
+  };
+
   // This process's part.
   DocumentSet part;
   if (parts > 1) part = part_of_documents(documents, processes.rank(), parts);
@@ -230,11 +247,16 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
   const Stopwatch measuring;
   const std::optional<fs::path> state = own_state(options);
   const auto identity = [&] {
-    info.weights = weights.digest();
+    info.weights = weights.digest(model.measured());
     return info.identity();
   };
   const std::optional<StateInfo> saved = state ? read_state_info(*state) : std::nullopt;
-  const int64_t before = saved ? restore_state(*state, moments, identity(), mine.documents) : 0;
+  std::vector<DocumentValues> restored;
+  const int64_t before =
+      saved ? restore_state(*state, moments, identity(), mine.documents, &restored) : 0;
+  if (loss && before > 0) {
+    loss->restore(std::span(mine.documents).first(static_cast<size_t>(before)), restored);
+  }
   if (before > 0) info.seconds = saved->seconds;
   // Of the table of embeddings rows alone are computed with, but all of it is hashed.
   std::future<void> embedding =
@@ -247,13 +269,14 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
       std::span(mine.documents).subspan(static_cast<size_t>(before));
   if (before > 0) log::info("{}: going on after {} documents", options.label, before);
 
-  Progress progress(options.title, "token-layers", count_tokens(unread) * (model.last_layer + 1));
+  const int64_t stages = model.extent().last_stage() + 1;
+  Progress progress(options.title, "token-layers", count_tokens(unread) * stages);
   ForwardOptions forward;
   forward.memory = model.memory;
   forward.reserved = held;
   if (model.device.is_cpu() && !waits) forward.reserved += beside.bytes;
-  forward.progress = [&](int64_t layer, int64_t tokens) {
-    progress.note(fmt::format("layer {}/{}", layer + 1, model.last_layer + 1));
+  forward.progress = [&](int64_t stage, int64_t tokens) {
+    progress.note(model.stage_name(stage));
     progress.advance(tokens);
   };
   // With a target, all processes ask together after each round.
@@ -280,15 +303,15 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
       pacing.time([&] {
         moments.fetch();
         const auto read = std::span(mine.documents).first(static_cast<size_t>(done));
-        save_state(*state, moments, {identity(), done, info.seconds + measuring.seconds()}, read);
+        save_state(*state, moments, {identity(), done, info.seconds + measuring.seconds()}, read,
+                   values_of(read));
       });
     }
     return !reached;
   };
+  int64_t passed = 0;  // documents of this process
   try {
-    if (!unread.empty()) {
-      run_forward(config, weights, unread, observers, forward);
-    }
+    if (!unread.empty()) passed = run_forward(config, weights, unread, observers, forward);
     if (options.target_se) {
       // The last round may hold nothing for this process.
       const auto rounds = (documents.documents.back().index + round) / round;
@@ -296,14 +319,17 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
     }
     const Stopwatch fetching;
     moments.fetch_all();
+    gathered->values =
+        values_of(std::span(mine.documents).first(static_cast<size_t>(before + passed)));
     log::debug("moments fetched in {:.4f} s", fetching.seconds());
   } catch (const InputError& error) {
     throw InputError("'{}': {}", options.label, error.what());
   }
   progress.finish();
   embedding.get();
-  info.weights = weights.digest();
-  require_same_weights(info.weights, processes);
+  info.weights = weights.digest(model.measured());
+  if (model.head) info.head_weights = weights.digest_beyond(model.measured());
+  require_same_weights(info.weights + info.head_weights, processes);
   if (model.device.is_cuda()) {
     log::debug("GPU memory: {} bytes at most", peak_memory(model.device));
   }
@@ -311,16 +337,19 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
   moments.join_in_first(processes);
   log::debug("moments of {} processes, {} bytes each, joined in {:.4f} s", parts, bytes.all,
              joining.seconds());
+  const auto own = std::span(mine.documents).first(static_cast<size_t>(before + passed));
+  const int64_t read = moments.layers().begin()->second.counts.total_documents();  // in the first
+  const auto done =
+      std::span(documents.documents).first(processes.first() ? static_cast<size_t>(read) : 0);
+  gather_values(gathered->values, indexes_of(own), indexes_of(done), processes);
   if (!processes.first()) return nullptr;
 
-  const int64_t read = moments.layers().begin()->second.counts.total_documents();
   if (options.target_se) {
     const std::string verdict = reached ? "reached after" : "not reached with";
     log::info("target standard error {} {} {} documents", *options.target_se, verdict, read);
     info.target_se = {*options.target_se, reached};
   }
 
-  const auto done = std::span(documents.documents).first(static_cast<size_t>(read));
   gathered->records = make_records(done);
   info.documents = read;
   info.tokens = count_tokens(done);

@@ -48,6 +48,11 @@ struct CaptureOptions {
   std::optional<std::filesystem::path> state;
 };
 
+// The part of it that comes first: opens the model, calls `check`, then reads the documents. With
+// several processes all get them. Collective.
+void open_and_read(const CaptureOptions& options, OpenModel& model, DocumentSet& documents,
+                   const std::function<void(const OpenModel& model)>& check);
+
 // Several processes (options.model.processes) read a part each, and the first one writes what all
 // have read; everything below is collective then.
 

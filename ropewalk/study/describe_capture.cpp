@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ropewalk/base/hash.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/model/describe_config.h"
 #include "ropewalk/model/precision.h"
+#include "ropewalk/moments/loss_collector.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/moments/plasticity_sample.h"
 #include "ropewalk/study/capture.h"
@@ -60,6 +63,10 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
   info.point = kPostRope;
   info.kept = kept_names(
       collector_options(options, model, documents.documents).shape(model.text.config.d_head));
+  if (model.head) {
+    info.kept.emplace_back(kLossName);
+    std::sort(info.kept.begin(), info.kept.end());
+  }
   info.heads = model.heads;
   info.heads_seed = options.model.seed;
   info.skipped_short = documents.skipped_short;

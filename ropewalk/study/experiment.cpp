@@ -190,6 +190,7 @@ Experiment read_experiment(const fs::path& asked) {
       {"sliding", [&](const YamlValue& v) { experiment.sliding = v.flag(); }},
       {"pre_rope", [&](const YamlValue& v) { experiment.pre_rope = v.flag(); }},
       {"plasticity", [&](const YamlValue& v) { experiment.plasticity = v.flag(); }},
+      {"loss", [&](const YamlValue& v) { experiment.loss = v.flag(); }},
       {"vectors",
        [&](const YamlValue& v) {
          experiment.vectors = v.word({"uniform", "log-uniform", "all"});

@@ -75,6 +75,7 @@ struct Experiment {
   bool sliding = false;
   bool pre_rope = true;
   bool plasticity = false;
+  bool loss = false;
   std::optional<std::string> vectors;
   int64_t components = 10;
   std::vector<Phase> phases;

@@ -74,7 +74,7 @@ void check_text(const Experiment& experiment, const std::map<std::string, int>& 
         experiment.at(1));
   }
   for (const char* key : {"corpus", "tokenizer", "heads", "precision", "dtype", "device", "memory",
-                          "blocks", "sliding", "pre_rope", "vectors"}) {
+                          "blocks", "sliding", "pre_rope", "vectors", "loss"}) {
     if (line_of(key) == 0) continue;
     throw InputError("{}: {} is for checkpoints with weights; those here are captured vectors",
                      experiment.at(line_of(key)), key);

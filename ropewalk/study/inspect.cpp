@@ -51,13 +51,13 @@ double flops_per_document(const OpenModel& model) {
   const ModelConfig& c = model.text.config;
   const auto tokens = static_cast<double>(model.context);
   double flops = 0;
-  for (int64_t i = 0; i <= model.last_layer; ++i) {
+  for (int64_t i = 0; i <= model.extent().last_layer; ++i) {
     const LayerConfig& layer = c.layers[static_cast<size_t>(i)];
     if (!layer.self_attention) continue;
     const auto model_width = static_cast<double>(c.d_model);
     const auto qk = static_cast<double>(c.q_width() + c.kv_width());
     flops += 2 * tokens * model_width * qk;
-    if (i == model.last_layer) continue;
+    if (model.extent().of(i) == Needed::qk) continue;
     const double span =
         layer.window ? std::min(tokens, static_cast<double>(*layer.window)) : tokens;
     const auto width = static_cast<double>(c.q_width());
@@ -68,6 +68,7 @@ double flops_per_document(const OpenModel& model) {
              2 * tokens * model_width * mlp_width * gate +
              2 * 2 * width * span * (tokens - span / 2);
   }
+  if (model.head) flops += 2 * tokens * static_cast<double>(c.d_model * c.vocabulary_size);
   return flops;
 }
 

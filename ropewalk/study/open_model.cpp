@@ -61,10 +61,12 @@ OpenModel choose_settings(const ConfigFile& file, const ModelOptions& options,
   for (const QueryHead& head : model.heads) {
     model.last_layer = std::max<int64_t>(model.last_layer, head.layer);
   }
+  model.head = options.head;
+  // A loss is measured in the arithmetic that queries and keys are.
   const Precision precision =
       choose_precision(options.dtype, model.device,
                        {stored_dtype(file, options, checkpoint),
-                        needed_elements(*model.text.architecture, config, model.extent())});
+                        needed_elements(*model.text.architecture, config, model.measured())});
   model.dtype = precision.dtype;
   model.dtype_reason = precision.why;
   if (options.random) model.random.emplace(*options.random, config);
@@ -102,6 +104,11 @@ OpenModel open_without_weights(const ModelOptions& options) {
 
 WeightReader OpenModel::weights() const {
   return {*checkpoint, *text.architecture, text.config, extent(), dtype, device, random};
+}
+
+std::string OpenModel::stage_name(int64_t stage) const {
+  const int64_t last = extent().last_layer;
+  return stage > last ? "head" : fmt::format("layer {}/{}", stage + 1, last + 1);
 }
 
 std::string OpenModel::arithmetic() const {

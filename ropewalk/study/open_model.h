@@ -25,6 +25,7 @@ struct ModelOptions {
   std::optional<int64_t> heads;  // query heads to sample; default: all
   int64_t seed = 0;              // of the head sample
   bool sliding = false;          // sliding layers count too
+  bool head = false;             // go on to the logits
   std::string device = "auto";
   std::string dtype = "auto";
   std::optional<int64_t> memory;  // bytes; default: four fifths of what is free
@@ -49,9 +50,20 @@ struct OpenModel {
   int64_t memory = 0;        // bytes
   std::optional<RandomWeights> random;
 
-  // What the measured heads need.
-  Extent extent() const { return {last_layer, Needed::qk}; }
-  // Reads that. The model must outlive it.
+  bool head = false;  // the pass goes on to the logits
+
+  // What the measured heads need, and what the pass goes through.
+  Extent measured() const { return {last_layer, Needed::qk}; }
+  Extent extent() const {
+    return head ? Extent{text.config.n_layers - 1, Needed::head} : measured();
+  }
+  // Token ids below this may be read: a head may have no logit for some embeddings.
+  int64_t known_words() const {
+    return head ? text.config.vocabulary_size : text.config.embedding_rows;
+  }
+  // Of a stage of the pass, for people: "layer 3/30", "head".
+  std::string stage_name(int64_t stage) const;
+  // Reads what the pass needs. The model must outlive it.
   WeightReader weights() const;
   // "float32 on cpu (weights are stored in float32, under 2 GiB)"
   std::string arithmetic() const;

@@ -130,6 +130,7 @@ CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
   options.blocks = experiment.blocks;
   options.pre_rope = experiment.pre_rope;
   options.plasticity = experiment.plasticity;
+  options.model.head = experiment.loss;
   options.vectors = experiment.vectors;
   options.title = label;
   options.out = out / "checkpoints" / label;
@@ -140,7 +141,7 @@ CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
 // The documents that a checkpoint reads, planned for it too.
 size_t place_text(const Experiment& experiment, const Phase& phase, const OpenModel& model,
                   StudyPlan& plan) {
-  const int64_t vocabulary = model.text.config.embedding_rows;
+  const int64_t vocabulary = model.known_words();
   const TextPlan own{phase.tokenizer ? phase.tokenizer : experiment.tokenizer,
                      phase.tokenizer ? phase.line : experiment.tokenizer_line, model.context,
                      vocabulary};

@@ -76,4 +76,10 @@ DocumentSet part_of_documents(const DocumentSet& documents, int64_t part, int64_
   return taken;
 }
 
+std::vector<int64_t> indexes_of(std::span<const Document> documents) {
+  std::vector<int64_t> indexes;
+  for (const Document& document : documents) indexes.push_back(document.index);
+  return indexes;
+}
+
 }  // namespace ropewalk

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "ropewalk/text/documents.h"
 
 namespace ropewalk {
@@ -12,5 +16,8 @@ void broadcast_documents(DocumentSet& documents, const Communicator& processes);
 
 // Every n-th document, starting with the i-th: what part i of n reads.
 DocumentSet part_of_documents(const DocumentSet& documents, int64_t part, int64_t parts);
+
+// Their places among the kept documents.
+std::vector<int64_t> indexes_of(std::span<const Document> documents);
 
 }  // namespace ropewalk

@@ -122,7 +122,10 @@ bool Wanted::same_weights(const CaptureInfo& other) {
     if (!stated_) stated_ = stated_weights(shared_hub(), *options.hub);
     return !stated_->empty() && other.stated_weights == *stated_;
   }
-  if (!digest_) digest_ = open_model(options).weights().digest();
+  if (!digest_) {
+    const OpenModel model = open_model(options);
+    digest_ = model.weights().digest(model.measured());
+  }
   return other.weights == *digest_;
 }
 

@@ -71,6 +71,7 @@ class Verbs:
             "inspect": ["inspect", self.model, "--memory", "1GiB"],
             "capture": ["capture", self.model, "--corpus", self.corpus, "--out", out / "capture", "--context", CONTEXT,
                         "--vectors", "uniform", "--dtype", "float32"],
+            "loss": ["loss", self.model, "--corpus", self.corpus, "--out", out / "loss", "--context", CONTEXT, "--dtype", "float32"],
             "analyze": ["analyze", root / "part0", "--out", out / "qk.csv", "--components", 4],
             "merge": ["merge", root / "part1", root / "part0", "--out", out / "merged"],
             "export": ["export", root / "part0", "--to", "q-filters", "--out", out / "export"],
@@ -99,8 +100,8 @@ def skip_what_is_not_built(request, no_report):
         pytest.skip("built without the report")
 
 
-VERBS = ["inspect", "capture", "analyze", "merge", "export", "compare", "figures", "report", "run", "audit"]
-WRITERS = ["capture", "analyze", "merge", "export", "figures", "report", "run"]
+VERBS = ["inspect", "capture", "loss", "analyze", "merge", "export", "compare", "figures", "report", "run", "audit"]
+WRITERS = ["capture", "loss", "analyze", "merge", "export", "figures", "report", "run"]
 
 
 def start(command, **environment):
@@ -146,7 +147,7 @@ def test_signals(verbs, verb, tmp_path):
     assert whole.code == (INPUT if verb == "audit" else 0), whole.stderr  # a and b are duplicates
 
     def begin(part):
-        if verb in ("capture", "merge", "export"):
+        if verb in ("capture", "loss", "merge", "export"):
             shutil.rmtree(out), out.mkdir()  # it may have been faster, and it wants a new folder
         process = start(verbs.command(verb, out))
         time.sleep(part * took)
@@ -154,7 +155,7 @@ def test_signals(verbs, verb, tmp_path):
 
     for part, number in [(0.3, signal.SIGINT), (0.55, signal.SIGTERM), (0.8, signal.SIGINT)]:
         interrupt(lambda: begin(part), number, out, whole.code)
-    if verb in ("capture", "merge", "export"):
+    if verb in ("capture", "loss", "merge", "export"):
         shutil.rmtree(out), out.mkdir()
     again = engine.run(*verbs.command(verb, out), "--quiet")
     assert again.code == whole.code, again.stderr

@@ -128,6 +128,21 @@ def test_equals_one_process(study, whole, count):
         expect_same_moments(joint, whole)
 
 
+def test_loss_equals_one_process(study, tmp_path):
+    """What each document cost is never added up, so that it is the same bits."""
+    words = ["loss", study.model, "--corpus", study.corpus, "--context", CONTEXT, "--min-tokens", 1, "--dtype", "float32", "--label", "tiny", "--quiet", "--out"]
+    assert engine.run(*words, tmp_path / "alone").code == 0
+    for count, few in ((3, []), (2, ["--documents", 1])):
+        together, alone = tmp_path / f"of{count}", tmp_path / "alone"
+        done = mpirun(count, *words, together, *few)
+        assert done.code == 0 and errors(done) == [], done.stderr
+        if few:
+            alone = tmp_path / "one"
+            assert engine.run(*words, alone, *few).code == 0
+        for name in ("loss.csv", "loss_documents.csv", "moments.safetensors"):
+            assert (together / name).read_bytes() == (alone / name).read_bytes(), (count, name)
+
+
 def test_fewer_documents_than_processes(study):
     few = study.together(4, "few", "--documents", 3)
     assert json.loads((few / "capture.json").read_text())["documents"] == 3

@@ -119,7 +119,8 @@ _add("gemma3_text", "Gemma3ForCausalLM", "gemma3_text", rope=_GEMMA_ROPE, head_d
      options=dict(_GEMMA_OLD, old_adds=dict(sliding_window_pattern=3)))
 _add("gemma3_text_bias", "Gemma3ForCausalLM", "gemma3_text", head_dim=32, num_key_value_heads=1, sliding_window=50,
      rope=dict(full_attention=_rope(theta=1e6), sliding_attention=_rope()), attention_bias=True, num_hidden_layers=3,
-     layer_types=["full_attention", "sliding_attention", "full_attention"], options=dict(dtype="bfloat16"))
+     layer_types=["full_attention", "sliding_attention", "full_attention"], final_logit_softcapping=1.2,
+     options=dict(dtype="bfloat16"))
 _add("gemma3", "Gemma3ForConditionalGeneration", "gemma3", rope=_GEMMA_ROPE, head_dim=16, query_pre_attn_scalar=16,
      sliding_window=30, layer_types=["sliding_attention", "full_attention"] * 2,
      options=dict(_GEMMA_OLD, old_adds=dict(sliding_window_pattern=2), shard="50KB"))
@@ -180,7 +181,7 @@ _add("granite_bias", "GraniteForCausalLM", "granite", rope=_YARN, num_key_value_
 
 # gemma2: capped scores, sliding layers, norms on both sides
 _add("gemma2", "Gemma2ForCausalLM", "gemma2", rope=_rope(), head_dim=16, query_pre_attn_scalar=24, sliding_window=16,
-     attn_logit_softcapping=0.8, options=dict(old="rope_type", old_drops=("layer_types",)))
+     attn_logit_softcapping=0.8, final_logit_softcapping=0.9, options=dict(old="rope_type", old_drops=("layer_types",)))
 _add("gemma2_no_cap", "Gemma2ForCausalLM", "gemma2", rope=_rope("linear", factor=4.0), head_dim=32, num_key_value_heads=1,
      num_hidden_layers=3, sliding_window=50, attn_logit_softcapping=None, attention_bias=True,
      layer_types=["full_attention", "sliding_attention", "full_attention"], options=dict(dtype="bfloat16", shard="60KB"))

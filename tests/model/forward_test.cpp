@@ -307,6 +307,53 @@ TEST_F(ForwardTest, GoesAsFarAsTheCallerSays) {
   }
 }
 
+// All logits of a document, from its pieces.
+class LogitsRecorder : public Observer {
+ public:
+  bool wants_logits() const override { return true; }
+  void on_logits(const Logits& logits) override {
+    std::vector<at::Tensor>& parts = rows[logits.document->index];
+    int64_t there = 0;
+    for (const at::Tensor& part : parts) there += part.size(0);
+    EXPECT_EQ(logits.begin, there);
+    parts.push_back(logits.rows.clone());
+  }
+  std::map<int64_t, std::vector<at::Tensor>> rows;
+};
+
+TEST_F(ForwardTest, EndsInLogits) {
+  tiny_.add_head();
+  opened_ = tiny_.open();
+  const auto documents = tiny_documents({5, 9});
+  LogitsRecorder logits;
+  HiddenRecorder hidden({2});
+  Observer* const observers[] = {&logits, &hidden};
+  ForwardOptions options;
+  options.memory = kPlenty;
+  options.progress = [this](int64_t, int64_t tokens) { progress_ += tokens; };
+  const WeightReader reader = opened_.reader({2, Needed::head});
+  run_forward(opened_.model.config, reader, documents, observers, options);
+  EXPECT_EQ(progress_, 4 * (5 + 9)) << "the head is a stage";
+  for (const int64_t document : {0, 1}) {
+    const at::Tensor x = hidden.rows.at({2, document});
+    const at::Tensor scale = (x.square().mean(1, true) + 1e-5).rsqrt();
+    const at::Tensor expected = at::matmul(x * scale * tiny_.tensors.at("model.norm.weight"),
+                                           tiny_.tensors.at("lm_head.weight").t());
+    const at::Tensor found = at::cat(logits.rows.at(document));
+    EXPECT_LT((found - expected).abs().max().item<double>(), 1e-4);
+  }
+}
+
+TEST_F(ForwardTest, LogitsNeedAHead) {
+  LogitsRecorder logits;
+  Observer* const observers[] = {&logits};
+  ForwardOptions options;
+  options.memory = kPlenty;
+  const WeightReader reader = opened_.reader({2});
+  EXPECT_THROW(run_forward(opened_.model.config, reader, tiny_documents({5}), observers, options),
+               UsageError);
+}
+
 TEST_F(ForwardTest, SaysWhenTheBudgetIsTooSmall) {
   Recorder recorder({0});
   EXPECT_THROW(run(recorder, 2, tiny_documents({9}), least_memory(2, 9) - 1), UsageError);

@@ -39,6 +39,11 @@ TinyCheckpoint::TinyCheckpoint()
   }
 }
 
+void TinyCheckpoint::add_head() {
+  tensors["model.norm.weight"] = random_tensor({16}, 101);
+  tensors["lm_head.weight"] = random_tensor({kWords, 16}, 102);
+}
+
 TinyCheckpoint::Opened TinyCheckpoint::open() {
   std::vector<TensorToWrite> stored;
   for (const auto& [name, tensor] : tensors) {

@@ -22,6 +22,9 @@ class TinyCheckpoint {
   Json config;
   std::map<std::string, at::Tensor> tensors;
 
+  // Final norm and head, which the others do not read.
+  void add_head();
+
   struct Opened {
     std::unique_ptr<Checkpoint> checkpoint;
     TextModel model;

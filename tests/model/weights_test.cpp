@@ -50,6 +50,59 @@ TEST(WeightReader, ReadsWhatTheExtentNeeds) {
   EXPECT_THROW(without.reader({2, Needed::layer}), InputError);
 }
 
+TEST(WeightReader, ReadsTheHead) {
+  constexpr Extent kAll{2, Needed::head};
+  TinyCheckpoint tiny;
+  tiny.add_head();
+  const auto opened = tiny.open();
+  const WeightReader reader = opened.reader(kAll);
+  EXPECT_TRUE(at::equal(reader.load(3).head, tiny.tensors.at("lm_head.weight")));
+  EXPECT_TRUE(at::equal(reader.load(3).final_norm, tiny.tensors.at("model.norm.weight")));
+  EXPECT_EQ(reader.layer_bytes(3), 4 * (20 * 16 + 16));
+  EXPECT_EQ(reader.digest({2}), opened.reader({2}).digest()) << "that of queries and keys stays";
+  const std::string beyond = reader.digest_beyond({2});
+  tiny.tensors["lm_head.weight"][3][4] += 1;
+  const auto changed = tiny.open();
+  EXPECT_EQ(changed.reader(kAll).digest({2}), opened.reader({2}).digest());
+  EXPECT_NE(changed.reader(kAll).digest_beyond({2}), beyond);
+}
+
+TEST(WeightReader, TakesTheEmbeddingsForTheHeadWhereTheyAreTied) {
+  constexpr Extent kAll{2, Needed::head};
+  TinyCheckpoint tiny;
+  tiny.add_head();
+  tiny.config["tie_word_embeddings"] = true;
+  EXPECT_TRUE(at::equal(tiny.open().reader(kAll).load(3).head, tiny.tensors.at("lm_head.weight")))
+      << "as transformers does, a head that is there is the head";
+  tiny.tensors.erase("lm_head.weight");
+  const auto opened = tiny.open();
+  const at::Tensor& table = tiny.tensors.at("model.embed_tokens.weight");
+  EXPECT_TRUE(at::equal(opened.reader(kAll).load(3).head, table));
+  tiny.config["tie_word_embeddings"] = false;
+  const auto untied = tiny.open();
+  EXPECT_NO_THROW(untied.reader({2})) << "nobody asks for it";
+  try {
+    untied.reader(kAll);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("has no head"), std::string::npos) << error.what();
+  }
+}
+
+TEST(WeightReader, AFreshTiedHeadIsTheFreshEmbeddings) {
+  TinyCheckpoint tiny;
+  tiny.add_head();
+  tiny.tensors.erase("lm_head.weight");
+  tiny.config["tie_word_embeddings"] = true;
+  const auto opened = tiny.open();
+  const RandomWeights random(5, opened.model.config);
+  const WeightReader reader(*opened.checkpoint, *opened.model.architecture, opened.model.config,
+                            {2, Needed::head}, at::kFloat, at::kCPU, random);
+  const std::vector<int32_t> some{3, 19};
+  EXPECT_TRUE(
+      at::equal(reader.load(3).head.index_select(0, at::tensor({3, 19})), random.embedding(some)));
+}
+
 TEST(WeightReader, LayersPastTheLastAreNeverLookedAt) {
   TinyCheckpoint tiny;
   tiny.tensors.erase("model.layers.2.self_attn.q_proj.weight");

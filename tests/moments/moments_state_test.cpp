@@ -53,6 +53,22 @@ std::string written(const TemporaryFolder& folder, const MomentsCollector& colle
 
 const Json kIdentity{{"model", "a"}};
 
+TEST(MomentsState, KeepsWhatWasMeasuredOfEachDocument) {
+  const TemporaryFolder folder;
+  const auto state = folder.path() / "state";
+  const std::vector<Document> all = documents();
+  MomentsCollector first(kConfig, kHeads, {.blocks = kBlocks});
+  read(first, 0, 3);
+  const DocumentValues loss{"loss", at::rand({3, 4}, at::kDouble)};
+  save_state(state, first, {kIdentity, 3, 1.5}, std::span(all).first(3), {loss});
+  MomentsCollector second(kConfig, kHeads, {.blocks = kBlocks});
+  std::vector<DocumentValues> values;
+  EXPECT_EQ(restore_state(state, second, kIdentity, all, &values), 3);
+  ASSERT_EQ(values.size(), 1U);
+  EXPECT_EQ(values[0].name, "loss");
+  EXPECT_TRUE(at::equal(values[0].values, loss.values));
+}
+
 TEST(MomentsState, GoesOnWithTheSameBits) {
   const TemporaryFolder folder;
   MomentsCollector straight(kConfig, kHeads, {.blocks = kBlocks});

@@ -49,6 +49,24 @@ def test_capture_of_files_and_of_documents(source, tmp_path):
             np.testing.assert_array_equal(given.tensors[name], array, err_msg=name)
 
 
+def test_loss(source, tmp_path):
+    made = ropewalk.loss(source.root / "A", source.root / "corpus.jsonl", tmp_path / "out", context=40, label="A")
+    done = program("loss", source.root / "A", "--corpus", source.root / "corpus.jsonl", "--out", tmp_path / "same", "--context", 40, "--label", "A", "--quiet")
+    assert done == ""
+    for name in ("loss.csv", "loss_documents.csv"):
+        assert (made.path / name).read_bytes() == (tmp_path / "same" / name).read_bytes()
+    assert made.table.loss[0] == made.value and made.table.loss_se[0] == made.se > 0
+    assert made.table.position[1:].tolist() == [0, 1, 2, 4, 8, 16, 32]
+    assert made.table.documents[0] == len(made.documents)
+    assert (made.documents.tokens == 39).all()
+    assert made.documents.loss.mean() == pytest.approx(made.value, rel=1e-6)
+    temporary = ropewalk.loss(source.root / "A", [list(range(1, 41))] * 8, context=40)
+    folder = temporary.path
+    assert folder.exists() and f"{temporary.value:.4f}" in repr(temporary)
+    del temporary
+    assert not folder.exists()
+
+
 def test_a_temporary_capture_lives_as_long_as_its_result(source):
     capture = ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", **SETTINGS)
     kept = capture._kept.path
@@ -97,7 +115,7 @@ def test_inspect_and_audit(source, tmp_path):
     assert finding.kind == "duplicate" and "again" in finding.text
 
 
-@pytest.mark.parametrize("verb", ["run", "capture", "analyze", "figures", "inspect", "audit", "export"])
+@pytest.mark.parametrize("verb", ["run", "capture", "loss", "analyze", "figures", "inspect", "audit", "export"])
 def test_every_option_is_a_keyword(verb):
     import inspect
 

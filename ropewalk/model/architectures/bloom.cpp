@@ -38,4 +38,6 @@ ROPEWALK_FAMILY(bloom, {.model_type = "bloom",
                         .root = "transformer.",
                         .layers = "h.",
                         .embedding = "word_embeddings.weight",
-                        .embedding_norm = "word_embeddings_layernorm"})
+                        .embedding_norm = "word_embeddings_layernorm",
+                        .final_norm = "ln_f",
+                        .tied_head = true})

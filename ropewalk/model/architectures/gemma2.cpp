@@ -3,15 +3,16 @@
 
 namespace ropewalk::gemma2_family {
 
+// An absent key means the family's number; null means no cap.
+std::optional<double> cap(const ConfigFile& config, const char* key, double absent) {
+  if (!config.json().contains(key)) return absent;
+  return config.has(key) ? std::optional(config.positive(key)) : std::nullopt;
+}
+
 ModelConfig configure(const ConfigFile& config) {
   ModelConfig model = read_gemma(config);
-  // An absent key means the family's 50; null means no cap.
-  constexpr const char* kCap = "attn_logit_softcapping";
-  if (!config.json().contains(kCap)) {
-    model.score_cap = 50;
-  } else if (config.has(kCap)) {
-    model.score_cap = config.positive(kCap);
-  }
+  model.score_cap = cap(config, "attn_logit_softcapping", 50);
+  model.head.cap = cap(config, "final_logit_softcapping", 30);
   model.ropes = {read_rope(config, rope_traits(model))};
   std::vector<std::string> types = read_layer_types(config, model.n_layers);
   for (int64_t i = static_cast<int64_t>(types.size()); i < model.n_layers; ++i) {
@@ -23,4 +24,7 @@ ModelConfig configure(const ConfigFile& config) {
 
 }  // namespace ropewalk::gemma2_family
 
-ROPEWALK_FAMILY(gemma2, {"gemma2", configure, surrounding_norm_tensors})
+ROPEWALK_FAMILY(gemma2, {.model_type = "gemma2",
+                         .configure = configure,
+                         .layer_tensors = surrounding_norm_tensors,
+                         .tied_head = true})

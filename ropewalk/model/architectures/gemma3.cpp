@@ -23,6 +23,8 @@ ModelConfig configure(const ConfigFile& config) {
   ModelConfig model = read_gemma(config);
   model.qk_norm = QkNorm::per_head;
   model.ropes = read_ropes(config, model);
+  constexpr const char* kCap = "final_logit_softcapping";
+  if (config.has(kCap)) model.head.cap = config.positive(kCap);
 
   std::vector<std::string> types = read_layer_types(config, model.n_layers);
   const int64_t pattern = config.size("sliding_window_pattern", 6);
@@ -36,4 +38,7 @@ ModelConfig configure(const ConfigFile& config) {
 
 }  // namespace ropewalk::gemma3_family
 
-ROPEWALK_FAMILY(gemma3, {"gemma3_text", configure, surrounding_norm_tensors})
+ROPEWALK_FAMILY(gemma3, {.model_type = "gemma3_text",
+                         .configure = configure,
+                         .layer_tensors = surrounding_norm_tensors,
+                         .tied_head = true})

@@ -61,4 +61,6 @@ ROPEWALK_FAMILY(gpt2, {.model_type = "gpt2",
                        .root = "transformer.",
                        .layers = "h.",
                        .embedding = "wte.weight",
-                       .position_embedding = "wpe.weight"})
+                       .position_embedding = "wpe.weight",
+                       .final_norm = "ln_f",
+                       .tied_head = true})

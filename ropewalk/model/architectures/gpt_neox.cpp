@@ -34,4 +34,6 @@ ROPEWALK_FAMILY(gpt_neox, {.model_type = "gpt_neox",
                            .configure = configure,
                            .layer_tensors = layer_tensors,
                            .root = "gpt_neox.",
-                           .embedding = "embed_in.weight"})
+                           .embedding = "embed_in.weight",
+                           .final_norm = "final_layer_norm",
+                           .head = "embed_out.weight"})

@@ -14,6 +14,7 @@ ModelConfig configure(const ConfigFile& config) {
   model.attention_scale = multiplier(config, "attention_multiplier");
   model.embedding_scale = multiplier(config, "embedding_multiplier");
   model.residual_scale = multiplier(config, "residual_multiplier");
+  model.head.scale = 1 / multiplier(config, "logits_scaling");
   model.ropes = {read_rope(config, rope_traits(model))};
   return model;
 }

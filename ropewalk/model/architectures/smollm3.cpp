@@ -39,4 +39,7 @@ ModelConfig configure(const ConfigFile& config) {
 
 }  // namespace ropewalk::smollm3_family
 
-ROPEWALK_FAMILY(smollm3, {"smollm3", configure, pre_norm_tensors})
+ROPEWALK_FAMILY(smollm3, {.model_type = "smollm3",
+                          .configure = configure,
+                          .layer_tensors = pre_norm_tensors,
+                          .tied_head = true})

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "ropewalk/cli/options.h"
+#include "ropewalk/study/capture.h"
+
+namespace ropewalk::cli {
+
+// What verbs that run text through a model share beside the model's options: the corpus, what is
+// taken of it, where the result goes.
+struct TextArguments {
+  DatasetName dataset;
+  std::string shard;
+};
+void add_text_arguments(CLI::App& verb, TextArguments& arguments, CaptureOptions& options);
+
+// Once they are parsed: joins the processes of the job, finds the model, and completes `options`.
+void finish_text_arguments(const TextArguments& arguments, const ModelArguments& model,
+                           CaptureOptions& options, Communicator& processes);
+
+}  // namespace ropewalk::cli

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "ropewalk/kernels/torch.h"
+
+namespace ropewalk {
+
+// log(sum(exp(x))) of every row of x [rows, n], float32: [rows] float64. Nothing of the size of x
+// is made on a CPU.
+at::Tensor log_sum_exp(const at::Tensor& x);
+
+}  // namespace ropewalk

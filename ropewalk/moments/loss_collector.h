@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "ropewalk/model/observer.h"
+#include "ropewalk/moments/document_values.h"
+
+namespace ropewalk {
+
+struct Document;
+
+inline constexpr const char* kLossName = "loss";        // of a DocumentValues
+inline constexpr const char* kClusterName = "cluster";  // likewise: of pieces, their text's
+
+// Positions fall into bins: 0 alone, then [2^i, 2^(i + 1)).
+int64_t position_bin(int64_t position);
+// The first position of a bin; the next bin's is its end.
+int64_t bin_begin(int64_t bin);
+// Bins of the tokens that predict another, in documents of up to `context` tokens.
+int64_t loss_bins(int64_t context);
+
+// Sums up what the pass's predictions of the next token cost, in nats: of every document one number
+// per bin of the position of the token that predicts. Where logits come from a GPU it waits for
+// nothing.
+class LossCollector : public Observer {
+ public:
+  explicit LossCollector(int64_t context) : bins_(loss_bins(context)) {}
+
+  bool wants_logits() const override { return true; }
+  void on_logits(const Logits& logits) override;
+  int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override;
+
+  // [documents, bins] of these documents, which were read. Throws InputError naming a document
+  // whose loss is not finite.
+  DocumentValues values(std::span<const Document> documents) const;
+  // Goes on from what values() gave of these documents.
+  void restore(std::span<const Document> documents, const std::vector<DocumentValues>& values);
+
+ private:
+  int64_t bins_;
+  std::map<int64_t, at::Tensor> sums_;  // by a document's index: [bins] float64
+};
+
+// Of each document the cluster that it belongs to, where documents are pieces of texts.
+DocumentValues cluster_values(std::span<const Document> documents);
+
+}  // namespace ropewalk
