@@ -18,7 +18,7 @@ import vl_convert
 def show(value) -> dict:
     """What a notebook shows of a cell's last value; a figure as an image, which needs no browser."""
     if type(value).__module__.startswith("ropewalk") and hasattr(value, "spec"):
-        image = vl_convert.vegalite_to_png(value.spec, scale=0.6)  # small files
+        image = vl_convert.vegalite_to_png(value.spec, scale=0.55)  # small files
         return {"image/png": base64.b64encode(image).decode(), "text/plain": [repr(value)]}
     data = {"text/plain": repr(value).splitlines(keepends=True)}
     if hasattr(value, "to_html"):

@@ -354,8 +354,10 @@ def test_vectors_without_their_tokens_are_not_paired(batches, tmp_path):
 def test_what_is_no_capture(tmp_path):
     with pytest.raises(ropewalk.UsageError, match="found Moments, expected capture folders"):
         ropewalk.analyze(ropewalk.Moments(4, 2, 8))
-    with pytest.raises(ropewalk.UsageError, match="found str as 'a', expected Moments"):
+    with pytest.raises(ropewalk.Error, match="folder"):
         ropewalk.analyze({"a": "folder"})
+    with pytest.raises(ropewalk.UsageError, match="found Moments"):
+        ropewalk.analyze({"a": "folder", "b": ropewalk.Moments(4, 2, 8)})
     (tmp_path / "file").write_text("")
     with pytest.raises(ropewalk.SystemError, match="cannot be a results folder"):
         ropewalk.analyze("nowhere", tmp_path / "file")

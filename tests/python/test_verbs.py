@@ -268,7 +268,7 @@ def companions():
             words, state = open(f"/proc/{name}/cmdline").read(), open(f"/proc/{name}/stat").read().rsplit(")", 1)[1].split()
         except OSError:
             continue
-        if state[0] != "Z" and int(state[1]) == os.getpid() and "companion" in words:
+        if state[0] != "Z" and int(state[1]) == os.getpid() and words.split("\\0")[1:2] == ["-P"]:  # not a fork of this process
             found.add(name)
     return found
 study, out, seen = ropewalk.open(sys.argv[1]), sys.argv[2], set()
