@@ -16,7 +16,12 @@ def text_of(folder: Path, summary: dict[str, Any]) -> str:
     lines = _lines(summary)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     body = ("  ".join(text.ljust(width) if i == 0 else text.rjust(width) for i, (text, width) in enumerate(zip(line, widths, strict=True))) for line in lines)
-    return "\n".join([f"ropewalk.Study {os.path.relpath(folder)}", *body])
+    return "\n".join([f"ropewalk.Study {_seen_from_here(folder)}", *body])
+
+
+def _seen_from_here(folder: Path) -> str:
+    """The shorter of its two names: a notebook that others run says nothing of the machine."""
+    return min(os.path.relpath(folder), str(folder), key=len)
 
 
 def html_of(folder: Path, summary: dict[str, Any]) -> str:
@@ -24,7 +29,7 @@ def html_of(folder: Path, summary: dict[str, Any]) -> str:
     header, *rows = _lines(summary)
     head = "".join(f"<th>{html.escape(title)}</th>" for title in header)
     body = "".join(f"<tr><th>{html.escape(label)}</th>{''.join(f'<td>{html.escape(text)}</td>' for text in numbers)}</tr>" for label, *numbers in rows)
-    return f"<table><caption>{html.escape(os.path.relpath(folder))}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table><caption>{html.escape(_seen_from_here(folder))}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _lines(summary: dict[str, Any]) -> list[list[str]]:

@@ -105,7 +105,7 @@ def test_result_on_the_terminal(study, finished):
     result = engine.run("run", study.root / "tiny.yaml", "--out", finished, "--format", "json")
     assert result.code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["checkpoint", "phase", "R²cv", "of", "q", "R²cv", "of", "k", "mean", "|r_k|", "mean", "r_q", "mean", "r_k", "position-dominated"]
+    assert lines[0].split() == ["checkpoint", "phase", "context", "R²cv", "of", "q", "R²cv", "of", "k", "mean", "|r_k|", "mean", "r_q", "mean", "r_k", "position-dominated"]
     assert [line.split()[:2] for line in lines[1:5]] == [["init", "baseline"], ["A", "One"], ["B", "One"], ["C", "Two"]]
     summary = json.loads((finished / "summary.json").read_text())
     shown = f"{summary['mean_r_q']['A']['value']:.3f} ± {summary['mean_r_q']['A']['se']:.3f}"

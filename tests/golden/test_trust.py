@@ -188,6 +188,7 @@ EXPERIMENT_EDITS = {
     "sliding": dict(sliding=True),
     "pre_rope": dict(pre_rope=False),
     "plasticity": dict(plasticity=True),
+    "loss": dict(loss=True),
     "vectors": dict(vectors="uniform"),
     "components": dict(components=2),
     "portraits": dict(portraits=["A"]),
