@@ -6,6 +6,7 @@ import errno
 import json
 import mmap
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -20,6 +21,7 @@ from pathlib import Path
 import machine
 
 ROUNDS, READERS, PART = machine.ROUNDS, 8, 4 << 20
+WORDS = "the of and to in is it that was for on with as his he be at by this had not are but from or have an they which".split()
 
 
 @dataclass
@@ -164,8 +166,13 @@ class Busy:
 
 
 def write_experiment(kind: Kind, root: Path, folders) -> Path:
-    corpus = machine.write_corpus(root / "tokens.jsonl", kind.documents, kind.tokens, 40000)
-    lines = [f"name: {kind.model}'s shapes", f"corpus: {{path: {corpus}}}", f"device: {kind.device}", f"dtype: {kind.dtype}", "phases:", "  - name: Run",
+    machine.write_corpus(root / "tokens.jsonl", kind.documents, kind.tokens, 40000)  # for the script, which makes no tokens
+    chooser = random.Random(0)
+    texts = (" ".join(chooser.choices(WORDS, k=2 * kind.tokens)) for _ in range(kind.documents))
+    corpus = root / "text.jsonl"
+    corpus.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    tokenizer = machine.ROOT / "data" / "demo" / "tokenizer.json"
+    lines = [f"name: {kind.model}'s shapes", f"corpus: {{path: {corpus}}}", f"tokenizer: {tokenizer}", f"device: {kind.device}", f"dtype: {kind.dtype}", "phases:", "  - name: Run",
              f"    context: {kind.tokens}", "    checkpoints:", *(f"      - {{label: {folder.name}, path: {folder}}}" for folder in folders)]  # fmt: skip
     path = root / "experiment.yaml"
     path.write_text("\n".join(lines) + "\n")

@@ -81,13 +81,8 @@ Json hold_folder(const Study& study, std::optional<ResultsFolder>& folder) {
 std::string run_study(const RunOptions& options) {
   const Communicator& processes = options.processes;
   std::optional<Study> opened;
-  const auto timeline = std::make_shared<Timeline>();
-  processes.first_before_others([&] {
-    const Timeline::Span span(*timeline, "open");
-    opened.emplace(open_study(options));
-  });
+  processes.first_before_others([&] { opened.emplace(open_study(options)); });
   Study& study = *opened;
-  study.timeline = timeline;
   // What decides how often processes speak to each other, before they do.
   require_agreement({{"experiment", sha256_hex(study.experiment.text)},
                      {"only", options.only},

@@ -101,6 +101,7 @@ const DocumentSet& Study::documents_for(const PlannedCheckpoint& planned, int64_
 Study open_study(const RunOptions& options) {
   const Communicator& processes = options.processes;
   Study study;
+  const Timeline::Span opening(*study.timeline, "open");
   study.options = options;
   study.experiment = read_experiment(options.experiment);
   expand_revisions(study.experiment);
@@ -117,6 +118,7 @@ Study open_study(const RunOptions& options) {
   if (processes.first() && !vectors) warn_of_contexts(study.experiment, study.plan);
   study.documents.resize(study.plan.texts.size());
   for (size_t text = 0; processes.first() && !vectors && text < study.documents.size(); ++text) {
+    const Timeline::Span span(*study.timeline, "documents");
     study.documents[text] = study_documents(study.experiment, study.plan, text, study.dataset);
   }
   const auto count = [](const auto& list, const char* thing) {

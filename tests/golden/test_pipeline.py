@@ -87,7 +87,7 @@ def test_both_ways_of_reading_weights_give_the_same_bytes(study, straight, tmp_p
 def test_time_line(study, straight):
     stages = {(stage, label): (float(begin), float(end)) for begin, end, stage, label in
               re.findall(r"time line: +([\d.]+) to +([\d.]+) s  (\w+) ?(\w*)", study.stages)}  # fmt: skip
-    assert {stage for stage, _ in stages} >= {"open", "read", "measure", "write", "analyze", "tables", "figures"}
+    assert {stage for stage, _ in stages} >= {"open", "documents", "read", "measure", "write", "analyze", "tables", "figures"}
     for label, following in zip(LABELS, LABELS[1:]):
         assert stages["measure", label][1] <= stages["write", label][0] + 1e-3
         assert stages["write", label][0] <= stages["measure", following][1], "written only after the next was measured"
