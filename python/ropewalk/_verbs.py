@@ -8,6 +8,7 @@ import operator
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from inspect import signature as inspect_signature
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, overload
 
@@ -67,7 +68,7 @@ def capture(
     model: Any, corpus: Any, out: PathLike | None = None, *, revision: str | None = None, tokenizer: PathLike | None = None, label: str | None = None,
     context: int | None = None, documents: int | None = None, min_tokens: int | None = None, field: str | None = None, id: str | None = None,  # noqa: A002
     split: str | None = None, dataset_config: str | None = None,
-    chunk: bool = False, heads: int | None = None, seed: int | None = None, sliding: bool = False, pre_rope: bool = True, plasticity: bool = False,
+    chunk: bool = False, heads: int | None = None, seed: int | None = None, sliding: bool = False, pre_rope: bool = True, plasticity: bool = False, loss: bool = False,
     blocks: int | None = None, target_se: float | None = None, shard: str | None = None, vectors: str | None = None, rate: float | None = None, bucket_size: int | None = None,
     device: str | None = None, dtype: str | None = None, memory: str | None = None, threads: int | None = None, progress: bool | None = None,
 ) -> Capture:  # fmt: skip
@@ -83,7 +84,7 @@ def capture(
         options = dict(
             corpus=_corpus(corpus, Path(work)), out=folder, revision=revision, tokenizer=tokenizer, label=label or _label(model), context=context,
             documents=documents, min_tokens=min_tokens, field=field, id=id, split=split, dataset_config=dataset_config, chunk=chunk, heads=heads, seed=seed, sliding=sliding,
-            no_pre_rope=not pre_rope, plasticity=plasticity, blocks=blocks, target_se=target_se, shard=shard, vectors=vectors, rate=rate, bucket_size=bucket_size,
+            **_keep(pre_rope=pre_rope, plasticity=plasticity, loss=loss), blocks=blocks, target_se=target_se, shard=shard, vectors=vectors, rate=rate, bucket_size=bucket_size,
             device=device, dtype=dtype, memory=memory, threads=threads,
         )  # fmt: skip
         _call("capture", [_model(model, Path(work))], options, progress)
@@ -192,6 +193,12 @@ def export(capture: PathLike | Moments, to: str, out: PathLike) -> Path:
             return export(capture.save(Path(work) / "capture"), to, out)
     _call("export", [capture], dict(to=to, out=out), False)
     return Path(out)
+
+
+def _keep(**said: Any) -> dict[str, Any]:
+    """What a capture keeps, as the command line says it: what is on by default is switched off by --no-KEY."""
+    defaults = {name: inspect_signature(capture).parameters[name].default for name in said}
+    return {f"no_{name}" if defaults[name] is True else name: not value if defaults[name] is True else value for name, value in said.items()}
 
 
 def _call(verb: str, places: Iterable[Any], options: Mapping[str, Any], progress: bool | None, repeated: Mapping[str, Sequence[str]] | None = None) -> str:

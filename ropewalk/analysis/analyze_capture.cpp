@@ -5,7 +5,7 @@
 
 #include "ropewalk/analysis/analyze_streams.h"
 #include "ropewalk/analysis/capture_facts.h"
-#include "ropewalk/analysis/plasticity.h"
+#include "ropewalk/analysis/kept_parts.h"
 #include "ropewalk/analysis/rope_source.h"
 #include "ropewalk/analysis/tensor_rows.h"
 #include "ropewalk/base/error.h"
@@ -124,19 +124,16 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   streams.units = facts.units;
   // Sums over sampled tokens are no sums over all.
   std::optional<RopeSource> rope;
-  std::optional<PlasticitySource> plasticity;
+  std::optional<CaptureParts> parts;
   if (!moments.sampled()) {
     rope.emplace(moments, facts.nope_layers, blocks, source);
-    plasticity.emplace(moments, blocks, source);
+    parts.emplace(AnalyzedCapture{moments, blocks, source});
   }
   const auto input = [&](const StreamSet& set, StreamKind kind, const StreamId& id) {
     const int64_t row = set.find(id);
     StreamInput made = stream_of(set, row, moments.counts_of(kind, row), blocks);
-    if (plasticity) made.plasticity = plasticity->sample(kind, row);
+    if (parts) parts->give(made.parts, kind, row);
     if (rope) made.layer = rope->layer(id.layer);
-    if (!made.layer) return made;
-    made.before = rope->sums(kind, row);
-    if (kind == StreamKind::query) made.lags = rope->lags(row);
     return made;
   };
   streams.queries = [&](const HeadId& id) {

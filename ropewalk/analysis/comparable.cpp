@@ -42,7 +42,7 @@ std::string incomparable(const CheckpointOrigin& a, const CheckpointOrigin& b) {
   return "";
 }
 
-// "lags or plasticity": what the other capture keeps and this one does not; else empty.
+// "lags or pre_rope": what the other capture keeps and this one does not; else empty.
 std::string kept_by_other(const CheckpointOrigin& origin, const CheckpointOrigin& other) {
   std::string names;
   for (const std::string& name : other.kept) {

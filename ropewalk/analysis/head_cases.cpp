@@ -192,8 +192,9 @@ HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_
   head.queries = queries;
   head.keys = keys;
   if (queries.input.layer) {
-    head.rope = std::make_shared<const RopeCases>(RopeCases{
-        queries.input.layer, queries.input.before, keys.input.before, queries.input.lags});
+    head.rope = std::make_shared<const RopeCases>(
+        RopeCases{queries.input.layer, queries.input.part<PreRopeCases>("pre_rope"),
+                  keys.input.part<PreRopeCases>("pre_rope"), queries.input.part<LagCases>("lags")});
   }
   const Pool pool(queries, keys);
   const at::Tensor covariance = pooled_covariance(queries, keys, pool);

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <any>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "ropewalk/analysis/logit_units.h"
@@ -14,9 +18,6 @@ namespace ropewalk {
 
 struct Bands;
 struct DistanceCurves;
-struct LagCases;
-struct PlasticitySample;
-struct PreRopeCases;
 struct RopeCases;
 struct RopeLayer;
 
@@ -38,12 +39,17 @@ struct StreamInput {
   at::Tensor block_position;  // [blocks, d] float64
   at::Tensor block_products;  // [blocks, d, d] float64
 
-  // See rope_cases.h; null: not known.
-  std::shared_ptr<const RopeLayer> layer;
-  std::shared_ptr<const PreRopeCases> before;
-  std::shared_ptr<const LagCases> lags;  // of queries
+  std::shared_ptr<const RopeLayer> layer;  // see rope_cases.h; null: not known
 
-  std::shared_ptr<const PlasticitySample> plasticity;  // see plasticity.h; null: not kept
+  // What else is known of the stream, each a std::shared_ptr<const T>, by the name of the
+  // accumulator that kept it (kept_parts.h).
+  std::map<std::string, std::any, std::less<>> parts;
+  // Null: it was not kept.
+  template <typename T>
+  std::shared_ptr<const T> part(std::string_view accumulator) const {
+    const auto found = parts.find(accumulator);
+    return found == parts.end() ? nullptr : std::any_cast<std::shared_ptr<const T>>(found->second);
+  }
 };
 
 // A stream's moments for the whole sample (row 0) and without each block (rows 1 …); sums are about
@@ -101,9 +107,9 @@ struct HeadCases {
   std::shared_ptr<const RopeCases> rope;  // null: not known, as of vectors
 
   struct Shared {
-    std::shared_ptr<const HeadAxes> axes;            // see head_axes.h
-    std::shared_ptr<const DistanceCurves> distance;  // see distance_curves.h
-    at::Tensor plasticity;                           // see plasticity.h
+    std::shared_ptr<const HeadAxes> axes;               // see head_axes.h
+    std::shared_ptr<const DistanceCurves> distance;     // see distance_curves.h
+    std::map<std::string, at::Tensor, std::less<>> of;  // by accumulator
   };
   std::shared_ptr<Shared> shared = std::make_shared<Shared>();
 

@@ -2,16 +2,15 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "ropewalk/analysis/head_cases.h"
-#include "ropewalk/moments/capture_moments.h"
 
 namespace ropewalk {
 
 // How queries are ordered beside each other and which pairs of keys they are asked about: the same
-// for all heads of a capture (moments/plasticity_sample.h).
+// for all heads of a capture (moments/accumulators/plasticity.h).
 struct PlasticityPlan {
   // Queries of a bucket stand in lanes of their groups, the blocks of documents that replicates
   // leave out: column step * lanes + lane. Columns without a query hold 0, which prefers no key.
@@ -44,20 +43,6 @@ PlasticityPlan plan_plasticity(const std::vector<int64_t>& position,
 struct PlasticitySample {
   at::Tensor vectors;
   std::shared_ptr<const PlasticityPlan> plan;
-};
-
-// What a capture kept for plasticity; replicates leave out `blocks`. Throws InputError naming
-// `source` and the tensor where its numbers make no sense.
-class PlasticitySource {
- public:
-  PlasticitySource(const CaptureMoments& moments, const std::vector<int64_t>& blocks,
-                   const std::string& source);
-  // Of a row of the streams of a kind; null: nothing was kept.
-  std::shared_ptr<const PlasticitySample> sample(StreamKind kind, int64_t row) const;
-
- private:
-  const CaptureMoments& moments_;
-  std::shared_ptr<const PlasticityPlan> plan_;
 };
 
 // Plasticity of a head in each of the plan's buckets: [cases, buckets] float64, NaN where it is

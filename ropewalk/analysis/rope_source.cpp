@@ -10,7 +10,6 @@
 #include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/kernels/lags.h"
 #include "ropewalk/model/rope_frequencies.h"
-#include "ropewalk/moments/accumulators/lags.h"
 #include "ropewalk/moments/accumulators/pre_rope.h"
 
 namespace ropewalk {
@@ -93,26 +92,11 @@ RopeLayer rope_layer(const RopeSettings* rope, bool turns, int64_t head_dim, int
 
 RopeSource::RopeSource(const CaptureMoments& moments, const std::set<int64_t>& nope_layers,
                        const std::vector<int64_t>& blocks, const std::string& source)
-    : moments_(moments),
-      shape_{moments.accumulated.front().total.front().size(1), moments.info.point, true,
-             moments.info.context},
-      blocks_(blocks),
-      rows_(at::tensor(blocks, at::kLong)),
-      lengths_(document_lengths(moments)) {
+    : moments_(moments), blocks_(blocks), lengths_(document_lengths(moments)) {
   if (moments.info.point != kPostRope) return;
-  const auto described =
-      read_described_rope(ConfigFile(moments.info.config, source), shape_.head_dim);
+  head_dim_ = moments.accumulated.front().total.front().size(1);
+  const auto described = read_described_rope(ConfigFile(moments.info.config, source), head_dim_);
   if (!described) return;
-  for (const Accumulated& kept : moments.accumulated) {
-    if (kept.accumulator == &ropewalk::pre_rope()) pre_rope_ = &kept;
-    if (kept.accumulator == &ropewalk::lags()) lags_ = &kept;
-  }
-  std::vector<double> tokens{static_cast<double>(moments.counts.total_tokens())};
-  for (const int64_t block : blocks) {
-    tokens.push_back(tokens.front() -
-                     static_cast<double>(moments.counts.tokens[static_cast<size_t>(block)]));
-  }
-  tokens_ = row_of(tokens);
   std::map<std::pair<const RopeSettings*, bool>, std::shared_ptr<const RopeLayer>> made;
   for (const StreamId& id : moments.queries) {
     const bool turns = !nope_layers.contains(id.layer);
@@ -127,7 +111,7 @@ std::shared_ptr<const RopeLayer> RopeSource::make_layer(const DescribedRope& des
   const RopeSettings* rope = described.of_layer(layer);
   const int64_t context = moments_.info.context;
   const int64_t longest = lengths_ ? lengths_->all.rbegin()->first : context;
-  auto made = std::make_shared<RopeLayer>(rope_layer(rope, turns, shape_.head_dim, longest));
+  auto made = std::make_shared<RopeLayer>(rope_layer(rope, turns, head_dim_, longest));
   if (context > 0) made->context = static_cast<double>(context);
   // Angles change with the length in one direction: those of the shortest document differ first.
   if (made->turns && lengths_) {
@@ -147,48 +131,9 @@ std::shared_ptr<const RopeLayer> RopeSource::make_layer(const DescribedRope& des
   return made;
 }
 
-at::Tensor RopeSource::cases(const Accumulated& kept, const char* field, StreamKind kind,
-                             int64_t row) const {
-  const std::vector<KeptField> fields = kept.accumulator->fields(shape_);
-  for (size_t i = 0; i < fields.size(); ++i) {
-    if (fields[i].name != field || fields[i].kind != kind) continue;
-    const at::Tensor total = kept.total[i].select(0, row).unsqueeze(0);
-    if (kept.blocks.empty()) {  // a file without blocks
-      return at::cat({total, at::full({rows_.size(0), total.size(1)}, kUndefined, at::kDouble)});
-    }
-    const at::Tensor blocks = kept.blocks[i].select(0, row).index_select(0, rows_).to(at::kDouble);
-    return at::cat({total, total - blocks});
-  }
-  throw std::logic_error(std::string("no field ") + field);
-}
-
 std::shared_ptr<const RopeLayer> RopeSource::layer(int64_t layer) const {
   const auto found = layers_.find(layer);
   return found == layers_.end() ? nullptr : found->second;
-}
-
-std::shared_ptr<const PreRopeCases> RopeSource::sums(StreamKind kind, int64_t row) const {
-  if (pre_rope_ == nullptr) return nullptr;
-  const auto field = [&](const char* name) { return cases(*pre_rope_, name, kind, row); };
-  auto found = std::make_shared<PreRopeCases>();
-  found->first_tokens = field("first_tokens").squeeze(1);
-  found->late_tokens = tokens_ - found->first_tokens;
-  found->sum = field("sum");
-  found->squares = field("squares");
-  found->moduli = field("moduli");
-  found->first_sum = field("first_sum");
-  found->first_squares = field("first_squares");
-  return found;
-}
-
-std::shared_ptr<const LagCases> RopeSource::lags(int64_t row) const {
-  if (lags_ == nullptr) return nullptr;
-  constexpr double kRounding = 1e-6;  // blocks are rounded: what is left of a count may not be 0
-  const auto field = [&](const char* name) { return cases(*lags_, name, StreamKind::query, row); };
-  const at::Tensor count = field("count");
-  const at::Tensor none = count <= count.slice(0, 0, 1) * kRounding;
-  return std::make_shared<LagCases>(
-      LagCases{at::where(none, 0.0, field("sum")), at::where(none, 0.0, count)});
 }
 
 }  // namespace ropewalk

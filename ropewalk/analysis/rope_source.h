@@ -32,23 +32,15 @@ class RopeSource {
 
   // Null: its settings are not known, or vectors were taken before RoPE.
   std::shared_ptr<const RopeLayer> layer(int64_t layer) const;
-  // Of a row of the moments' streams; null: not kept.
-  std::shared_ptr<const PreRopeCases> sums(StreamKind kind, int64_t row) const;
-  std::shared_ptr<const LagCases> lags(int64_t row) const;
 
  private:
   std::shared_ptr<const RopeLayer> make_layer(const DescribedRope& described, int64_t layer,
                                               bool turns) const;
-  at::Tensor cases(const Accumulated& kept, const char* field, StreamKind kind, int64_t row) const;
 
   const CaptureMoments& moments_;
-  CaptureShape shape_;
+  int64_t head_dim_ = 0;
   std::vector<int64_t> blocks_;
-  at::Tensor rows_;    // [blocks] int64
-  at::Tensor tokens_;  // [cases]
   std::optional<DocumentLengths> lengths_;
-  const Accumulated* pre_rope_ = nullptr;
-  const Accumulated* lags_ = nullptr;
   std::map<int64_t, std::shared_ptr<const RopeLayer>> layers_;
 };
 

@@ -13,6 +13,20 @@ namespace ropewalk {
 // curves.csv, with one row per head, curve and point.
 enum class SeriesTable { bands, curves };
 
+// How a curve by position is drawn in every run that has it: means over heads over training and,
+// below, the curve at a few checkpoints. The figure has the name of the curve.
+struct PositionFigure {
+  std::string title{};  // empty: none
+  std::string what{};   // one sentence without its full stop
+  // Over training, the first with a band across heads.
+  struct Line {
+    std::string reading{};  // of a statistic
+    std::string name{};
+    std::string shape{};  // of its markers
+  };
+  std::vector<Line> lines{};
+};
+
 // Numbers of a head along something: rotary pairs, distances or positions. Tables, their readers,
 // errors, means over heads in summary.json and what documents say about it take it from the list.
 struct SeriesStatistic {
@@ -29,6 +43,7 @@ struct SeriesStatistic {
   std::vector<double> (*points)(const HeadCases&) = nullptr;
   // [cases, points] float64, as Statistic::compute; NaN where undefined.
   at::Tensor (*compute)(const HeadCases&) = nullptr;
+  PositionFigure figure{};  // of one between 0 and 1, though an estimate may lie above
 };
 
 // All of them, in the order of columns and curves: those of series/.

@@ -22,10 +22,11 @@ std::vector<std::pair<std::string, std::string>> own_columns(SeriesTable table) 
       if (one->table != table) continue;
       curves += fmt::format("{}`{}`: {}", curves.empty() ? "" : "; ", one->key, one->definition);
     }
-    return {{"curve", curves},
-            {"x", "distance of the key from the query, in tokens; of `plasticity`, the position"},
-            {"value", "the curve at `x`: logits; of `plasticity`, twice a chance"},
-            {"value_se", "standard error of `value` over documents"}};
+    return {
+        {"curve", curves},
+        {"x", "distance of the key from the query in tokens, or the position that the curve names"},
+        {"value", "the curve at `x`: logits, or what the curve says"},
+        {"value_se", "standard error of `value` over documents"}};
   }
   std::vector<std::pair<std::string, std::string>> columns{
       {"pair", "rotary pair, from 0, the fastest first"},

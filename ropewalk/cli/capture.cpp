@@ -1,10 +1,49 @@
 #include "ropewalk/study/capture.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/text_options.h"
 #include "ropewalk/cli/verbs.h"
 
 namespace ropewalk::cli {
+
+namespace {
+
+std::string spelled(const KeepOption& option) {
+  std::string name = option.key;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+void add(CLI::App& verb, const KeepOption& option, bool& member) {
+  const bool by_default = member;
+  verb.add_flag_callback((by_default ? "--no-" : "--") + spelled(option),
+                         [&member, by_default] { member = !by_default; },
+                         fmt::format("{} keep {}", by_default ? "Do not" : "Also", option.help));
+}
+
+void add(CLI::App& verb, const KeepOption& option, KeepCount& member) {
+  const std::string name = "--" + spelled(option);
+  const auto read = [&member](const std::string& text) {
+    const std::optional<KeepCount> count = parse_keep_count(text);
+    if (!count) throw CLI::ValidationError(fmt::format("found '{}', {}", text, kKeepCountExpected));
+    member = *count;
+  };
+  verb.add_option_function<std::string>(
+      name, read,
+      fmt::format("Keep {}: how many, or all [default: {}]", option.help, member.number));
+}
+
+void add_keep_options(CLI::App& verb, KeepOptions& keep) {
+  for (const KeepOption& option : kKeepOptions) {
+    option.visit(keep, [&](auto& member) { add(verb, option, member); });
+  }
+}
+
+}  // namespace
 
 void add_capture(CLI::App& app, Communicator& processes) {
   struct Arguments {
@@ -26,11 +65,7 @@ void add_capture(CLI::App& app, Communicator& processes) {
   verb->add_option("--target-se", options.target_se,
                    "Stop once the standard errors of mean r_q and mean r_k are at most this")
       ->check(above_zero());
-  verb->add_flag_callback(
-      "--no-pre-rope", [&options] { options.pre_rope = false; },
-      "Keep nothing of queries and keys before RoPE");
-  verb->add_flag("--plasticity", options.plasticity,
-                 "Also keep queries and keys of a few tokens, to measure plasticity");
+  add_keep_options(*verb, options.keep);
   verb->add_option("--vectors", options.vectors,
                    "Also write vectors of tokens: uniform, log-uniform or all");
   verb->add_option("--rate", options.rate, "Expected tokens per bucket")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ropewalk/analysis/series.h"
 #include "ropewalk/figures/by_depth.h"
 #include "ropewalk/figures/over_training.h"
 #include "ropewalk/figures/reading_look.h"
@@ -39,7 +40,8 @@ void add_asked(std::vector<Figure>& figures, const RunNumbers& run, const Figure
 
 std::vector<std::string> figure_names(const AskedFigures& asked) {
   std::vector<std::string> names = training_figures();
-  names.insert(names.end(), {"phase_portraits", "taxonomy", "bands", "distance", "plasticity"});
+  names.insert(names.end(), {"phase_portraits", "taxonomy", "bands", "distance"});
+  for (const SeriesStatistic* curve : position_figures()) names.push_back(curve->key);
   for (const PlacedReading& placed : all_readings()) {
     if (!placed.reading->depth_title.empty()) names.push_back(placed.reading->depth);
   }
@@ -73,7 +75,11 @@ std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& opt
   std::move(last.begin(), last.end(), std::back_inserter(figures));
   if (has_bands(run)) figures.push_back({"bands", bands_figure(run, named)});
   if (has_distances(run)) figures.push_back({"distance", distance_figure(run, named)});
-  if (has_plasticity(run)) figures.push_back({"plasticity", plasticity_figure(run, named)});
+  for (const SeriesStatistic* curve : position_figures()) {
+    if (has_numbers(run, *curve)) {
+      figures.push_back({curve->key, position_figure(*curve, run, named)});
+    }
+  }
   add_asked(figures, run, named);
   return figures;
 }

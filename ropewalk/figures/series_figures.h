@@ -4,6 +4,8 @@
 
 namespace ropewalk {
 
+struct SeriesStatistic;
+
 // Energy by wavelength over training: a heat map each of queries and keys.
 Json bands_figure(const RunNumbers& run, const FigureOptions& options);
 bool has_bands(const RunNumbers& run);
@@ -21,9 +23,12 @@ bool has_distances(const HeadTable& table, const QueryHead& head);
 // Whether a checkpoint has rows of the head.
 bool has_head(const HeadTable& table, const QueryHead& head);
 
-// Plasticity over training, mean over heads, and below by position, at a few checkpoints.
-Json plasticity_figure(const RunNumbers& run, const FigureOptions& options);
-bool has_plasticity(const RunNumbers& run);
+// Curves that have a figure of their own (analysis/series.h), drawn over training, mean over heads,
+// and below by position, at a few checkpoints.
+std::vector<const SeriesStatistic*> position_figures();
+Json position_figure(const SeriesStatistic& curve, const RunNumbers& run,
+                     const FigureOptions& options);
+bool has_numbers(const RunNumbers& run, const SeriesStatistic& curve);
 
 // The mean of a series over the most heads that share points; null: the checkpoint has none.
 const SeriesNumbers* series_mean(const CheckpointNumbers& numbers, std::string_view key);

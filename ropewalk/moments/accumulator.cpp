@@ -4,18 +4,21 @@
 
 #include <algorithm>
 
-#include "ropewalk/moments/accumulators/lags.h"
-#include "ropewalk/moments/accumulators/plasticity.h"
-#include "ropewalk/moments/accumulators/pre_rope.h"
 #include "ropewalk/moments/accumulators/second_moments.h"
 
 namespace ropewalk {
+
+#define ROPEWALK_DECLARE(name) const Accumulator& name();
+ROPEWALK_ACCUMULATORS(ROPEWALK_DECLARE)
+#undef ROPEWALK_DECLARE
+
 namespace {
 
 std::vector<const Accumulator*>& list() {
-  // One line per file of accumulators/.
-  static std::vector<const Accumulator*> all{&second_moments(), &pre_rope(), &lags(),
-                                             &plasticity()};
+#define ROPEWALK_ENTRY(name) , &name()
+  static std::vector<const Accumulator*> all{&second_moments()
+                                                 ROPEWALK_ACCUMULATORS(ROPEWALK_ENTRY)};
+#undef ROPEWALK_ENTRY
   return all;
 }
 

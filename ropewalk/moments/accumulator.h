@@ -8,6 +8,7 @@
 #include "ropewalk/model/rotary_pairs.h"
 #include "ropewalk/model/tap.h"
 #include "ropewalk/moments/block_counts.h"
+#include "ropewalk/moments/keep_options.h"
 #include "ropewalk/moments/stream_key.h"
 
 namespace ropewalk {
@@ -18,10 +19,9 @@ struct ModelConfig;
 struct CaptureShape {
   int64_t head_dim = 0;
   std::string point = kPostRope;
-  bool pre_rope = false;  // sums before RoPE are kept too
+  KeepOptions keep = keep_nothing();
   int64_t context = 0;    // tokens per document at most; 0: unknown
-  // Documents from the first that have a place in the sample of plasticity; 0: there is none.
-  int64_t plasticity = 0;
+  int64_t documents = 0;  // the last one's index, plus 1; 0: unknown
 };
 
 // A layer's streams: the chosen query heads and the KV heads they read, both sorted.

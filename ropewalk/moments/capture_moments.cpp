@@ -6,7 +6,6 @@
 
 #include "ropewalk/base/hash.h"
 #include "ropewalk/moments/accumulators/second_moments.h"
-#include "ropewalk/moments/plasticity_sample.h"
 #include "ropewalk/text/documents.h"
 
 namespace ropewalk {
@@ -22,8 +21,8 @@ std::vector<DocumentRecord> make_records(std::span<const Document> documents) {
 
 CaptureShape shape_of(const CaptureInfo& info, const std::vector<DocumentRecord>& documents,
                       int64_t head_dim) {
-  return {head_dim, info.point, true, info.context,
-          documents.empty() ? 0 : plasticity_slots(documents.back().index)};
+  return {head_dim, info.point, keep_everything(), info.context,
+          documents.empty() ? 0 : documents.back().index + 1};
 }
 
 std::string documents_digest(const std::vector<DocumentRecord>& documents) {

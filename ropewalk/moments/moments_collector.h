@@ -28,12 +28,12 @@ std::map<int64_t, LayerStreams> layer_streams(const std::vector<QueryHead>& head
 struct CollectorOptions {
   int64_t blocks = 16;
   std::optional<std::filesystem::path> scratch{};  // a folder
-  bool pre_rope = false;                           // beside moments after RoPE: sums before it
-  int64_t context = 0;                             // tokens per document at most; 0: unknown
-  int64_t plasticity = 0;                          // as in CaptureShape
+  KeepOptions keep = keep_nothing();               // beside second moments
+  int64_t context = 0;                             // these two as in CaptureShape
+  int64_t documents = 0;
 
   CaptureShape shape(int64_t head_dim) const {
-    return {head_dim, kPostRope, pre_rope, context, plasticity};
+    return {head_dim, kPostRope, keep, context, documents};
   }
 };
 

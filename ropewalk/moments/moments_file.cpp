@@ -262,8 +262,8 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
                    const std::vector<DocumentValues>& values) {
   const BlockCounts& counts = collector.layers().begin()->second.counts;
   Contents contents{info, documents, counts, {}, {}, collector.shape(), {}, {}, {}, values};
-  contents.shape.plasticity =
-      std::min(contents.shape.plasticity, shape_of(info, documents, 0).plasticity);
+  contents.shape.documents =
+      std::min(contents.shape.documents, shape_of(info, documents, 0).documents);
   std::map<int64_t, std::vector<Accumulated>> kept;
   for (const auto& [number, layer] : collector.layers()) {
     if (layer.counts != counts) {

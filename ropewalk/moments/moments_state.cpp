@@ -75,7 +75,7 @@ int64_t restore(const SafetensorsFile& file, MomentsCollector& collector,
   const auto layers = static_cast<int64_t>(collector.layers().size());
   const std::byte* hashes = bytes_of(file, kHashes, layers * kHashBytes);
   for (const auto& [number, layer] : collector.layers()) {
-    // With room for another number of documents (CaptureShape::plasticity).
+    // With room for another number of documents (CaptureShape::documents).
     const auto found = file.tensors().find(layer_name(number));
     if (found != file.tensors().end() && found->second.bytes != layer.bytes) return 0;
   }

@@ -114,13 +114,19 @@ at::Tensor widest(const at::Tensor& vectors, const at::Tensor& as_plain) {
   return kept ? vectors.detach() : as_plain;
 }
 
+KeepOptions kept_of(const TensorShape& shape) {
+  KeepOptions keep = shape.keep;
+  keep.pre_rope = keep.pre_rope && !shape.config.empty();
+  return keep;
+}
+
 }  // namespace
 
 TensorCapture::TensorCapture(const TensorShape& shape)
     : turns_(!shape.config.empty()),
       config_(make_config(shape)),
       context_(shape.context),
-      collector_(config_, all_heads(shape), {.blocks = shape.blocks, .pre_rope = turns_}) {}
+      collector_(config_, all_heads(shape), {.blocks = shape.blocks, .keep = kept_of(shape)}) {}
 
 void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
                         const std::optional<at::Tensor>& positions, int64_t turned) {
@@ -148,7 +154,7 @@ void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, co
     collector_.on_vectors(
         {layer, &read, &at.positions, point, {{"q", some_q}, {"k", some_k}}, /*changing=*/true});
   };
-  if (turns_) {
+  if (collector_.shape().keep.pre_rope) {
     at::Tensor before_q = queries, before_k = keys;
     const LayerConfig& settings = config_.layers[static_cast<size_t>(layer)];
     if (settings.rope) {
@@ -214,11 +220,8 @@ CaptureMoments TensorCapture::layer(int64_t number) {
   CaptureInfo info;
   info.ropewalk = version();
   info.config = describe_config(config_);
-  if (turns_) {
-    info.kept = kept_names({.head_dim = config_.d_head, .pre_rope = true});
-  } else {
-    info.config.erase("rope");  // how vectors were turned is not known
-  }
+  info.kept = kept_names(collector_.shape());
+  if (!turns_) info.config.erase("rope");  // how vectors were turned is not known
   info.context = context_;
   info.point = kPostRope;
   info.blocks = collector_.blocks();

@@ -28,6 +28,7 @@ struct TensorShape {
   int64_t context = 0;         // tokens per document at most; 0: unknown
   // The model's config.json: it says how RoPE turned the vectors. Sums before it are kept then.
   std::string config{};
+  KeepOptions keep{};  // where it can be: what stood before RoPE needs the model's config
 };
 
 // Measures queries and keys that the caller computed, of a model that it trains or that another

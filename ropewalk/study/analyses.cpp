@@ -20,8 +20,7 @@ std::pair<std::string, std::string> key_of(const MeasuredCheckpoint& measured) {
 void leave_out_unasked(CaptureMoments& moments, const Experiment& experiment) {
   CaptureShape asked =
       shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d());
-  asked.pre_rope = asked.pre_rope && experiment.pre_rope;
-  if (!experiment.plasticity) asked.plasticity = 0;
+  asked.keep = keep_both(asked.keep, experiment.keep);
   std::erase_if(moments.accumulated,
                 [&](const Accumulated& kept) { return kept.accumulator->fields(asked).empty(); });
   const std::vector<std::string> names = kept_names(asked);

@@ -183,7 +183,9 @@ void open_and_read(const CaptureOptions& options, OpenModel& model, DocumentSet&
   broadcast_documents(documents, processes);
 }
 
-void capture(const CaptureOptions& options) {
+void capture(const CaptureOptions& given) {
+  CaptureOptions options = given;
+  options.model.head = options.keep.loss;
   refuse_vectors_of_many(options);
   OpenModel model;
   DocumentSet documents;

@@ -10,6 +10,7 @@
 
 #include "ropewalk/model/tap.h"
 #include "ropewalk/moments/capture_info.h"
+#include "ropewalk/moments/keep_options.h"
 #include "ropewalk/moments/token_sampler.h"
 #include "ropewalk/study/corpus_place.h"
 #include "ropewalk/study/open_model.h"
@@ -37,8 +38,7 @@ struct CaptureOptions {
   int64_t blocks = kDefaultBlocks;    // of documents, for standard errors
   std::optional<double> target_se;    // of mean r_q and mean r_k: stop there
   Shard shard;
-  bool pre_rope = true;                // beside moments after RoPE, keep sums before it
-  bool plasticity = false;             // also keep the sample that plasticity is measured with
+  KeepOptions keep;                    // beside moments after RoPE
   std::optional<std::string> vectors;  // also write vectors: uniform, log-uniform or all
   double rate = 1;                     // expected tokens per bucket
   int64_t bucket_size = 0;             // tokens; 0: context / 16

@@ -9,7 +9,6 @@
 #include "ropewalk/model/precision.h"
 #include "ropewalk/moments/loss_collector.h"
 #include "ropewalk/moments/moments_file.h"
-#include "ropewalk/moments/plasticity_sample.h"
 #include "ropewalk/study/capture.h"
 #include "ropewalk/study/locate.h"
 
@@ -43,11 +42,10 @@ TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model)
 
 CollectorOptions collector_options(const CaptureOptions& options, const OpenModel& model,
                                    std::span<const Document> documents) {
-  const bool sample = options.plasticity && !documents.empty();
   return {.blocks = options.blocks,
-          .pre_rope = options.pre_rope,
+          .keep = options.keep,
           .context = model.context,
-          .plasticity = sample ? plasticity_slots(documents.back().index) : 0};
+          .documents = documents.empty() ? 0 : documents.back().index + 1};
 }
 
 CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& model,
@@ -63,7 +61,7 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
   info.point = kPostRope;
   info.kept = kept_names(
       collector_options(options, model, documents.documents).shape(model.text.config.d_head));
-  if (model.head) {
+  if (options.keep.loss) {
     info.kept.emplace_back(kLossName);
     std::sort(info.kept.begin(), info.kept.end());
   }

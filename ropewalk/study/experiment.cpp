@@ -80,6 +80,26 @@ void read_figures(const YamlValue& value, Experiment& experiment) {
               }}});
 }
 
+void read_keep(const YamlValue& value, bool& member) { member = value.flag(); }
+
+void read_keep(const YamlValue& value, KeepCount& member) {
+  const Json json = value.json();
+  const std::string text = json.is_string() ? json.get<std::string>() : json.dump();
+  const std::optional<KeepCount> count = parse_keep_count(text);
+  if (!count) value.fail(fmt::format("found {}, {}", json.dump(), kKeepCountExpected));
+  member = *count;
+}
+
+// What captures keep.
+void add_keep_options(std::vector<YamlValue::Key>& keys, Experiment& experiment) {
+  for (const KeepOption& option : kKeepOptions) {
+    keys.push_back({option.key, [&](const YamlValue& value) {
+                      option.visit(experiment.keep,
+                                   [&](auto& member) { read_keep(value, member); });
+                    }});
+  }
+}
+
 void check_portraits(const Experiment& experiment, const std::map<std::string, int>& lines) {
   std::vector<std::string> labels;
   for (const Phase& phase : experiment.phases) {
@@ -188,9 +208,6 @@ Experiment read_experiment(const fs::path& asked) {
        }},
       {"blocks", [&](const YamlValue& v) { experiment.blocks = v.integer(1, 4096); }},
       {"sliding", [&](const YamlValue& v) { experiment.sliding = v.flag(); }},
-      {"pre_rope", [&](const YamlValue& v) { experiment.pre_rope = v.flag(); }},
-      {"plasticity", [&](const YamlValue& v) { experiment.plasticity = v.flag(); }},
-      {"loss", [&](const YamlValue& v) { experiment.loss = v.flag(); }},
       {"vectors",
        [&](const YamlValue& v) {
          experiment.vectors = v.word({"uniform", "log-uniform", "all"});
@@ -199,6 +216,7 @@ Experiment read_experiment(const fs::path& asked) {
        [&](const YamlValue& v) { experiment.components = v.integer(1, kMostComponents); }},
       {"phases", [&](const YamlValue& v) { read_phases(v, experiment); }},
       {"models", [&](const YamlValue& v) { read_models(v, experiment); }}};
+  add_keep_options(keys, experiment);
   std::map<std::string, int> lines;
   for (YamlValue::Key& key : keys) {
     key.read = [read = key.read, &line = lines[std::string(key.name)]](const YamlValue& v) {

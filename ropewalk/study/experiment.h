@@ -9,6 +9,7 @@
 #include "ropewalk/base/json.h"
 #include "ropewalk/figures/asked_figures.h"
 #include "ropewalk/figures/time_axis.h"
+#include "ropewalk/moments/keep_options.h"
 #include "ropewalk/study/dataset.h"
 
 namespace ropewalk {
@@ -73,9 +74,7 @@ struct Experiment {
   std::optional<int64_t> memory;
   int64_t blocks = 16;
   bool sliding = false;
-  bool pre_rope = true;
-  bool plasticity = false;
-  bool loss = false;
+  KeepOptions keep;
   std::optional<std::string> vectors;
   int64_t components = 10;
   std::vector<Phase> phases;

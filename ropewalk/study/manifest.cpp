@@ -14,19 +14,18 @@ Json or_null(const std::optional<T>& value) {
 }
 
 Json describe_settings(const Experiment& experiment) {
-  return {{"axis", time_axis_name(experiment.axis)},
-          {"blocks", experiment.blocks},
-          {"components", experiment.components},
-          {"figures", experiment.figures.to_json()},
-          {"heads", experiment.head_count ? Json(*experiment.head_count) : Json("all")},
-          {"heads_seed", experiment.head_seed},
-          {"loss", experiment.loss},
-          {"plasticity", experiment.plasticity},
-          {"portraits", experiment.portraits},
-          {"pre_rope", experiment.pre_rope},
-          {"sliding", experiment.sliding},
-          {"target_se", or_null(experiment.target_se)},
-          {"vectors", or_null(experiment.vectors)}};
+  Json settings{{"axis", time_axis_name(experiment.axis)},
+                {"blocks", experiment.blocks},
+                {"components", experiment.components},
+                {"figures", experiment.figures.to_json()},
+                {"heads", experiment.head_count ? Json(*experiment.head_count) : Json("all")},
+                {"heads_seed", experiment.head_seed},
+                {"portraits", experiment.portraits},
+                {"sliding", experiment.sliding},
+                {"target_se", or_null(experiment.target_se)},
+                {"vectors", or_null(experiment.vectors)}};
+  settings.update(keep_json(experiment.keep));
+  return settings;
 }
 
 }  // namespace

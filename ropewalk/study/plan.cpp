@@ -128,9 +128,8 @@ CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
   options.model.from_file = true;
   options.label = label;
   options.blocks = experiment.blocks;
-  options.pre_rope = experiment.pre_rope;
-  options.plasticity = experiment.plasticity;
-  options.model.head = experiment.loss;
+  options.keep = experiment.keep;
+  options.model.head = experiment.keep.loss;
   options.vectors = experiment.vectors;
   options.title = label;
   options.out = out / "checkpoints" / label;

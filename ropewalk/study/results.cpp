@@ -169,13 +169,12 @@ Json table_inputs(const Study& study, const Measured& measured) {
                         {"corpus", info.corpus},
                         {"moments", info.moments}});
   }
-  return {{"program", version_details()},
-          {"name", study.experiment.name},
-          {"components", study.experiment.components},
-          {"pre_rope", study.experiment.pre_rope},
-          {"plasticity", study.experiment.plasticity},
-          {"loss", study.experiment.loss},
-          {"captures", captures}};
+  Json inputs{{"program", version_details()},
+              {"name", study.experiment.name},
+              {"components", study.experiment.components},
+              {"captures", captures}};
+  inputs.update(keep_json(study.experiment.keep));
+  return inputs;
 }
 
 // Tables and figures, handed from stage to stage; read or made anew where a stage was up to date.
@@ -211,7 +210,7 @@ Stage tables_stage(const Study& study, const Measured& measured, Json& errors, P
     products.set(write_tables(study.out / kTable, checkpoints));
     errors = worst_errors(checkpoints);
     std::vector<fs::path> files{kTable, kHeads, kBands, kCurves, kChanges, kSummary};
-    if (study.experiment.loss) {
+    if (study.experiment.keep.loss) {
       write_losses(study, measured);
       files.emplace_back(kLossTable);
     }

@@ -8,7 +8,7 @@
 
 #include "ropewalk/analysis/series.h"
 #include "ropewalk/analysis/statistic.h"
-#include "ropewalk/moments/plasticity_sample.h"
+#include "ropewalk/moments/accumulators/plasticity.h"
 #include "tests/analysis/stream_input.h"
 
 namespace ropewalk {
@@ -201,8 +201,10 @@ TEST(Plasticity, ColumnsAreMeansOfTheCurve) {
     return statistic.compute(head).select(1, statistic.member);
   };
   EXPECT_TRUE(numbers("ap_overall").isnan().all().item<bool>()) << "nothing was kept";
-  q.plasticity = std::make_shared<const PlasticitySample>(PlasticitySample{sample.q, plan});
-  k.plasticity = std::make_shared<const PlasticitySample>(PlasticitySample{sample.k, plan});
+  q.parts["plasticity"] =
+      std::make_shared<const PlasticitySample>(PlasticitySample{sample.q, plan});
+  k.parts["plasticity"] =
+      std::make_shared<const PlasticitySample>(PlasticitySample{sample.k, plan});
   const at::Tensor curve = sample.measure();
   ASSERT_FALSE(curve.isnan().any().item<bool>());
   const at::Tensor first = curve.slice(1, 0, 3).mean(1), last = curve.slice(1, 11, 14).mean(1);

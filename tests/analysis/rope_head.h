@@ -95,9 +95,9 @@ struct RopeHead {
     known.queries = known.keys = mean_turn(layer.theta, lengths, every, nullptr);
     StreamInput q = stream_input(turned(q_before)), k = stream_input(turned(k_before));
     q.layer = k.layer = std::make_shared<const RopeLayer>(known);
-    q.before = std::make_shared<const PreRopeCases>(sums(q_before));
-    k.before = std::make_shared<const PreRopeCases>(sums(k_before));
-    q.lags = std::make_shared<const LagCases>(lags());
+    q.parts["pre_rope"] = std::make_shared<const PreRopeCases>(sums(q_before));
+    k.parts["pre_rope"] = std::make_shared<const PreRopeCases>(sums(k_before));
+    q.parts["lags"] = std::make_shared<const LagCases>(lags());
     return make_cases(leave_one_out(q), leave_one_out(k), 2, {scale, layer.context});
   }
 };

@@ -5,6 +5,7 @@
 
 #include "ropewalk/analysis/heads_reader.h"
 #include "ropewalk/analysis/qk_reader.h"
+#include "ropewalk/analysis/series.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/figures/by_depth.h"
 #include "ropewalk/figures/over_training.h"
@@ -243,7 +244,7 @@ TEST(Figures, NoBandPassesALimit) {
 }
 
 TEST(Figures, PlasticityIsDrawnOnZeroToOne) {
-  const Json spec = plasticity_figure(two_groups(), {});
+  const Json spec = position_figure(*series()[series_place("plasticity")], two_groups(), {});
   for (const Json& one : spec["vconcat"][0]["layer"]) {
     if (!one["encoding"].contains("y") || one["encoding"]["y"]["scale"].is_null()) continue;
     EXPECT_EQ(one["encoding"]["y"]["scale"]["domain"], Json::parse("[0.0, 1.0]")) << one["name"];

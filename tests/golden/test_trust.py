@@ -312,6 +312,8 @@ def test_every_key_of_an_experiment_is_edited():
     parts = re.split(r"\n\w[\w:]* (read_\w+)\(", source)
     known = {name: set(re.findall(key, text)) for name, text in zip(parts[1::2], parts[2::2])}
     known = {name: keys - elsewhere.get(name, set()) for name, keys in known.items() if keys and name != "read_model"}
+    table = (engine.repository() / "ropewalk" / "moments" / "keep_options.h").read_text()
+    known["read_experiment"] |= set(re.findall(r'\{"(\w+)",\s*&KeepOptions::', table))
     phases = [edit for edit in PHASE_EDITS.values()]
     checkpoints = [one for edit in phases for one in edit.get("checkpoints") or []]
 

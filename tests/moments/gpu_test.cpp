@@ -200,7 +200,8 @@ TEST_P(OtherFieldsTest, AgreeWithTheCpu) {
   config.ropes.resize(1);
   config.ropes[0].rotary_dim = turns;
   config.ropes[0].interleaved = interleaved;
-  const CollectorOptions options{.blocks = 2, .pre_rope = true, .context = 5000, .plasticity = 3};
+  const CollectorOptions options{
+      .blocks = 2, .keep = {.plasticity = true}, .context = 5000, .documents = 3};
   MomentsCollector here(config, {{0, 0}, {0, 1}, {0, 3}}, options);
   MomentsCollector there(config, {{0, 0}, {0, 1}, {0, 3}}, options);
   int64_t index = 0;

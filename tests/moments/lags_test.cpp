@@ -26,8 +26,8 @@ TEST(Lags, AreSpacedByRatios) {
   EXPECT_EQ(lags_below(2), (std::vector<int64_t>{0, 1}));
   EXPECT_TRUE(lags_below(0).empty());
   EXPECT_TRUE(lags_below(-4).empty());
-  EXPECT_TRUE(capture_lags({kDim, kPreRope, false, kContext}).empty());
-  EXPECT_EQ(capture_lags({kDim, kPostRope, false, kContext}).back(), 512);
+  EXPECT_TRUE(capture_lags({kDim, kPreRope, keep_nothing(), kContext}).empty());
+  EXPECT_EQ(capture_lags({kDim, kPostRope, keep_nothing(), kContext}).back(), 512);
 }
 
 TEST(Lags, AreThoseOfAllPairs) {

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "ropewalk/moments/kept_fields.h"
-#include "ropewalk/moments/plasticity_sample.h"
 #include "tests/moments/small_config.h"
 #include "tests/moments/small_run.h"
 
@@ -20,7 +19,10 @@ const SmallRun kRun{{100, 3, 50, 100, 31, 99, 100}, kDim, 2, kContext, false, tr
 const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {1, 2}};  // KV heads 0 and 1, and 1
 
 const ModelConfig kConfig = small_config(2, kDim);
-const CollectorOptions kOptions{.blocks = kBlocks, .context = kContext, .plasticity = 7};
+const CollectorOptions kOptions{.blocks = kBlocks,
+                                .keep = {.pre_rope = false, .plasticity = true},
+                                .context = kContext,
+                                .documents = 7};
 
 at::Tensor field(const CaptureMoments& moments, StreamKind kind, const char* name) {
   return KeptFields::find(moments, plasticity(), kind)->total(name);
@@ -40,8 +42,8 @@ TEST(PlasticitySample, BucketsAreOfOneWidthWithoutTheFirstTokens) {
     EXPECT_EQ(plasticity_token(0, b, 16, 16), -1);
   }
   EXPECT_EQ(plasticity_token(0, 5, 16, 16), 5);
-  EXPECT_EQ(plasticity_slots(-1), 0);
-  EXPECT_EQ(plasticity_slots(6), 7);
+  EXPECT_EQ(plasticity_slots(0), 0);
+  EXPECT_EQ(plasticity_slots(7), 7);
   EXPECT_EQ(plasticity_slots(100000), 256);
 }
 
@@ -119,7 +121,7 @@ TEST(PlasticityAccumulator, KeepsOneTokenOfEachBucket) {
 
 TEST(PlasticityAccumulator, LeavesLaterDocumentsOut) {
   CollectorOptions options = kOptions;
-  options.plasticity = 2;
+  options.documents = 2;
   MomentsCollector collector(kConfig, kHeads, options);
   kRun.read(collector);
   EXPECT_EQ(collector.layers().at(0).fields[3].back().sizes().vec(),
@@ -127,7 +129,7 @@ TEST(PlasticityAccumulator, LeavesLaterDocumentsOut) {
   MomentsCollector none(kConfig, kHeads, {.blocks = kBlocks, .context = kContext});
   kRun.read(none);
   EXPECT_TRUE(none.layers().at(0).fields[3].empty());
-  EXPECT_TRUE(plasticity().fields({kDim, kPreRope, false, kContext, 7}).empty());
+  EXPECT_TRUE(plasticity().fields({kDim, kPreRope, keep_everything(), kContext, 7}).empty());
 }
 
 TEST(PlasticityAccumulator, KeepsFloat32WhatFloat16DoesNotHold) {
@@ -168,7 +170,7 @@ TEST(PlasticityAccumulator, SurvivesMergeResumeAndProcesses) {
 
   // Parts with room for other numbers of documents.
   CollectorOptions narrow = kOptions;
-  narrow.plasticity = 6;
+  narrow.documents = 6;
   MomentsCollector odd(kConfig, kHeads, narrow);
   kRun.read(odd, 1, 2);
   EXPECT_EQ(field(kRun.written(folder, odd, 1, 2), StreamKind::key, "block").size(1), 6);
@@ -187,7 +189,7 @@ TEST(PlasticityAccumulator, AFileHasRoomForWhatWasRead) {
   MomentsCollector planned(kConfig, kHeads, kOptions);
   kRun.read(planned, 0, 1, 4);  // and stopped there
   CollectorOptions options = kOptions;
-  options.plasticity = 4;
+  options.documents = 4;
   MomentsCollector exact(kConfig, kHeads, options);
   kRun.read(exact, 0, 1, 4);
   const CaptureMoments stopped = kRun.written(folder, planned, 0, 1, 4);

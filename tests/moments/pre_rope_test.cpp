@@ -25,7 +25,7 @@ ModelConfig config(int64_t rotary_dim, bool interleaved) {
   return made;
 }
 
-const CollectorOptions kOptions{.blocks = kBlocks, .pre_rope = true};
+const CollectorOptions kOptions{.blocks = kBlocks, .keep = {.pre_rope = true}};
 
 // The fields of queries, then of keys, in their order.
 std::vector<at::Tensor> totals(const CaptureMoments& moments) {
@@ -139,7 +139,7 @@ TEST(PreRope, IsDroppedWhereOneOfTwoLacksIt) {
 // Documents need not begin at 0, nor in order.
 TEST(PreRope, GoesByPositions) {
   const ModelConfig made = config(6, false);
-  MomentsCollector collector(made, {{0, 0}}, {.blocks = 1, .pre_rope = true});
+  MomentsCollector collector(made, {{0, 0}}, {.blocks = 1, .keep = {.pre_rope = true}});
   Document document;
   const Positions positions(at::tensor({7, 0, 1, 9, 3, 4}, at::kLong));
   const at::Tensor x = at::randn({4, 6, kDim});
@@ -157,7 +157,7 @@ TEST(PreRope, MakesAFileGrowByAQuarterAtMost) {
   const auto size = [&](int64_t d, bool pre_rope) {
     const ModelConfig made = small_config(2, d);
     MomentsCollector collector(made, {{0, 0}, {0, 1}, {1, 2}},
-                               {.blocks = 16, .pre_rope = pre_rope});
+                               {.blocks = 16, .keep = {.pre_rope = pre_rope}});
     write_moments(folder.path() / "file", collector, {}, {});
     return static_cast<double>(std::filesystem::file_size(folder.path() / "file"));
   };

@@ -51,7 +51,7 @@ struct Captured {
   explicit Captured(const std::vector<QueryHead>& heads, bool pre_rope = true) {
     ModelConfig model = small_config(kLayers, kDim);
     model.ropes.emplace_back().rotary_dim = kDim;
-    MomentsCollector collector(model, heads, {.blocks = kBlocks, .pre_rope = pre_rope});
+    MomentsCollector collector(model, heads, {.blocks = kBlocks, .keep = {.pre_rope = pre_rope}});
     std::vector<DocumentRecord> records;
     for (int64_t i = 0; i < 5; ++i) {
       Document document;

@@ -1,12 +1,36 @@
 #include "ropewalk/moments/accumulators/plasticity.h"
 
+#include <algorithm>
+
 #include "ropewalk/model/config.h"
+#include "ropewalk/moments/accumulators/pre_rope.h"
 #include "ropewalk/moments/accumulators/stream_moments.h"
-#include "ropewalk/moments/plasticity_sample.h"
 #include "ropewalk/text/documents.h"
 
 namespace ropewalk {
 namespace {
+
+// SplitMix64 (Steele, Lea and Flood, 2014).
+class Random {
+ public:
+  enum Use : uint64_t { token, pairs };
+  Random(int64_t document, int64_t bucket, Use use)
+      : state_(2 * static_cast<uint64_t>(document * kPlasticityBuckets + bucket) + use) {}
+
+  // A number below n; of the few that are asked for, all are as likely but for 2^-50.
+  int64_t below(int64_t n) { return static_cast<int64_t>(next() % static_cast<uint64_t>(n)); }
+
+ private:
+  uint64_t next() {
+    state_ += 0x9e3779b97f4a7c15;
+    uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+  uint64_t state_;
+};
 
 // Places of the fields.
 enum PlasticityField : size_t { queries, keys, position, block };
@@ -37,14 +61,14 @@ class Plasticity : public Accumulator {
 
   std::vector<KeptField> fields(const CaptureShape& shape) const override {
     if (!has(shape)) return {};
-    const int64_t tokens = shape.plasticity * kPlasticityBuckets;
+    const int64_t slots = plasticity_slots(shape.documents);
+    const int64_t tokens = slots * kPlasticityBuckets;
     const auto field = [](const char* name, StreamKind kind, int64_t width) {
       return KeptField{name, kind, width, true, false, true};
     };
     return {field("sample", StreamKind::query, tokens * shape.head_dim),
             field("sample", StreamKind::key, tokens * shape.head_dim),
-            field("position", StreamKind::key, tokens),
-            field("block", StreamKind::key, shape.plasticity)};
+            field("position", StreamKind::key, tokens), field("block", StreamKind::key, slots)};
   }
 
   void add(const Taken& taken, const Destination& to) const override {
@@ -93,11 +117,49 @@ class Plasticity : public Accumulator {
   }
 
   static bool has(const CaptureShape& shape) {
-    return shape.plasticity > 0 && shape.context > 0 && shape.point == kPostRope;
+    return shape.keep.plasticity && shape.documents > 0 && shape.context > 0 &&
+           shape.point == kPostRope;
   }
 };
 
 }  // namespace
+
+int64_t plasticity_slots(int64_t documents) {
+  return std::clamp<int64_t>(documents, 0, kPlasticityDocuments);
+}
+
+PositionBucket plasticity_bucket(int64_t bucket, int64_t context) {
+  // Not bucket * context / 16, which a context out of a file may overflow.
+  const auto edge = [&](int64_t b) {
+    return context / kPlasticityBuckets * b + context % kPlasticityBuckets * b / kPlasticityBuckets;
+  };
+  const int64_t end = edge(bucket + 1);
+  return {std::min(std::max(edge(bucket), kFirstTokens), end), end};
+}
+
+int64_t plasticity_token(int64_t document, int64_t bucket, int64_t context, int64_t tokens) {
+  const PositionBucket positions = plasticity_bucket(bucket, context);
+  if (positions.begin == positions.end) return -1;
+  const int64_t token =
+      positions.begin +
+      Random(document, bucket, Random::token).below(positions.end - positions.begin);
+  return token < tokens ? token : -1;
+}
+
+std::vector<std::pair<int, int>> plasticity_pairs(int64_t document, int64_t bucket, int64_t keys) {
+  std::vector<std::pair<int, int>> all;
+  for (int i = 0; i < keys; ++i) {
+    for (int j = i + 1; j < keys; ++j) all.emplace_back(i, j);
+  }
+  const auto count = static_cast<int64_t>(all.size());
+  if (count <= kPlasticityPairs) return all;
+  Random random(document, bucket, Random::pairs);
+  for (int64_t i = 0; i < kPlasticityPairs; ++i) {
+    std::swap(all[static_cast<size_t>(i)], all[static_cast<size_t>(i + random.below(count - i))]);
+  }
+  all.resize(static_cast<size_t>(kPlasticityPairs));
+  return all;
+}
 
 const Accumulator& plasticity() {
   static const Plasticity kAccumulator;

@@ -196,7 +196,9 @@ class PreRope : public Accumulator {
              {*tokens.after, document, {to.pairs.dim, to.pairs.interleaved}}, to.bad);
   }
 
-  static bool has(const CaptureShape& shape) { return shape.pre_rope && shape.point == kPostRope; }
+  static bool has(const CaptureShape& shape) {
+    return shape.keep.pre_rope && shape.point == kPostRope;
+  }
 };
 
 }  // namespace

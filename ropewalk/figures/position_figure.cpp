@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ropewalk/analysis/series.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/figures/mean_layers.h"
 #include "ropewalk/figures/over_training.h"
@@ -19,43 +20,35 @@ namespace {
 constexpr double kHeightOfMeans = 250;
 constexpr double kHeightOfCurves = 210;
 constexpr double kLabelRoom = 120;  // pixels, of a checkpoint's name in the legend
-constexpr const char* kCurve = "plasticity";
 
-struct Line {
-  const char* reading;
-  const char* name;
-  std::string_view color;
-  const char* shape;
-  bool band;  // ±1 SD across heads
-};
-constexpr Line kLines[] = {{"ap_overall", "all positions", theme::kBoth, "diamond", true},
-                           {"ap_first20", "first fifth", "#a28fc6", "triangle-up", false},
-                           {"ap_last20", "last fifth", theme::kInk, "triangle-down", false}};
+constexpr std::string_view kColors[] = {theme::kBoth, "#a28fc6", theme::kInk};
 
-std::vector<MeanSeries> mean_series() {
+std::vector<MeanSeries> mean_series(const SeriesStatistic& curve) {
   std::vector<MeanSeries> series;
-  for (const Line& line : kLines) {
+  for (const PositionFigure::Line& line : curve.figure.lines) {
     const size_t place = find_reading(line.reading);
-    const auto number = [place, band = line.band](const CheckpointNumbers& numbers) {
+    const bool band = series.empty();
+    const auto number = [place, band](const CheckpointNumbers& numbers) {
       HeadMean mean = numbers.readings[place].over_heads;
       if (!band) mean.sd = std::numeric_limits<double>::quiet_NaN();
       return mean;
     };
-    series.push_back({line.name, line.color, line.shape, 2.4, true, number, place, Limits{0, 1}});
+    const std::string_view color = kColors[std::min(series.size(), std::size(kColors) - 1)];
+    series.push_back({line.name, color, line.shape, 2.4, true, number, place, Limits{0, 1}});
   }
   return series;
 }
 
-Band band_of(const CheckpointAxis& axis) {
-  return passes_limits(axis, mean_series()) ? Band::quartiles : Band::sd;
+Band band_of(const CheckpointAxis& axis, const SeriesStatistic& curve) {
+  return passes_limits(axis, mean_series(curve)) ? Band::quartiles : Band::sd;
 }
 
 // Axes go from 0 to 1: an estimate may lie a little above 1, and only then do they reach further.
 double axis_end(double most) { return std::max(1.0, std::ceil(most * 20 - 1e-9) / 20); }
 
 // The means over training.
-Json means_view(const CheckpointAxis& axis, Json& datasets) {
-  const std::vector<MeanSeries> series = mean_series();
+Json means_view(const CheckpointAxis& axis, const SeriesStatistic& curve, Json& datasets) {
+  const std::vector<MeanSeries> series = mean_series(curve);
   double most = 1;
   for (const MeanSeries& one : series) {
     for (const Slot& slot : axis.slots()) {
@@ -64,8 +57,8 @@ Json means_view(const CheckpointAxis& axis, Json& datasets) {
   }
   Json view{{"width", theme::kPlotWidth}, {"height", kHeightOfMeans}};
   MeanPlot plot;
-  plot.y_title = "plasticity";
-  plot.band = band_of(axis);
+  plot.y_title = curve.title;
+  plot.band = band_of(axis, curve);
   plot.high = axis_end(most);
   plot.width = theme::kPlotWidth;
   add_mean_layers(view, datasets, axis, series, plot);
@@ -74,23 +67,26 @@ Json means_view(const CheckpointAxis& axis, Json& datasets) {
 
 // The checkpoints whose curves are drawn, and where their points lie.
 struct Curves {
+  std::string key{};    // of them all
+  std::string title{};  // likewise
   struct One {
     const CheckpointNumbers* numbers;
     const SeriesNumbers* mean;
     std::string label;
     std::string color;
   };
-  std::vector<One> all;
+  std::vector<One> all{};
   bool by_share = false;  // contexts differ: positions as a share of them
   double length(const One& one) const {
     return by_share ? static_cast<double>(one.numbers->context) : 1;
   }
 };
 
-Curves curves_of(const RunNumbers& run, const FigureOptions& options) {
-  Curves curves;
+Curves curves_of(const SeriesStatistic& curve, const RunNumbers& run,
+                 const FigureOptions& options) {
+  Curves curves{.key = curve.key, .title = curve.title};
   for (const CheckpointNumbers* numbers : portrait_checkpoints(run, options)) {
-    const SeriesNumbers* mean = series_mean(*numbers, kCurve);
+    const SeriesNumbers* mean = series_mean(*numbers, curve.key);
     if (mean == nullptr) continue;
     const std::string mark = context_mark(run, *numbers);
     std::string label = fit_text(printable(numbers->label + (mark.empty() ? "" : " " + mark)),
@@ -133,7 +129,7 @@ Json curve_rows(const Curves& curves) {
       const double se = std::isnan(one.mean->se[i]) ? 0 : one.mean->se[i];
       rows.push_back({{"checkpoint", one.label},
                       {"position", one.mean->x[i] / curves.length(one)},
-                      {"plasticity", value},
+                      {curves.key, value},
                       {"se", theme::number(one.mean->se[i])},
                       {"low", std::max(value - se, 0.0)},
                       {"high", std::min(value + se, end)}});
@@ -148,7 +144,8 @@ Json curves_view(const Curves& curves) {
     names.push_back(one.label);
     colors.push_back(one.color);
   }
-  for (const char* field : {"checkpoint", "position", "plasticity", "se"}) {
+  for (const std::string& field :
+       {std::string("checkpoint"), std::string("position"), curves.key, std::string("se")}) {
     tooltip.push_back({{"field", field}});
   }
   double end = 1;
@@ -166,11 +163,11 @@ Json curves_view(const Curves& curves) {
                {"type", "quantitative"},
                {"scale", {{"domain", {0, end}}, {"nice", false}}},
                {"axis", axis}};
-  const auto y = [high = curves_end(curves)](const char* field) {
+  const auto y = [&curves, high = curves_end(curves)](const std::string& field) {
     return Json{{"field", field},
                 {"type", "quantitative"},
                 {"scale", {{"domain", {0, high}}, {"nice", false}}},
-                {"axis", {{"title", "plasticity"}, {"tickCount", 5}, {"format", ".1f"}}}};
+                {"axis", {{"title", curves.title}, {"tickCount", 5}, {"format", ".1f"}}}};
   };
   const Json color{{"field", "checkpoint"},
                    {"type", "nominal"},
@@ -194,7 +191,7 @@ Json curves_view(const Curves& curves) {
       {{"name", "curves"},
        {"data", data},
        {"mark", {{"type", "line"}, {"strokeWidth", 2.4}, {"point", false}}},
-       {"encoding", {{"x", x}, {"y", y("plasticity")}, {"color", color}, {"tooltip", tooltip}}}});
+       {"encoding", {{"x", x}, {"y", y(curves.key)}, {"color", color}, {"tooltip", tooltip}}}});
   return {{"name", "positions"},
           {"width", theme::kPlotWidth},
           {"height", kHeightOfCurves},
@@ -203,34 +200,41 @@ Json curves_view(const Curves& curves) {
 
 }  // namespace
 
-bool has_plasticity(const RunNumbers& run) {
-  return has_numbers(run, find_reading(kLines[0].reading));
+std::vector<const SeriesStatistic*> position_figures() {
+  std::vector<const SeriesStatistic*> found;
+  for (const SeriesStatistic* one : series()) {
+    if (!one->figure.title.empty()) found.push_back(one);
+  }
+  return found;
 }
 
-Json plasticity_figure(const RunNumbers& run, const FigureOptions& options) {
+bool has_numbers(const RunNumbers& run, const SeriesStatistic& curve) {
+  return has_numbers(run, find_reading(curve.figure.lines.front().reading));
+}
+
+Json position_figure(const SeriesStatistic& curve, const RunNumbers& run,
+                     const FigureOptions& options) {
   const CheckpointAxis axis(run, options.time());
   const bool errors = std::any_of(
-      run.checkpoints.begin(), run.checkpoints.end(), [](const CheckpointNumbers& numbers) {
-        return !std::isnan(numbers.readings[find_reading(kLines[0].reading)].over_heads.se);
+      run.checkpoints.begin(), run.checkpoints.end(),
+      [first = find_reading(curve.figure.lines.front().reading)](const CheckpointNumbers& numbers) {
+        return !std::isnan(numbers.readings[first].over_heads.se);
       });
-  std::string subtitle =
-      "How often two queries rank the same two keys differently, times two (1: content decides; 0: "
-      "fixed order). Mean over " +
-      heads_text(run) + "; " + band_words(band_of(axis), 1, false);
+  std::string subtitle = curve.figure.what + ". Mean over " + heads_text(run) + "; " +
+                         band_words(band_of(axis, curve), 1, false);
   if (errors) {
     subtitle += fmt::format("; {}, and bands below: ±1 standard error over documents",
                             error_marks(axis, theme::kPlotWidth));
   }
   subtitle += ".";
   if (!run.baselines.empty()) subtitle += " Dotted: freshly initialised weights.";
-  const Curves curves = curves_of(run, options);
+  const Curves curves = curves_of(curve, run, options);
   if (!curves.all.empty()) subtitle += " Below: by the position of the queries.";
-  Json spec =
-      theme::begin_figure(options.title, figure_title(run, "Attention plasticity, over training"),
-                          subtitle, theme::kPlotWidth);
+  Json spec = theme::begin_figure(options.title, figure_title(run, curve.figure.title), subtitle,
+                                  theme::kPlotWidth);
   spec["params"] = axis.params();
   Json& datasets = spec["datasets"];
-  Json views = Json::array({means_view(axis, datasets)});
+  Json views = Json::array({means_view(axis, curve, datasets)});
   if (!curves.all.empty()) {
     datasets["curves"] = curve_rows(curves);
     views.push_back(curves_view(curves));

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "ropewalk/base/json.h"
+
+// What is kept of vectors beside second moments, in the order of files: one name per file of
+// moments/accumulators/. What statistics read of it is in analysis/ under the same name
+// (analysis/kept_parts.h).
+#define ROPEWALK_ACCUMULATORS(X) X(pre_rope) X(lags) X(plasticity)
+
+namespace ropewalk {
+
+// How many of something are kept: a number, none or all.
+struct KeepCount {
+  static constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  int64_t number = 0;
+
+  bool operator==(const KeepCount&) const = default;
+};
+
+// What users say of what a capture keeps beside second moments.
+struct KeepOptions {
+  bool pre_rope = true;
+  bool plasticity = false;
+  bool loss = false;
+
+  bool operator==(const KeepOptions&) const = default;
+};
+
+// A member of it, as users know it: an experiment file, a manifest and Python spell it KEY, the
+// command line --KEY or, of what is on by default, --no-KEY. What it keeps has the same name: an
+// accumulator, or a number of documents.
+struct KeepOption {
+  const char* key;
+  std::variant<bool KeepOptions::*, KeepCount KeepOptions::*> member;
+  const char* help;  // what is kept, in words that follow "keep"
+
+  // Calls `use` with the member, a bool or a KeepCount.
+  template <typename Options, typename Use>
+  decltype(auto) visit(Options& options, const Use& use) const {
+    return std::visit([&](auto one) -> decltype(auto) { return use(of(options, one)); }, member);
+  }
+  bool on(const KeepOptions& options) const;
+
+ private:
+  // Not inlined: where no member is a KeepCount, gcc warns that there is no room for one.
+  template <typename Options, typename Member>
+  [[gnu::noinline]] static auto& of(Options& options, Member one) {
+    return options.*one;
+  }
+};
+
+// Every member has a row. CONTRIBUTING.md says what else a new one needs.
+inline constexpr auto kKeepOptions = std::to_array<KeepOption>(
+    {{"pre_rope", &KeepOptions::pre_rope, "sums of queries and keys before RoPE"},
+     {"plasticity", &KeepOptions::plasticity,
+      "queries and keys of a few tokens, to measure plasticity"},
+     {"loss", &KeepOptions::loss, "the loss of every document, which runs all of the model"}});
+
+// Its row; null: there is none.
+const KeepOption* find_keep_option(const std::string& key);
+
+KeepOptions keep_nothing();
+KeepOptions keep_everything();
+// What both keep.
+KeepOptions keep_both(const KeepOptions& a, const KeepOptions& b);
+
+// As manifests say it: true, 32 or "all".
+Json keep_json(bool value);
+Json keep_json(const KeepCount& value);
+// All of them, by key.
+Json keep_json(const KeepOptions& options);
+
+// "32", "0" or "all"; nothing where a text is none of them.
+std::optional<KeepCount> parse_keep_count(const std::string& text);
+inline constexpr const char* kKeepCountExpected = "expected a whole number, 0 for none, or all";
+
+}  // namespace ropewalk
