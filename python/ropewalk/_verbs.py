@@ -68,7 +68,7 @@ def capture(
     context: int | None = None, documents: int | None = None, min_tokens: int | None = None, field: str | None = None, id: str | None = None,  # noqa: A002
     split: str | None = None, dataset_config: str | None = None,
     chunk: bool = False, heads: int | None = None, seed: int | None = None, sliding: bool = False, pre_rope: bool = True, plasticity: bool = False,
-    blocks: int | None = None, target_se: float | None = None, shard: str | None = None, vectors: str | None = None, rate: float | None = None, bucket_size: int | None = None,
+    blocks: int | None = None, shard: str | None = None, vectors: str | None = None, rate: float | None = None, bucket_size: int | None = None,
     device: str | None = None, dtype: str | None = None, memory: str | None = None, threads: int | None = None, progress: bool | None = None,
 ) -> Capture:  # fmt: skip
     """Runs text through a checkpoint and keeps the moments of its queries and keys.
@@ -83,7 +83,7 @@ def capture(
         options = dict(
             corpus=_corpus(corpus, Path(work)), out=folder, revision=revision, tokenizer=tokenizer, label=label or _label(model), context=context,
             documents=documents, min_tokens=min_tokens, field=field, id=id, split=split, dataset_config=dataset_config, chunk=chunk, heads=heads, seed=seed, sliding=sliding,
-            no_pre_rope=not pre_rope, plasticity=plasticity, blocks=blocks, target_se=target_se, shard=shard, vectors=vectors, rate=rate, bucket_size=bucket_size,
+            no_pre_rope=not pre_rope, plasticity=plasticity, blocks=blocks, shard=shard, vectors=vectors, rate=rate, bucket_size=bucket_size,
             device=device, dtype=dtype, memory=memory, threads=threads,
         )  # fmt: skip
         _call("capture", [_model(model, Path(work))], options, progress)

@@ -23,9 +23,8 @@ void add_capture(CLI::App& app, Communicator& processes) {
           "Blocks of documents, for standard errors; analysis takes time with their square")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  verb->add_option("--target-se", options.target_se,
-                   "Stop once the standard errors of mean r_q and mean r_k are at most this")
-      ->check(above_zero());
+  add_former_option(*verb, "--target-se",
+                    "analyze says how many --documents a standard error of 0.005 takes");
   verb->add_flag_callback(
       "--no-pre-rope", [&options] { options.pre_rope = false; },
       "Keep nothing of queries and keys before RoPE");

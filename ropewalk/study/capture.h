@@ -35,7 +35,6 @@ struct CaptureOptions {
   std::optional<int64_t> documents;   // default: all that are long enough
   std::optional<int64_t> min_tokens;  // default: the context
   int64_t blocks = kDefaultBlocks;    // of documents, for standard errors
-  std::optional<double> target_se;    // of mean r_q and mean r_k: stop there
   Shard shard;
   bool pre_rope = true;                // beside moments after RoPE, keep sums before it
   bool plasticity = false;             // also keep the sample that plasticity is measured with

@@ -9,7 +9,6 @@
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/measure_vectors.h"
 #include "ropewalk/study/results_folder.h"
-#include "ropewalk/study/settle.h"
 #include "ropewalk/study/work.h"
 
 namespace ropewalk {
@@ -30,13 +29,6 @@ int64_t done_documents(const Work& work) {
   return work.resumed + (work.task == Task::extend ? work.stored->info.documents : 0);
 }
 
-// While it is open how many documents are read, one checkpoint decides that for all.
-struct Settling {
-  const PlannedCheckpoint* decisive = nullptr;  // null: it is settled
-  bool decides(const Work& work) const { return decisive != nullptr && work.planned == decisive; }
-  bool follows(const Work& work) const { return decisive != nullptr && work.planned != decisive; }
-};
-
 // That any of its checkpoints could read.
 int64_t most_documents(const Study& study) {
   size_t most = 0;
@@ -50,21 +42,17 @@ std::string format_hours(double seconds) {
   return hours < 0.001 ? "under 0.001" : fmt::format("{:.2g}", hours);
 }
 
-bool is_measured(const Work& work, const Settling& settling) {
-  return work.task != Task::leave_out && (work.task != Task::keep || settling.follows(work));
+bool is_measured(const Work& work) {
+  return work.task != Task::leave_out && work.task != Task::keep;
 }
 
 // `download`: bytes that must come first.
-std::string to_do(const Work& work, int64_t download, const Settling& settling) {
+std::string to_do(const Work& work, int64_t download) {
   const int64_t done = done_documents(work);
   if (work.task == Task::leave_out) return "not asked for";
-  if (!is_measured(work, settling)) return "measured already";
+  if (!is_measured(work)) return "measured already";
   std::string text =
       download > 0 ? fmt::format("download {}, measure", format_bytes(download)) : "measure";
-  if (settling.decides(work)) text += ", until the target is reached";
-  if (settling.follows(work)) {
-    text += fmt::format(", as many documents as '{}'", settling.decisive->capture.label);
-  }
   if (done > 0) text += fmt::format(", {} of {} documents done", done, work.info.documents);
   if (!work.why.empty() && work.task == Task::measure) text += fmt::format(" ({})", work.why);
   return text;
@@ -77,30 +65,12 @@ std::string describe_run(const RunOptions& options) {
   require_own_folder(study, read_if_there(study.out / kManifest));
   if (study.experiment.from_vectors()) return describe_vectors_run(study);
   CaptureStore store(study.out);
-  const PlannedCheckpoint* decisive = decisive_checkpoint(study);
-  const Settled settled =
-      decisive == nullptr ? Settled() : settle_by_captures(study, store, *decisive);
-  const Settling settling{settled.documents < 0 ? decisive : nullptr};
-  std::vector<Work> works = decide_work(study, store, settled.documents);
-  for (Work& work : works) {
-    if (!settling.decides(work)) continue;  // it is measured even where it is not asked for
-    work.task = settled.stored == nullptr ? Task::measure : Task::extend;
-    work.stored = settled.stored;
-    if (!settled.why.empty()) work.why = settled.why;
-  }
+  const std::vector<Work> works = decide_work(study, store);
   std::string text = fmt::format(
-      "{}: {}, {}{}, into {}\n\n", study.experiment.name,
+      "{}: {}, {}, into {}\n\n", study.experiment.name,
       format_number_of(static_cast<int64_t>(works.size()),
                        study.experiment.models ? "model" : "checkpoint"),
-      settling.decisive != nullptr ? "up to " : "",
-      format_number_of(settled.documents < 0 ? most_documents(study) : settled.documents,
-                       "document"),
-      study.out.string());
-  if (decisive != nullptr && settling.decisive == nullptr) {
-    text += fmt::format("{}: the {} documents that are there {} the target {}\n\n",
-                        decisive->capture.label, settled.documents,
-                        settled.reached ? "reach" : "miss", *study.experiment.target_se);
-  }
+      format_number_of(most_documents(study), "document"), study.out.string());
   text += fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9}  {}\n", "checkpoint", "phase",
                       "context", "tokens", "weights", "TFLOP", "to do");
   double total = 0;
@@ -118,7 +88,7 @@ std::string describe_run(const RunOptions& options) {
     if (rate == 0) rate = product_rate(model.dtype, model.device);
     memory = std::max(memory, model.memory);
     int64_t download = 0;
-    if (remote && is_measured(work, settling)) {
+    if (remote && is_measured(work)) {
       auto [found, added] = downloads.try_emplace(model_options.hub->name());
       if (added) found->second = missing(*model_options.hub);
       download = found->second;
@@ -129,7 +99,7 @@ std::string describe_run(const RunOptions& options) {
                         model_options.random ? "random"
                         : remote             ? "on the Hub"
                                              : format_bytes(needed_weights(model)),
-                        flops / 1e12, to_do(work, download, settling));
+                        flops / 1e12, to_do(work, download));
   }
   for (const CheckpointFailure& failure : study.plan.failures) {
     text += fmt::format("{:<16}  cannot be measured: {}\n", failure.label, failure.text());

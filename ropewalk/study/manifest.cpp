@@ -25,14 +25,12 @@ Json describe_settings(const Experiment& experiment) {
           {"portraits", experiment.portraits},
           {"pre_rope", experiment.pre_rope},
           {"sliding", experiment.sliding},
-          {"target_se", or_null(experiment.target_se)},
           {"vectors", or_null(experiment.vectors)}};
 }
 
 }  // namespace
 
-Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& measured,
-                    int64_t settled) {
+Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& measured) {
   const Experiment& experiment = study.experiment;
   Json captures = Json::array();
   for (const MeasuredCheckpoint& checkpoint : measured) {
@@ -45,12 +43,9 @@ Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& m
   Json corpus =
       study.dataset ? study.dataset->describe() : Json{{"path", experiment.corpus.path.string()}};
   if (!experiment.models) {  // of several models, checkpoints say it
-    const PlannedCheckpoint& any = study.plan.checkpoints.front();
     const DocumentSet& all = study.documents.front();
-    const DocumentSet& read =
-        study.documents_for(any, study.plan.texts.front().longest_context, settled);
-    corpus.update(Json{{"documents", read.documents.size()},
-                       {"tokens", read.total_tokens},
+    corpus.update(Json{{"documents", all.documents.size()},
+                       {"tokens", all.total_tokens},
                        {"skipped_short", all.skipped_short},
                        {"skipped_empty", all.skipped_empty},
                        {"tokenizer", all.tokenizer_digest}});

@@ -39,15 +39,13 @@ OpenModel open_planned(const PlannedCheckpoint& planned) {
 
 }  // namespace
 
-Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned, int64_t count)
-    : Wanted(study, planned, count, open_planned(planned)) {}
+Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned)
+    : Wanted(study, planned, open_planned(planned)) {}
 
-Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned, int64_t count,
-               const OpenModel& model)
+Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned, const OpenModel& model)
     : planned_(planned),
       chunked_(study.experiment.corpus.chunk),
-      open_end_(study.experiment.target_se && count < 0),
-      documents_(study.documents_for(planned, model.context, count)),
+      documents_(study.documents_for(planned, model.context)),
       info_(describe_capture(planned.capture, model, documents_)),
       identity_(without_weights(info_.identity())) {}
 
@@ -94,14 +92,13 @@ std::string Wanted::difference(const CaptureInfo& other) {
   Json before = as_wanted(without_weights(other.identity()), identity_);
   Json now = identity_;
   // Of other documents, where they are cut says nothing more.
-  if (other.documents != info_.documents && !open_end_) before["pieces"] = now["pieces"] = 0;
+  if (other.documents != info_.documents) before["pieces"] = now["pieces"] = 0;
   if (before == now && !same_weights(other)) now["weights"] = "others";
   std::string text = describe_difference(before, now);
   if (same_documents(other)) return text;
   const bool alone = text.empty();
   const bool comparable = other.context == info_.context;  // else each document is another
   const bool fewer = other.documents < info_.documents;
-  if (open_end_ && fewer && (!comparable || begins_with(other))) return text;
   if (other.documents == info_.documents && !comparable) return text;
   if (!alone) text += ", ";
   if (other.documents == info_.documents) {

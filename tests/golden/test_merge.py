@@ -1,4 +1,4 @@
-"""Shards and merging, early stopping, the documented reader of a moments file."""
+"""Shards and merging, the documented reader of a moments file."""
 
 import json
 import re
@@ -219,22 +219,6 @@ def test_damaged_moments(study, tmp_path):
         done = engine.run("analyze", path, "--out", tmp_path / "qk.csv", "--quiet")
         assert done.code == 3 and re.fullmatch(r"error: .*moments.safetensors.*\n", done.stderr), done.stderr
         assert not (tmp_path / "qk.csv").exists()
-
-
-def test_target_se(study):
-    sampled = study.run("loose", "--target-se", 0.5)
-    assert sampled.code == 0, sampled.stderr
-    assert "reached after 8 documents" in sampled.stderr
-    info = json.loads((study.root / "loose" / "capture.json").read_text())
-    assert info["documents"] == 8 and info["target_se"] == {"value": 0.5, "reached": True}
-    strict = study.run("strict", "--target-se", 1e-9)
-    assert strict.code == 0 and "not reached with 40 documents" in strict.stderr
-    # What was read is what a plain capture of as many documents holds.
-    plain = study.capture("eight", "--documents", 8)
-    one, two = study.table(study.root / "loose", name="c.csv"), study.table(plain, name="d.csv")
-    assert one.drop(columns="model").equals(two.drop(columns="model"))
-    for first, second in zip(series(study, "c"), series(study, "d"), strict=True):
-        assert first.drop(columns="model").equals(second.drop(columns="model"))
 
 
 def test_documented_reader(study):

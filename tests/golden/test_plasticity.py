@@ -206,14 +206,6 @@ def test_moments_that_do_not_fit_into_memory(whole, tmp_path):
     assert (spooled / "moments.safetensors").read_bytes() == (out / "moments.safetensors").read_bytes()
 
 
-def test_a_stop_at_a_target(whole, tmp_path):
-    _, model, corpus = whole
-    stopped = capture(model, corpus, tmp_path / "stopped", "--target-se", "0.5")
-    read = json.loads((stopped / "capture.json").read_text())["documents"]
-    assert read < DOCUMENTS
-    same_sample(stopped, capture(model, corpus, tmp_path / "few", "--documents", read))
-
-
 def test_killed_and_resumed_and_extended(tmp_path):
     study = Study(tmp_path / "study", ("A", "B"))
     study.write_corpus(study.rows * 6)
