@@ -138,7 +138,7 @@ def analyze(
     kept = TemporaryFolder() if out is None else None
     made = out is not None and not Path(out).exists()
     folder = _checks.folder(kept.path if kept else out or "")
-    options = dict(out=folder / "qk.csv", components=components, keep_order=keep_order, from_=from_, kv_group=kv_group, min_change=min_change, threads=threads)
+    options = dict(out=folder, components=components, keep_order=keep_order, from_=from_, kv_group=kv_group, min_change=min_change, threads=threads)
     try:
         _call("analyze", folders, options, progress, repeated={"between": [_commas(pair) for pair in between]})
     except BaseException:

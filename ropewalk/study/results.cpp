@@ -184,7 +184,7 @@ Stage tables_stage(const Study& study, const Measured& measured, Products& produ
       checkpoints.push_back(analyze_checkpoint(study, checkpoint, *measured.analyses, again));
     }
     const Timeline::Span span(*study.timeline, "tables");
-    products.set(write_tables(study.out / kTable, checkpoints));
+    products.set(write_tables(study.out, checkpoints));
     std::vector<fs::path> files{kTable, kHeads, kBands, kCurves, kChanges, kSummary};
     if (study.experiment.loss) {
       write_losses(study, measured);

@@ -267,9 +267,9 @@ def test_a_list_of_one_is_one(study, finished, tmp_path):
 
 def test_analyze_orders_contexts_as_runs(finished, tmp_path):
     folders = [finished / "checkpoints" / f"{name}@{context}" for name in "AB" for context in (LONG, SHORT)]
-    good(engine.run("analyze", *folders, "--out", tmp_path / "qk.csv"))
-    assert list(table(tmp_path).checkpoint.drop_duplicates()) == [f"{name}@{context}" for context in (SHORT, LONG) for name in "AB"]
-    kinds = table(tmp_path, "changes.csv")
+    good(engine.run("analyze", *folders, "--out", tmp_path / "tables"))
+    assert list(table(tmp_path / "tables").checkpoint.drop_duplicates()) == [f"{name}@{context}" for context in (SHORT, LONG) for name in "AB"]
+    kinds = table(tmp_path / "tables", "changes.csv")
     assert set(kinds.kind) == {"step", "context", "whole"}
 
 

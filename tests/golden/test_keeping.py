@@ -467,7 +467,11 @@ def test_a_manifest_of_other_tables_is_not_believed(study):
     out = study.root / "out"
     good(engine.run("report", out))
     assert b'"text":"{\\n' in (out / "report.html").read_bytes(), "the experiment's"
-    good(engine.run("analyze", out / "checkpoints" / "A", "--out", out / "qk.csv", "--components", 2))
+    refused = engine.run("analyze", out / "checkpoints" / "A", "--out", out, "--components", 2)
+    assert refused.code == 2 and f"--out {out}: holds checkpoints, manifest.json, which ropewalk analyze did not write" in refused.stderr
+    good(engine.run("analyze", out / "checkpoints" / "A", "--out", study.root / "two", "--components", 2))
+    for table in (study.root / "two").iterdir():
+        shutil.copy(table, out)
     result = good(engine.run("report", out))
     assert f"{out}/manifest.json: is of another qk.csv" in result.stderr and len(result.stderr.splitlines()) == 2, result.stderr
     page = (out / "report.html").read_text()
@@ -515,9 +519,9 @@ def test_a_kill_while_a_label_changes(study):
     labels(study, ("renamed", "A"))
     good(study.run(out))
     assert inodes(out)["renamed"] == old
-    table = out / "t.csv"
-    good(engine.run("analyze", out / "checkpoints" / "renamed", "--out", table, "--quiet"))
-    assert ",renamed," in table.read_text() and ",A," not in table.read_text()
+    good(engine.run("analyze", out / "checkpoints" / "renamed", "--out", study.root / "tables", "--quiet"))
+    table = (study.root / "tables" / "qk.csv").read_text()
+    assert ",renamed," in table and ",A," not in table
 
 
 def test_a_folder_in_the_place_of_a_table(study):

@@ -72,10 +72,10 @@ class Study:
         return self.root / out
 
     def table(self, capture):
-        path = capture.parent / f"{capture.name}.csv"
-        done = engine.run("analyze", capture, "--out", path, "--quiet")
+        folder = capture.parent / f"{capture.name}_tables"
+        done = engine.run("analyze", capture, "--out", folder, "--quiet")
         assert done.code == 0, done.stderr
-        return pandas.read_csv(path)
+        return pandas.read_csv(folder / "qk.csv")
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,7 @@ def test_the_numbers_are_those_of_analyze(hub, client, branches, study, tmp_path
     assert done.code == 0, done.stderr
     for i, label in enumerate(LABELS):
         write_folder(capture_files(i, HEADS, slope=0.2 + i, **SMALL), tmp_path / label)
-    plain = engine.run("analyze", *(tmp_path / label for label in LABELS), "--out", tmp_path / "plain" / "qk.csv", "--keep-order")
+    plain = engine.run("analyze", *(tmp_path / label for label in LABELS), "--out", tmp_path / "plain", "--keep-order")
     assert plain.code == 0, plain.stderr
     ours, theirs = rows(tmp_path / "out" / "qk.csv"), rows(tmp_path / "plain" / "qk.csv")
     assert len(ours) == len(theirs) > 0

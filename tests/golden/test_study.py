@@ -95,9 +95,9 @@ def test_equals_the_single_verbs(study, finished, tmp_path):
         done = engine.run("capture", study.root / label, "--corpus", study.root / "corpus.jsonl", "--context", context,
                           "--dtype", "float32", "--blocks", 8, "--out", tmp_path / label)  # fmt: skip
         assert done.code == 0, done.stderr
-        done = engine.run("analyze", tmp_path / label, "--components", 4, "--out", tmp_path / f"{label}.csv")
+        done = engine.run("analyze", tmp_path / label, "--components", 4, "--out", tmp_path / f"{label}_tables")
         assert done.code == 0, done.stderr
-        alone = pandas.read_csv(tmp_path / f"{label}.csv")[numbers]
+        alone = pandas.read_csv(tmp_path / f"{label}_tables" / "qk.csv")[numbers]
         among = table[table.checkpoint == label][numbers].reset_index(drop=True)
         pandas.testing.assert_frame_equal(among, alone)
 
