@@ -21,9 +21,8 @@ void add_analyze(CLI::App& app) {
   verb->add_option("captures", options->captures,
                    "Capture folders; LABEL=FOLDER gives one another label in the tables")
       ->required();
-  verb->add_option(
-          "--out", options->out,
-          "Folder of the tables; new, empty, or with the tables of an earlier analyze")
+  verb->add_option("--out", options->out,
+                   "Folder of the tables; new, empty, or with the tables of an earlier analyze")
       ->capture_default_str();
   verb->add_flag("--keep-order", options->keep_order,
                  "Keep the order of the folders [default: of training, by the steps in labels]");

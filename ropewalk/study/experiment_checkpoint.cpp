@@ -73,8 +73,8 @@ void check_text(const Experiment& experiment, const std::map<std::string, int>& 
         "org/name, split: test}}",
         experiment.at(1));
   }
-  for (const char* key : {"corpus", "tokenizer", "heads", "precision", "dtype", "device", "memory",
-                          "blocks", "sliding", "pre_rope", "vectors", "loss"}) {
+  for (const char* key : {"corpus", "tokenizer", "heads", "dtype", "device", "memory", "blocks",
+                          "sliding", "pre_rope", "vectors", "loss"}) {
     if (line_of(key) == 0) continue;
     throw InputError("{}: {} is for checkpoints with weights; those here are captured vectors",
                      experiment.at(line_of(key)), key);

@@ -6,6 +6,7 @@
 #include <future>
 #include <set>
 #include <span>
+#include <thread>
 #include <tuple>
 
 #include "ropewalk/base/error.h"
@@ -14,9 +15,9 @@
 #include "ropewalk/base/units.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/study/capture_state.h"
+#include "ropewalk/study/capture_vectors.h"
 #include "ropewalk/study/extend_capture.h"
 #include "ropewalk/study/locate.h"
-#include "ropewalk/study/measure_vectors.h"
 #include "ropewalk/study/read_ahead.h"
 #include "ropewalk/study/work.h"
 
@@ -46,6 +47,9 @@ class Measuring {
   void take(Work& work, std::span<const Work> later);
   // What was measured is written beside what follows.
   void measure(Work& work, std::span<const Work> later);
+  void measure_captured(const PlannedCheckpoint& planned, std::span<const Work> later);
+  void write_beside(const PlannedCheckpoint& planned, std::span<const Work> later,
+                    std::shared_ptr<MeasuredCapture> measured);
   void evict(const PlannedCheckpoint& planned, std::span<const Work> later);
   // Waits for what is being written. A failure is noted, or thrown.
   void finish_writing();
@@ -105,6 +109,7 @@ void Measuring::measure(Work& work, std::span<const Work> later) {
     }
     set_aside_foreign_state(*capture.state, study_.out / "replaced");
   }
+  if (work.planned->vectors) return measure_captured(*work.planned, later);
   if (ahead_) ahead_->begin(capture.label);
   if (capture.model.hub) {
     processes_.first_before_others([&] {
@@ -130,19 +135,7 @@ void Measuring::measure(Work& work, std::span<const Work> later) {
     std::shared_ptr<MeasuredCapture> measured =
         measure_documents(capture, model, documents, beside);
     span.reset();
-    finish_writing();
-    if (!measured) return evict(*work.planned, later);
-    const int64_t bytes = measured->bytes();
-    result_.analyses->start(*work.planned, measured);
-    const auto write = [this, measured = std::move(measured), planned = work.planned] {
-      std::optional<Timeline::Span> writing(std::in_place, *study_.timeline, "write",
-                                            planned->capture.label);
-      const CaptureInfo info = measured->write();
-      writing.reset();
-      result_.analyses->start({planned, planned->capture.out, info});
-    };
-    std::future<void> done = writer_.run(write);
-    writing_ = {work.planned, later, bytes, std::move(done)};
+    write_beside(*work.planned, later, std::move(measured));
   } catch (const Interrupted& interrupted) {
     const auto all = static_cast<int64_t>(documents.documents.size());
     throw Interrupted(interrupted.signal(), stopped(*work.planned, there, all));
@@ -153,6 +146,45 @@ void Measuring::measure(Work& work, std::span<const Work> later) {
                      experiment.at(memory ? experiment.memory_line : work.planned->line),
                      capture.label, error.what());
   }
+}
+
+void Measuring::measure_captured(const PlannedCheckpoint& planned, std::span<const Work> later) {
+  const FoundVectors& vectors = *planned.vectors;
+  const std::string& label = planned.capture.label;
+  fetch_vectors(shared_hub(), vectors.source, {label + ": download", true, {}});
+  std::jthread meanwhile;  // what it has not fetched is left to an ordinary fetch
+  const auto next = std::find_if(later.begin(), later.end(), is_to_measure);
+  if (next != later.end()) {
+    meanwhile = std::jthread([source = next->planned->vectors->source](std::stop_token stop) {
+      try {
+        fetch_vectors(shared_hub(), source, {source.title, false, std::move(stop)});
+      } catch (const std::exception& error) {
+        log::debug("in the background: {}", error.what());
+      }
+    });
+  }
+  store_.clear(label);
+  std::optional<Timeline::Span> span(std::in_place, *study_.timeline, "measure", label);
+  std::shared_ptr<MeasuredCapture> measured = measure_vectors(vectors, planned.capture.out, label);
+  span.reset();
+  write_beside(planned, later, std::move(measured));
+}
+
+void Measuring::write_beside(const PlannedCheckpoint& planned, std::span<const Work> later,
+                             std::shared_ptr<MeasuredCapture> measured) {
+  finish_writing();
+  if (!measured) return evict(planned, later);
+  const int64_t bytes = measured->bytes();
+  result_.analyses->start(planned, measured);
+  const auto write = [this, measured = std::move(measured), &planned] {
+    std::optional<Timeline::Span> writing(std::in_place, *study_.timeline, "write",
+                                          planned.capture.label);
+    const CaptureInfo info = measured->write();
+    writing.reset();
+    result_.analyses->start({&planned, planned.capture.out, info});
+  };
+  std::future<void> done = writer_.run(write);
+  writing_ = {&planned, later, bytes, std::move(done)};
 }
 
 void Measuring::finish_writing() {
@@ -192,7 +224,7 @@ std::vector<Work> Measuring::decide() {
 }
 
 void Measuring::read_ahead(std::span<const Work> works) {
-  if (!processes_.first()) return;
+  if (!processes_.first() || study_.experiment.from_vectors()) return;
   std::vector<ReadAhead::Checkpoint> checkpoints;
   for (const Work& work : works) {
     if (!is_to_measure(work) || failed_.contains(work.planned->capture.label)) continue;
@@ -207,16 +239,20 @@ void Measuring::read_ahead(std::span<const Work> works) {
 
 void Measuring::evict(const PlannedCheckpoint& planned, std::span<const Work> later) {
   const auto& hub = planned.capture.model.hub;
+  const std::string& label = planned.capture.label;
   // One process per machine, as each may have a cache of its own.
-  if (!study_.options.evict || !hub || processes_.local_rank() > 0) return;
+  if (!study_.options.evict || processes_.local_rank() > 0) return;
+  const auto say = [&](int64_t freed) {
+    if (freed > 0) log::info("{}: {} removed from the cache", label, format_bytes(freed));
+  };
+  if (planned.vectors) return say(evict_vectors(shared_hub(), planned.vectors->source));
+  if (!hub) return;
   const bool needed = std::any_of(later.begin(), later.end(), [&](const Work& work) {
     const auto& other = work.planned->capture.model.hub;
     return other && other->name() == hub->name();
   });
   if (needed) return;
-  const int64_t freed = evict_weights(shared_hub(), *hub);
-  if (freed > 0)
-    log::info("{}: {} removed from the cache", planned.capture.label, format_bytes(freed));
+  say(evict_weights(shared_hub(), *hub));
 }
 
 void Measuring::take(Work& work, std::span<const Work> later) {
@@ -287,8 +323,6 @@ Measured Measuring::run() {
 
 }  // namespace
 
-Measured measure_study(const Study& study) {
-  return study.experiment.from_vectors() ? measure_vectors(study) : Measuring(study).run();
-}
+Measured measure_study(const Study& study) { return Measuring(study).run(); }
 
 }  // namespace ropewalk

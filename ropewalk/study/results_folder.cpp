@@ -173,9 +173,9 @@ fs::path tables_folder(const fs::path& given) {
   std::set<std::string> foreign;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    const bool made = std::any_of(
-        kTableFiles.begin(), kTableFiles.end(),
-        [&](const char* file) { return name == file && looks_ours(entry.path()); });
+    const bool made = std::any_of(kTableFiles.begin(), kTableFiles.end(), [&](const char* file) {
+      return name == file && looks_ours(entry.path());
+    });
     const bool drawn = name == kFigures && entry.is_directory(error);
     if (!made && !drawn && !name.starts_with('.')) foreign.insert(name);
   }

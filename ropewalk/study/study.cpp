@@ -110,6 +110,10 @@ Study open_study(const RunOptions& options) {
   }
   const Audit audit = processes.first() ? try_audit(study.experiment) : Audit();
   study.plan = plan_study(study.experiment, study.out, options.keep_going, processes);
+  if (study.plan.checkpoints.empty()) {
+    throw InputError("{}: no checkpoint can be measured; '{}': {}", study.experiment.file.string(),
+                     study.plan.failures.front().label, study.plan.failures.front().text());
+  }
   check_only(study);
   check_audit(study, audit);
   if (processes.first() && !vectors) warn_of_contexts(study.experiment, study.plan);

@@ -117,8 +117,9 @@ StudyTables write_tables(const fs::path& folder, std::vector<CheckpointAnalysis>
       {kChanges, [&] { return format_changes_table(checkpoints, options); }},
       {kSummary, [&] { return tables.summary.dump(2) + "\n"; }}};
   std::vector<FileText> texts(files.size());
-  run_parallel(files.size(),
-               [&](size_t i) { texts[i] = {folder / files[i].first, files[i].second()}; });
+  run_parallel(files.size(), [&](size_t i) {
+    texts[i] = {folder / files[i].first, files[i].second()};
+  });
   write_files_atomically(texts);
   return tables;
 }

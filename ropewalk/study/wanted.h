@@ -33,7 +33,9 @@ class Wanted {
   std::string difference(const CaptureInfo& other);
 
  private:
-  Wanted(const Study& study, const PlannedCheckpoint& planned, const OpenModel& model);
+  // `model`: none of captured vectors.
+  Wanted(const Study& study, const PlannedCheckpoint& planned,
+         const std::optional<OpenModel>& model);
   bool same_measure(const Json& identity, const CaptureInfo& other);
   bool same_weights(const CaptureInfo& other);
 

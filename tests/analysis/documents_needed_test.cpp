@@ -11,9 +11,11 @@ Json summary(Json of_init, Json of_a, Json of_b) {
   const auto checkpoint = [](const char* label, bool random, int64_t documents) {
     return Json{{"label", label}, {"random", random}, {"documents", documents}};
   };
-  Json json{{"checkpoints",
-             {checkpoint("init", true, 64), checkpoint("A", false, 64), checkpoint("B", false, 32)}}};
-  json["mean_r_q"] = {{"init", leaf(std::move(of_init))}, {"A", leaf(std::move(of_a))}, {"B", leaf(0.001)}};
+  Json json{
+      {"checkpoints",
+       {checkpoint("init", true, 64), checkpoint("A", false, 64), checkpoint("B", false, 32)}}};
+  json["mean_r_q"] = {
+      {"init", leaf(std::move(of_init))}, {"A", leaf(std::move(of_a))}, {"B", leaf(0.001)}};
   json["mean_r_k"] = {{"init", leaf(0.002)}, {"A", leaf(0.002)}, {"B", leaf(std::move(of_b))}};
   return json;
 }

@@ -63,9 +63,7 @@ class ForwardTest : public testing::Test {
     options.memory = memory;
     options.group = group_;
     options.progress = [this](int64_t, int64_t tokens) { progress_ += tokens; };
-    options.after_group = [&](int64_t count) {
-      recorder.calls += fmt::format("group{} ", count);
-    };
+    options.after_group = [&](int64_t count) { recorder.calls += fmt::format("group{} ", count); };
     const WeightReader reader = opened_.reader({last});
     Observer* const observers[] = {&recorder};
     run_forward(opened_.model.config, reader, documents, observers, options);
