@@ -63,7 +63,7 @@ def main():
         for _ in range(ROUNDS):
             for name, program in programs.items():
                 start, before = time.perf_counter(), processor_seconds()
-                subprocess.run([program, "analyze", capture, "--out", root / name / "qk.csv", "--quiet"], check=True)
+                subprocess.run([program, "analyze", capture, "--out", root / name, "--quiet"], check=True)
                 seconds[name].append(time.perf_counter() - start)
                 processor[name].append(processor_seconds() - before)
             print({name: (times[-1], processor[name][-1]) for name, times in seconds.items()}, flush=True)

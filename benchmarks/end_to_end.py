@@ -69,11 +69,11 @@ def main():
             out, note = root / f"out{i}", root / "note"
             capture = timed(note, engine.program(), "capture", model, "--corpus", corpus, "--context", CONTEXT, "--dtype", "float32",
                             "--quiet", "--out", out)  # fmt: skip
-            analyze = timed(note, engine.program(), "analyze", out, "--out", out / "qk.csv", "--quiet")
+            analyze = timed(note, engine.program(), "analyze", out, "--out", out / "tables", "--quiet")
             runs["ropewalk"].append((capture[0] + analyze[0], max(capture[1], analyze[1])))
             runs["peer"].append(timed(note, sys.executable, __file__, "peer", model, corpus, root / "peer.csv"))
             if i == 0:
-                ours = pandas.read_csv(out / "qk.csv").query("pc == 0").set_index(["layer", "q_head"])
+                ours = pandas.read_csv(out / "tables" / "qk.csv").query("pc == 0").set_index(["layer", "q_head"])
                 theirs = pandas.read_csv(root / "peer.csv").query("pc == 0").set_index(["layer", "q_head"])
                 worst = float((ours.r_q.abs() - theirs.r_q.abs()).abs().quantile(0.99))
                 assert worst < 1e-3, f"not the same numbers: {worst}"

@@ -29,10 +29,10 @@ def check(model: Path) -> dict:
         corpus, out = Path(place) / "tokens.jsonl", Path(place) / "out"
         corpus.write_text("".join(json.dumps({"id": i, "tokens": ids}) + "\n" for i, ids in texts.items()))
         for command in (["capture", model, "--corpus", corpus, "--context", TOKENS, "--dtype", "float32", "--out", out],
-                        ["analyze", out, "--out", out / "qk.csv"]):  # fmt: skip
+                        ["analyze", out, "--out", out / "tables"]):  # fmt: skip
             done = engine.run(*command, "--quiet", timeout=600)
             assert done.code == 0, done.stderr
-        table = pandas.read_csv(out / "qk.csv")
+        table = pandas.read_csv(out / "tables" / "qk.csv")
     joined = {stream: np.concatenate([documents[i] for i in texts]) for stream, documents in
               reference.capture(model, texts, TOKENS, fresh=False).items()}  # fmt: skip
     position = np.tile(np.arange(TOKENS), DOCUMENTS)

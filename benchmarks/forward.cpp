@@ -79,11 +79,11 @@ int main(int argc, char** argv) {
   InTurn collector(moments, all, size);
   ForwardOptions forward;
   forward.memory = model.memory;
-  forward.round = size;
+  forward.group = size;
   using Clock = std::chrono::steady_clock;
   auto last = Clock::now();
   Json seconds[kKinds] = {Json::array(), Json::array(), Json::array()};
-  forward.go_on = [&](int64_t done) {
+  forward.after_group = [&](int64_t done) {
     if (model.device.is_cuda()) torch_stream(model.device).synchronize();
     const auto now = Clock::now();
     if (done > warm_up) {
@@ -91,7 +91,6 @@ int main(int argc, char** argv) {
           std::chrono::duration<double>(now - last).count() / static_cast<double>(size));
     }
     last = Clock::now();
-    return true;
   };
   Observer* const observers[] = {&collector};
   run_forward(config, weights, documents, observers, forward);

@@ -16,7 +16,7 @@ def main():
     with gpu_runs.setting() as (root, model, corpus):
         for i in range(machine.ROUNDS):
             out = root / f"out{i}"
-            analyze = [gpu_runs.ROPEWALK, "analyze", out, "--out", out / "qk.csv", "--quiet"]
+            analyze = [gpu_runs.ROPEWALK, "analyze", out, "--out", out / "tables", "--quiet"]
             runs["ropewalk"].append(gpu_runs.seconds(model, gpu_runs.capture(model, corpus, out), analyze))
             runs["peer"].append(gpu_runs.seconds(model, [sys.executable, machine.ROOT / "benchmarks" / "script.py", corpus, CONTEXT, "cuda", "bfloat16", root / "script", model]))
             print(runs["ropewalk"][-1], runs["peer"][-1], flush=True)

@@ -31,10 +31,10 @@ with tempfile.TemporaryDirectory() as place:
                         str(count), "--vectors", "uniform", "--dtype", "float32", "--quiet"], check=True)  # fmt: skip
         row = {"documents": count}
         for source in ("moments", "vectors"):
-            table = root / source / str(count) / "qk.csv"
-            subprocess.run([ropewalk, "analyze", out, "--from", source, "--out", table, "--quiet"], check=True)
-            qk = pandas.read_csv(table)
-            summary = json.loads((table.parent / "summary.json").read_text())
+            tables = root / source / str(count)
+            subprocess.run([ropewalk, "analyze", out, "--from", source, "--out", tables, "--quiet"], check=True)
+            qk = pandas.read_csv(tables / "qk.csv")
+            summary = json.loads((tables / "summary.json").read_text())
             row[source] = {
                 "median_r_q_se": float(qk[qk.pc == 0].r_q_se.median()),
                 "mean_r_q_se": next(iter(summary["mean_r_q"].values()))["se"],

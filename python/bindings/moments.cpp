@@ -26,7 +26,7 @@
 #include "ropewalk/study/analyze.h"
 #include "ropewalk/study/capture_folder.h"
 #include "ropewalk/study/capture_store.h"
-#include "ropewalk/study/tables.h"
+#include "ropewalk/study/results_folder.h"
 #include "ropewalk/study/training_time.h"
 #include "ropewalk/study/watched_steps.h"
 
@@ -110,9 +110,9 @@ std::string step(nb::handle listener, const SharedMoments& kept, const std::stri
 }
 
 void step_tables(nb::handle listener, const std::vector<std::string>& folders,
-                 const std::string& table, int64_t components) {
+                 const std::string& out, int64_t components) {
   run_job(listener, [&] {
-    write_tables_of_steps({folders.begin(), folders.end()}, table, components);
+    write_tables_of_steps({folders.begin(), folders.end()}, out, components);
   });
 }
 
@@ -130,11 +130,8 @@ class Tables {
     });
   }
 
-  void write(nb::handle listener, const std::string& table) const {
-    run_job(listener, [&] {
-      check_table_path(table);
-      write_tables(table, checkpoints_);
-    });
+  void write(nb::handle listener, const std::string& out) const {
+    run_job(listener, [&] { write_tables(tables_folder(out), checkpoints_); });
   }
 
  private:

@@ -250,7 +250,7 @@ def analyze(steps: Mapping[Any, Moments], out: str | os.PathLike[str] | None = N
         tables = _module.core().Tables()
         for label, moments in steps.items():
             tables.add(listener, moments._kept, str(label), model, components)
-        tables.write(listener, str(folder / "qk.csv"))
+        tables.write(listener, str(folder))
     study = Study(folder)
     study._kept = kept
     return study

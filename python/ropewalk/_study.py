@@ -104,7 +104,7 @@ class Study:
         path = self._beside("summary.json")
         try:
             summary = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise SystemError(f"{path}: there is no such file; ropewalk run and ropewalk analyze write it beside the table") from None
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: cannot be read: {error}") from None
@@ -282,8 +282,8 @@ class Study:
     # How it is read
 
     def _beside(self, name: str) -> Path:
-        """NAME beside qk.csv, OTHER.NAME beside OTHER.csv."""
-        return self.path.with_name(name if self.path.name == "qk.csv" else f"{self.path.stem}.{name}")
+        """A file of the folder of tables; beside a table of another name there is none."""
+        return self.folder / name if self.path.name == "qk.csv" else self.path / name
 
     def _arrow(self, name: str) -> pyarrow.Table:
         if name not in ("heads", "components", "bands", "curves", "changes"):

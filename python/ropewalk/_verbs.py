@@ -65,29 +65,31 @@ def run(
 
 
 def capture(
-    model: Any, corpus: Any, out: PathLike | None = None, *, revision: str | None = None, tokenizer: PathLike | None = None, label: str | None = None,
+    model: Any = None, corpus: Any = None, out: PathLike | None = None, *, revision: str | None = None, tokenizer: PathLike | None = None, label: str | None = None,
     context: int | None = None, documents: int | None = None, min_tokens: int | None = None, field: str | None = None, id: str | None = None,  # noqa: A002
     split: str | None = None, dataset_config: str | None = None,
     chunk: bool = False, heads: int | None = None, seed: int | None = None, sliding: bool = False, pre_rope: bool = True, plasticity: bool = False, loss: bool = False,
-    blocks: int | None = None, target_se: float | None = None, shard: str | None = None, vectors: str | None = None, rate: float | None = None, bucket_size: int | None = None,
+    blocks: int | None = None, shard: str | None = None, vectors: str | None = None, rate: float | None = None, bucket_size: int | None = None, vectors_from: PathLike | None = None,
     device: str | None = None, dtype: str | None = None, memory: str | None = None, threads: int | None = None, progress: bool | None = None,
 ) -> Capture:  # fmt: skip
     """Runs text through a checkpoint and keeps the moments of its queries and keys.
 
     `model`: a checkpoint folder, a Hub id, or a model of transformers, which is saved to a temporary folder. `corpus`: a file, folder or dataset of the Hub as `ropewalk
     capture` takes it, or documents themselves: texts, lists of tokens, or a `datasets.Dataset` with a column of either. `out`: a new folder; by
-    default a temporary one, which lives as long as the result. The other options are those of `ropewalk capture`.
+    default a temporary one, which lives as long as the result. `vectors_from`: instead of a corpus, vectors that were captured already. The other
+    options are those of `ropewalk capture`.
     """
     with tempfile.TemporaryDirectory(prefix="ropewalk-") as work:
         kept = TemporaryFolder() if out is None else None
         folder = kept.path / "capture" if kept else Path(out or "")
         options = dict(
-            corpus=_corpus(corpus, Path(work)), out=folder, revision=revision, tokenizer=tokenizer, label=label or _label(model), context=context,
+            corpus=_corpus(corpus, Path(work)) if corpus is not None else None, out=folder, revision=revision, tokenizer=tokenizer,
+            label=label or (_label(model) if vectors_from is None and model is not None else None), context=context,
             documents=documents, min_tokens=min_tokens, field=field, id=id, split=split, dataset_config=dataset_config, chunk=chunk, heads=heads, seed=seed, sliding=sliding,
-            **_keep(pre_rope=pre_rope, plasticity=plasticity, loss=loss), blocks=blocks, target_se=target_se, shard=shard, vectors=vectors, rate=rate, bucket_size=bucket_size,
+            **_keep(pre_rope=pre_rope, plasticity=plasticity, loss=loss), blocks=blocks, shard=shard, vectors=vectors, rate=rate, bucket_size=bucket_size, vectors_from=vectors_from,
             device=device, dtype=dtype, memory=memory, threads=threads,
         )  # fmt: skip
-        _call("capture", [_model(model, Path(work))], options, progress)
+        _call("capture", [_model(model, Path(work))] if model is not None else [], options, progress)
     made = Capture.open(folder)
     made._kept = kept
     return made
@@ -139,7 +141,7 @@ def analyze(
     kept = TemporaryFolder() if out is None else None
     made = out is not None and not Path(out).exists()
     folder = _checks.folder(kept.path if kept else out or "")
-    options = dict(out=folder / "qk.csv", components=components, keep_order=keep_order, from_=from_, kv_group=kv_group, min_change=min_change, threads=threads)
+    options = dict(out=folder, components=components, keep_order=keep_order, from_=from_, kv_group=kv_group, min_change=min_change, threads=threads)
     try:
         _call("analyze", folders, options, progress, repeated={"between": [_commas(pair) for pair in between]})
     except BaseException:

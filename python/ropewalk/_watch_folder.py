@@ -102,10 +102,10 @@ class WatchFolder:
             del self.steps[label]
             self.changed = True
 
-    def make_tables(self, table: Path | None = None) -> None:
+    def make_tables(self, out: Path | None = None) -> None:
         folders = [str(self.of_step(label)) for label in sorted(self.steps, key=self.steps.__getitem__)]
         with Listener() as listener:
-            _module.core().write_step_tables(listener, folders, str(table or self.path / "qk.csv"), int(self._facts.get("components", 10)))
+            _module.core().write_step_tables(listener, folders, str(out or self.path), int(self._facts.get("components", 10)))
         self.changed = False
 
 
@@ -127,7 +127,7 @@ def tables_of(path: Path) -> tuple[Path, TemporaryFolder | None]:
         return path, None
     kept = TemporaryFolder()
     (kept.path / "checkpoints").symlink_to(path.absolute() / "checkpoints")
-    folder.make_tables(kept.path / "qk.csv")
+    folder.make_tables(kept.path)
     return kept.path, kept
 
 

@@ -101,7 +101,7 @@ struct Statistic {
   double low = -std::numeric_limits<double>::max();  // limits of its values
   double high = std::numeric_limits<double>::max();
   bool required = false;          // no table without it
-  bool headline = false;          // --target-se watches the errors of its means
+  bool headline = false;          // drawn before the others
   bool list_changes = false;      // summary.json lists the heads in which it changed
   bool shares = false;            // its components are shares of a whole: drawn stacked
   std::string undefined_flag{};   // of a row that lacks it although the component varies

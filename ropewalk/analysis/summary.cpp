@@ -183,18 +183,4 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_ch
   return json;
 }
 
-HeadlineError headline_error(const CheckpointAnalysis& checkpoint) {
-  const HeadGroup all = whole_group(checkpoint);
-  HeadlineError error;
-  for (const PlacedReading& reading : all_readings()) {
-    if (!reading.statistic->headline || reading.reading->absolute) continue;
-    const double se = estimate(all, reading, Over::mean).se;
-    // Unknown is worse than any number, and stays.
-    if (!std::isnan(error.worst) && !(se <= error.worst)) error.worst = se;
-    error.text +=
-        fmt::format("{}{} {:.4f}", error.text.empty() ? "" : ", ", reading.reading->mean_name, se);
-  }
-  return error;
-}
-
 }  // namespace ropewalk

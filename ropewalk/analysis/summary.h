@@ -15,11 +15,4 @@ namespace ropewalk {
 // `min_change`: head_changes.h.
 Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_change);
 
-// Standard errors of the headline means over all heads: what --target-se watches.
-struct HeadlineError {
-  double worst = 0;  // NaN: one is unknown
-  std::string text;  // "mean r_q 0.0031, mean r_k 0.0042"
-};
-HeadlineError headline_error(const CheckpointAnalysis& checkpoint);
-
 }  // namespace ropewalk

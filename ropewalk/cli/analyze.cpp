@@ -14,17 +14,15 @@ namespace ropewalk::cli {
 
 void add_analyze(CLI::App& app) {
   auto options = std::make_shared<AnalyzeOptions>();
-  options->out = "qk.csv";
+  options->out = "tables";
   CLI::App* verb = app.add_subcommand(
       "analyze",
       "Turn captures into qk.csv, heads.csv, bands.csv, curves.csv, changes.csv and summary.json");
   verb->add_option("captures", options->captures,
                    "Capture folders; LABEL=FOLDER gives one another label in the tables")
       ->required();
-  verb->add_option(
-          "--out", options->out,
-          "Table to write; beside qk.csv go heads.csv, bands.csv, curves.csv, changes.csv and "
-          "summary.json, beside NAME.csv NAME.heads.csv and so on")
+  verb->add_option("--out", options->out,
+                   "Folder of the tables; new, empty, or with the tables of an earlier analyze")
       ->capture_default_str();
   verb->add_flag("--keep-order", options->keep_order,
                  "Keep the order of the folders [default: of training, by the steps in labels]");

@@ -3,14 +3,47 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
+#include "ropewalk/base/error.h"
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/text_options.h"
 #include "ropewalk/cli/verbs.h"
+#include "ropewalk/study/capture_vectors.h"
 
 namespace ropewalk::cli {
-
 namespace {
+
+struct Arguments {
+  ModelArguments model;
+  CaptureOptions capture;
+  TextArguments text;
+  std::string vectors_from;
+};
+
+void from_vectors(const Arguments& arguments, const Communicator& processes) {
+  if (!processes.alone()) {
+    throw UsageError("captured vectors are for one process, and these are {}", processes.count());
+  }
+  const ModelOptions model = arguments.model.parse(processes);
+  VectorsOptions options;
+  options.from = arguments.vectors_from;
+  options.label = arguments.capture.label;
+  options.context = model.context.value_or(0);
+  capture_vectors(options, model.model.string(), arguments.model.revision, arguments.capture.out);
+}
+
+// Vectors that were captured elsewhere know of no text and need no pass.
+void refuse_options_of_a_pass(const CLI::App& verb) {
+  constexpr std::array kTaken{"model",     "--vectors-from", "--out",    "--label",
+                              "--context", "--revision",     "--threads"};
+  for (const CLI::Option* option : verb.get_options()) {
+    const std::string name = option->get_name();
+    const bool taken = std::find(kTaken.begin(), kTaken.end(), name) != kTaken.end();
+    if (option->count() == 0 || taken) continue;
+    throw UsageError("{} is for a model that reads text; --vectors-from takes none", name);
+  }
+}
 
 std::string spelled(const KeepOption& option) {
   std::string name = option.key;
@@ -46,11 +79,6 @@ void add_keep_options(CLI::App& verb, KeepOptions& keep) {
 }  // namespace
 
 void add_capture(CLI::App& app, Communicator& processes) {
-  struct Arguments {
-    ModelArguments model;
-    CaptureOptions capture;
-    TextArguments text;
-  };
   auto arguments = std::make_shared<Arguments>();
   CaptureOptions& options = arguments->capture;
   CLI::App* verb = app.add_subcommand(
@@ -62,9 +90,8 @@ void add_capture(CLI::App& app, Communicator& processes) {
           "Blocks of documents, for standard errors; analysis takes time with their square")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  verb->add_option("--target-se", options.target_se,
-                   "Stop once the standard errors of mean r_q and mean r_k are at most this")
-      ->check(above_zero());
+  add_former_option(*verb, "--target-se",
+                    "analyze says how many --documents a standard error of 0.005 takes");
   add_keep_options(*verb, options.keep);
   verb->add_option("--vectors", options.vectors,
                    "Also write vectors of tokens: uniform, log-uniform or all");
@@ -74,8 +101,21 @@ void add_capture(CLI::App& app, Communicator& processes) {
   verb->add_option("--bucket-size", options.bucket_size,
                    "Bucket width in tokens [default: context / 16]")
       ->check(whole_number(1));
-  verb->callback([arguments, &processes] {
+  verb->add_option("--vectors-from", arguments->vectors_from,
+                   "Instead of reading text: vectors that were captured already, in a folder or "
+                   "hf://datasets/org/name@revision; the model, if any, gives its config alone");
+  CLI::Option* model = verb->get_option("model")->required(false);
+  CLI::Option* corpus = verb->get_option("--corpus")->required(false);
+  verb->callback([arguments, verb, model, corpus, &processes] {
     CaptureOptions parsed = arguments->capture;
+    if (verb->get_option("--vectors-from")->count() > 0) {
+      refuse_options_of_a_pass(*verb);
+      processes = join_processes();
+      return from_vectors(*arguments, processes);
+    }
+    for (const CLI::Option* option : {model, corpus}) {
+      if (option->count() == 0) throw CLI::RequiredError(option->get_name());
+    }
     finish_text_arguments(arguments->text, arguments->model, parsed, processes);
     capture(parsed);
   });

@@ -58,6 +58,13 @@ CLI::Validator up_to_one() {
   });
 }
 
+void add_former_option(CLI::App& verb, const char* name, const char* instead) {
+  const auto refuse = [name, instead](const std::string&) {
+    throw UsageError("{} is no option any more; {}", name, instead);
+  };
+  verb.add_option_function<std::string>(name, refuse)->group("")->trigger_on_parse();
+}
+
 std::vector<std::string> names_of(const std::string& text) {
   std::vector<std::string> names;
   for (std::string& name : CLI::detail::split(text, ',')) {

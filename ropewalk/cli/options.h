@@ -37,6 +37,9 @@ CLI::Validator whole_number(int64_t least);
 CLI::Validator above_zero();
 CLI::Validator up_to_one();
 
+// An option that there was: an error that says what to write instead.
+void add_former_option(CLI::App& verb, const char* name, const char* instead);
+
 // "A, B,": names with commas between them, without the spaces around them and empty ones.
 std::vector<std::string> names_of(const std::string& text);
 

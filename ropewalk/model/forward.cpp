@@ -176,9 +176,9 @@ at::Tensor Layers::run(int64_t layer, const LayerWeights& weights, std::span<con
 
 }  // namespace
 
-int64_t run_forward(const ModelConfig& config, const WeightReader& weights,
-                    std::span<const Document> documents, std::span<Observer* const> watching,
-                    const ForwardOptions& options) {
+void run_forward(const ModelConfig& config, const WeightReader& weights,
+                 std::span<const Document> documents, std::span<Observer* const> watching,
+                 const ForwardOptions& options) {
   const c10::InferenceMode no_autograd;
   const Extent& extent = weights.extent();
   Observers observers(watching, extent);
@@ -195,7 +195,8 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights,
   // Weights that stay need no large groups, and small ones hold less and can be saved more often. A
   // GPU is so much faster than a disk that a group has to be large to compute while it reads.
   const int64_t kept_group = weights.device().is_cuda() ? 64 : 8;
-  const GroupLimits limits{plan.hidden_budget, plan.keep_weights ? kept_group : 0, options.round};
+  const int64_t usual = plan.keep_weights ? kept_group : 0;
+  const GroupLimits limits{plan.hidden_budget, options.group > 0 ? options.group : usual};
   const auto groups =
       group_documents(documents, bytes_per_token(config, weights.element_size()), limits);
   // Read once, weights need not stay. (Of a CPU's memory, what is given back is cleared again.)
@@ -251,11 +252,10 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights,
     }
     observers.require_all();
     done += static_cast<int64_t>(groups[g].size());
-    if (options.go_on && !options.go_on(done)) break;
+    if (options.after_group) options.after_group(done);
   }
   log::debug("{:.3f} s waited for weights, {:.3f} s for rows of the table of embeddings",
              stream.seconds_waited(), embedding.count());
-  return done;
 }
 
 }  // namespace ropewalk

@@ -18,17 +18,16 @@ namespace ropewalk {
 struct ForwardOptions {
   int64_t memory = 0;    // bytes for weights, hidden states and what is reserved
   int64_t reserved = 0;  // bytes of the budget that the observers take
-  int64_t round = 0;     // a group ends where a document's index reaches a multiple of this
+  int64_t group = 0;     // documents at most; 0: as the machine likes it
   std::function<void(int64_t stage, int64_t tokens)> progress;  // tokens done in a stage
-  std::function<bool(int64_t documents)> go_on;  // asked after each group; false stops
+  std::function<void(int64_t documents)> after_group;           // documents done
 };
 
 // Runs documents through the extent of `weights`, group by group, layer by layer, and shows the
 // observers what they want. A document's arithmetic does not depend on the others. Throws
 // UsageError when the budget is too small, and where an observer got nothing of what it wants.
-// Returns how many documents were read.
-int64_t run_forward(const ModelConfig& config, const WeightReader& weights,
-                    std::span<const Document> documents, std::span<Observer* const> observers,
-                    const ForwardOptions& options);
+void run_forward(const ModelConfig& config, const WeightReader& weights,
+                 std::span<const Document> documents, std::span<Observer* const> observers,
+                 const ForwardOptions& options);
 
 }  // namespace ropewalk

@@ -74,9 +74,6 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget) {
 std::vector<std::span<const Document>> group_documents(std::span<const Document> documents,
                                                        int64_t bytes_per_token,
                                                        const GroupLimits& limits) {
-  const auto round_of = [&](size_t i) {
-    return limits.round > 0 ? documents[i].index / limits.round : 0;
-  };
   std::vector<std::span<const Document>> groups;
   size_t begin = 0;
   int64_t used = 0;
@@ -84,7 +81,7 @@ std::vector<std::span<const Document>> group_documents(std::span<const Document>
     const int64_t bytes = static_cast<int64_t>(documents[i].tokens.size()) * bytes_per_token;
     const bool full = (limits.most > 0 && static_cast<int64_t>(i - begin) == limits.most) ||
                       used + bytes > limits.hidden_budget;
-    if (i > begin && (full || round_of(i) != round_of(begin))) {
+    if (i > begin && full) {
       groups.push_back(documents.subspan(begin, i - begin));
       begin = i;
       used = 0;

@@ -44,7 +44,6 @@ MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights,
 struct GroupLimits {
   int64_t hidden_budget = 0;  // bytes for hidden states of a group
   int64_t most = 0;           // documents; 0: as many as fit
-  int64_t round = 0;          // a group ends where an index reaches a multiple of this; 0: nowhere
 };
 
 // Runs of consecutive documents within the limits, at least one document each.

@@ -121,7 +121,6 @@ Json CaptureInfo::to_json() const {
   if (texts > 0) json["chunk"] = {{"texts", texts}, {"pieces", pieces}, {"named", named}};
   if (shard) json["shard"] = {shard->index, shard->count};
   if (!whole.empty()) json["whole"] = whole;
-  if (target_se) json["target_se"] = {{"value", target_se->value}, {"reached", target_se->reached}};
   if (!kept.empty()) json["kept"] = kept;
   if (vectors) json["vectors"] = vectors_json(*vectors);
   return json;
@@ -177,10 +176,6 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
     const auto [index, count] = pair_of(file.json().at("shard"), file, "shard");
     if (index >= count) throw InputError("{}: key 'shard': {} of {}", source, index, count);
     info.shard = Shard{index, count};
-  }
-  if (file.has("target_se")) {
-    const ConfigFile target = file.object("target_se");
-    info.target_se = {target.number("value"), target.flag("reached", false)};
   }
   info.seconds = file.number("seconds", 0);
   info.moments = file.text("moments", "");

@@ -7,6 +7,7 @@
 #include "ropewalk/analysis/analyze_vectors.h"
 #include "ropewalk/analysis/comparable.h"
 #include "ropewalk/analysis/context_label.h"
+#include "ropewalk/analysis/documents_needed.h"
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/folder_lock.h"
@@ -20,6 +21,7 @@
 #include "ropewalk/study/capture_folder.h"
 #include "ropewalk/study/capture_store.h"
 #include "ropewalk/study/loss.h"
+#include "ropewalk/study/results_folder.h"
 #include "ropewalk/study/revisions.h"
 #include "ropewalk/study/training_time.h"
 
@@ -97,22 +99,21 @@ GivenCapture parse_capture(const std::string& text) {
 }
 
 void analyze(const AnalyzeOptions& options) {
-  check_table_path(options.out);
-  refuse_held(fs::absolute(options.out).parent_path());
+  const fs::path folder = tables_folder(options.out);
   std::vector<CheckpointAnalysis> checkpoints;
   std::set<std::string> labels;
   Progress progress("analyze", "captures", static_cast<int64_t>(options.captures.size()));
   for (const std::string& text : options.captures) {
     throw_if_interrupted();
-    const auto [folder, label] = parse_capture(text);
-    CheckpointAnalysis analysis = analyze_folder(folder, options);
+    const auto [capture, label] = parse_capture(text);
+    CheckpointAnalysis analysis = analyze_folder(capture, options);
     analysis.order = static_cast<int64_t>(checkpoints.size());
     if (!label.empty()) analysis.label = label;
     if (analysis.label.empty())
-      analysis.label = fs::absolute(folder).lexically_normal().filename().string();
+      analysis.label = fs::absolute(capture).lexically_normal().filename().string();
     if (!labels.insert(analysis.label).second) {
       throw InputError("{}: another capture is also labelled '{}'; give one another label: {}={}",
-                       folder.string(), analysis.label, "LABEL", folder.string());
+                       capture.string(), analysis.label, "LABEL", capture.string());
     }
     fill_training_time(analysis);
     checkpoints.push_back(std::move(analysis));
@@ -124,15 +125,16 @@ void analyze(const AnalyzeOptions& options) {
               labels_text(checkpoints));
   }
   for (const std::string& warning : check_comparable(checkpoints)) log::warning("{}", warning);
-  const fs::path out = fs::absolute(options.out);
-  refuse_held(out.parent_path());
+  refuse_held(folder);
   std::error_code error;
-  fs::create_directories(out.parent_path(), error);
-  write_tables(out, checkpoints, options.changes);
-  const auto name = [&](const auto& path_of) { return path_of(options.out).filename().string(); };
-  log::info("{}, {}, {}, {}, {} and {}: {}", options.out.string(), name(heads_path),
-            name(bands_path), name(curves_path), name(changes_path), name(summary_path),
+  fs::create_directories(folder, error);
+  const StudyTables tables = write_tables(folder, checkpoints, options.changes);
+  log::info("{}: {}, {}, {}, {}, {} and {} of {}", folder.string(), kTable, kHeads, kBands, kCurves,
+            kChanges, kSummary,
             format_number_of(static_cast<int64_t>(checkpoints.size()), "checkpoint"));
+  if (const std::string needed = documents_needed(tables.summary); !needed.empty()) {
+    log::info("{}", needed);
+  }
 }
 
 void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) {

@@ -15,7 +15,7 @@ inline constexpr int64_t kMostComponents = 1024;
 
 struct AnalyzeOptions {
   std::vector<std::string> captures;  // folders, each with the label to give it: LABEL=PATH
-  std::filesystem::path out;          // qk.csv; its summary goes beside it
+  std::filesystem::path out;          // folder of the tables
   bool keep_order = false;            // of the captures; else by their labels
   int64_t components = 10;
   std::string from = "auto";        // moments, vectors, or auto: moments where there are any
@@ -23,8 +23,8 @@ struct AnalyzeOptions {
   ChangeOptions changes;
 };
 
-// Writes qk.csv and its summary (tables.h) from captures. Throws UsageError where `out` cannot be a
-// table, before anything is read, and InputError where captures cannot stand in one; a warning says
+// Writes the tables of captures (tables.h). Throws UsageError where `out` cannot be their folder,
+// before anything is read, and InputError where captures cannot stand in one; a warning says
 // where pairs are lost (analysis/comparable.h).
 void analyze(const AnalyzeOptions& options);
 

@@ -12,8 +12,9 @@
 #include "ropewalk/checkpoint/config_overrides.h"
 #include "ropewalk/checkpoint/weight_names.h"
 #include "ropewalk/model/describe_config.h"
-#include "ropewalk/study/audit_vectors.h"
+#include "ropewalk/study/capture_vectors.h"
 #include "ropewalk/study/locate.h"
+#include "ropewalk/study/plan.h"
 #include "ropewalk/study/revisions.h"
 #include "ropewalk/study/yaml_map.h"
 
@@ -170,6 +171,25 @@ void read_subjects(const Experiment& experiment, bool read_weights,
   });
 }
 
+// Of captured vectors: those that a run refuses, and the hashes of the others.
+void read_vectors(const Experiment& experiment, std::vector<Subject>& subjects,
+                  std::vector<AuditFinding>& findings) {
+  const StudyPlan plan = plan_study(experiment, {}, /*keep_going=*/true, {});
+  for (const CheckpointFailure& failure : plan.failures) {
+    try {
+      std::rethrow_exception(failure.error);
+    } catch (const InputError& error) {
+      findings.push_back({Kind::missing, error.what()});
+    }
+  }
+  for (const PlannedCheckpoint& planned : plan.checkpoints) {
+    const auto subject = std::find_if(subjects.begin(), subjects.end(), [&](const Subject& one) {
+      return one.entry->label == planned.checkpoint;
+    });
+    subject->weights["all"] = planned.vectors->info.weights;
+  }
+}
+
 std::string quoted(const std::vector<const Subject*>& subjects) {
   constexpr size_t kMostShown = 8;
   std::string text;
@@ -196,7 +216,9 @@ void find_duplicates(const std::vector<Subject>& subjects, std::vector<AuditFind
     const auto group = same.find(subject.weights);
     if (group == same.end() || group->second.front() != &subject) continue;
     if (group->second.size() > 1) {
-      findings.push_back({Kind::duplicate, quoted(group->second) + " have the same weights"});
+      findings.push_back(
+          {Kind::duplicate, fmt::format("{} have the same {}", quoted(group->second),
+                                        subject.entry->vectors ? "vectors" : "weights")});
     }
     for (const auto& file : subject.weights) {
       const auto& sharing = files[file];
@@ -265,15 +287,18 @@ void find_gaps(const Experiment& experiment, std::vector<AuditFinding>& findings
 }  // namespace
 
 Audit audit_experiment(const Experiment& experiment, bool read_weights) {
-  if (experiment.from_vectors()) return audit_vectors(experiment);
   std::vector<Subject> subjects;
   for (const Phase& phase : experiment.phases) {
     for (const CheckpointEntry& entry : phase.checkpoints) {
       if (!entry.random) subjects.push_back({&phase, &entry, {}, {}, {}});
     }
   }
-  read_subjects(experiment, read_weights, subjects);
   Audit audit;
+  if (experiment.from_vectors()) {
+    read_vectors(experiment, subjects, audit.findings);
+  } else {
+    read_subjects(experiment, read_weights, subjects);
+  }
   audit.checkpoints = subjects.size();
   for (const Subject& subject : subjects) {
     for (const std::string& missing : subject.missing) {

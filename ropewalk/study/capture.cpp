@@ -29,7 +29,6 @@
 #include "ropewalk/study/capture_folder.h"
 #include "ropewalk/study/capture_state.h"
 #include "ropewalk/study/capture_store.h"
-#include "ropewalk/study/early_stop.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/process_documents.h"
@@ -178,8 +177,6 @@ void open_and_read(const CaptureOptions& options, OpenModel& model, DocumentSet&
     check(model);  // refuses wrong options before the corpus is read
     if (processes.first()) documents = choose_documents(options, model);
   });
-  require_agreement({{"target_se", options.target_se ? Json(*options.target_se) : Json()}},
-                    processes);
   broadcast_documents(documents, processes);
 }
 
@@ -281,48 +278,22 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
     progress.note(model.stage_name(stage));
     progress.advance(tokens);
   };
-  // With a target, all processes ask together after each round.
-  const int64_t round = target_round(processes, options.shard.count);
-  if (options.target_se) forward.round = round;
-  const auto rounds_of = [&](int64_t done) {  // a round that has begun counts
-    return done == 0 ? 0 : mine.documents[static_cast<size_t>(done - 1)].index / round + 1;
-  };
-  int64_t asked = rounds_of(before);
-  bool reached = false;
-  const auto ask = [&] {
-    moments.fetch();
-    reached = !misses_target(moments, info, *options.target_se, processes);
-    ++asked;
-  };
   SavePacing pacing;
-  forward.go_on = [&](int64_t group_end) {
+  forward.after_group = [&](int64_t group_end) {
     const int64_t done = before + group_end;
-    const bool last = done == to_read;
-    const bool round_ends = last || rounds_of(done + 1) > rounds_of(done);
-    if (options.target_se && round_ends) ask();
-    const bool may_save = !last && !reached && (round_ends || !options.target_se);
-    if (state && may_save && pacing.due()) {
-      pacing.time([&] {
-        moments.fetch();
-        const auto read = std::span(mine.documents).first(static_cast<size_t>(done));
-        save_state(*state, moments, {identity(), done, info.seconds + measuring.seconds()}, read,
-                   values_of(read));
-      });
-    }
-    return !reached;
+    if (!state || done == to_read || !pacing.due()) return;
+    pacing.time([&] {
+      moments.fetch();
+      const auto read = std::span(mine.documents).first(static_cast<size_t>(done));
+      save_state(*state, moments, {identity(), done, info.seconds + measuring.seconds()}, read,
+                 values_of(read));
+    });
   };
-  int64_t passed = 0;  // documents of this process
   try {
-    if (!unread.empty()) passed = run_forward(config, weights, unread, observers, forward);
-    if (options.target_se) {
-      // The last round may hold nothing for this process.
-      const auto rounds = (documents.documents.back().index + round) / round;
-      while (!reached && asked < rounds) ask();
-    }
+    if (!unread.empty()) run_forward(config, weights, unread, observers, forward);
     const Stopwatch fetching;
     moments.fetch_all();
-    gathered->values =
-        values_of(std::span(mine.documents).first(static_cast<size_t>(before + passed)));
+    gathered->values = values_of(mine.documents);
     log::debug("moments fetched in {:.4f} s", fetching.seconds());
   } catch (const InputError& error) {
     throw InputError("'{}': {}", options.label, error.what());
@@ -339,24 +310,11 @@ std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options
   moments.join_in_first(processes);
   log::debug("moments of {} processes, {} bytes each, joined in {:.4f} s", parts, bytes.all,
              joining.seconds());
-  const auto own = std::span(mine.documents).first(static_cast<size_t>(before + passed));
-  const int64_t read = moments.layers().begin()->second.counts.total_documents();  // in the first
-  const auto done =
-      std::span(documents.documents).first(processes.first() ? static_cast<size_t>(read) : 0);
-  gather_values(gathered->values, indexes_of(own), indexes_of(done), processes);
+  gather_values(gathered->values, indexes_of(mine.documents), indexes_of(documents.documents),
+                processes);
   if (!processes.first()) return nullptr;
 
-  if (options.target_se) {
-    const std::string verdict = reached ? "reached after" : "not reached with";
-    log::info("target standard error {} {} {} documents", *options.target_se, verdict, read);
-    info.target_se = {*options.target_se, reached};
-  }
-
-  gathered->records = make_records(done);
-  info.documents = read;
-  info.tokens = count_tokens(done);
-  info.corpus = documents_digest(gathered->records);
-  if (info.vectors) info.vectors->ids = ids_digest(done);
+  gathered->records = make_records(documents.documents);
   info.seconds += measuring.seconds();
   if (writer) writer->finish();
   // Now and not once it is written, when the next checkpoint's lines have begun.

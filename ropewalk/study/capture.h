@@ -36,7 +36,6 @@ struct CaptureOptions {
   std::optional<int64_t> documents;   // default: all that are long enough
   std::optional<int64_t> min_tokens;  // default: the context
   int64_t blocks = kDefaultBlocks;    // of documents, for standard errors
-  std::optional<double> target_se;    // of mean r_q and mean r_k: stop there
   Shard shard;
   KeepOptions keep;                    // beside moments after RoPE
   std::optional<std::string> vectors;  // also write vectors: uniform, log-uniform or all

@@ -15,8 +15,6 @@ std::optional<fs::path> own_state(const CaptureOptions& options) {
   if (!options.state || options.vectors) return std::nullopt;
   const Communicator& processes = options.model.processes;
   if (processes.alone()) return options.state;
-  // With a target, processes read in rounds, and one that is ahead of the others would be lost.
-  if (options.target_se) return std::nullopt;
   return options.state->string() + fmt::format("-{}-of-{}", processes.rank(), processes.count());
 }
 

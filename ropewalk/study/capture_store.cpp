@@ -282,18 +282,8 @@ void CaptureStore::clear(const std::string& label) {
     move_folder(folder, there->folder);
     return;
   }
-  if (there == nullptr || !there->on_the_way) {
-    discard_capture(out_, folder);
-  } else {
-    remove_capture(folder);
-  }
+  discard_capture(out_, folder);
   forget(folder);
-}
-
-void CaptureStore::note_target(StoredCapture& capture, const CaptureInfo::Target& target) {
-  CaptureInfo words = capture.info;
-  words.target_se = target;
-  describe_anew(capture, words);
 }
 
 void CaptureStore::adopt(StoredCapture& capture, const CaptureInfo& info) {

@@ -19,8 +19,7 @@ enum class Tokens;
 struct StoredCapture {
   std::filesystem::path folder;
   CaptureInfo info;
-  bool in_use = false;      // stands for a checkpoint of the study
-  bool on_the_way = false;  // made to be added to: not worth keeping once that is done
+  bool in_use = false;  // stands for a checkpoint of the study
 };
 
 // The captures of a results folder, OUT/checkpoints/LABEL. Those that others took the place of, and
@@ -41,8 +40,6 @@ class CaptureStore {
   // Moves a capture into its label's folder, and gives its capture.json the names of `info` and its
   // words for the same config.
   void adopt(StoredCapture& capture, const CaptureInfo& info);
-  // Notes in its capture.json whether a capture reaches a target.
-  static void note_target(StoredCapture& capture, const CaptureInfo::Target& target);
   // Clears a label's folder for another capture: what is there goes to OUT/replaced, with a line
   // that names it, where measuring it took longer than a minute, or nobody can tell; else it is
   // removed.

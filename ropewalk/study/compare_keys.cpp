@@ -43,7 +43,8 @@ void check_reference_keys(const Json& reference, const std::string& source) {
 
 std::string why_without_numbers(const RunNumbers& run) {
   const std::vector<PlacedReading> readings = all_readings();
-  const std::string heads = heads_path(run.source).string();
+  const std::filesystem::path table = run.source;
+  const std::string heads = (table.parent_path() / kHeads).string();
   for (size_t i = 0; i < readings.size(); ++i) {
     if (readings[i].statistic->table != Table::heads) continue;
     const auto there = [&](const CheckpointNumbers& numbers) {

@@ -185,9 +185,11 @@ Experiment read_experiment(const fs::path& asked) {
       {"corpus", [&](const YamlValue& v) { read_corpus(v, experiment); }},
       {"heads", [&](const YamlValue& v) { read_heads(v, experiment); }},
       {"precision",
-       [&](const YamlValue& v) {
-         v.map({{"target_se", [&](const YamlValue& se) { experiment.target_se = se.positive(); },
-                 true}});
+       [](const YamlValue& v) {
+         throw UsageError(
+             "{}: precision is no key any more; write documents: N under corpus: the end of a run "
+             "says how many a standard error of 0.005 takes, and captures are added to",
+             v.where());
        }},
       {"portraits", [&](const YamlValue& v) { read_portraits(v, experiment, portrait_lines); }},
       {"figures", [&](const YamlValue& v) { read_figures(v, experiment); }},

@@ -65,7 +65,6 @@ struct Experiment {
   } corpus;
   std::optional<int64_t> head_count;
   int64_t head_seed = 0;
-  std::optional<double> target_se;
   std::vector<std::string> portraits;
   AskedFigures figures;  // besides those of every run
   TimeAxis axis = TimeAxis::labels;

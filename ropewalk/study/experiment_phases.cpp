@@ -170,10 +170,8 @@ void check_phases(const Experiment& experiment, const std::map<std::string, int>
         "phases are the training of one",
         experiment.at(models));
   }
-  const std::pair<const char*, const char*> alone[] = {
-      {"model", "name it in each of them"},
-      {"precision", "write documents: N under corpus"},
-      {"axis", "remove it"}};
+  const std::pair<const char*, const char*> alone[] = {{"model", "name it in each of them"},
+                                                       {"axis", "remove it"}};
   for (const auto& [key, instead] : alone) {
     if (lines.at(key) == 0) continue;
     throw InputError("{}: {} is for the checkpoints of one run, and these are several models; {}",

@@ -22,7 +22,6 @@ Json describe_settings(const Experiment& experiment) {
                 {"heads_seed", experiment.head_seed},
                 {"portraits", experiment.portraits},
                 {"sliding", experiment.sliding},
-                {"target_se", or_null(experiment.target_se)},
                 {"vectors", or_null(experiment.vectors)}};
   settings.update(keep_json(experiment.keep));
   return settings;
@@ -30,8 +29,7 @@ Json describe_settings(const Experiment& experiment) {
 
 }  // namespace
 
-Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& measured,
-                    int64_t settled) {
+Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& measured) {
   const Experiment& experiment = study.experiment;
   Json captures = Json::array();
   for (const MeasuredCheckpoint& checkpoint : measured) {
@@ -44,12 +42,9 @@ Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& m
   Json corpus =
       study.dataset ? study.dataset->describe() : Json{{"path", experiment.corpus.path.string()}};
   if (!experiment.models) {  // of several models, checkpoints say it
-    const PlannedCheckpoint& any = study.plan.checkpoints.front();
     const DocumentSet& all = study.documents.front();
-    const DocumentSet& read =
-        study.documents_for(any, study.plan.texts.front().longest_context, settled);
-    corpus.update(Json{{"documents", read.documents.size()},
-                       {"tokens", read.total_tokens},
+    corpus.update(Json{{"documents", all.documents.size()},
+                       {"tokens", all.total_tokens},
                        {"skipped_short", all.skipped_short},
                        {"skipped_empty", all.skipped_empty},
                        {"tokenizer", all.tokenizer_digest}});

@@ -15,9 +15,8 @@ struct MeasuredCheckpoint {
 };
 
 // manifest.json: where the results of a study come from (docs/formats.md), without the records of
-// its stages. `settled`: documents read, -1 for all.
-Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& measured,
-                    int64_t settled);
+// its stages.
+Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& measured);
 
 // Atomic.
 void write_manifest(const Study& study, const Json& manifest);

@@ -6,6 +6,7 @@
 #include <future>
 #include <set>
 #include <span>
+#include <thread>
 #include <tuple>
 
 #include "ropewalk/base/error.h"
@@ -14,12 +15,10 @@
 #include "ropewalk/base/units.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/study/capture_state.h"
-#include "ropewalk/study/early_stop.h"
+#include "ropewalk/study/capture_vectors.h"
 #include "ropewalk/study/extend_capture.h"
 #include "ropewalk/study/locate.h"
-#include "ropewalk/study/measure_vectors.h"
 #include "ropewalk/study/read_ahead.h"
-#include "ropewalk/study/settle.h"
 #include "ropewalk/study/work.h"
 
 namespace ropewalk {
@@ -38,11 +37,6 @@ class Measuring {
   Measured run();
 
  private:
-  // With a target: how many documents are read.
-  void settle();
-  // Reads documents of this checkpoint until it reaches the target, where captures do not already.
-  void settle_by(const PlannedCheckpoint& decisive);
-  bool settled_by_captures(const PlannedCheckpoint& decisive, Settled& settled);
   // What is no failure of this checkpoint is thrown on.
   void note_failure(const PlannedCheckpoint& planned, const std::exception& error);
   // Decided by the first process, known to all.
@@ -51,12 +45,14 @@ class Measuring {
   void read_ahead(std::span<const Work> works);
   // `later`: what comes after it.
   void take(Work& work, std::span<const Work> later);
-  // `target`: stop once standard errors reach it. What was measured is written beside what follows.
-  void measure(Work& work, std::span<const Work> later, std::optional<double> target);
+  // What was measured is written beside what follows.
+  void measure(Work& work, std::span<const Work> later);
+  void measure_captured(const PlannedCheckpoint& planned, std::span<const Work> later);
+  void write_beside(const PlannedCheckpoint& planned, std::span<const Work> later,
+                    std::shared_ptr<MeasuredCapture> measured);
   void evict(const PlannedCheckpoint& planned, std::span<const Work> later);
   // Waits for what is being written. A failure is noted, or thrown.
   void finish_writing();
-  void join_writing();
   void finish(const PlannedCheckpoint& planned, std::span<const Work> later);
   void report_unused() const;
 
@@ -103,9 +99,8 @@ std::string stopped(const PlannedCheckpoint& planned, int64_t there, int64_t doc
       there + (own ? saved->info.documents : 0), documents, planned.capture.label);
 }
 
-void Measuring::measure(Work& work, std::span<const Work> later, std::optional<double> target) {
-  CaptureOptions capture = work.planned->capture;
-  capture.target_se = target;
+void Measuring::measure(Work& work, std::span<const Work> later) {
+  const CaptureOptions& capture = work.planned->capture;
   const bool first = processes_.first();
   if (first) {
     if (work.task == Task::extend && !is_whole(*work.stored)) work.task = Task::measure;
@@ -114,6 +109,7 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
     }
     set_aside_foreign_state(*capture.state, study_.out / "replaced");
   }
+  if (work.planned->vectors) return measure_captured(*work.planned, later);
   if (ahead_) ahead_->begin(capture.label);
   if (capture.model.hub) {
     processes_.first_before_others([&] {
@@ -123,8 +119,7 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
   const OpenModel model =
       open_model(capture.model, ahead_ ? ahead_->ready(capture.label) : nullptr);
   log::info("{}: running in {}", capture.label, model.arithmetic());
-  const DocumentSet& documents =
-      study_.documents_for(*work.planned, model.context, result_.settled);
+  const DocumentSet& documents = study_.documents_for(*work.planned, model.context);
   const int64_t there = first && work.task == Task::extend ? work.stored->info.documents : 0;
   try {
     const bool extend = processes_.from_first(int64_t{work.task == Task::extend}) != 0;
@@ -140,19 +135,7 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
     std::shared_ptr<MeasuredCapture> measured =
         measure_documents(capture, model, documents, beside);
     span.reset();
-    finish_writing();
-    if (!measured) return evict(*work.planned, later);
-    const int64_t bytes = measured->bytes();
-    result_.analyses->start(*work.planned, measured);
-    const auto write = [this, measured = std::move(measured), planned = work.planned] {
-      std::optional<Timeline::Span> writing(std::in_place, *study_.timeline, "write",
-                                            planned->capture.label);
-      const CaptureInfo info = measured->write();
-      writing.reset();
-      result_.analyses->start({planned, planned->capture.out, info});
-    };
-    std::future<void> done = writer_.run(write);
-    writing_ = {work.planned, later, bytes, std::move(done)};
+    write_beside(*work.planned, later, std::move(measured));
   } catch (const Interrupted& interrupted) {
     const auto all = static_cast<int64_t>(documents.documents.size());
     throw Interrupted(interrupted.signal(), stopped(*work.planned, there, all));
@@ -165,20 +148,54 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
   }
 }
 
-void Measuring::join_writing() {
-  if (!writing_) return;
-  Written written = std::move(*writing_);
-  writing_.reset();
-  written.done.get();
-  finish(*written.planned, written.later);
+void Measuring::measure_captured(const PlannedCheckpoint& planned, std::span<const Work> later) {
+  const FoundVectors& vectors = *planned.vectors;
+  const std::string& label = planned.capture.label;
+  fetch_vectors(shared_hub(), vectors.source, {label + ": download", true, {}});
+  std::jthread meanwhile;  // what it has not fetched is left to an ordinary fetch
+  const auto next = std::find_if(later.begin(), later.end(), is_to_measure);
+  if (next != later.end()) {
+    meanwhile = std::jthread([source = next->planned->vectors->source](std::stop_token stop) {
+      try {
+        fetch_vectors(shared_hub(), source, {source.title, false, std::move(stop)});
+      } catch (const std::exception& error) {
+        log::debug("in the background: {}", error.what());
+      }
+    });
+  }
+  store_.clear(label);
+  std::optional<Timeline::Span> span(std::in_place, *study_.timeline, "measure", label);
+  std::shared_ptr<MeasuredCapture> measured = measure_vectors(vectors, planned.capture.out, label);
+  span.reset();
+  write_beside(planned, later, std::move(measured));
+}
+
+void Measuring::write_beside(const PlannedCheckpoint& planned, std::span<const Work> later,
+                             std::shared_ptr<MeasuredCapture> measured) {
+  finish_writing();
+  if (!measured) return evict(planned, later);
+  const int64_t bytes = measured->bytes();
+  result_.analyses->start(planned, measured);
+  const auto write = [this, measured = std::move(measured), &planned] {
+    std::optional<Timeline::Span> writing(std::in_place, *study_.timeline, "write",
+                                          planned.capture.label);
+    const CaptureInfo info = measured->write();
+    writing.reset();
+    result_.analyses->start({&planned, planned.capture.out, info});
+  };
+  std::future<void> done = writer_.run(write);
+  writing_ = {&planned, later, bytes, std::move(done)};
 }
 
 void Measuring::finish_writing() {
-  const PlannedCheckpoint* planned = writing_ ? writing_->planned : nullptr;
+  if (!writing_) return;
+  Written written = std::move(*writing_);
+  writing_.reset();
   try {
-    join_writing();
+    written.done.get();
+    finish(*written.planned, written.later);
   } catch (const std::exception& error) {
-    note_failure(*planned, error);
+    note_failure(*written.planned, error);
   }
 }
 
@@ -191,71 +208,9 @@ void Measuring::finish(const PlannedCheckpoint& planned, std::span<const Work> l
   evict(planned, later);
 }
 
-void Measuring::settle() {
-  while (result_.settled < 0) {
-    const PlannedCheckpoint* decisive = decisive_checkpoint(study_, failed_);
-    if (decisive == nullptr) return;
-    try {
-      settle_by(*decisive);
-    } catch (const std::exception& error) {
-      result_.settled = -1;
-      result_.checkpoints.clear();
-      note_failure(*decisive, error);
-      if (study_.options.keep_going) continue;
-      result_.settled = finished_documents(study_, store_);  // one process: others throw on
-      return;
-    }
-  }
-}
-
-bool Measuring::settled_by_captures(const PlannedCheckpoint& decisive, Settled& settled) {
-  const double target = *study_.experiment.target_se;
-  if (processes_.first()) {
-    settled = settle_by_captures(study_, store_, decisive);
-    if (settled.stored != nullptr) {
-      log::info("{}: the {} documents that are there {} the target {}{}", decisive.capture.label,
-                settled.stored->info.documents, settled.reached ? "reach" : "miss", target,
-                settled.documents < 0 ? "; more are read" : "");
-    }
-    if (settled.documents >= 0) store_.note_target(*settled.stored, {target, settled.reached});
-  }
-  settled.documents = processes_.from_first(settled.documents);
-  return settled.documents >= 0;
-}
-
-void Measuring::settle_by(const PlannedCheckpoint& decisive) {
-  for (;;) {
-    Settled settled;
-    if (settled_by_captures(decisive, settled)) {
-      result_.settled = settled.documents;
-      return;
-    }
-    result_.settled = -1;
-    std::vector<Work> works = decide();  // and what others use is known as such
-    Work& work = *std::find_if(works.begin(), works.end(),
-                               [&](const Work& w) { return w.planned == &decisive; });
-    if (work.stored != nullptr) work.stored->in_use = false;
-    work.stored = settled.stored;
-    const bool first = processes_.first();
-    const int64_t there =
-        processes_.from_first(first && work.stored != nullptr ? work.stored->info.documents : -1);
-    work.task = there < 0 ? Task::measure : Task::extend;
-    if (there < 0) {
-      if (!settled.why.empty()) work.why = settled.why;
-      measure(work, {}, study_.experiment.target_se);
-      join_writing();
-    } else {
-      result_.settled = round_after(there, processes_);
-      measure(work, {}, std::nullopt);
-      if (first) store_.at(decisive.capture.label)->on_the_way = true;
-    }
-    result_.checkpoints.clear();
-  }
-}
-
 std::vector<Work> Measuring::decide() {
   std::vector<Work> works(study_.plan.checkpoints.size());
-  if (processes_.first()) works = decide_work(study_, store_, result_.settled);
+  if (processes_.first()) works = decide_work(study_, store_);
   for (const Work& work : works) {  // an interrupted capture of another name goes on under its own
     if (work.state.empty() || work.state == *work.planned->capture.state) continue;
     std::error_code ignored;
@@ -269,7 +224,7 @@ std::vector<Work> Measuring::decide() {
 }
 
 void Measuring::read_ahead(std::span<const Work> works) {
-  if (!processes_.first()) return;
+  if (!processes_.first() || study_.experiment.from_vectors()) return;
   std::vector<ReadAhead::Checkpoint> checkpoints;
   for (const Work& work : works) {
     if (!is_to_measure(work) || failed_.contains(work.planned->capture.label)) continue;
@@ -284,16 +239,20 @@ void Measuring::read_ahead(std::span<const Work> works) {
 
 void Measuring::evict(const PlannedCheckpoint& planned, std::span<const Work> later) {
   const auto& hub = planned.capture.model.hub;
+  const std::string& label = planned.capture.label;
   // One process per machine, as each may have a cache of its own.
-  if (!study_.options.evict || !hub || processes_.local_rank() > 0) return;
+  if (!study_.options.evict || processes_.local_rank() > 0) return;
+  const auto say = [&](int64_t freed) {
+    if (freed > 0) log::info("{}: {} removed from the cache", label, format_bytes(freed));
+  };
+  if (planned.vectors) return say(evict_vectors(shared_hub(), planned.vectors->source));
+  if (!hub) return;
   const bool needed = std::any_of(later.begin(), later.end(), [&](const Work& work) {
     const auto& other = work.planned->capture.model.hub;
     return other && other->name() == hub->name();
   });
   if (needed) return;
-  const int64_t freed = evict_weights(shared_hub(), *hub);
-  if (freed > 0)
-    log::info("{}: {} removed from the cache", planned.capture.label, format_bytes(freed));
+  say(evict_weights(shared_hub(), *hub));
 }
 
 void Measuring::take(Work& work, std::span<const Work> later) {
@@ -307,7 +266,7 @@ void Measuring::take(Work& work, std::span<const Work> later) {
     }
     return;
   }
-  if (work.task != Task::keep) return measure(work, later, std::nullopt);
+  if (work.task != Task::keep) return measure(work, later);
   if (!processes_.first()) return;
   if (study_.wanted(planned)) {
     const auto& all = study_.plan.checkpoints;
@@ -334,7 +293,6 @@ void Measuring::report_unused() const {
 
 Measured Measuring::run() {
   result_.failures = study_.plan.failures;
-  settle();
   std::vector<Work> works = decide();
   read_ahead(works);
   for (size_t i = 0; i < works.size(); ++i) {
@@ -365,8 +323,6 @@ Measured Measuring::run() {
 
 }  // namespace
 
-Measured measure_study(const Study& study) {
-  return study.experiment.from_vectors() ? measure_vectors(study) : Measuring(study).run();
-}
+Measured measure_study(const Study& study) { return Measuring(study).run(); }
 
 }  // namespace ropewalk

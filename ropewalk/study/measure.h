@@ -13,7 +13,6 @@ namespace ropewalk {
 // What came of measuring a study.
 struct Measured {
   std::vector<MeasuredCheckpoint> checkpoints;  // that are finished, in the order of tables
-  int64_t settled = -1;                         // documents read; -1: all
   std::vector<CheckpointFailure> failures;      // of this run and of its plan
   std::shared_ptr<Analyses> analyses;           // of these checkpoints, begun or not
 };

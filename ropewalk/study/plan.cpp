@@ -7,9 +7,10 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/model/device.h"
+#include "ropewalk/study/capture_vectors.h"
+#include "ropewalk/study/hub_place.h"
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/plan_checks.h"
-#include "ropewalk/study/plan_vectors.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -24,7 +25,8 @@ bool is_folder(const fs::path& path) {
   return folder;
 }
 
-// Where a checkpoint that has weights of its own is. On the Hub, only its config is fetched.
+// Where a checkpoint that has weights of its own is, or the config of captured vectors. On the Hub,
+// only its config is fetched.
 struct Location {
   fs::path folder;
   std::optional<HubCheckpoint> hub;
@@ -46,6 +48,7 @@ Location locate_checkpoint(const Experiment& experiment, const Phase& phase,
   }
   const fs::path model = experiment.resolve(*name);
   if (is_folder(model)) {
+    if (entry.vectors) return {model, {}};
     const fs::path folder = experiment.folder_in(model, entry);
     if (is_folder(folder)) return {folder, {}};
     throw InputError("{}: '{}': the model has no folder {}", experiment.at(entry.line), entry.label,
@@ -57,7 +60,7 @@ Location locate_checkpoint(const Experiment& experiment, const Phase& phase,
   }
   try {
     const HubCheckpoint found =
-        find_checkpoint(shared_hub(), *name, *entry.revision, entry.subfolder);
+        find_checkpoint(shared_hub(), *name, entry.revision.value_or("main"), entry.subfolder);
     return {found.folder, found};
   } catch (const InputError& error) {
     throw InputError("{}: '{}': model '{}' is not a folder, and {}", experiment.at(entry.line),
@@ -137,6 +140,25 @@ CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
   return options;
 }
 
+FoundVectors plan_vectors(const Experiment& experiment, const Phase& phase,
+                          const CheckpointEntry& entry) {
+  VectorsOptions options;
+  options.from =
+      is_hub_place(*entry.vectors) ? *entry.vectors : experiment.resolve(*entry.vectors).string();
+  if (const std::optional<std::string>& name = experiment.model_of(phase)) {
+    options.model = locate_checkpoint(experiment, phase, entry).folder;
+    options.model_name = *name;
+  }
+  options.config = phase.config;
+  options.label = entry.label;
+  options.context = phase.contexts.empty() ? 0 : phase.contexts.front();
+  try {
+    return describe_vectors(options);
+  } catch (const InputError& error) {
+    throw InputError("{}: '{}': {}", experiment.at(entry.line), entry.label, error.what());
+  }
+}
+
 // The documents that a checkpoint reads, planned for it too.
 size_t place_text(const Experiment& experiment, const Phase& phase, const OpenModel& model,
                   StudyPlan& plan) {
@@ -199,7 +221,6 @@ std::string CheckpointFailure::text() const {
 StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool keep_going,
                      const Communicator& processes) {
   check_axis(experiment);
-  if (experiment.from_vectors()) return plan_vectors(experiment, out, keep_going);
   check_device(experiment, processes);
   StudyPlan plan;
   std::string first_label;
@@ -219,6 +240,16 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     planned.capture = capture_options(experiment, phase, entry, label, out);
     planned.capture.model.context = context;
     planned.capture.model.processes = processes;
+    if (entry.vectors) {
+      planned.vectors =
+          std::make_shared<const FoundVectors>(plan_vectors(experiment, phase, entry));
+      if (plan.texts.empty()) plan.texts.emplace_back();
+      if (!plan.checkpoints.empty() && !experiment.models) {
+        check_alike(experiment, planned, plan.checkpoints.front());
+      }
+      plan.checkpoints.push_back(std::move(planned));
+      return;
+    }
     const Location found = entry.random ? locate_config(experiment, phase, i)
                                         : locate_checkpoint(experiment, phase, entry);
     planned.capture.model.model = found.folder;
@@ -250,10 +281,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
       }
     }
   }
-  if (plan.checkpoints.empty()) {
-    throw InputError("{}: no checkpoint can be measured; '{}': {}", experiment.file.string(),
-                     plan.failures.front().label, plan.failures.front().text());
-  }
+  if (plan.checkpoints.empty()) return plan;
   count_stated_contexts(experiment, plan);
   if (!experiment.models) number_by_context(experiment, plan.checkpoints);
   return plan;

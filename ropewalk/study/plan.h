@@ -11,7 +11,7 @@
 
 namespace ropewalk {
 
-struct PlannedVectors;
+struct FoundVectors;
 
 // One checkpoint of an experiment at one context: where it is and how it will be measured.
 struct PlannedCheckpoint {
@@ -23,7 +23,7 @@ struct PlannedCheckpoint {
   CaptureOptions capture;  // without documents
   size_t text = 0;         // which documents it reads: a place in StudyPlan::texts
   int line = 0;            // in the experiment file
-  std::shared_ptr<const PlannedVectors> vectors;  // in its place (plan_vectors.h); null: weights
+  std::shared_ptr<const FoundVectors> vectors;  // in its place (capture_vectors.h); null: weights
 };
 
 // A checkpoint that cannot be measured, and why.
@@ -48,7 +48,7 @@ struct StudyPlan {
   // In the order of measuring: all contexts of a checkpoint together.
   std::vector<PlannedCheckpoint> checkpoints;
   std::vector<CheckpointFailure> failures;
-  std::vector<TextPlan> texts;  // at least one
+  std::vector<TextPlan> texts;  // at least one, where there are checkpoints
 };
 
 // Finds every checkpoint, opens it (headers only; of a Hub model the config alone, as its weights

@@ -1,11 +1,13 @@
 #include "ropewalk/study/plan_checks.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/figures/head_name.h"
+#include "ropewalk/study/capture_vectors.h"
 
 namespace ropewalk {
 
@@ -35,6 +37,26 @@ void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
   check("number of key heads", config.n_kv_heads, first.n_kv_heads);
   check("head dimension", config.d_head, first.d_head);
   check("vocabulary", config.vocabulary_size, first.vocabulary_size);
+}
+
+void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
+                 const PlannedCheckpoint& first) {
+  const CaptureInfo &mine = planned.vectors->info, &theirs = first.vectors->info;
+  for (const char* key : {"n_q_heads", "n_kv_heads"}) {
+    if (mine.config.at(key) == theirs.config.at(key)) continue;
+    throw InputError("{}: '{}' is of another model than '{}': its {} is {}, not {}",
+                     experiment.at(planned.line), mine.label, theirs.label, key,
+                     mine.config.at(key).dump(), theirs.config.at(key).dump());
+  }
+  // Means over other heads would pass for a change in training.
+  std::vector<QueryHead> odd;
+  std::set_symmetric_difference(theirs.heads.begin(), theirs.heads.end(), mine.heads.begin(),
+                                mine.heads.end(), std::back_inserter(odd));
+  if (odd.empty()) return;
+  const bool here = std::binary_search(mine.heads.begin(), mine.heads.end(), odd.front());
+  throw InputError("{}: '{}' {} head {}, which '{}' {}; expected vectors of the same heads",
+                   experiment.at(planned.line), mine.label, here ? "has" : "lacks",
+                   head_name(odd.front()), theirs.label, here ? "lacks" : "has");
 }
 
 void check_asked_heads(const Experiment& experiment, const OpenModel& model) {

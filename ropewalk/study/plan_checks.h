@@ -22,6 +22,10 @@ void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
                  const ModelConfig& config, const std::string& first_label,
                  const ModelConfig& first);
 
+// The same of captured vectors: they are of the same heads.
+void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
+                 const PlannedCheckpoint& first);
+
 // The heads that the experiment wants to see are among those measured.
 void check_asked_heads(const Experiment& experiment, const OpenModel& model);
 

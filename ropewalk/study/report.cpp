@@ -97,7 +97,8 @@ void write_report(const StudyTables& tables, const std::vector<Figure>& figures,
 fs::path write_report(const ReportOptions& options) {
   const fs::path table = find_table(options.given);
   const TableFigures drawn = table_figures(table);
-  const fs::path out = options.out.value_or(report_path(table));
+  const std::string stem = table.filename() == kTable ? "" : table.stem().string() + ".";
+  const fs::path out = options.out.value_or(table.parent_path() / (stem + "report.html"));
   write_report(drawn.tables, drawn.figures, drawn.manifest, drawn.title, out);
   return out;
 }

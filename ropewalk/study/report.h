@@ -14,7 +14,8 @@ namespace ropewalk {
 struct ReportOptions {
   std::filesystem::path
       given;  // a table, or a folder with qk.csv; what lies beside it is taken too
-  std::optional<std::filesystem::path> out;  // default: report_path of the table
+  std::optional<std::filesystem::path> out;  // default: report.html beside qk.csv, else
+                                             // NAME.report.html beside NAME.csv
 };
 
 // Whether the program has the report's page inside; see report_template.h.

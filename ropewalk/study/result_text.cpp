@@ -3,6 +3,7 @@
 #include <set>
 
 #include "ropewalk/analysis/class_shares.h"
+#include "ropewalk/analysis/documents_needed.h"
 #include "ropewalk/study/report.h"
 #include "ropewalk/study/results.h"
 #include "ropewalk/study/results_folder.h"
@@ -51,6 +52,16 @@ std::string phase_of(const Json& checkpoint) {
   return checkpoint["random"] == true ? "baseline" : checkpoint["phase"].get<std::string>();
 }
 
+// What more documents would give, and how to read them.
+std::string precision(const Json& summary, const Experiment& experiment) {
+  const std::string needed = documents_needed(summary);
+  if (needed.empty()) return {};
+  const bool adds = !experiment.from_vectors() && !experiment.corpus.chunk && !experiment.vectors;
+  return fmt::format(
+      "{}{}\n", needed,
+      adds ? "\nWith documents: N under corpus, the others are read and added." : "");
+}
+
 }  // namespace
 
 std::string result_text(const Study& study) {
@@ -90,6 +101,7 @@ std::string result_text(const Study& study) {
       "\nMeans over heads; ± is one standard error over documents. R²cv: share of position that a "
       "linear\nfit to the whole vector predicts. r and the class position-dominated: on PC0, by "
       "the published rule;\n(a to b): 95 % interval of a share of so many heads.\n";
+  text += precision(summary, study.experiment);
   text += fmt::format("\ntables   {}, {}, {}, {}, {} and {}\nfigures  {}\n",
                       (study.out / kTable).string(), kHeads, kBands, kCurves, kChanges, kSummary,
                       (study.out / kFigures).string());

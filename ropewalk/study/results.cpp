@@ -1,7 +1,6 @@
 #include "ropewalk/study/results.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -105,29 +104,6 @@ CheckpointAnalysis analyze_checkpoint(const Study& study, const MeasuredCheckpoi
   return checkpoint;
 }
 
-// Standard errors of the headline numbers, which a target is held against.
-Json worst_errors(const std::vector<CheckpointAnalysis>& checkpoints) {
-  Json errors = Json::object();
-  for (const CheckpointAnalysis& checkpoint : checkpoints) {
-    if (checkpoint.random) continue;
-    const double worst = headline_error(checkpoint).worst;
-    errors[checkpoint.label] = std::isfinite(worst) ? Json(worst) : Json();
-  }
-  return errors;
-}
-
-void warn_of_missed_target(const Study& study, const Json& tables) {
-  if (!study.experiment.target_se) return;
-  const Json errors = tables.value("standard_errors", Json::object());
-  for (const auto& [label, error] : errors.items()) {
-    const bool known = error.is_number();
-    if (known && error.get<double>() <= *study.experiment.target_se) continue;
-    log::warning("{}: standard error {}, above the target {}", label,
-                 known ? fmt::format("{:.4f}", error.get<double>()) : "unknown",
-                 *study.experiment.target_se);
-  }
-}
-
 // Checkpoints that claim to be different ones.
 void warn_of_same_weights(const Measured& measured) {
   std::map<std::string, std::string> first;
@@ -198,7 +174,7 @@ class Products {
   std::optional<std::vector<Figure>> figures_;
 };
 
-Stage tables_stage(const Study& study, const Measured& measured, Json& errors, Products& products,
+Stage tables_stage(const Study& study, const Measured& measured, Products& products,
                    std::set<std::string>& again) {
   const auto make = [&]() -> std::vector<fs::path> {
     std::vector<CheckpointAnalysis> checkpoints;
@@ -207,8 +183,7 @@ Stage tables_stage(const Study& study, const Measured& measured, Json& errors, P
       checkpoints.push_back(analyze_checkpoint(study, checkpoint, *measured.analyses, again));
     }
     const Timeline::Span span(*study.timeline, "tables");
-    products.set(write_tables(study.out / kTable, checkpoints));
-    errors = worst_errors(checkpoints);
+    products.set(write_tables(study.out, checkpoints));
     std::vector<fs::path> files{kTable, kHeads, kBands, kCurves, kChanges, kSummary};
     if (study.experiment.keep.loss) {
       write_losses(study, measured);
@@ -276,25 +251,20 @@ bool write_all(const Study& study, const Measured& measured, const Json& former,
     manifest["seconds"] = seconds.size() > kNothingDone ? seconds : record("seconds");
     write_manifest(study, manifest);
   };
-  Json manifest = describe_study(study, measured.checkpoints, measured.settled);
+  Json manifest = describe_study(study, measured.checkpoints);
   // What former runs made stays known as ours, whatever happens on the way.
   for (const char* stage : {"tables", "figures", "report"}) manifest[stage] = record(stage);
-  Json errors = record("tables").is_object()
-                    ? record("tables").value("standard_errors", Json::object())
-                    : Json::object();
   try {
-    manifest["tables"] = run_stage(
-        study.out, tables_stage(study, measured, errors, products, again), record("tables"));
+    manifest["tables"] =
+        run_stage(study.out, tables_stage(study, measured, products, again), record("tables"));
   } catch (const Damaged&) {
     return false;
   }
-  manifest["tables"]["standard_errors"] = errors;
   // Pictures and a page of other tables must not stand beside these, whatever happens on the way.
   if (recorded_files(manifest["tables"]) != recorded_files(record("tables"))) {
     for (const char* stage : {"figures", "report"}) remove_made(study.out, record(stage));
   }
   write(manifest);
-  warn_of_missed_target(study, manifest["tables"]);
   const std::exception_ptr undrawn = try_figures(study, products, record("figures"), manifest);
   write(manifest);
   if (can_write_report()) {

@@ -9,6 +9,8 @@
 
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/figures/figure.h"
 #include "ropewalk/study/capture_files.h"
 #include "ropewalk/study/stage.h"
@@ -36,6 +38,8 @@ std::string beginning(const fs::path& path) {
 // What a specification of a figure says first, and a page of ours.
 constexpr const char* kVegaLite = "vega-lite";
 constexpr const char* kPage = "<title>Ropewalk report</title>";
+
+constexpr std::array kTableFiles{kTable, kHeads, kBands, kCurves, kChanges, kSummary, kReport};
 
 // Whether a file looks as ours does: asked where the manifest, which lists them, is lost.
 bool looks_ours(const fs::path& path) {
@@ -90,9 +94,7 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
         !fs::is_directory(path, ignored) && (known.contains(path) || looks_ours(path));
     if (is_there(path) && !ours) foreign.push_back(path);
   };
-  for (const char* name : {kTable, kHeads, kBands, kCurves, kChanges, kSummary, kReport}) {
-    look_at(study.out / name);
-  }
+  for (const char* name : kTableFiles) look_at(study.out / name);
   // A folder that was locked before is a results folder; its manifest may be damaged.
   const fs::path manifest_file = study.out / kManifest;
   std::error_code error;
@@ -153,6 +155,34 @@ Json read_if_there(const fs::path& path) {
 void require_own_folder(const Study& study, const Json& manifest) {
   refuse_other_experiment(study, manifest);
   refuse_foreign(find_foreign(study, manifest));
+}
+
+fs::path tables_folder(const fs::path& given) {
+  std::error_code error;
+  fs::path folder = given;
+  if (given.empty()) throw UsageError("--out: is empty; name a folder");
+  if (folder.extension() == ".csv" && !fs::is_directory(folder, error)) {
+    folder.replace_extension();
+    log::warning("--out {}: tables go to a folder, and this one is {}", given.string(),
+                 folder.string());
+  }
+  if (is_there(folder) && !fs::is_directory(folder, error)) {
+    throw UsageError("--out {}: is not a folder", folder.string());
+  }
+  refuse_held(folder);
+  std::set<std::string> foreign;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool made = std::any_of(kTableFiles.begin(), kTableFiles.end(), [&](const char* file) {
+      return name == file && looks_ours(entry.path());
+    });
+    const bool drawn = name == kFigures && entry.is_directory(error);
+    if (!made && !drawn && !name.starts_with('.')) foreign.insert(name);
+  }
+  if (foreign.empty()) return folder;
+  throw UsageError("--out {}: holds {}, which ropewalk analyze did not write; name another folder",
+                   folder.string(),
+                   printable_excerpt(fmt::format("{}", fmt::join(foreign, ", ")), 200));
 }
 
 ResultsFolder::ResultsFolder(const fs::path& out) : lock_(out) {

@@ -7,16 +7,11 @@
 #include "ropewalk/base/folder_lock.h"
 #include "ropewalk/base/json.h"
 #include "ropewalk/study/study.h"
+#include "ropewalk/study/tables.h"
 
 namespace ropewalk {
 
 inline constexpr const char* kManifest = "manifest.json";
-inline constexpr const char* kTable = "qk.csv";
-inline constexpr const char* kHeads = "heads.csv";
-inline constexpr const char* kBands = "bands.csv";
-inline constexpr const char* kCurves = "curves.csv";
-inline constexpr const char* kChanges = "changes.csv";
-inline constexpr const char* kSummary = "summary.json";
 inline constexpr const char* kReport = "report.html";
 inline constexpr const char* kFigures = "figures";
 
@@ -27,6 +22,11 @@ Json read_if_there(const std::filesystem::path& path);
 // one that holds somebody else's files where results would go: an InputError that names them,
 // before anything is done. Whether a file is ours is known from `manifest` and from what it holds.
 void require_own_folder(const Study& study, const Json& manifest);
+
+// The folder that tables go to, as --out names it. Throws UsageError where it holds anything but
+// tables, their page and figures: another's files, or the results of a run; SystemError where a run
+// holds it.
+std::filesystem::path tables_folder(const std::filesystem::path& given);
 
 // Holds the folder for a run: locks it, and removes what a killed run left under temporary names.
 class ResultsFolder {

@@ -58,7 +58,7 @@ void report_failures(const Study& study, const Measured& measured) {
 // be written, this is known before anything is measured.
 void claim_folder(const Study& study, const Json& former) {
   const bool known = former.is_object() && former.contains("tables");
-  write_manifest(study, known ? former : describe_study(study, {}, -1));
+  write_manifest(study, known ? former : describe_study(study, {}));
 }
 
 // The folder to write to, and what a former run said of it. It is looked at again once it is held:

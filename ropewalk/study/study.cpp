@@ -87,14 +87,11 @@ bool Study::wanted(const PlannedCheckpoint& planned) const {
          });
 }
 
-const DocumentSet& Study::documents_for(const PlannedCheckpoint& planned, int64_t context,
-                                        int64_t count) const {
+const DocumentSet& Study::documents_for(const PlannedCheckpoint& planned, int64_t context) const {
   const DocumentSet& all = documents[planned.text];
-  const auto there = static_cast<int64_t>(all.documents.size());
-  const bool whole = context >= plan.texts[planned.text].longest_context;
-  if (whole && (count < 0 || count >= there)) return all;
-  const auto [found, added] = cut_.try_emplace({planned.text, context, count});
-  if (added) found->second = cut_documents(all, context, count);
+  if (context >= plan.texts[planned.text].longest_context) return all;
+  const auto [found, added] = cut_.try_emplace({planned.text, context});
+  if (added) found->second = cut_documents(all, context);
   return found->second;
 }
 
@@ -113,6 +110,10 @@ Study open_study(const RunOptions& options) {
   }
   const Audit audit = processes.first() ? try_audit(study.experiment) : Audit();
   study.plan = plan_study(study.experiment, study.out, options.keep_going, processes);
+  if (study.plan.checkpoints.empty()) {
+    throw InputError("{}: no checkpoint can be measured; '{}': {}", study.experiment.file.string(),
+                     study.plan.failures.front().label, study.plan.failures.front().text());
+  }
   check_only(study);
   check_audit(study, audit);
   if (processes.first() && !vectors) warn_of_contexts(study.experiment, study.plan);

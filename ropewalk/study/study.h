@@ -4,7 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "ropewalk/study/audit.h"
@@ -31,14 +31,11 @@ struct Study {
   std::vector<std::string> labels() const;
   // Whether a checkpoint is to be measured where it is not there.
   bool wanted(const PlannedCheckpoint& planned) const;
-  // The first `count` of the documents that a checkpoint reads (all: -1), cut to a context; once
-  // for all that ask.
-  const DocumentSet& documents_for(const PlannedCheckpoint& planned, int64_t context,
-                                   int64_t count) const;
+  // The documents that a checkpoint reads, cut to a context; once for all that ask.
+  const DocumentSet& documents_for(const PlannedCheckpoint& planned, int64_t context) const;
 
  private:
-  // By text, context and count.
-  mutable std::map<std::tuple<size_t, int64_t, int64_t>, DocumentSet> cut_;
+  mutable std::map<std::pair<size_t, int64_t>, DocumentSet> cut_;  // by text and context
 };
 
 // Reads the experiment, looks at its checkpoints and chooses the documents. Throws InputError or

@@ -99,11 +99,8 @@ DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan,
   }
 }
 
-DocumentSet cut_documents(const DocumentSet& documents, int64_t context, int64_t count) {
+DocumentSet cut_documents(const DocumentSet& documents, int64_t context) {
   DocumentSet cut = documents;
-  if (count >= 0 && count < static_cast<int64_t>(cut.documents.size())) {
-    cut.documents.resize(static_cast<size_t>(count));
-  }
   cut.total_tokens = 0;
   for (Document& document : cut.documents) {
     const auto size = std::min<size_t>(document.tokens.size(), static_cast<size_t>(context));

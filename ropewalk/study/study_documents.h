@@ -9,7 +9,7 @@ namespace ropewalk {
 DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan, size_t text,
                             std::optional<Dataset>& found);
 
-// The first `count` documents (all: -1), cut to a context.
-DocumentSet cut_documents(const DocumentSet& documents, int64_t context, int64_t count);
+// Documents, cut to a context.
+DocumentSet cut_documents(const DocumentSet& documents, int64_t context);
 
 }  // namespace ropewalk

@@ -23,12 +23,6 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kSummary = "summary.json";
-constexpr const char* kHeads = "heads.csv";
-constexpr const char* kBands = "bands.csv";
-constexpr const char* kCurves = "curves.csv";
-constexpr const char* kChanges = "changes.csv";
-
 void warn_of_undefined(const RunNumbers& run) {
   for (const auto* group : {&run.checkpoints, &run.baselines}) {
     for (const CheckpointNumbers& numbers : *group) {
@@ -41,12 +35,6 @@ void warn_of_undefined(const RunNumbers& run) {
   }
 }
 
-// A file that goes with a table: NAME beside qk.csv, OTHER.NAME beside any other OTHER.csv.
-fs::path beside(const fs::path& table, const std::string& name) {
-  return table.parent_path() /
-         (table.filename() == "qk.csv" ? name : table.stem().string() + "." + name);
-}
-
 constexpr const char* kMakers = "ropewalk run and ropewalk analyze write one";
 
 // Before nothing is read as if it were a table.
@@ -57,9 +45,9 @@ void require_table(const fs::path& table) {
   }
 }
 
-// Reads a file beside a table; one that is not what it should be is left out.
+// Reads a file of a folder of tables; one that is not what it should be is left out.
 template <typename Read>
-void read_beside(const fs::path& path, const Read& read) {
+void read_if_whole(const fs::path& path, const Read& read) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return;
   if (!fs::is_regular_file(path, ignored)) {
@@ -74,12 +62,12 @@ void read_beside(const fs::path& path, const Read& read) {
   }
 }
 
-void read_others(HeadTable& heads, const fs::path& table) {
-  read_beside(heads_path(table), [&](const fs::path& path) { read_heads_table(heads, path); });
-  read_beside(bands_path(table),
-              [&](const fs::path& path) { read_series_table(heads, SeriesTable::bands, path); });
-  read_beside(curves_path(table),
-              [&](const fs::path& path) { read_series_table(heads, SeriesTable::curves, path); });
+void read_others(HeadTable& heads, const fs::path& folder) {
+  read_if_whole(folder / kHeads, [&](const fs::path& path) { read_heads_table(heads, path); });
+  read_if_whole(folder / kBands,
+                [&](const fs::path& path) { read_series_table(heads, SeriesTable::bands, path); });
+  read_if_whole(folder / kCurves,
+                [&](const fs::path& path) { read_series_table(heads, SeriesTable::curves, path); });
 }
 
 }  // namespace
@@ -87,37 +75,9 @@ void read_others(HeadTable& heads, const fs::path& table) {
 fs::path find_table(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return path;
-  if (fs::exists(path / "qk.csv", error)) return path / "qk.csv";
+  if (fs::exists(path / kTable, error)) return path / kTable;
   throw SystemError("{}: is a folder and holds no qk.csv; {}", path.string(), kMakers);
 }
-
-fs::path report_path(const fs::path& table) { return beside(table, "report.html"); }
-
-fs::path summary_path(const fs::path& table) { return beside(table, kSummary); }
-
-fs::path heads_path(const fs::path& table) { return beside(table, kHeads); }
-
-fs::path changes_path(const fs::path& table) { return beside(table, kChanges); }
-
-void check_table_path(const fs::path& table) {
-  std::error_code ignored;
-  if (!table.has_filename() || fs::is_directory(table, ignored)) {
-    throw UsageError("--out {}: is a folder; expected the file to write, such as {}",
-                     table.string(), (table / "qk.csv").string());
-  }
-  const std::string name = table.filename().string();
-  for (const std::string taken : {kSummary, kHeads, kBands, kCurves, kChanges}) {
-    if (name != taken && !name.ends_with("." + taken)) continue;
-    throw UsageError(
-        "--out {}: {} is the name of a file beside a table; expected the table's own, "
-        "such as {}",
-        table.string(), name, (table.parent_path() / "qk.csv").string());
-  }
-}
-
-fs::path bands_path(const fs::path& table) { return beside(table, kBands); }
-
-fs::path curves_path(const fs::path& table) { return beside(table, kCurves); }
 
 void StudyTables::take_errors() {
   for (CheckpointAnalysis& checkpoint : heads.checkpoints) {
@@ -131,33 +91,35 @@ void StudyTables::take_errors() {
   }
 }
 
-StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::path& table,
+StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::path& folder,
                         const ChangeOptions& options) {
   carry_signs(checkpoints);
   StudyTables tables;
-  tables.summary_source = summary_path(table).string();
+  tables.summary_source = (folder / kSummary).string();
   const std::vector<std::function<void()>> parts{
-      [&] { tables.heads = as_written(checkpoints, table.string()); },
+      [&] { tables.heads = as_written(checkpoints, (folder / kTable).string()); },
       [&] { tables.summary = summarize(checkpoints, options.min_change); }};
   run_parallel(parts.size(), [&](size_t i) { parts[i](); });
   tables.take_errors();
   return tables;
 }
 
-StudyTables write_tables(const fs::path& table, std::vector<CheckpointAnalysis> checkpoints,
+StudyTables write_tables(const fs::path& folder, std::vector<CheckpointAnalysis> checkpoints,
                          const ChangeOptions& options) {
-  StudyTables tables = make_tables(checkpoints, table, options);
+  StudyTables tables = make_tables(checkpoints, folder, options);
   const std::vector<CheckpointAnalysis>& written = tables.heads.checkpoints;
   using Format = std::function<std::string()>;
-  const std::vector<std::pair<fs::path, Format>> files{
-      {table, [&] { return format_qk_table(written); }},
-      {heads_path(table), [&] { return format_heads_table(written); }},
-      {bands_path(table), [&] { return format_series_table(written, SeriesTable::bands); }},
-      {curves_path(table), [&] { return format_series_table(written, SeriesTable::curves); }},
-      {changes_path(table), [&] { return format_changes_table(checkpoints, options); }},
-      {summary_path(table), [&] { return tables.summary.dump(2) + "\n"; }}};
+  const std::vector<std::pair<const char*, Format>> files{
+      {kTable, [&] { return format_qk_table(written); }},
+      {kHeads, [&] { return format_heads_table(written); }},
+      {kBands, [&] { return format_series_table(written, SeriesTable::bands); }},
+      {kCurves, [&] { return format_series_table(written, SeriesTable::curves); }},
+      {kChanges, [&] { return format_changes_table(checkpoints, options); }},
+      {kSummary, [&] { return tables.summary.dump(2) + "\n"; }}};
   std::vector<FileText> texts(files.size());
-  run_parallel(files.size(), [&](size_t i) { texts[i] = {files[i].first, files[i].second()}; });
+  run_parallel(files.size(), [&](size_t i) {
+    texts[i] = {folder / files[i].first, files[i].second()};
+  });
   write_files_atomically(texts);
   return tables;
 }
@@ -168,11 +130,12 @@ StudyTables read_tables(const fs::path& given, const std::optional<fs::path>& su
   StudyTables tables;
   tables.heads = read_qk_table(table);
   for (CheckpointAnalysis& checkpoint : tables.heads.checkpoints) fill_training_time(checkpoint);
-  read_others(tables.heads, table);
-  const fs::path path = summary.value_or(summary_path(table));
+  const bool alone = table.filename() != kTable;
+  if (!alone) read_others(tables.heads, table.parent_path());
+  const fs::path path = summary.value_or(table.parent_path() / kSummary);
   tables.summary_source = path.string();
   std::error_code ignored;
-  const bool absent = !summary && !fs::exists(path, ignored);
+  const bool absent = !summary && (alone || !fs::exists(path, ignored));
   if (!absent) tables.summary = read_summary(path);
   RunNumbers run;
   try {
@@ -185,7 +148,8 @@ StudyTables read_tables(const fs::path& given, const std::optional<fs::path>& su
   }
   tables.take_errors();
   if (absent) {
-    log::info("no {} beside {}: no standard errors", path.filename().string(), table.string());
+    log::info("{}: no standard errors, which are in a {} beside a {}", table.string(), kSummary,
+              kTable);
   }
   warn_of_undefined(run);
   return tables;

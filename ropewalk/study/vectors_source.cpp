@@ -105,8 +105,8 @@ VectorsFacts facts_of(const VectorsSource& source) {
   } catch (const InputError&) {
     throw InputError(
         "{}: nothing says how many query heads share a key head: neither its README.md "
-        "(head_sampling_num_query_heads, head_sampling_num_key_heads) nor a capture.json; write "
-        "model: org/name, whose config.json does",
+        "(head_sampling_num_query_heads, head_sampling_num_key_heads) nor a capture.json; name the "
+        "model (org/name), whose config.json does",
         source.title);
   }
 }

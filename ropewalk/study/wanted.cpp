@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ropewalk/moments/moments_file.h"
+#include "ropewalk/study/capture_vectors.h"
 #include "ropewalk/study/locate.h"
 
 namespace ropewalk {
@@ -32,23 +33,24 @@ Json as_wanted(Json identity, const Json& wanted) {
 std::string ids_of(const CaptureInfo& info) { return info.vectors ? info.vectors->ids : ""; }
 
 // Of a Hub checkpoint the config is enough: its weights may be missing.
-OpenModel open_planned(const PlannedCheckpoint& planned) {
+std::optional<OpenModel> open_planned(const PlannedCheckpoint& planned) {
+  if (planned.vectors) return std::nullopt;
   const ModelOptions& options = planned.capture.model;
   return options.hub ? open_without_weights(options) : open_model(options);
 }
 
 }  // namespace
 
-Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned, int64_t count)
-    : Wanted(study, planned, count, open_planned(planned)) {}
+Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned)
+    : Wanted(study, planned, open_planned(planned)) {}
 
-Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned, int64_t count,
-               const OpenModel& model)
+Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned,
+               const std::optional<OpenModel>& model)
     : planned_(planned),
       chunked_(study.experiment.corpus.chunk),
-      open_end_(study.experiment.target_se && count < 0),
-      documents_(study.documents_for(planned, model.context, count)),
-      info_(describe_capture(planned.capture, model, documents_)),
+      documents_(
+          study.documents_for(planned, model ? model->context : planned.vectors->info.context)),
+      info_(model ? describe_capture(planned.capture, *model, documents_) : planned.vectors->info),
       identity_(without_weights(info_.identity())) {}
 
 bool Wanted::same_measure(const CaptureInfo& other) {
@@ -60,6 +62,7 @@ bool Wanted::same_measure(const Json& identity, const CaptureInfo& other) {
 }
 
 bool Wanted::same_documents(const CaptureInfo& other) const {
+  if (planned_.vectors) return true;  // which are those of the vectors
   return other.corpus == info_.corpus && ids_of(other) == ids_of(info_);
 }
 
@@ -94,14 +97,16 @@ std::string Wanted::difference(const CaptureInfo& other) {
   Json before = as_wanted(without_weights(other.identity()), identity_);
   Json now = identity_;
   // Of other documents, where they are cut says nothing more.
-  if (other.documents != info_.documents && !open_end_) before["pieces"] = now["pieces"] = 0;
-  if (before == now && !same_weights(other)) now["weights"] = "others";
+  if (other.documents != info_.documents) before["pieces"] = now["pieces"] = 0;
+  if (before == now && !same_weights(other)) {
+    if (planned_.vectors) return "the vectors changed";
+    now["weights"] = "others";
+  }
   std::string text = describe_difference(before, now);
   if (same_documents(other)) return text;
   const bool alone = text.empty();
   const bool comparable = other.context == info_.context;  // else each document is another
   const bool fewer = other.documents < info_.documents;
-  if (open_end_ && fewer && (!comparable || begins_with(other))) return text;
   if (other.documents == info_.documents && !comparable) return text;
   if (!alone) text += ", ";
   if (other.documents == info_.documents) {
@@ -116,6 +121,7 @@ std::string Wanted::difference(const CaptureInfo& other) {
 
 bool Wanted::same_weights(const CaptureInfo& other) {
   const ModelOptions& options = planned_.capture.model;
+  if (planned_.vectors) return other.weights == info_.weights;
   if (options.random) return other.weights == fmt::format("random:{}", *options.random);
   if (options.hub && !has_weights(shared_hub(), *options.hub)) {
     if (other.hub == options.hub->name()) return true;

@@ -12,8 +12,7 @@ namespace ropewalk {
 // agrees, and once.
 class Wanted {
  public:
-  // `count`: documents to read, -1 for all.
-  Wanted(const Study& study, const PlannedCheckpoint& planned, int64_t count);
+  Wanted(const Study& study, const PlannedCheckpoint& planned);
 
   const PlannedCheckpoint& planned() const { return planned_; }
   // As a capture of it will describe itself, without the weights' digest.
@@ -34,14 +33,14 @@ class Wanted {
   std::string difference(const CaptureInfo& other);
 
  private:
-  Wanted(const Study& study, const PlannedCheckpoint& planned, int64_t count,
-         const OpenModel& model);
+  // `model`: none of captured vectors.
+  Wanted(const Study& study, const PlannedCheckpoint& planned,
+         const std::optional<OpenModel>& model);
   bool same_measure(const Json& identity, const CaptureInfo& other);
   bool same_weights(const CaptureInfo& other);
 
   const PlannedCheckpoint& planned_;
   bool chunked_;
-  bool open_end_;  // how many of the documents are read is not settled
   const DocumentSet& documents_;
   CaptureInfo info_;
   Json identity_;

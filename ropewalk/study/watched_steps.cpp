@@ -87,9 +87,8 @@ Json write_step(const fs::path& folder, const CaptureMoments& moments, const Mea
   return summary;
 }
 
-void write_tables_of_steps(const std::vector<fs::path>& folders, const fs::path& table,
+void write_tables_of_steps(const std::vector<fs::path>& folders, const fs::path& out,
                            int64_t components) {
-  check_table_path(table);
   std::vector<CheckpointAnalysis> checkpoints;
   for (const fs::path& folder : folders) {
     throw_if_interrupted();
@@ -99,10 +98,9 @@ void write_tables_of_steps(const std::vector<fs::path>& folders, const fs::path&
     checkpoints.push_back(std::move(*found));
   }
   if (checkpoints.empty()) {
-    throw InputError("{}: none of {} steps can be read", table.parent_path().string(),
-                     folders.size());
+    throw InputError("{}: none of {} steps can be read", out.string(), folders.size());
   }
-  write_tables(table, std::move(checkpoints));
+  write_tables(out, std::move(checkpoints));
 }
 
 }  // namespace ropewalk

@@ -26,10 +26,10 @@ struct MeasuredStep {
 Json write_step(const std::filesystem::path& folder, const CaptureMoments& moments,
                 const MeasuredStep& measured, int64_t components, bool keep_moments);
 
-// Writes the tables of these steps, in this order, of what was analyzed when they were written. An
-// analysis of another edition of the program is made again of its moments. A damaged step is left
-// out, with a warning. Throws InputError where none is left.
+// Writes the tables of these steps to a folder, in this order, of what was analyzed when they were
+// written. An analysis of another edition of the program is made again of its moments. A damaged
+// step is left out, with a warning. Throws InputError where none is left.
 void write_tables_of_steps(const std::vector<std::filesystem::path>& folders,
-                           const std::filesystem::path& table, int64_t components);
+                           const std::filesystem::path& out, int64_t components);
 
 }  // namespace ropewalk

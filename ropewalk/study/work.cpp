@@ -39,11 +39,11 @@ const StoredCapture* of_other_label(CaptureStore& store, const PlannedCheckpoint
 
 }  // namespace
 
-std::vector<Work> decide_work(const Study& study, CaptureStore& store, int64_t settled) {
+std::vector<Work> decide_work(const Study& study, CaptureStore& store) {
   std::vector<Wanted> wanted;
   wanted.reserve(study.plan.checkpoints.size());
   for (const PlannedCheckpoint& planned : study.plan.checkpoints)
-    wanted.emplace_back(study, planned, settled);
+    wanted.emplace_back(study, planned);
   for (StoredCapture& capture : store.captures()) capture.in_use = false;
   std::vector<Work> works(wanted.size());
   const auto claim = [&](Task task, auto fits) {

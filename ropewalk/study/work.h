@@ -26,8 +26,7 @@ struct Work {
   int64_t resumed = 0;
 };
 
-// Decides for every checkpoint, in order. `settled`: documents to read, -1 for all. Captures that
-// are kept or extended are marked as in use.
-std::vector<Work> decide_work(const Study& study, CaptureStore& store, int64_t settled);
+// Decides for every checkpoint, in order. Captures that are kept or extended are marked as in use.
+std::vector<Work> decide_work(const Study& study, CaptureStore& store);
 
 }  // namespace ropewalk

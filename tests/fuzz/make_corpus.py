@@ -106,7 +106,6 @@ model: EleutherAI/pythia-160m
 tokenizer: tokens.json
 corpus: {path: texts.jsonl, documents: 32, min_tokens: 8, field: text, id: id}
 heads: {count: 4, seed: 1}
-precision: {target_se: 0.01}
 portraits: [init, 10K]
 dtype: float32
 device: cpu

@@ -30,7 +30,7 @@ def study(request, tmp_path_factory):
                          "--vectors", "all", "--dtype", "float32", "--sliding", "--quiet")  # fmt: skip
     assert capture.code == 0, capture.stderr
     for source in ("moments", "vectors"):
-        done = engine.run("analyze", root / "run", "--from", source, "--out", root / source / "qk.csv", "--quiet")
+        done = engine.run("analyze", root / "run", "--from", source, "--out", root / source, "--quiet")
         assert done.code == 0, done.stderr
     return root
 

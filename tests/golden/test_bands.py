@@ -34,7 +34,7 @@ def lengths():
 
 
 def analyze(capture, out, *options):
-    done = engine.run("analyze", capture, "--out", out / "qk.csv", "--quiet", *options)
+    done = engine.run("analyze", capture, "--out", out, "--quiet", *options)
     assert done.code == 0, done.stderr
     return out
 
@@ -273,9 +273,9 @@ def test_settings_that_make_no_sense(tmp_path, change, says):
     change(info["config"])
     (capture / "capture.json").unlink()  # it has the file's hash
     save_file(tensors, capture / "moments.safetensors", {"ropewalk": json.dumps(info)})
-    done = engine.run("analyze", capture, "--out", tmp_path / "qk.csv")
+    done = engine.run("analyze", capture, "--out", tmp_path / "tables")
     assert done.code == 3 and says in done.stderr, done.stderr
-    assert not (tmp_path / "bands.csv").exists()
+    assert not (tmp_path / "tables" / "bands.csv").exists()
 
 
 def test_tables_of_others_are_left_out(tmp_path):

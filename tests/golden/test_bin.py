@@ -48,9 +48,9 @@ def table(setup, folder, out):
     result = engine.run("capture", folder, "--corpus", setup / "tokens.jsonl", "--context", CONTEXT, "--min-tokens", 1,
                         "--device", "cpu", "--sliding", "--label", "same", "--quiet", "--out", out)  # fmt: skip
     assert result.code == 0, result.stderr
-    result = engine.run("analyze", out, "--out", out / "qk.csv", "--quiet")
+    result = engine.run("analyze", out, "--out", out / "tables", "--quiet")
     assert result.code == 0, result.stderr
-    return (out / "qk.csv").read_bytes()
+    return (out / "tables" / "qk.csv").read_bytes()
 
 
 def turned(tensor):

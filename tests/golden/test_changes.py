@@ -27,8 +27,10 @@ def run(tmp_path_factory):
     capture(first, root, "step-1")
     capture(second, root, "step-2")
     capture(first, root, "step-3", "--documents", "20")
-    done = engine.run("analyze", *(root / f"step-{i}" for i in (1, 2, 3)), "--out", root / "qk.csv", "--between", "step-1,step-3", "--quiet")
+    done = engine.run("analyze", *(root / f"step-{i}" for i in (1, 2, 3)), "--out", root / "tables", "--between", "step-1,step-3", "--quiet")
     assert done.code == 0, done.stderr
+    for table in (root / "tables").iterdir():
+        table.rename(root / table.name)
     return root
 
 
@@ -140,14 +142,14 @@ def test_a_share_without_spread_has_an_interval_of_its_own(run):
 
 def test_what_cannot_be_compared_is_said(run, tmp_path):
     folders = [run / "step-1", run / "step-2"]
-    done = engine.run("analyze", *folders, "--out", tmp_path / "qk.csv", "--between", "step-1,step-9")
+    done = engine.run("analyze", *folders, "--out", tmp_path / "tables", "--between", "step-1,step-9")
     assert done.code == 3 and "'step-9'" in done.stderr and "step-1, step-2" in done.stderr
-    assert not (tmp_path / "qk.csv").exists()
+    assert not (tmp_path / "tables" / "qk.csv").exists()
     summary = json.loads((run / "summary.json").read_text())
     assert summary["changed"] == {"min_change": 0.5, "max_q": 0.05}
-    done = engine.run("analyze", *folders, "--out", tmp_path / "qk.csv", "--min-change", "1", "--quiet")
-    assert done.code == 0 and pandas.read_csv(tmp_path / "changes.csv").query("statistic == 'abs_r_k'").changed.sum() == 0
-    assert json.loads((tmp_path / "summary.json").read_text())["changed"]["min_change"] == 1
+    done = engine.run("analyze", *folders, "--out", tmp_path / "tables", "--min-change", "1", "--quiet")
+    assert done.code == 0 and pandas.read_csv(tmp_path / "tables" / "changes.csv").query("statistic == 'abs_r_k'").changed.sum() == 0
+    assert json.loads((tmp_path / "tables" / "summary.json").read_text())["changed"]["min_change"] == 1
 
 
 WRONG = {
@@ -161,9 +163,7 @@ WRONG = {
     "below zero": (["--min-change=-0.1"], "found '-0.1'; expected a number from 0 to 1"),
     "infinite": (["--min-change", "inf"], "found 'inf'; expected a number from 0 to 1"),
     "no size": (["--min-change", ""], "expected a number from 0 to 1"),
-    "the table of heads": (["--out", "heads.csv"], "--out heads.csv: heads.csv is the name of a file beside a table"),
-    "the summary": (["--out", "x/a.summary.json"], "a.summary.json is the name of a file beside a table"),
-    "a folder": (["--out", "."], "is a folder; expected the file to write, such as ./qk.csv"),
+    "no folder": (["--out", ""], "--out: is empty; name a folder"),
 }
 
 
@@ -179,16 +179,16 @@ def test_wrong_options_are_refused_before_anything_is_read(tmp_path, name, monke
 
 def test_numbers_per_token_are_compared_at_one_context_alone(run, tmp_path):
     shorter = capture(run / "first", tmp_path, "step-0", context=80)
-    done = engine.run("analyze", shorter, run / "step-1", run / "step-2", "--out", tmp_path / "qk.csv", "--quiet")
+    done = engine.run("analyze", shorter, run / "step-1", run / "step-2", "--out", tmp_path / "tables", "--quiet")
     assert done.code == 0, done.stderr
-    changes = pandas.read_csv(tmp_path / "changes.csv", keep_default_na=False)
+    changes = pandas.read_csv(tmp_path / "tables" / "changes.csv", keep_default_na=False)
     changes = changes[changes.kind == "step"]
     per_token = {"alpha_q", "abs_alpha_q", "alpha_k", "abs_alpha_k", "bias_strength", "bias_off"}
     flagged = changes[changes.flag == "other_context"]
     assert set(flagged.statistic) == per_token and set(flagged.to) == {"step-1"}
     rows = changes[changes.statistic.isin(per_token) & (changes.to == "step-1")]
     assert len(rows) == len(flagged) and set(rows.p) == set(rows.q) == {""} and set(rows.changed) == {0} and "" not in set(rows.change)
-    first, second = json.loads((tmp_path / "summary.json").read_text())["differences"]
+    first, second = json.loads((tmp_path / "tables" / "summary.json").read_text())["differences"]
     for statistic in per_token:
         assert first[f"mean_{statistic}"]["flag"] == "other_context" and first[f"mean_{statistic}"]["real"] is None
         assert "flag" not in second[f"mean_{statistic}"] and second[f"mean_{statistic}"]["real"] in (True, False)
@@ -197,13 +197,13 @@ def test_numbers_per_token_are_compared_at_one_context_alone(run, tmp_path):
 
 def test_a_change_has_a_size_on_its_scale(run, tmp_path):
     """Of a bias per token, what comes to so many logits over the context."""
-    done = engine.run("analyze", run / "step-1", run / "step-2", "--out", tmp_path / "qk.csv", "--min-change", "0.2", "--quiet")
+    done = engine.run("analyze", run / "step-1", run / "step-2", "--out", tmp_path / "tables", "--min-change", "0.2", "--quiet")
     assert done.code == 0, done.stderr
     heads = pandas.read_csv(run / "heads.csv").set_index(["checkpoint", "layer", "q_head"])
     info = json.loads((run / "step-1" / "capture.json").read_text())
     context = info["context"] - 1
     units = {"bias_off": info["config"]["attention_scale"] * context, "alpha_k": context, "bias_context": 1, "logit_const": 1}
-    changes = pandas.read_csv(tmp_path / "changes.csv")
+    changes = pandas.read_csv(tmp_path / "tables" / "changes.csv")
     small = 0
     for statistic, unit in units.items():
         before, after = (heads[statistic][name] * unit for name in ("step-1", "step-2"))

@@ -425,10 +425,10 @@ def test_errors_of_vectors_of_a_cut_text(tmp_path, model) -> None:
         assert done.code == 0, done.stderr
         found = {}
         for source in ("moments", "vectors"):
-            table = tmp_path / f"{name}.{source}.csv"
+            table = tmp_path / f"{name}_{source}"
             done = engine.run("analyze", tmp_path / name, "--from", source, "--out", table)
             assert done.code == 0, done.stderr
-            rows = np.genfromtxt(table, delimiter=",", names=True, dtype=None, encoding=None)
+            rows = np.genfromtxt(table / "qk.csv", delimiter=",", names=True, dtype=None, encoding=None)
             found[source] = (rows["explained_variance_se"], rows["r_q_se"], done.stderr)
         return found
 

@@ -220,10 +220,10 @@ def test_moments_that_changed_are_refused(llama, tmp_path):
     shutil.copy(llama.out / "capture.json", changed)
     message = "moments.safetensors: is not as it was written, by the hash in capture.json; measure it again, or name the file itself"
     refused(llama, INPUT, message, to="kvpress", capture=changed)
-    for command in (["analyze", changed, "--out", tmp_path / "qk.csv"], ["merge", changed, "--out", tmp_path / "merged"]):
+    for command in (["analyze", changed, "--out", tmp_path / "tables"], ["merge", changed, "--out", tmp_path / "merged"]):
         result = engine.run(*command, "--quiet")
         assert result.code == INPUT and message in result.stderr and result.stderr.count("\n") == 1
-    assert engine.run("analyze", changed / "moments.safetensors", "--out", tmp_path / "qk.csv").code == 0
+    assert engine.run("analyze", changed / "moments.safetensors", "--out", tmp_path / "tables").code == 0
 
 
 def test_damaged_captures(llama, tmp_path):

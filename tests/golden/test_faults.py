@@ -72,7 +72,7 @@ class Verbs:
             "capture": ["capture", self.model, "--corpus", self.corpus, "--out", out / "capture", "--context", CONTEXT,
                         "--vectors", "uniform", "--dtype", "float32"],
             "loss": ["loss", self.model, "--corpus", self.corpus, "--out", out / "loss", "--context", CONTEXT, "--dtype", "float32"],
-            "analyze": ["analyze", root / "part0", "--out", out / "qk.csv", "--components", 4],
+            "analyze": ["analyze", root / "part0", "--out", out / "tables", "--components", 4],
             "merge": ["merge", root / "part1", root / "part0", "--out", out / "merged"],
             "export": ["export", root / "part0", "--to", "q-filters", "--out", out / "export"],
             "compare": ["compare", table / "qk.csv", "--reference", root / "reference.json"],
@@ -263,7 +263,7 @@ def test_standard_error_is_full(verbs, tmp_path):
     with open("/dev/full", "w") as full:
         command = [engine.program(), *map(str, verbs.command("analyze", tmp_path))]
         assert subprocess.run(command, stderr=full).returncode == 0
-    assert (tmp_path / "summary.json").exists()
+    assert (tmp_path / "tables" / "summary.json").exists()
 
 
 # Memory
@@ -302,7 +302,7 @@ def test_too_little_memory(verbs, large, too_little_to_start, verb, tmp_path):
     command = {
         "capture": ["capture", verbs.model, "--corpus", large / "tokens.jsonl", "--out", out, "--context", CONTEXT, "--blocks",
                     4096, "--dtype", "float32"],  # oneDNN, of bfloat16, reads address 0 where memory is short
-        "analyze": ["analyze", verbs.root / "part0", "--out", out / "qk.csv"],
+        "analyze": ["analyze", verbs.root / "part0", "--out", out / "tables"],
         "report": ["report", large, "--out", tmp_path / "report.html"],
     }[verb]  # fmt: skip
     while True:
@@ -356,7 +356,7 @@ def test_weights_removed_while_read(tmp_path):
 MISSING = {
     "inspect": (["inspect", "nowhere/x/y"], "nowhere"),
     "capture": (["capture", "nowhere/x/y", "--corpus", "c.jsonl", "--out", "o"], "nowhere"),
-    "analyze": (["analyze", "nowhere", "--out", "qk.csv"], "nowhere"),
+    "analyze": (["analyze", "nowhere", "--out", "tables"], "nowhere"),
     "merge": (["merge", "nowhere", "--out", "o"], "nowhere"),
     "compare": (["compare", "nowhere.csv", "--reference", "r.json"], "nowhere"),
     "figures": (["figures", "nowhere.csv", "--out", "o"], "nowhere"),

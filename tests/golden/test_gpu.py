@@ -31,7 +31,7 @@ def capture(tmp_path_factory):
         out = tmp_path_factory.mktemp("gpu") / "capture"
         result = engine.run("capture", *CAPTURE, "--device", device, "--dtype", dtype, "--quiet", "--out", out)
         assert result.code == 0, result.stderr
-        result = engine.run("analyze", out, "--out", out / "qk.csv", "--quiet")
+        result = engine.run("analyze", out, "--out", out / "tables", "--quiet")
         assert result.code == 0, result.stderr
         return out
 
@@ -39,7 +39,7 @@ def capture(tmp_path_factory):
 
 
 def table_of(folder):
-    return pandas.read_csv(folder / "qk.csv").set_index(["layer", "q_head", "pc"])
+    return pandas.read_csv(folder / "tables" / "qk.csv").set_index(["layer", "q_head", "pc"])
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def study(request, tmp_path_factory):
     root = tmp_path_factory.mktemp(request.param)
     capture(plain_models.write(tiny_models.MODELS[request.param], root / "model"), root, "run")
     for source in ("moments", "vectors"):
-        done = engine.run("analyze", root / "run", "--from", source, "--out", root / source / "qk.csv", "--quiet")
+        done = engine.run("analyze", root / "run", "--from", source, "--out", root / source, "--quiet")
         assert done.code == 0, done.stderr
     return root
 
@@ -154,9 +154,9 @@ def test_what_a_capture_does_not_say_is_empty_and_flagged(study, tmp_path):
     info = json.loads((study / "run" / "capture.json").read_text())
     del info["config"]["attention_scale"], info["context"]
     (folder / "capture.json").write_text(json.dumps(info))
-    done = engine.run("analyze", folder, "--from", "vectors", "--out", tmp_path / "other.csv", "--quiet")
+    done = engine.run("analyze", folder, "--from", "vectors", "--out", tmp_path / "other", "--quiet")
     assert done.code == 0, done.stderr
-    old, new = pandas.read_csv(tmp_path / "other.heads.csv"), pandas.read_csv(study / "vectors" / "heads.csv")
+    old, new = pandas.read_csv(tmp_path / "other" / "heads.csv"), pandas.read_csv(study / "vectors" / "heads.csv")
     for key in ("logit_sd", "logit_const", "bias_context"):
         assert old[key].isna().all()
     assert old.flag.str.contains("no_scale").all() and old.flag.str.contains("no_context").all()
@@ -170,14 +170,14 @@ def test_a_folder_that_does_not_say_whether_layers_rotate(study, tmp_path):
     (folder / "vectors").symlink_to(study / "run" / "vectors")
     config = json.loads((study / "run" / "capture.json").read_text())["config"]
     group = config["n_q_heads"] // config["n_kv_heads"]
-    done = engine.run("analyze", folder, "--from", "vectors", "--kv-group", group, "--out", tmp_path / "qk.csv", "--quiet")
+    done = engine.run("analyze", folder, "--from", "vectors", "--kv-group", group, "--out", tmp_path / "tables", "--quiet")
     assert done.code == 0, done.stderr
     for name in ("qk.csv", "heads.csv"):
         table = pandas.read_csv(tmp_path / name)
         assert table.rope.isna().all() and len(table) == len(pandas.read_csv(study / "vectors" / name))
-    summary = json.loads((tmp_path / "summary.json").read_text())
+    summary = json.loads((tmp_path / "tables" / "summary.json").read_text())
     assert [summary[kind]["heads"]["foreign"]["measured"] for kind in ("rope", "nope")] == [0, 0]
-    done = engine.run("figures", tmp_path / "qk.csv", "--out", tmp_path / "figures", "--format", "json", "--quiet")
+    done = engine.run("figures", tmp_path / "tables" / "qk.csv", "--out", tmp_path / "figures", "--format", "json", "--quiet")
     assert done.code == 0, done.stderr
 
 
@@ -188,7 +188,7 @@ def test_moments_without_blocks_have_values_and_no_errors(study, tmp_path, kept)
         tensors = {name: file.get_tensor(name) for name in file.keys() if ".block_" not in name or name in kept}
     (tmp_path / "less").mkdir()
     safetensors.numpy.save_file(tensors, tmp_path / "less" / "moments.safetensors", metadata)
-    done = engine.run("analyze", tmp_path / "less", "--out", tmp_path / "qk.csv")
+    done = engine.run("analyze", tmp_path / "less", "--out", tmp_path / "tables")
     assert done.code == 0, done.stderr
     (warning,) = [line for line in done.stderr.splitlines() if "warning" in line]
     assert "'query.block_mean'" in warning and "no standard errors; capture it again" in warning
@@ -203,7 +203,7 @@ def test_moments_without_blocks_have_values_and_no_errors(study, tmp_path, kept)
         assert less.flag.str.contains("no_se").all()
         for column in resting & {"r2cv_q", "r2cv_k", "pc0_stability", "drift_stability"} & set(less.columns):
             assert less[column].isna().all()
-    changes = engine.run("analyze", tmp_path / "less", study / "run", "--keep-order", "--out", tmp_path / "both.csv", "--quiet")
+    changes = engine.run("analyze", tmp_path / "less", study / "run", "--keep-order", "--out", tmp_path / "both", "--quiet")
     assert changes.code == 3 and "also labelled" in changes.stderr
     merged = engine.run("merge", tmp_path / "less", "--out", tmp_path / "merged")
     assert merged.code == 3 and "tensor 'query.block_" in merged.stderr and "is missing" in merged.stderr
@@ -214,7 +214,7 @@ def test_with_hardly_more_tokens_than_dimensions_no_fit_is_better_than_perfect(t
     perfect = 0
     for tokens in (3, 5):
         folder = capture(model, tmp_path, f"few-{tokens}", "--documents", 3, context=tokens)
-        done = engine.run("analyze", folder, "--out", tmp_path / f"{tokens}" / "qk.csv", "--quiet")
+        done = engine.run("analyze", folder, "--out", tmp_path / f"{tokens}", "--quiet")
         assert done.code == 0, done.stderr
         heads = pandas.read_csv(tmp_path / f"{tokens}" / "heads.csv")
         perfect = max(perfect, int((heads[["r2_q", "r2_k"]] >= 1 - 1e-6).to_numpy().sum()))

@@ -452,8 +452,8 @@ def test_the_same_numbers_from_pickled_weights(hub, client, tmp_path):
         done = client.run("capture", MODEL, "--revision", revision, "--corpus", tmp_path / "corpus.jsonl", "--label", "same", "--out", out,
                           "--context", 48)  # fmt: skip
         assert done.code == 0, done.stderr
-        assert client.run("analyze", out, "--out", out / "qk.csv").code == 0
-        tables.append((out / "qk.csv").read_bytes())
+        assert client.run("analyze", out, "--out", out / "tables").code == 0
+        tables.append((out / "tables" / "qk.csv").read_bytes())
     assert tables[0] == tables[1]
 
 

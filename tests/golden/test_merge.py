@@ -1,4 +1,4 @@
-"""Shards and merging, early stopping, the documented reader of a moments file."""
+"""Shards and merging, the documented reader of a moments file."""
 
 import json
 import re
@@ -42,11 +42,11 @@ class Study:
         assert result.code == 0, result.stderr
         return self.root / out
 
-    def table(self, *captures, name="qk.csv"):
-        path = self.root / "tables" / name
-        done = engine.run("analyze", *captures, "--out", path, "--quiet")
+    def table(self, *captures, name="one"):
+        folder = self.root / "tables" / name
+        done = engine.run("analyze", *captures, "--out", folder, "--quiet")
         assert done.code == 0, done.stderr
-        return pandas.read_csv(path)
+        return pandas.read_csv(folder / "qk.csv")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def merge(study, out, *captures):
 
 def series(study, name):
     """bands.csv and curves.csv beside a table."""
-    tables = [pandas.read_csv(study.root / "tables" / f"{name}.{kind}.csv") for kind in ("bands", "curves")]
+    tables = [pandas.read_csv(study.root / "tables" / name / f"{kind}.csv") for kind in ("bands", "curves")]
     assert all(len(table) > 0 for table in tables)
     return tables
 
@@ -69,7 +69,7 @@ def series(study, name):
 def test_two_halves_are_the_whole(study):
     done, merged = merge(study, "merged", study.even, study.odd)
     assert done.code == 0, done.stderr
-    one, two = study.table(study.whole, name="a.csv"), study.table(merged, name="b.csv")
+    one, two = study.table(study.whole, name="a"), study.table(merged, name="b")
     keys = ["layer", "q_head", "pc", "class", "flag", "n_q", "n_k", "n_blocks"]
     assert one[keys].equals(two[keys])
     for column in ["explained_variance", "r_q", "r_k", "r_q_se", "r_k_se", "explained_variance_se", "pc0_stability"]:
@@ -96,8 +96,8 @@ def test_merging_holds_one_part_at_a_time(study, tmp_path):
     two, eight = (engine.peak_memory(tmp_path / "note", "merge", *parts[:count], "--out", tmp_path / str(count), "--quiet")
                   for count in (2, 8))  # fmt: skip
     assert eight < two + 2 * size
-    done = study.table(tmp_path / "8", name="eight.csv")
-    pandas.testing.assert_frame_equal(done, study.table(study.capture("at_once", blocks=4096), name="at_once.csv"), rtol=1e-6)
+    done = study.table(tmp_path / "8", name="eight")
+    pandas.testing.assert_frame_equal(done, study.table(study.capture("at_once", blocks=4096), name="at_once"), rtol=1e-6)
 
 
 def test_a_missing_part_is_named(study):
@@ -149,12 +149,12 @@ def test_refusals(study, tmp_path):
 
 def test_tables_of_a_shard_say_what_it_lacks(study, tmp_path):
     """Its documents fill every other block; joined, they fill all of them."""
-    alone = engine.run("analyze", study.even, "--out", tmp_path / "even.csv")
+    alone = engine.run("analyze", study.even, "--out", tmp_path / "even")
     said = re.search(r"is shard 0/2: its documents fill (\d+) of (\d+) blocks, so that errors have (\d+) degrees of freedom, not (\d+); merge", alone.stderr)
     assert alone.code == 0 and said, alone.stderr
     filled, blocks, few, all_of_them = map(int, said.groups())
     assert (filled, few, all_of_them) == (blocks // 2, blocks // 2 - 1, blocks - 1)
-    assert " is shard " not in engine.run("analyze", study.whole, "--out", tmp_path / "whole.csv").stderr
+    assert " is shard " not in engine.run("analyze", study.whole, "--out", tmp_path / "whole").stderr
 
 
 def test_names_do_not_count(study, tmp_path):
@@ -173,8 +173,8 @@ def test_names_do_not_count(study, tmp_path):
     assert done.code == 0, done.stderr
     description = json.loads((merged / "capture.json").read_text())
     assert (description["label"], description["model"]) == ("now", "moved")
-    assert set(study.table(merged, name="now.csv")["checkpoint"]) == {"now"}
-    assert set(study.table(even, name="even.csv")["model"]) == {"moved"}
+    assert set(study.table(merged, name="now")["checkpoint"]) == {"now"}
+    assert set(study.table(even, name="even")["model"]) == {"moved"}
     # Moments on their own, without a capture.json, have the names they were measured under.
     done, merged = merge(study, "of_files", even / "moments.safetensors", study.odd / "moments.safetensors")
     assert done.code == 0 and json.loads((merged / "capture.json").read_text())["label"] == "tiny"
@@ -216,25 +216,9 @@ def test_damaged_moments(study, tmp_path):
     for damaged in [data[:-8], data[:100], b"", data.replace(b'\\"format\\":1', b'\\"format\\":9'), data.replace(b"query.mean", b"query.mead")]:
         assert damaged != data
         path.write_bytes(damaged)
-        done = engine.run("analyze", path, "--out", tmp_path / "qk.csv", "--quiet")
+        done = engine.run("analyze", path, "--out", tmp_path / "tables", "--quiet")
         assert done.code == 3 and re.fullmatch(r"error: .*moments.safetensors.*\n", done.stderr), done.stderr
-        assert not (tmp_path / "qk.csv").exists()
-
-
-def test_target_se(study):
-    sampled = study.run("loose", "--target-se", 0.5)
-    assert sampled.code == 0, sampled.stderr
-    assert "reached after 8 documents" in sampled.stderr
-    info = json.loads((study.root / "loose" / "capture.json").read_text())
-    assert info["documents"] == 8 and info["target_se"] == {"value": 0.5, "reached": True}
-    strict = study.run("strict", "--target-se", 1e-9)
-    assert strict.code == 0 and "not reached with 40 documents" in strict.stderr
-    # What was read is what a plain capture of as many documents holds.
-    plain = study.capture("eight", "--documents", 8)
-    one, two = study.table(study.root / "loose", name="c.csv"), study.table(plain, name="d.csv")
-    assert one.drop(columns="model").equals(two.drop(columns="model"))
-    for first, second in zip(series(study, "c"), series(study, "d"), strict=True):
-        assert first.drop(columns="model").equals(second.drop(columns="model"))
+        assert not (tmp_path / "tables" / "qk.csv").exists()
 
 
 def test_documented_reader(study):
@@ -244,7 +228,7 @@ def test_documented_reader(study):
     assert len(code.strip().splitlines()) <= 20
     scope = {}
     exec(code.replace("moments.safetensors", str(study.whole / "moments.safetensors")), scope)
-    table = study.table(study.whole, name="e.csv")
+    table = study.table(study.whole, name="e")
     pc0 = table[table.pc == 0].set_index(["layer", "q_head"])
     read = scope["table"].set_index(["layer", "q_head"])
     for column in ("explained_variance", "r_q", "r_k"):

@@ -24,7 +24,7 @@ def test_none_is_left_out():
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_is_read(edition, tmp_path):
-    done = engine.run("analyze", OLDER / edition, "--out", tmp_path / "qk.csv")
+    done = engine.run("analyze", OLDER / edition, "--out", tmp_path / "tables")
     assert done.code == 0, done.stderr
     before, now = (pandas.read_csv(folder / "qk.csv") for folder in (OLDER / edition, tmp_path))
     assert len(now) == len(before) == 30
@@ -32,11 +32,11 @@ def test_is_read(edition, tmp_path):
         assert (now[key] == before[key]).all(), key
     for column, tolerance in NUMBERS.items():
         assert np.abs(now[column] - before[column]).max() <= tolerance, column
-    heads = pandas.read_csv(tmp_path / "heads.csv")
+    heads = pandas.read_csv(tmp_path / "tables" / "heads.csv")
     assert heads.r2cv_q.notna().all() and heads.flag.str.contains("no_pre_rope").all() and heads.mrl_q.isna().all()
-    assert (tmp_path / "curves.csv").read_text().count("\n") == 1  # a header
+    assert (tmp_path / "tables" / "curves.csv").read_text().count("\n") == 1  # a header
     if edition != "second_pre_rope":  # turning keeps energy, so it is known; what these files do not hold is not made up
-        bands = pandas.read_csv(tmp_path / "bands.csv")
+        bands = pandas.read_csv(tmp_path / "tables" / "bands.csv")
         assert (bands.energy_q > 0).all() and bands.mrl_q.isna().all() and bands.rope_var_q.isna().all()
 
 
@@ -51,6 +51,6 @@ def test_a_format_of_the_future_is_refused(tmp_path):
     shutil.copytree(OLDER / "second", tmp_path / "future")
     file = tmp_path / "future" / "moments.safetensors"
     file.write_bytes(file.read_bytes().replace(rb"\"format\":1,", rb"\"format\":2,"))
-    done = engine.run("analyze", tmp_path / "future", "--out", tmp_path / "qk.csv")
+    done = engine.run("analyze", tmp_path / "future", "--out", tmp_path / "tables")
     assert done.code == 3 and "moments format 2, expected 1" in done.stderr, done.stderr
     assert json.loads((OLDER / "second" / "capture.json").read_text())["format"] == 1

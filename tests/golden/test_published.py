@@ -65,7 +65,7 @@ def test_the_numbers_are_those_of_analyze(hub, client, branches, study, tmp_path
     assert done.code == 0, done.stderr
     for i, label in enumerate(LABELS):
         write_folder(capture_files(i, HEADS, slope=0.2 + i, **SMALL), tmp_path / label)
-    plain = engine.run("analyze", *(tmp_path / label for label in LABELS), "--out", tmp_path / "plain" / "qk.csv", "--keep-order")
+    plain = engine.run("analyze", *(tmp_path / label for label in LABELS), "--out", tmp_path / "plain", "--keep-order")
     assert plain.code == 0, plain.stderr
     ours, theirs = rows(tmp_path / "out" / "qk.csv"), rows(tmp_path / "plain" / "qk.csv")
     assert len(ours) == len(theirs) > 0
@@ -84,6 +84,46 @@ def test_the_numbers_are_those_of_analyze(hub, client, branches, study, tmp_path
     local = study(places={label: tmp_path / label for label in LABELS}, out="local")
     assert local.code == 0, local.stderr
     assert (tmp_path / "local" / "qk.csv").read_bytes() == (tmp_path / "out" / "qk.csv").read_bytes()
+
+
+def test_a_capture_of_them_is_what_a_run_keeps(hub, client, branches, study, tmp_path):
+    """From the Hub and from a folder; with a model, its config says more."""
+    hub.repository("org/model").commit("main", {"config.json": json.dumps(CONFIG).encode()})
+    assert study(model="org/model").code == 0
+    write_folder(capture_files(1, HEADS, slope=1.2, **SMALL), tmp_path / "b")
+    kept = (tmp_path / "out" / "checkpoints" / "b" / "moments.safetensors").read_bytes()
+    made = client.run("capture", "org/model", "--vectors-from", f"hf://datasets/{DATASET}@run-b", "--label", "b", "--context", 4096, "--out", tmp_path / "one")
+    assert made.code == 0, made.stderr
+    info, theirs = (json.loads((folder / "capture.json").read_text()) for folder in (tmp_path / "one", tmp_path / "out" / "checkpoints" / "b"))
+    assert {**info, "seconds": 0} == {**theirs, "seconds": 0} and (tmp_path / "one" / "moments.safetensors").read_bytes() == kept
+    plain = client.run("capture", "--vectors-from", tmp_path / "b", "--out", tmp_path / "two")
+    assert plain.code == 0, plain.stderr
+    done = engine.run("analyze", tmp_path / "two", "--out", tmp_path / "tables")
+    assert done.code == 0, done.stderr
+    ours, theirs = rows(tmp_path / "tables" / "qk.csv"), [row for row in rows(tmp_path / "out" / "qk.csv") if row["checkpoint"] == "b"]
+    assert {row["checkpoint"] for row in ours} == {"b"} and [row["r_q_se"] for row in ours] == [row["r_q_se"] for row in theirs]
+    again = client.run("capture", "--vectors-from", f"hf://datasets/{DATASET}@run-c", "--out", tmp_path / "three")
+    assert again.code == 0 and json.loads((tmp_path / "three" / "capture.json").read_text())["label"] == "run-c"
+
+
+def test_a_capture_of_vectors_takes_no_text(client, tmp_path):
+    write_folder(capture_files(1, HEADS, slope=1.2, **SMALL), tmp_path / "b")
+    for more, code, said in [
+        (["--corpus", "x.jsonl"], 2, "--corpus is for a model that reads text; --vectors-from takes none"),
+        (["--vectors", "all"], 2, "--vectors is for a model that reads text"),
+        (["--documents", "3"], 2, "--documents is for a model that reads text"),
+    ]:
+        done = client.run("capture", "--vectors-from", tmp_path / "b", "--out", tmp_path / "out", *more)
+        assert done.code == code and said in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+    for words, code, said in [
+        (["--vectors-from", tmp_path / "absent"], 3, "is not a folder; write one with captured vectors"),
+        (["some/where/else", "--vectors-from", tmp_path / "b"], 2, "some/where/else: is neither a folder nor a Hub model"),
+        (["--corpus", "x.jsonl"], 2, "model is required"),
+        (["model"], 2, "--corpus is required"),
+    ]:
+        done = client.run("capture", *words, "--out", tmp_path / "out")
+        assert done.code == code and said in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_dry_run_and_what_is_kept(hub, client, branches, study, tmp_path):
@@ -105,6 +145,7 @@ def test_dry_run_and_what_is_kept(hub, client, branches, study, tmp_path):
     # A branch that moves to other vectors is measured again; the others are not.
     branches.commit("run-b", capture_files(7, HEADS, slope=1.2, **SMALL))
     moved = study()
+    assert "b: measured again: the vectors changed" in moved.stderr
     assert moved.stderr.count("measured already") == 2 and tables(tmp_path / "out") != before
     fresh = study(out="fresh")
     assert fresh.code == 0 and tables(tmp_path / "fresh") == tables(tmp_path / "out")
@@ -117,6 +158,7 @@ def test_a_damaged_capture_is_made_again(hub, branches, study, tmp_path):
     data = bytearray(file.read_bytes())
     data[-5] ^= 1
     file.write_bytes(data)
+    (tmp_path / "out" / "qk.csv").unlink()
     again = study()
     assert again.code == 0 and "is not as it was written" in again.stderr
     assert tables(tmp_path / "out") == before
@@ -215,7 +257,7 @@ def test_audit_finds_what_a_run_refuses_with_a_model_too(hub, client, branches, 
             assert audit.code == 3 and said in audit.stdout and "3 checkpoints, 1 finding" in audit.stdout, audit.stdout + audit.stderr
     study(model="org/absent")
     audit = client.run("audit", tmp_path / "run.yaml")
-    assert audit.code == 3 and audit.stdout.count("model 'org/absent' is not a folder") == 1, audit.stdout
+    assert audit.code == 3 and audit.stdout.count("model 'org/absent' is not a folder") == 3, audit.stdout
 
 
 def test_a_model_says_more(hub, branches, study, tmp_path):
@@ -228,7 +270,7 @@ def test_a_model_says_more(hub, branches, study, tmp_path):
     assert {(row["layer"], row["rope"]) for row in rows(tmp_path / "known" / "qk.csv")} == {("0", "1"), ("1", "0"), ("2", "1")}
     hub.repository("org/model").commit("main", {"config.json": json.dumps({**CONFIG, "num_hidden_layers": 2, "no_rope_layers": [1, 0]}).encode()})
     done = study(model="org/model", out="wrong")
-    assert done.code == 3 and "has vectors of layer 2, and the model of the experiment 2 layers" in done.stderr
+    assert done.code == 3 and "has vectors of layer 2, and the model 2 layers" in done.stderr
 
 
 def test_subfolders_of_datasets(hub, client, study, tmp_path):

@@ -91,9 +91,9 @@ def test_table(model, tmp_path):
     out = tmp_path / "out"
     done = engine.run("capture", model, "--corpus", corpus, "--out", out, "--context", CONTEXT, "--dtype", "float32", "--quiet", timeout=900)
     assert done.code == 0, done.stderr
-    done = engine.run("analyze", out, "--out", tmp_path / "qk.csv", "--quiet")
+    done = engine.run("analyze", out, "--out", tmp_path / "tables", "--quiet")
     assert done.code == 0, done.stderr
-    table = pandas.read_csv(tmp_path / "qk.csv")
+    table = pandas.read_csv(tmp_path / "tables" / "qk.csv")
     assert (table.pc == 0).sum() == LAYERS * HEADS == 270
 
     streams = reference.capture(model, documents, CONTEXT, fresh=False)
@@ -106,7 +106,7 @@ def test_table(model, tmp_path):
     }  # fmt: skip
     near = analysis_reference.compare_table(table, heads)
     print("near a decision:", near)
-    summary = json.loads((tmp_path / "summary.json").read_text())
+    summary = json.loads((tmp_path / "tables" / "summary.json").read_text())
     (label,) = summary["mean_r_q"]
     pc0 = {head: rows[0] for head, (rows, _) in heads.items()}
     _, r_q, r_k = np.array(list(pc0.values())).T

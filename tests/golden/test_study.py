@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import random
 import re
@@ -94,9 +95,9 @@ def test_equals_the_single_verbs(study, finished, tmp_path):
         done = engine.run("capture", study.root / label, "--corpus", study.root / "corpus.jsonl", "--context", context,
                           "--dtype", "float32", "--blocks", 8, "--out", tmp_path / label)  # fmt: skip
         assert done.code == 0, done.stderr
-        done = engine.run("analyze", tmp_path / label, "--components", 4, "--out", tmp_path / f"{label}.csv")
+        done = engine.run("analyze", tmp_path / label, "--components", 4, "--out", tmp_path / f"{label}_tables")
         assert done.code == 0, done.stderr
-        alone = pandas.read_csv(tmp_path / f"{label}.csv")[numbers]
+        alone = pandas.read_csv(tmp_path / f"{label}_tables" / "qk.csv")[numbers]
         among = table[table.checkpoint == label][numbers].reset_index(drop=True)
         pandas.testing.assert_frame_equal(among, alone)
 
@@ -295,19 +296,17 @@ def test_dry_run(study, finished, tmp_path):
     assert again.stdout.count("measured already") == 4
 
 
-def test_target_is_settled_once(study, tmp_path):
-    out = tmp_path / "out"
-    experiment = study.write("target.yaml", precision={"target_se": 0.2})
-    result = engine.run("run", experiment, "--out", out, "--format", "json")
-    assert result.code == 0, result.stderr
-    counts = {p.parent.name: json.loads(p.read_text())["documents"] for p in out.glob("checkpoints/*/capture.json")}
-    assert set(counts.values()) == {8}, "the first group is enough for so wide a target"
-    times = written(out)
-    assert study.run(experiment, out).code == 0
-    assert written(out) == times
-    strict = engine.run("run", study.write("strict.yaml", precision={"target_se": 1e-6}), "--out", out, "--format", "json")
-    assert strict.code == 0
-    assert "above the target" in strict.stderr and "A:" in strict.stderr
+def test_the_end_says_how_many_documents_a_precision_takes(study, tmp_path):
+    experiment = study.write("precision.yaml")
+    text = study.run(experiment, tmp_path / "out").stdout
+    found = re.search(r"The largest standard error of mean r_q and mean r_k is ([\d.]+), of '(\w+)' with (\d+) documents; for ± 0.005 it needs about (\d+)\.\n"
+                      r"With documents: N under corpus, the others are read and added\.\n", text)  # fmt: skip
+    assert found, text
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    errors = {one["label"]: max(summary[key][one["label"]]["se"] for key in ("mean_r_q", "mean_r_k")) for one in summary["checkpoints"] if not one["random"]}
+    label = max(errors, key=errors.get)
+    read = next(one["documents"] for one in summary["checkpoints"] if one["label"] == label)
+    assert found.groups() == (f"{errors[label]:.4f}", label, str(read), str(math.ceil(read * (errors[label] / 0.005) ** 2)))
 
 
 # Random baselines
@@ -525,7 +524,8 @@ def test_mistakes_are_answered_with_the_line(study, tmp_path):
     tokenizer = mistake(study, "tokenizer: nothing.json\n" + GOOD)
     assert tokenizer.startswith("mistake.yaml:1: tokenizer 'nothing.json' is not there")
     assert said("dtype: float32", "memory: lots").startswith("mistake.yaml:3: memory: 'lots' is not a size")
-    assert said("dtype: float32", "precision: {target_se: .nan}").startswith("mistake.yaml:3: precision.target_se: found '.nan'")
+    former = mistake(study, GOOD.replace("dtype: float32", "precision: {target_se: 0.01}"), code=2)
+    assert former.startswith("mistake.yaml:3: precision is no key any more; write documents: N under corpus")
     if not torch.cuda.is_available():
         device = mistake(study, GOOD.replace("dtype: float32", "device: cuda"), code=4)
         assert device.startswith("mistake.yaml:3: device cuda: there is no CUDA device here")

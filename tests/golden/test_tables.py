@@ -62,22 +62,22 @@ def order(table):
 
 
 def test_order_of_training(captures, tmp_path):
-    done = analyze(*(captures / label for label in sorted(LABELS)), out=tmp_path / "qk.csv")
+    done = analyze(*(captures / label for label in sorted(LABELS)), out=tmp_path / "tables")
     assert done.code == 0, done.stderr
-    assert order(tmp_path / "qk.csv") == LABELS
+    assert order(tmp_path / "tables" / "qk.csv") == LABELS
     assert "in the order of training: step-40, step-120, step-1600" in done.stderr
-    summary = json.loads((tmp_path / "summary.json").read_text())
+    summary = json.loads((tmp_path / "tables" / "summary.json").read_text())
     assert [(d["from"], d["to"]) for d in summary["differences"]] == [("step-40", "step-120"), ("step-120", "step-1600")]
-    kept = analyze(*(captures / label for label in sorted(LABELS)), out=tmp_path / "kept.csv", options=["--keep-order"])
+    kept = analyze(*(captures / label for label in sorted(LABELS)), out=tmp_path / "kept", options=["--keep-order"])
     assert kept.code == 0 and "order of training" not in kept.stderr
-    assert order(tmp_path / "kept.csv") == sorted(LABELS)
+    assert order(tmp_path / "kept" / "qk.csv") == sorted(LABELS)
 
 
 def test_baselines_stand_first(captures, tmp_path):
     init = change(captures / LABELS[0], tmp_path / "init", label="init", random=0)
     for source in ("moments", "vectors"):
         out = tmp_path / source / "qk.csv"
-        done = analyze(captures / LABELS[1], init, out=out, options=["--from", source])
+        done = analyze(captures / LABELS[1], init, out=out.parent, options=["--from", source])
         assert done.code == 0, done.stderr
         assert order(out) == ["init", LABELS[1]]
         table = pandas.read_csv(out)
@@ -85,27 +85,43 @@ def test_baselines_stand_first(captures, tmp_path):
         assert not table[table.checkpoint != "init"].flag.fillna("").str.contains("random_weights").any()
 
 
-def test_a_summary_is_named_after_its_table(captures, tmp_path):
-    assert analyze(captures / LABELS[0], out=tmp_path / "qk.csv").code == 0
-    first = (tmp_path / "summary.json").read_bytes()
-    done = analyze(captures / LABELS[1], out=tmp_path / "other.csv")
-    assert done.code == 0 and "other.summary.json: 1 checkpoint\n" in done.stderr
-    assert (tmp_path / "summary.json").read_bytes() == first, "another table's summary is left alone"
-    for name in ("qk", "other"):
-        drawn = engine.run("figures", tmp_path / f"{name}.csv", "--out", tmp_path / name, "--format", "json")
-        assert drawn.code == 0 and "warning" not in drawn.stderr and "no standard errors" not in drawn.stderr
-        rows = json.loads((tmp_path / name / "position_signal.vl.json").read_text())["datasets"]["means"]
-        assert all(row["se"] is not None for row in rows)
-        compared = engine.run("compare", tmp_path / f"{name}.csv", "--reference", tmp_path / f"{name}.csv".replace("qk.csv", "summary.json").replace(".csv", ".summary.json"))  # fmt: skip
-        assert compared.code == 0 and compared.stderr == "", compared.stderr
-    (tmp_path / "other.summary.json").unlink()
-    alone = engine.run("figures", tmp_path / "other.csv", "--out", tmp_path / "alone", "--format", "json")
-    assert alone.code == 0 and "no other.summary.json beside" in alone.stderr
+def test_tables_are_a_folder(captures, tmp_path, monkeypatch):
+    """As NAME.csv, which --out was once, it is NAME; by default `tables`. The last line says what a precision takes."""
+    monkeypatch.chdir(tmp_path)
+    files = {"qk.csv", "heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json"}
+    for given, folder, line in [([], "tables", ""), (["--out", "deep/mine"], "deep/mine", ""),
+                                (["--out", "old.csv"], "old", "warning: --out old.csv: tables go to a folder, and this one is old\n")]:  # fmt: skip
+        for _ in range(2):  # the second time, the folder holds the tables of the first
+            done = engine.run("analyze", captures / LABELS[0], *given)
+            assert done.code == 0 and done.stderr.startswith(line) and ("warning: --out" in done.stderr) == bool(line), done.stderr
+            assert f"{folder}: qk.csv, heads.csv, bands.csv, curves.csv, changes.csv and summary.json of 1 checkpoint\n" in done.stderr
+            assert re.search(r"of 'step-40' with 10 documents; for ± 0.005 it needs about \d+\.\n$", done.stderr), done.stderr
+            assert {path.name for path in (tmp_path / folder).iterdir()} == files
+    drawn = engine.run("figures", "tables", "--out", "tables/figures", "--format", "json")
+    assert drawn.code == 0 and "warning" not in drawn.stderr and "no standard errors" not in drawn.stderr
+    assert engine.run("analyze", captures / LABELS[0]).code == 0, "figures of it may lie there"
+    compared = engine.run("compare", "tables", "--reference", "tables/summary.json")
+    assert compared.code == 0 and compared.stderr == "", compared.stderr
+    shutil.copy("tables/qk.csv", "tables/other.csv")
+    alone = engine.run("figures", "tables/other.csv", "--out", "alone", "--format", "json")
+    assert alone.code == 0 and "tables/other.csv: no standard errors" in alone.stderr, "the folder's files belong to its qk.csv"
+
+
+def test_a_folder_with_files_of_others_is_left_alone(captures, tmp_path):
+    for name, text in [("notes.txt", "mine"), ("heads.csv", "name,size\nAda,57\n"), ("summary.json", "{}")]:
+        folder = tmp_path / name.split(".")[0]
+        folder.mkdir()
+        (folder / name).write_text(text)
+        done = analyze(captures / LABELS[0], out=folder)
+        assert done.code == 2 and done.stderr == f"error: --out {folder}: holds {name}, which ropewalk analyze did not write; name another folder\n"
+        assert [path.name for path in folder.iterdir()] == [name] and (folder / name).read_text() == text
+    done = analyze(captures / LABELS[0], out=tmp_path / "notes" / "notes.txt")
+    assert done.code == 2 and "notes.txt: is not a folder" in done.stderr
 
 
 def test_the_summary_says_dtype_and_device(captures, tmp_path):
-    assert analyze(captures / LABELS[0], out=tmp_path / "qk.csv").code == 0
-    (checkpoint,) = json.loads((tmp_path / "summary.json").read_text())["checkpoints"]
+    assert analyze(captures / LABELS[0], out=tmp_path / "tables").code == 0
+    (checkpoint,) = json.loads((tmp_path / "tables" / "summary.json").read_text())["checkpoints"]
     assert checkpoint["dtype"] == "float32" and checkpoint["device"] == "cpu"
 
 
@@ -120,22 +136,21 @@ def test_the_summary_says_dtype_and_device(captures, tmp_path):
 )
 def test_what_cannot_be_compared(captures, tmp_path, config, keys, says):
     other = change(captures / LABELS[0], tmp_path / "b", config, label="b", **keys)
-    result = analyze(captures / LABELS[0], other, out=tmp_path / "qk.csv")
+    result = analyze(captures / LABELS[0], other, out=tmp_path / "tables")
     assert result.code == 3 and says in result.stderr and "cannot stand in one table" in result.stderr
-    assert not (tmp_path / "qk.csv").exists() and not (tmp_path / "summary.json").exists()
+    assert not (tmp_path / "tables" / "qk.csv").exists() and not (tmp_path / "tables" / "summary.json").exists()
 
 
 def test_captures_before_rope_are_still_read(captures, tmp_path):
     """Earlier editions took them with --pre-rope: they have the numbers of moments, and stand in no table with others."""
     before = engine.before_rope(captures / LABELS[0], tmp_path / "before", LABELS[0])
-    (tmp_path / "less").mkdir()
-    for capture, table in ((captures / LABELS[0], tmp_path / "qk.csv"), (before, tmp_path / "less" / "qk.csv")):
+    for capture, table in ((captures / LABELS[0], tmp_path / "tables"), (before, tmp_path / "less")):
         done = analyze(capture, out=table, options=["--quiet"])
         assert done.code == 0, done.stderr
-    assert (tmp_path / "less" / "qk.csv").read_bytes() == (tmp_path / "qk.csv").read_bytes()
+    assert (tmp_path / "less" / "qk.csv").read_bytes() == (tmp_path / "tables" / "qk.csv").read_bytes()
     for name in ("bands.csv", "curves.csv"):
         assert len(pandas.read_csv(tmp_path / "less" / name)) == 0
-    result = analyze(captures / LABELS[1], before, out=tmp_path / "both.csv")
+    result = analyze(captures / LABELS[1], before, out=tmp_path / "both")
     assert result.code == 3 and "point is 'pre-rope' and 'post-rope'" in result.stderr
     gone = engine.run("capture", captures / "model", "--corpus", captures / "tokens.jsonl", "--out", tmp_path / "gone", "--pre-rope")
     assert gone.code == 2 and "--pre-rope" in gone.stderr and not (tmp_path / "gone").exists()
@@ -143,7 +158,7 @@ def test_captures_before_rope_are_still_read(captures, tmp_path):
 
 def test_lost_pairs_are_named(captures, tmp_path):
     other = change(captures / LABELS[0], tmp_path / "b", label="step-99", dtype="bfloat16", device="cuda")
-    result = analyze(captures / LABELS[0], other, out=tmp_path / "qk.csv")
+    result = analyze(captures / LABELS[0], other, out=tmp_path / "tables")
     assert result.code == 0
     assert "warning: 'step-40' and 'step-99' ran in float32 and bfloat16" in result.stderr
     assert "ran on cpu and cuda" in result.stderr
@@ -164,7 +179,7 @@ def test_lost_pairs_are_named(captures, tmp_path):
 @pytest.mark.parametrize("source", ["moments", "vectors"])
 def test_metadata_of_another_kind(captures, tmp_path, config, keys, says, source):
     other = change(captures / LABELS[0], tmp_path / "b", config, **keys)
-    result = analyze(other, out=tmp_path / "qk.csv", options=["--from", source, "--quiet"])
+    result = analyze(other, out=tmp_path / "tables", options=["--from", source, "--quiet"])
     assert result.code == 3 and says in result.stderr and result.stderr.count("\n") == 1, result.stderr
     assert ("moments.safetensors" if source == "moments" else "capture.json") in result.stderr
 
@@ -179,7 +194,7 @@ def test_a_small_file_of_huge_vectors(tmp_path):
         table = pyarrow.table({"bucket": numbers, "example_id": numbers, "position": numbers, "vector": zeros})
         parquet.write_table(table, folder / "data.parquet", compression="zstd")
         assert (folder / "data.parquet").stat().st_size < 8000
-    result = analyze(tmp_path, out=tmp_path / "qk.csv", options=["--from", "vectors", "--kv-group", 1, "--quiet"])
+    result = analyze(tmp_path, out=tmp_path / "tables", options=["--from", "vectors", "--kv-group", 1, "--quiet"])
     assert result.code == 3 and "vectors of 20000 numbers" in result.stderr and result.stderr.count("\n") == 1
 
 
@@ -187,11 +202,11 @@ def test_a_results_folder_is_no_capture(captures, tmp_path):
     results = tmp_path / "out" / "my"
     (results / "checkpoints").mkdir(parents=True)
     shutil.copytree(captures / LABELS[0], results / "checkpoints" / LABELS[0])
-    result = analyze(results, out=tmp_path / "qk.csv")
+    result = analyze(results, out=tmp_path / "tables")
     assert result.code == 3 and "is a folder of results, not a capture" in result.stderr
     assert str(results / "checkpoints") in result.stderr
     (results / "manifest.json").write_text("{}")
-    result = analyze(results / "checkpoints", out=tmp_path / "qk.csv")
+    result = analyze(results / "checkpoints", out=tmp_path / "tables")
     assert result.code == 3 and "the folders in it are, so name these" in result.stderr
 
 
@@ -235,15 +250,15 @@ def test_figures_are_listed(tmp_path):
 
 def test_captures_take_another_label(captures, tmp_path):
     first, second = LABELS[:2]
-    result = analyze(captures / first, f"again={captures / first}", f"other={captures / second}", out=tmp_path / "qk.csv", options=["--keep-order"])
+    result = analyze(captures / first, f"again={captures / first}", f"other={captures / second}", out=tmp_path / "tables", options=["--keep-order"])
     assert result.code == 0, result.stderr
-    table = pandas.read_csv(tmp_path / "qk.csv")
+    table = pandas.read_csv(tmp_path / "tables" / "qk.csv")
     assert list(table.checkpoint.drop_duplicates()) == [first, "again", "other"]
     own, again = (table[table.checkpoint == label].drop(columns=["checkpoint", "order", "step"], errors="ignore") for label in (first, "again"))
     pandas.testing.assert_frame_equal(own.reset_index(drop=True), again.reset_index(drop=True))
-    twice = analyze(captures / first, captures / first, out=tmp_path / "two.csv")
+    twice = analyze(captures / first, captures / first, out=tmp_path / "two")
     assert twice.code == 3 and f"is also labelled '{first}'; give one another label: LABEL={captures / first}" in twice.stderr
-    empty = analyze(f"={captures / first}", out=tmp_path / "two.csv")
+    empty = analyze(f"={captures / first}", out=tmp_path / "two")
     assert empty.code == 2 and "expected a capture, or LABEL=CAPTURE" in empty.stderr
 
 
@@ -295,9 +310,9 @@ def test_a_summary_of_another_kind(tmp_path):
 
 def test_names_that_spreadsheets_take_for_formulas(captures, tmp_path):
     other = change(captures / LABELS[0], tmp_path / "b", label="=1+1", model="@sum", random=0)
-    assert analyze(other, out=tmp_path / "qk.csv").code == 0
-    assert all(line.startswith("'@sum,'=1+1,") for line in (tmp_path / "qk.csv").read_text().splitlines()[1:])
-    drawn = engine.run("figures", tmp_path / "qk.csv", "--out", tmp_path / "figures", "--format", "json")
+    assert analyze(other, out=tmp_path / "tables").code == 0
+    assert all(line.startswith("'@sum,'=1+1,") for line in (tmp_path / "tables" / "qk.csv").read_text().splitlines()[1:])
+    drawn = engine.run("figures", tmp_path / "tables" / "qk.csv", "--out", tmp_path / "figures", "--format", "json")
     assert drawn.code == 0 and "warning" not in drawn.stderr, drawn.stderr
     rows = json.loads((tmp_path / "figures" / "position_signal.vl.json").read_text())["datasets"]["means"]
     assert {row["checkpoint"] for row in rows} == {"=1+1"}
@@ -312,6 +327,6 @@ def test_documented_columns(captures, tmp_path, table, arguments):
     begin = text.index(f"<!-- columns: build/ropewalk {command} -->\n\n")
     documented = text[begin : text.index("\n<!-- end -->", begin)].split("\n\n", 1)[1]
     assert documented == printed.stdout, f"put what `ropewalk {command}` prints into docs/formats.md"
-    assert analyze(captures / LABELS[0], out=tmp_path / "qk.csv").code == 0
+    assert analyze(captures / LABELS[0], out=tmp_path / "tables").code == 0
     names = [line.split("`")[1] for line in printed.stdout.splitlines()[2:]]
-    assert (tmp_path / table).read_text().splitlines()[0] == ",".join(names)
+    assert (tmp_path / "tables" / table).read_text().splitlines()[0] == ",".join(names)

@@ -37,7 +37,6 @@ TEST(CaptureInfo, SurvivesJson) {
   info.pieces = "abc";
   info.named = 1;
   info.shard = Shard{1, 4};
-  info.target_se = {0.01, true};
   info.vectors = {"uniform", 1.5, 4, "ids"};
   const CaptureInfo read = CaptureInfo::from_json(info.to_json(), "capture.json");
   EXPECT_EQ(read.to_json(), info.to_json());
@@ -120,7 +119,6 @@ TEST(CaptureInfo, WrongTypesNameFileAndKey) {
   refused("random", "seed");
   refused("shard", {0, uint64_t{1} << 62});
   refused("shard", {3, 2});
-  refused("target_se", 0.1);
   refused("vectors", {{"rate", "x"}});
   refused("seconds", "long");
 }

@@ -76,8 +76,8 @@ def test_same_numbers_as_the_programs_capture(captured, tmp_path):
         array, expected = own[name], capture.tensors[name]
         np.testing.assert_allclose(array, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max(), err_msg=name)
     assert set(own) >= {f"{kind}.{field}" for kind in ("query", "key") for field in ("mean", "position", "products", "block_mean")}
-    program("analyze", captured, "--out", tmp_path / "qk.csv", "--quiet")
-    study, expected = moments.analyze(label="A"), ropewalk.open(tmp_path)
+    program("analyze", captured, "--out", tmp_path / "tables", "--quiet")
+    study, expected = moments.analyze(label="A"), ropewalk.open(tmp_path / "tables")
     for table, columns in (("components", ["explained_variance", "r_q", "r_k", "r_q_se", "r_k_se"]), ("heads", ["r2cv_q", "r2cv_k_se", "logit_sd", "pc0_content", "bias_context"])):
         ours, theirs = getattr(study, table), getattr(expected, table)
         assert list(ours.checkpoint) == list(theirs.checkpoint) and list(ours.layer) == list(theirs.layer)
@@ -204,8 +204,8 @@ def test_save_and_load(batches, tmp_path):
     assert (loaded.layers, loaded.q_heads, loaded.kv_heads, loaded.d_head, loaded.blocks) == (LAYERS, Q, K, D, 4)
     for name, array in loaded.to_numpy().items():
         np.testing.assert_array_equal(array, moments.to_numpy()[name].astype(array.dtype), err_msg=name)
-    program("analyze", out, "--out", tmp_path / "qk.csv", "--quiet")
-    table, own = ropewalk.open(tmp_path).components, moments.analyze(label="step 1", model="mine").components
+    program("analyze", out, "--out", tmp_path / "tables", "--quiet")
+    table, own = ropewalk.open(tmp_path / "tables").components, moments.analyze(label="step 1", model="mine").components
     assert set(table.checkpoint) == {"step 1"} and set(table.model) == {"mine"}
     np.testing.assert_allclose(own.r_q, table.r_q, rtol=1e-7)
     with pytest.raises(ropewalk.UsageError, match="not an empty folder"):
@@ -399,7 +399,7 @@ def test_a_launched_program_reads_what_was_saved_elsewhere(batches, tmp_path):
     fill(batches).save(tmp_path / "b", label="x")
     names = ("moments.safetensors", "capture.json")
     assert [(tmp_path / "a" / name).read_bytes() for name in names] == [(tmp_path / "b" / name).read_bytes() for name in names]
-    done = subprocess.run([os.environ["ROPEWALK"], "analyze", tmp_path / "a", "--out", tmp_path / "qk.csv"], capture_output=True, text=True)
+    done = subprocess.run([os.environ["ROPEWALK"], "analyze", tmp_path / "a", "--out", tmp_path / "tables"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -90,9 +90,12 @@ def test_capture_of_a_model_in_memory(source):
 def test_analyze_figures_and_export(source, folder, tmp_path):
     captures = [folder / "checkpoints" / label for label in ("A", "B")]
     study = ropewalk.analyze(captures, tmp_path / "tables", components=3, between=[("A", "B")])
-    program("analyze", *captures, "--out", tmp_path / "qk.csv", "--components", 3, "--between", "A,B", "--quiet")
+    program("analyze", *captures, "--out", tmp_path / "theirs", "--components", 3, "--between", "A,B", "--quiet")
     for name in TABLES:
-        assert (study.folder / name).read_bytes() == (tmp_path / name).read_bytes(), name
+        assert (study.folder / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes(), name
+    (tmp_path / "tables" / "notes.txt").write_text("mine")
+    with pytest.raises(ropewalk.UsageError, match="holds notes.txt, which ropewalk analyze did not write"):
+        ropewalk.analyze(captures, tmp_path / "tables")
     assert len(ropewalk.analyze(captures[0]).heads) == len(study.heads) / 2
     files = ropewalk.figures(study, tmp_path / "figures", format=["json"], statistic=["pr_q"], portrait=[("r2cv_q", "pr_q")])
     assert {study.figure("pr_q").name + ".vl.json", study.portrait("r2cv_q", "pr_q").name + ".vl.json"} <= {path.name for path in files}

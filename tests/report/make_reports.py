@@ -96,7 +96,7 @@ def manifest(name: str, table: pandas.DataFrame) -> dict:
         "format": 1, "ropewalk": "0.1.0 (torch 2.13.0, arrow 26.0.1)", "name": name,
         "experiment": {"file": "smollm3.yaml", "sha256": "ab" * 32, "text": text},
         "corpus": {"path": "corpus.jsonl", "documents": 500, "tokens": 2048000, "skipped_short": 12, "tokenizer": "cd" * 32},
-        "settings": {"axis": AXES.get(name, "labels"), "blocks": 16, "components": 10, "heads": "all", "heads_seed": 0, "sliding": False, "target_se": None,
+        "settings": {"axis": AXES.get(name, "labels"), "blocks": 16, "components": 10, "heads": "all", "heads_seed": 0, "sliding": False,
                      "figures": ASKED if name == "many" else None},
         "checkpoints": captures,
     }  # fmt: skip

@@ -13,7 +13,7 @@ model: models/base
 tokenizer: models/tokenizer.json
 corpus: {path: text.jsonl, documents: 48, min_tokens: 100, field: body, id: key}
 heads: {count: 300, seed: 7}
-precision: {target_se: 0.01}
+loss: true
 portraits: [A, B]
 figures: {statistics: [r2cv_q, abs_r_k], portraits: [[r_q, bias_context]]}
 dtype: float32
@@ -73,7 +73,7 @@ TEST(Experiment, ReadsEverything) {
   EXPECT_EQ(e.corpus.id, "key");
   EXPECT_EQ(e.head_count, 300);
   EXPECT_EQ(e.head_seed, 7);
-  EXPECT_EQ(e.target_se, 0.01);
+  EXPECT_TRUE(e.loss);
   EXPECT_EQ(e.figures.to_json(), Json::parse(R"({"statistics": ["r2cv_q", "abs_r_k"],
                                                  "portraits": [["r_q", "bias_context"]]})"));
   EXPECT_EQ(e.memory, int64_t{2} << 30);
@@ -288,7 +288,8 @@ TEST(Experiment, ModelsAreReadAsPhasesOfTheirOwn) {
        "e.yaml:5: models and phases: write one of them");
   says(one + "model: org/m\n", "e.yaml:6: model is for the checkpoints of one run, and these are");
   says(one + "axis: steps\n", "e.yaml:6: axis is for the checkpoints of one run, and these are");
-  says(one + "precision: {target_se: 0.1}\n", "write documents: N under corpus");
+  says(one + "precision: {target_se: 0.1}\n",
+       "e.yaml:6: precision is no key any more; write documents: N under corpus");
   says(one + "  - {label: a, path: a}\n", "label 'a' is already in line 5");
   says(one + "  - {label: b}\n", "e.yaml:6: models: 'b' needs one of model: org/name");
   says(one + "  - {label: b, model: org/b, path: b}\n",

@@ -66,7 +66,7 @@ class MadeUpStatistic : public testing::Test {
  protected:
   const AddedStatistic added_{kMadeUp};
   std::vector<CheckpointAnalysis> checkpoints_{checkpoint("a", 1), checkpoint("b", 2)};
-  const StudyTables tables_ = make_tables(checkpoints_, "qk.csv");
+  const StudyTables tables_ = make_tables(checkpoints_, "");
 };
 
 bool positive(const Json& leaf) { return leaf.is_number() && leaf.get<double>() > 0; }

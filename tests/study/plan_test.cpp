@@ -187,16 +187,16 @@ TEST_F(Plan, AnAxisOfTimeNeedsIncreasingNumbers) {
             "e.yaml:6: axis log-steps is for one context at a time; write axis: labels");
 }
 
-TEST(CutDocuments, KeepsTheFirstAndTheirFirstTokens) {
+TEST(CutDocuments, KeepsTheirFirstTokens) {
   DocumentSet documents;
   documents.documents = tiny_documents({9, 30, 17});
-  const DocumentSet cut = cut_documents(documents, 10, 2);
-  ASSERT_EQ(cut.documents.size(), 2);
+  const DocumentSet cut = cut_documents(documents, 10);
+  ASSERT_EQ(cut.documents.size(), 3);
   EXPECT_EQ(cut.documents[0].digest, documents.documents[0].digest) << "it was short enough";
   EXPECT_EQ(cut.documents[1].tokens.size(), 10);
   EXPECT_NE(cut.documents[1].digest, documents.documents[1].digest);
-  EXPECT_EQ(cut.total_tokens, 19);
-  EXPECT_EQ(cut_documents(documents, 100, -1).total_tokens, 56);
+  EXPECT_EQ(cut.total_tokens, 29);
+  EXPECT_EQ(cut_documents(documents, 100).total_tokens, 56);
 }
 
 }  // namespace
