@@ -22,6 +22,20 @@ struct Logits {
   at::Tensor rows;    // [tokens, words], float32; changes once on_logits() returns
 };
 
+// The same of a pass with an edit, beside what these tokens predict without it.
+struct EditedLogits {
+  size_t edit = 0;  // its index among those of the pass
+  Logits logits;
+  at::Tensor unedited;  // [tokens, words] float32
+};
+
+// What a layer's heads give, before the output projection.
+struct Outputs {
+  int64_t layer = 0;
+  const Document* document = nullptr;
+  at::Tensor rows;  // [T, n_q_heads, d_head], in the dtype of the pass
+};
+
 // Watches a pass (forward.h). Says up front what it wants, and is called for that alone; a callback
 // that it does not need it leaves out.
 class Observer {
@@ -45,9 +59,15 @@ class Observer {
   }
   virtual void on_hidden(const Hidden& hidden) { (void)hidden; }
 
-  // What each token of a document predicts, in order, some tokens at a time.
+  // What heads give, once for every document, where more than queries and keys is needed.
+  virtual bool wants_outputs() const { return false; }
+  virtual void on_outputs(const Outputs& outputs) { (void)outputs; }
+
+  // What each token of a document predicts, in order, some tokens at a time; and what it predicts
+  // in the pass of each edit.
   virtual bool wants_logits() const { return false; }
   virtual void on_logits(const Logits& logits) { (void)logits; }
+  virtual void on_edited_logits(const EditedLogits& logits) { (void)logits; }
 
   // Bytes of the device that it may hold while it is shown a document of so many tokens, beyond
   // what it keeps.

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "ropewalk/kernels/torch.h"
+
+namespace ropewalk {
+
+// What heads give, summed up over the tokens of each document from kFirstEdited on.
+class HeadOutputs {
+ public:
+  // What one document's heads give in a layer, in order: rows [T, n_q_heads, d_head].
+  void add(int64_t document, int64_t layer, const at::Tensor& rows);
+
+  // The mean over these tokens of all documents but this one: [n_q_heads, d_head] float32. Throws
+  // UsageError where no other document has one.
+  at::Tensor mean_of_others(int64_t document, int64_t layer) const;
+  // The mean over those of this one, float64.
+  at::Tensor mean(int64_t document, int64_t layer) const;
+
+ private:
+  struct Sum {
+    at::Tensor outputs;  // [n_q_heads, d_head] float64
+    int64_t tokens = 0;
+  };
+  struct Layer {
+    std::map<int64_t, Sum> documents;
+    Sum all;
+  };
+  std::map<int64_t, Layer> layers_;
+};
+
+}  // namespace ropewalk
