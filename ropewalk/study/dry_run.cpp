@@ -10,6 +10,7 @@
 #include "ropewalk/study/measure_vectors.h"
 #include "ropewalk/study/results_folder.h"
 #include "ropewalk/study/settle.h"
+#include "ropewalk/study/study_ablation.h"
 #include "ropewalk/study/work.h"
 
 namespace ropewalk {
@@ -151,7 +152,7 @@ std::string describe_run(const RunOptions& options) {
       bytes > 0 ? format_bytes(bytes) + " to download; " : "",
       format_duration(total / (rate * kEfficiency)), format_bytes(memory),
       format_hours(total / kH200), kH200 / 1e12);
-  return text;
+  return text + describe_study_ablation(study);
 }
 
 }  // namespace ropewalk

@@ -20,6 +20,7 @@ Json describe_settings(const Experiment& experiment) {
           {"figures", experiment.figures.to_json()},
           {"heads", experiment.head_count ? Json(*experiment.head_count) : Json("all")},
           {"heads_seed", experiment.head_seed},
+          {"ablate", experiment.ablate ? experiment.ablate->to_json() : Json()},
           {"loss", experiment.loss},
           {"plasticity", experiment.plasticity},
           {"portraits", experiment.portraits},
