@@ -132,7 +132,7 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
   }
   // torch's kernel for float32 with a mask is wrong at some lengths where heads share keys.
   if (!whole && q.is_cuda() && q.scalar_type() == at::kFloat) {
-    return biased_attention(q, k, v, {scale, window, {}, false});
+    return biased_attention(q, k, v, {scale, window});
   }
   const at::Tensor queries = q.view({k.size(0), groups, tokens, d_head});
   const at::Tensor keys = repeated_heads(k, groups);

@@ -14,15 +14,14 @@ int64_t block_rows(int64_t heads, int64_t tokens) {
   return std::clamp<int64_t>(kScores / (heads * tokens), 16, 1024);
 }
 
-// The softmax of scores [.., keys] and one more score, sink [.., 1], less what goes to the sink.
-// Overwrites the scores.
-at::Tensor softmax_with_sink_(at::Tensor scores, const at::Tensor& sink) {
+}  // namespace
+
+at::Tensor softmax_with_sink_(const at::Tensor& scores, const at::Tensor& sink) {
+  if (!sink.defined()) return at::softmax(scores, -1);
   const at::Tensor largest = at::maximum(scores.amax(-1, /*keepdim=*/true), sink);
   scores.sub_(largest).exp_();
   return scores.div_(scores.sum(-1, /*keepdim=*/true).add_(at::exp(sink - largest)));
 }
-
-}  // namespace
 
 at::Tensor alibi_slopes(int64_t heads) {
   const auto series = [](double count, int64_t from, int64_t step, int64_t many) {
@@ -51,9 +50,7 @@ at::Tensor biased_attention(const at::Tensor& q, const at::Tensor& k, const at::
   const at::Tensor keys = k.unsqueeze(1).transpose(2, 3);  // [kv_heads, 1, d_head, T]
   const at::Tensor values = v.unsqueeze(1);
   at::Tensor slopes;  // [kv_heads, groups, 1, 1]
-  if (options.alibi) {
-    slopes = alibi_slopes(q.size(0)).to(q.device()).view({kv_heads, groups, 1, 1});
-  }
+  if (options.slopes.defined()) slopes = options.slopes.view({kv_heads, groups, 1, 1});
   at::Tensor sinks;  // likewise
   if (options.sinks.defined()) {
     sinks = options.sinks.to(at::kFloat).view({kv_heads, groups, 1, 1});
@@ -72,11 +69,10 @@ at::Tensor biased_attention(const at::Tensor& q, const at::Tensor& k, const at::
     if (options.cap) scores.div_(*options.cap).tanh_().mul_(*options.cap);
     const at::Tensor distance =
         at::arange(begin, end, places).unsqueeze(1) - at::arange(first, end, places).unsqueeze(0);
-    if (options.alibi) scores.sub_(slopes * distance);
+    if (slopes.defined()) scores.sub_(slopes * distance);
     scores.masked_fill_(distance.lt(0).logical_or_(distance.ge(window)),
                         -std::numeric_limits<double>::infinity());
-    const at::Tensor weights =
-        sinks.defined() ? softmax_with_sink_(scores, sinks) : at::softmax(scores, -1);
+    const at::Tensor weights = softmax_with_sink_(scores, sinks);
     const at::Tensor out = at::matmul(weights.to(q.scalar_type()), values.slice(2, first, end));
     result.slice(0, begin, end).copy_(out.permute({2, 0, 1, 3}));
   }

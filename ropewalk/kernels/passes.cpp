@@ -177,7 +177,36 @@ ROPEWALK_INLINE void sum_rows(const LogSumPass& pass, int64_t begin, int64_t end
   }
 }
 
+// Summed up as above.
+ROPEWALK_INLINE void gap_rows(const GapPass& pass, int64_t begin, int64_t end) {
+  constexpr int64_t kLanes = 64;
+  constexpr int64_t kPart = 4096;
+  for (int64_t i = begin; i < end; ++i) {
+    const float* x = pass.x + i * pass.width;
+    const float* y = pass.y + i * pass.width;
+    const auto log_sum = static_cast<float>(pass.log_sum[i]);
+    double sum = 0;
+    for (int64_t first = 0; first < pass.width; first += kPart) {
+      const int64_t last = std::min(first + kPart, pass.width);
+      const int64_t whole = first + (last - first) / kLanes * kLanes;
+      float lanes[kLanes] = {};
+      for (int64_t j = first; j < whole; j += kLanes) {
+        for (int64_t l = 0; l < kLanes; ++l) {
+          lanes[l] += exponential(x[j + l] - log_sum) * (x[j + l] - y[j + l]);
+        }
+      }
+      for (int64_t l = 0; l < kLanes; ++l) sum += lanes[l];
+      for (int64_t j = whole; j < last; ++j) sum += exponential(x[j] - log_sum) * (x[j] - y[j]);
+    }
+    pass.out[i] = sum;
+  }
+}
+
 }  // namespace
+
+ROPEWALK_CLONES void run(const GapPass& pass, int64_t begin, int64_t end) {
+  gap_rows(pass, begin, end);
+}
 
 ROPEWALK_CLONES void run(const LogSumPass& pass, int64_t begin, int64_t end) {
   sum_rows(pass, begin, end);

@@ -62,12 +62,22 @@ struct LogSumPass {
   double* out = nullptr;
 };
 
+// sum(exp(x - log_sum) (x - y)) of every row, rows side by side.
+struct GapPass {
+  const float* x = nullptr;
+  const double* log_sum = nullptr;  // of each row
+  const float* y = nullptr;
+  int64_t width = 0;
+  double* out = nullptr;
+};
+
 namespace cpu {
 // Rows begin … end - 1.
 void run(const NormPass& pass, int64_t begin, int64_t end);
 void run(const TurnPass& pass, int64_t begin, int64_t end);
 void run(const GatePass& pass, int64_t begin, int64_t end);
 void run(const LogSumPass& pass, int64_t begin, int64_t end);
+void run(const GapPass& pass, int64_t begin, int64_t end);
 }  // namespace cpu
 
 // Moments of the tokens of some streams, chunk by chunk, then joined to a block's. Queries and keys

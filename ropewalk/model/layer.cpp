@@ -78,14 +78,19 @@ void apply_position(const ModelConfig& config, const LayerConfig& layer, const R
       rotate_(projection.q, projection.k, table->cos, table->sin, interleaved);
     }
   }
-  if (config.query_scaling) {
-    const auto options = at::TensorOptions().dtype(at::kLong).device(projection.q.device());
-    const at::Tensor positions = at::arange(projection.q.size(1), options);
-    const at::Tensor steps =
-        at::floor(positions / static_cast<double>(config.query_scaling->original_context));
-    const at::Tensor scale = 1 + config.query_scaling->beta * at::log(1 + steps);
+  const at::Tensor scale = query_scale(config, projection.q.size(1), projection.q.device());
+  if (scale.defined()) {
     projection.q = projection.q * scale.to(projection.q.scalar_type()).unsqueeze(1);
   }
+}
+
+at::Tensor query_scale(const ModelConfig& config, int64_t tokens, const at::Device& device) {
+  if (!config.query_scaling) return {};
+  const at::Tensor positions =
+      at::arange(tokens, at::TensorOptions().dtype(at::kLong).device(device));
+  const at::Tensor steps =
+      at::floor(positions / static_cast<double>(config.query_scaling->original_context));
+  return 1 + config.query_scaling->beta * at::log(1 + steps);
 }
 
 Projection slice(const Projection& projection, int64_t begin, int64_t end) {
@@ -93,21 +98,33 @@ Projection slice(const Projection& projection, int64_t begin, int64_t end) {
   return {some(projection.q), some(projection.k), some(projection.v)};
 }
 
+ScoreOptions score_options(const ModelConfig& config, const LayerConfig& layer,
+                           const LayerWeights& weights, std::span<const int64_t> heads) {
+  const auto of_heads = [&](const at::Tensor& x) {
+    if (heads.empty()) return x;
+    const auto chosen = at::tensor(at::IntArrayRef(heads.data(), heads.size()), at::kLong);
+    return x.index_select(0, chosen.to(x.device()));
+  };
+  ScoreOptions options{.scale = layer.attention_scale.value_or(config.attention_scale),
+                       .window = layer.window,
+                       .cap = config.score_cap};
+  if (config.alibi) {
+    options.slopes = of_heads(alibi_slopes(config.n_q_heads).to(weights.out.device()));
+  }
+  if (weights.sinks.defined()) options.sinks = of_heads(weights.sinks);
+  return options;
+}
+
+at::Tensor attend(const ModelConfig& config, const ScoreOptions& scores,
+                  const Projection& document) {
+  const auto& [q, k, v] = document;
+  if (changes_scores(config)) return biased_attention(q, k, v, scores);
+  return causal_attention(q, k, v, scores.scale, scores.window);
+}
+
 at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
                         const LayerWeights& weights, at::Tensor hidden,
-                        std::vector<Projection> documents) {
-  const double scale = layer.attention_scale.value_or(config.attention_scale);
-  std::vector<at::Tensor> of_each;  // [T, n_q_heads, d_head]
-  for (Projection& document : documents) {
-    of_each.push_back(
-        changes_scores(config)
-            ? biased_attention(document.q, document.k, document.v,
-                               {scale, layer.window, config.score_cap, config.alibi, weights.sinks})
-            : causal_attention(document.q, document.k, document.v, scale, layer.window));
-    document = {};  // the MLP needs the room
-  }
-  const at::Tensor attended = of_each.size() == 1 ? of_each.front() : at::cat(of_each);
-  of_each.clear();
+                        const at::Tensor& attended) {
   for_rows(hidden, [&](int64_t begin, int64_t end) {
     const at::Tensor residual = hidden.slice(0, begin, end);
     const at::Tensor heads = attended.slice(0, begin, end).reshape({end - begin, config.q_width()});

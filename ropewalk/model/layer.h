@@ -1,8 +1,9 @@
 #pragma once
 
 #include <functional>
-#include <vector>
+#include <span>
 
+#include "ropewalk/kernels/biased_attention.h"
 #include "ropewalk/kernels/torch.h"
 #include "ropewalk/model/config.h"
 #include "ropewalk/model/rope.h"
@@ -31,11 +32,22 @@ void apply_position(const ModelConfig& config, const LayerConfig& layer, const R
 // Tokens begin … end - 1 of a projection.
 Projection slice(const Projection& projection, int64_t begin, int64_t end);
 
-// The rest of the layer: attention within each of the documents whose rows `hidden` has, output
-// projection, MLP, residuals. Returns [T, d_model]. A mixture's experts are left to add_experts().
+// How scores of some query heads come about; of all where none are given.
+ScoreOptions score_options(const ModelConfig& config, const LayerConfig& layer,
+                           const LayerWeights& weights, std::span<const int64_t> heads = {});
+// What these heads give in one document, which may have a key and value for each of them or share
+// some: [T, KV heads, query heads of each, d_head].
+at::Tensor attend(const ModelConfig& config, const ScoreOptions& scores,
+                  const Projection& document);
+
+// By what queries at positions 0 … tokens - 1 are multiplied after RoPE, [tokens] float32;
+// undefined: by nothing.
+at::Tensor query_scale(const ModelConfig& config, int64_t tokens, const at::Device& device);
+
+// The rest of the layer: output projection of what the heads give, `attended` [T, .., d_head], MLP,
+// residuals. Returns [T, d_model]. A mixture's experts are left to add_experts().
 at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
-                        const LayerWeights& weights, at::Tensor hidden,
-                        std::vector<Projection> documents);
+                        const LayerWeights& weights, at::Tensor hidden, const at::Tensor& attended);
 
 // Bytes of the device that one document of `tokens` may need inside a layer, beyond its hidden
 // state; `collecting` of them are a collector's.

@@ -5,6 +5,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/model/edited_layer.h"
 #include "ropewalk/model/head.h"
 #include "ropewalk/model/layer.h"
 #include "ropewalk/model/mixture.h"
@@ -13,7 +14,7 @@
 namespace ropewalk {
 
 MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights, int64_t tokens,
-                         int64_t collecting) {
+                         int64_t collecting, std::span<const Edit> edits) {
   MemoryNeeds needs;
   for (int64_t layer = 0; layer <= weights.extent().last_stage(); ++layer) {
     const int64_t whole = weights.layer_bytes(layer);
@@ -21,14 +22,23 @@ MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights,
     needs.layer_bytes.push_back(whole);
     if (config.mixture) needs.thin_layer = std::max(needs.thin_layer, whole - spared);
   }
-  needs.longest_hidden = tokens * bytes_per_token(config, weights.element_size());
+  const int64_t hidden = tokens * bytes_per_token(config, weights.element_size());
+  needs.longest_hidden = (1 + static_cast<int64_t>(edits.size())) * hidden;
   if (weights.device().is_cuda()) {
     needs.workspace =
         layer_workspace(config, tokens, weights.dtype(), weights.device(), collecting);
     if (weights.extent().has_head()) {
-      needs.workspace =
-          std::max(needs.workspace, logits_workspace(config, weights.dtype()) + collecting);
+      const int64_t at_once = edits.empty() ? 1 : 2;  // the unedited ones beside an edit's
+      needs.workspace = std::max(needs.workspace,
+                                 at_once * logits_workspace(config, weights.dtype()) + collecting);
     }
+    int64_t editing = 0;
+    for (const Edit& edit : edits) {
+      editing = std::max(editing, edit_workspace(config, edit, tokens, weights.device()));
+    }
+    // What heads give is there twice while a pass parts from the unedited one.
+    if (!edits.empty()) editing += tokens * config.q_width() * weights.element_size();
+    needs.workspace += editing;
   }
   return needs;
 }

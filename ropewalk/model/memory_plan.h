@@ -10,6 +10,7 @@
 namespace ropewalk {
 
 class WeightReader;
+struct Edit;
 
 // How a budget is spent. The budget covers weights, moments and the hidden states of the
 // documents in flight, and on a GPU, where nothing gives way, the workspace of one layer. On a CPU
@@ -38,8 +39,9 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget);
 
 // For documents of up to `tokens` tokens and observers that need `collecting` bytes beside what
 // they keep (layer_workspace); `reserved` is left to the caller.
+// Each edit has hidden states of its own.
 MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights, int64_t tokens,
-                         int64_t collecting);
+                         int64_t collecting, std::span<const Edit> edits = {});
 
 struct GroupLimits {
   int64_t hidden_budget = 0;  // bytes for hidden states of a group

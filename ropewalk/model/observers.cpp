@@ -28,6 +28,11 @@ bool Observers::want_hidden(int64_t layer) const {
                      [&](const Watching& watching) { return watching.layers.at(layer).hidden; });
 }
 
+bool Observers::want_outputs() const {
+  return std::any_of(all_.begin(), all_.end(),
+                     [](const Watching& watching) { return watching.observer->wants_outputs(); });
+}
+
 bool Observers::want_logits() const {
   return std::any_of(all_.begin(), all_.end(),
                      [](const Watching& watching) { return watching.observer->wants_logits(); });
@@ -51,6 +56,18 @@ void Observers::offer(const Hidden& hidden) {
     if (!wants.hidden) continue;
     wants.no_hidden_yet = false;
     watching.observer->on_hidden(hidden);
+  }
+}
+
+void Observers::offer(const Outputs& outputs) {
+  for (Watching& watching : all_) {
+    if (watching.observer->wants_outputs()) watching.observer->on_outputs(outputs);
+  }
+}
+
+void Observers::offer(const EditedLogits& logits) {
+  for (Watching& watching : all_) {
+    if (watching.observer->wants_logits()) watching.observer->on_edited_logits(logits);
   }
 }
 

@@ -18,11 +18,14 @@ class Observers {
 
   bool want(int64_t layer, std::string_view point) const;
   bool want_hidden(int64_t layer) const;
+  bool want_outputs() const;
   bool want_logits() const;
   // Hand on to those who want it.
   void offer(Taken taken);
   void offer(const Hidden& hidden);
+  void offer(const Outputs& outputs);
   void offer(const Logits& logits);
+  void offer(const EditedLogits& logits);
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const;
 
   // Once documents have passed all layers: throws UsageError where somebody got nothing of what he

@@ -22,6 +22,23 @@ int64_t bin_begin(int64_t bin);
 // Bins of the tokens that predict another, in documents of up to `context` tokens.
 int64_t loss_bins(int64_t context);
 
+// What predictions of the next token cost, and where these tokens stand.
+struct TokenLosses {
+  int64_t begin = 0;         // position of the first of them
+  at::Tensor rows = {};      // their logits, [tokens, words]
+  at::Tensor log_sums = {};  // log(sum(exp(row))), [tokens] float64
+  at::Tensor losses = {};    // [tokens] float64, in nats
+};
+// Of a piece of logits; of the last token of a document, which predicts nothing that is there,
+// none.
+TokenLosses token_losses(const Logits& logits);
+
+// Adds values of tokens to the sums of their bins, [bins] float64.
+void add_to_bins(const at::Tensor& sums, int64_t begin, const at::Tensor& values);
+
+// Throws InputError naming a document whose row of [documents, bins] is not finite.
+void require_finite(const at::Tensor& values, std::span<const Document> documents);
+
 // Sums up what the pass's predictions of the next token cost, in nats: of every document one number
 // per bin of the position of the token that predicts. Where logits come from a GPU it waits for
 // nothing.

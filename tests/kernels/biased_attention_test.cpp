@@ -17,7 +17,6 @@ at::Tensor plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   const int64_t heads = q.size(0);
   const int64_t tokens = q.size(1);
   const int64_t groups = heads / k.size(0);
-  const at::Tensor slopes = alibi_slopes(heads);
   at::Tensor out = at::empty({tokens, k.size(0), groups, q.size(2)}, at::kDouble);
   for (int64_t h = 0; h < heads; ++h) {
     for (int64_t t = 0; t < tokens; ++t) {
@@ -26,8 +25,8 @@ at::Tensor plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
           at::mv(k[h / groups].slice(0, first, t + 1).to(at::kDouble), q[h][t].to(at::kDouble)) *
           options.scale;
       if (options.cap) scores = *options.cap * at::tanh(scores / *options.cap);
-      if (options.alibi) {
-        scores = scores + slopes[h].to(at::kDouble) * at::arange(first, t + 1, at::kDouble);
+      if (options.slopes.defined()) {
+        scores = scores + options.slopes[h].to(at::kDouble) * at::arange(first, t + 1, at::kDouble);
       }
       if (options.sinks.defined()) {
         scores = at::cat({scores, options.sinks.slice(0, h, h + 1).to(at::kDouble)});
@@ -50,8 +49,8 @@ TEST(BiasedAttention, CapsAlibiAndWindows) {
     const at::Tensor k = random_tensor({2, tokens, 10}, 2);
     const at::Tensor v = random_tensor({2, tokens, 10}, 3);
     for (const ScoreOptions& options :
-         {ScoreOptions{0.4, {}, 1.5, false}, ScoreOptions{0.4, {}, {}, true},
-          ScoreOptions{0.3, 17, 0.7, false}, ScoreOptions{0.3, 40, 2.0, true}}) {
+         {ScoreOptions{0.4, {}, 1.5}, ScoreOptions{0.4, {}, {}, alibi_slopes(6)},
+          ScoreOptions{0.3, 17, 0.7}, ScoreOptions{0.3, 40, 2.0, alibi_slopes(6)}}) {
       EXPECT_LT(worst(biased_attention(q, k, v, options), plain(q, k, v, options)), 1e-5) << tokens;
     }
   }
@@ -65,7 +64,7 @@ TEST(BiasedAttention, Sinks) {
   // One far above all scores takes everything, and is no overflow.
   for (const at::Tensor& scores : {sinks, sinks + 200, sinks - 200}) {
     for (const std::optional<int64_t> window : {std::optional<int64_t>(), {17}}) {
-      const ScoreOptions options{0.4, window, {}, false, scores};
+      const ScoreOptions options{0.4, window, {}, {}, scores};
       EXPECT_LT(worst(biased_attention(q, k, v, options), plain(q, k, v, options)), 1e-5);
     }
   }
@@ -76,7 +75,7 @@ TEST(BiasedAttention, WithoutAnyIsPlainAttention) {
   const at::Tensor k = random_tensor({2, 70, 16}, 2);
   const at::Tensor v = random_tensor({2, 70, 16}, 3);
   const at::Tensor expected = causal_attention(q, k, v, 0.25, 9).to(at::kDouble);
-  EXPECT_LT(worst(biased_attention(q, k, v, {0.25, 9, {}, false}), expected), 1e-5);
+  EXPECT_LT(worst(biased_attention(q, k, v, {0.25, 9}), expected), 1e-5);
 }
 
 TEST(BiasedAttention, SlopesOfAlibi) {

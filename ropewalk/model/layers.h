@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ropewalk/kernels/positions.h"
+#include "ropewalk/kernels/torch.h"
+#include "ropewalk/model/config.h"
+#include "ropewalk/model/edit.h"
+#include "ropewalk/model/layer.h"
+#include "ropewalk/model/observers.h"
+#include "ropewalk/model/rope.h"
+#include "ropewalk/model/weights.h"
+#include "ropewalk/text/documents.h"
+
+namespace ropewalk {
+
+// Tables by (rope settings, length): documents of one length share theirs. Only the latest length
+// is kept, as lengths mostly agree and tables of long documents are large.
+class RopeTables {
+ public:
+  RopeTables(const ModelConfig& config, at::Device device) : config_(config), device_(device) {}
+
+  const RopeTable* find(const LayerConfig& layer, int64_t tokens);
+
+ private:
+  const ModelConfig& config_;
+  at::Device device_;
+  int64_t tokens_ = -1;
+  std::map<int, RopeTable> tables_;
+};
+
+// Positions of documents of one length are the same.
+class CountedPositions {
+ public:
+  const Positions& find(int64_t tokens);
+
+ private:
+  std::optional<Positions> positions_;
+};
+
+// An edit whose pass parts from the unedited one in a layer, and the rows that leave it there.
+struct Parted {
+  const Edit* edit = nullptr;
+  at::Tensor rows;
+};
+
+// Rows of the pass of an edit, [T, d_model]; undefined where they are those of the unedited one.
+struct EditedRows {
+  size_t edit = 0;  // its index among those of the pass
+  at::Tensor rows;
+};
+
+// Layers of a model, and those who are shown what happens in them.
+class Layers {
+ public:
+  Layers(const ModelConfig& config, const WeightReader& weights, Observers& observers)
+      : config_(config),
+        weights_(weights),
+        tables_(config, weights.device()),
+        observers_(observers) {}
+
+  // Documents of a group whose rows a product takes together. Ours gives a row the same numbers
+  // among any others, so that small documents need not be multiplied one by one.
+  std::vector<std::span<const Document>> batches(std::span<const Document> group) const;
+  // What a layer makes of the rows of some documents, [T, d_model]; and of the same rows in the
+  // passes that part there. Where queries and keys alone are needed of it, it is left once they are
+  // known.
+  at::Tensor run(int64_t layer, const LayerWeights& weights, std::span<const Document> batch,
+                 at::Tensor rows, std::span<Parted> parted);
+  // The same in the pass of an edit, which nobody is shown.
+  at::Tensor run_edited(int64_t layer, const LayerWeights& weights, std::span<const Document> batch,
+                        at::Tensor rows, const Edit& edit);
+  // Shows what leaves a layer.
+  void show(int64_t layer, std::span<const Document> batch, const at::Tensor& rows);
+  // Makes the logits of what left the last one and shows them, some rows at a time.
+  void show_logits(const LayerWeights& head, std::span<const Document> batch,
+                   const at::Tensor& rows, std::span<const EditedRows> edited);
+
+ private:
+  struct Vectors {
+    const Document* document;
+    int64_t begin;           // its first row
+    Projection before_rope;  // where an edit needs them
+    Projection after;
+  };
+
+  void offer(int64_t layer, const Document& document, const char* point, const Projection& made,
+             bool changing);
+  std::vector<Vectors> vectors(int64_t layer, const LayerWeights& weights,
+                               std::span<const Document> batch, const at::Tensor& rows,
+                               bool before_rope, bool shown);
+  at::Tensor attend_all(int64_t layer, const LayerWeights& weights, std::vector<Vectors>& documents,
+                        bool again);
+  void edit_all(int64_t layer, const LayerWeights& weights, const std::vector<Vectors>& documents,
+                const Edit& edit, const at::Tensor& attended) const;
+
+  const ModelConfig& config_;
+  const WeightReader& weights_;
+  RopeTables tables_;
+  CountedPositions positions_;
+  Observers& observers_;
+};
+
+}  // namespace ropewalk

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "ropewalk/model/edit.h"
+#include "tests/kernels/tensors.h"
+
+namespace ropewalk {
+
+// Every edit but those of outputs' means, of heads of the tiny checkpoint (4 query heads on 2 key
+// heads of 6 dimensions), for documents of up to `tokens`.
+inline std::vector<Edit> tiny_edits(const HeadSet& heads, int64_t tokens) {
+  DistanceBias distance;
+  Flatten flatten;
+  Axis axis;
+  uint64_t seed = 200;
+  for (const auto& [layer, chosen] : heads) {
+    for (const int64_t head : chosen) {
+      distance.logits[{layer, head}] = 2 * random_tensor({tokens}, ++seed).to(at::kDouble);
+      flatten.q[{layer, head}] = 0.02 * random_tensor({6}, ++seed);
+      flatten.k[{layer, head / 2}] = 0.02 * random_tensor({6}, ++seed);
+      const at::Tensor along = random_tensor({6}, ++seed);
+      axis.heads[{layer, head}] = {along / along.norm(), random_tensor({6}, ++seed),
+                                   random_tensor({6}, ++seed)};
+    }
+  }
+  flatten.mean_position = static_cast<double>(tokens) / 2;
+  DistanceBias mean = distance;
+  mean.keep_mass = false;
+  return {{"distance", heads, ScoreEdit(distance)},
+          {"distance:mean", heads, ScoreEdit(mean)},
+          {"window:3", heads, ScoreEdit(Window{3})},
+          {"still:20", heads, VectorEdit(Still{20})},
+          {"zero-band:20", heads, VectorEdit(ZeroBand{20})},
+          {"flatten", heads, VectorEdit(flatten)},
+          {"axis", heads, VectorEdit(axis)},
+          {"head:zero", heads, OutputEdit()}};
+}
+
+// Those that change nothing: S the same for all distances, a window and a cut that hold everything,
+// drifts that are zero.
+inline std::vector<Edit> tiny_idle_edits(const HeadSet& heads, int64_t tokens) {
+  DistanceBias distance;
+  Flatten flatten;
+  for (const auto& [layer, chosen] : heads) {
+    for (const int64_t head : chosen) {
+      distance.logits[{layer, head}] = at::full({tokens}, 1.5, at::kDouble);
+      flatten.q[{layer, head}] = at::zeros({6});
+      flatten.k[{layer, head / 2}] = at::zeros({6});
+    }
+  }
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  return {{"distance", heads, ScoreEdit(distance)},
+          {"window", heads, ScoreEdit(Window{tokens})},
+          {"still", heads, VectorEdit(Still{kNever})},
+          {"zero-band", heads, VectorEdit(ZeroBand{kNever})},
+          {"flatten", heads, VectorEdit(flatten)}};
+}
+
+}  // namespace ropewalk
