@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, overload
 
 from . import _checks, _module
+from ._ablation import Ablation
 from ._capture import Capture
 from ._listener import Listener
 from ._loss import Loss
@@ -115,6 +116,34 @@ def loss(
         )  # fmt: skip
         _call("loss", [_model(model, Path(work))], options, progress)
     made = Loss(folder)
+    made._kept = kept
+    return made
+
+
+def ablate(
+    capture: Any, corpus: Any, heads: str | Sequence[str], edit: str | Sequence[str] = ("distance",), out: PathLike | None = None, *,
+    controls: int | None = None, documents: int | None = None, chunk: bool = False, model: Any = None, revision: str | None = None,
+    tokenizer: PathLike | None = None, field: str | None = None, id: str | None = None, split: str | None = None, dataset_config: str | None = None,  # noqa: A002
+    format: Sequence[str] = ("png", "svg", "pdf"), device: str | None = None, memory: str | None = None, threads: int | None = None,  # noqa: A002
+    progress: bool | None = None,
+) -> Ablation:  # fmt: skip
+    """What the model of a capture needs of its heads: the loss once something is taken away from them, beside random sets of as many.
+
+    `capture`: its folder, or what `ropewalk.capture` gave. `corpus`: as `capture` takes it, with documents that the capture did not read. `heads`: sets such as
+    "top:dist_range:10%" or "3.0,3.1", one or several. `edit`: such as "distance" or "window:128". `out`: a folder, new or of the same ablation, which is
+    gone on with; by default a temporary one, which lives as long as the result. `model`: where the model is now, or the model of transformers itself.
+    The other options are those of `ropewalk ablate`.
+    """
+    with tempfile.TemporaryDirectory(prefix="ropewalk-") as work:
+        kept = TemporaryFolder() if out is None else None
+        folder = kept.path / "ablation" if kept else Path(out or "")
+        options = dict(
+            corpus=_corpus(corpus, Path(work)), edit=_commas(edit), out=folder, controls=controls, documents=documents, chunk=chunk,
+            model=None if model is None else _model(model, Path(work)), revision=revision, tokenizer=tokenizer, field=field, id=id, split=split,
+            dataset_config=dataset_config, format=_commas(format), device=device, memory=memory, threads=threads,
+        )  # fmt: skip
+        _call("ablate", [_folder_of(capture) if isinstance(capture, Capture) else capture], options, progress, repeated={"heads": heads})
+    made = Ablation(folder)
     made._kept = kept
     return made
 
@@ -237,6 +266,13 @@ def _labelled(label: Any, folder: Any) -> str:
     if not isinstance(folder, str | os.PathLike):
         raise UsageError(f"analyze: found {type(folder).__name__} as '{label}', expected a capture folder, as the others are")
     return f"{label}={os.fspath(folder)}"
+
+
+def _folder_of(capture: Capture) -> Path:
+    file = Path(capture._source)
+    if not file.is_file():
+        raise UsageError("ablate: the capture lies in no folder, which says where its model is; save it, and name the folder")
+    return file.parent
 
 
 def _label(model: Any) -> str | None:

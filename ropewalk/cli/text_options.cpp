@@ -13,7 +13,8 @@ std::string default_label(const ModelOptions& model) {
   return model.hub->revision == "main" ? id.substr(id.find('/') + 1) : model.hub->revision;
 }
 
-// A place on the Hub without a file is a dataset.
+}  // namespace
+
 void name_dataset(CorpusPlace& corpus, DatasetName dataset) {
   const std::string path = corpus.path.string();
   if (is_hub_place(path)) {
@@ -29,25 +30,26 @@ void name_dataset(CorpusPlace& corpus, DatasetName dataset) {
   }
 }
 
-}  // namespace
-
-void add_text_arguments(CLI::App& verb, TextArguments& arguments, CaptureOptions& options) {
-  verb.add_option("--corpus", options.corpus.path,
+void add_corpus_arguments(CLI::App& verb, CorpusPlace& corpus, DatasetName& dataset) {
+  verb.add_option("--corpus", corpus.path,
                   "Text: .txt, .jsonl (both also .gz or .zst), .parquet, or a folder of them; "
                   "hf://datasets/org/name/FILE; or hf://datasets/org/name, a whole dataset")
       ->required();
-  verb.add_option("--split", arguments.dataset.split,
-                  "Split of the dataset [default: the only one]");
-  verb.add_option("--dataset-config", arguments.dataset.config,
+  verb.add_option("--split", dataset.split, "Split of the dataset [default: the only one]");
+  verb.add_option("--dataset-config", dataset.config,
                   "Configuration of the dataset [default: its default one]");
+  verb.add_option("--field", corpus.fields.field,
+                  "Field or column with the text or tokens [default: text, else tokens]");
+  verb.add_option("--id", corpus.fields.id, "Field or column with the id [default: id]");
+}
+
+void add_text_arguments(CLI::App& verb, TextArguments& arguments, CaptureOptions& options) {
+  add_corpus_arguments(verb, options.corpus, arguments.dataset);
   verb.add_option("--out", options.out, "Folder to write; must be new or empty")->required();
   verb.add_option("--tokenizer", options.tokenizer,
                   "tokenizer.json, its folder, or a Hub model [default: beside the weights]");
   verb.add_option("--label", options.label,
                   "Name of this checkpoint [default: the folder's or the revision]");
-  verb.add_option("--field", options.corpus.fields.field,
-                  "Field or column with the text or tokens [default: text, else tokens]");
-  verb.add_option("--id", options.corpus.fields.id, "Field or column with the id [default: id]");
   verb.add_flag("--chunk", options.chunk,
                 "Cut long texts into documents of the context's length; default: drop their rest");
   verb.add_option("--documents", options.documents, "Documents to read [default: all]")

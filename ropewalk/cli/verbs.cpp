@@ -18,6 +18,7 @@ void add_verbs(CLI::App& app, Communicator& processes) {
   add_inspect(app);
   add_capture(app, processes);
   add_loss(app, processes);
+  add_ablate(app);
   add_analyze(app);
   add_merge(app);
   add_figures(app);

@@ -13,6 +13,7 @@ namespace cli {
 // Each adds its verb to the program. The verb's work runs from its callback and reports failure by
 // throwing one of the errors of base/error.h. Where several
 // processes were started for it, the verb joins them and says so in `processes`.
+void add_ablate(CLI::App& app);
 void add_analyze(CLI::App& app);
 void add_audit(CLI::App& app);
 void add_capture(CLI::App& app, Communicator& processes);

@@ -22,7 +22,7 @@ struct ForwardOptions {
   int64_t group = 0;     // documents at most; 0: as the machine likes it
   // tokens done in a stage; of an edit's pass too, where it is not that without edits
   std::function<void(int64_t stage, int64_t tokens)> progress;
-  std::function<void(int64_t documents)> after_group;           // documents done
+  std::function<void(int64_t documents)> after_group;  // documents done
   // Checked ones (edit.h). Each has a pass of its own from its first edited layer on; what comes
   // before is computed once for all. Observers see logits of these passes, all else of that without
   // edits. What comes of one edit does not depend on the others.

@@ -126,6 +126,22 @@ Json CaptureInfo::to_json() const {
   return json;
 }
 
+Json CaptureInfo::described() const {
+  Json json = to_json();
+  if (!source) return json;
+  Json from = Json::object();
+  const auto state = [&](const char* key, const std::string& text) {
+    if (!text.empty()) from[key] = text;
+  };
+  state("model", source->model);
+  state("tokenizer", source->tokenizer);
+  state("field", source->field);
+  state("id", source->id);
+  if (!source->config.empty()) from["config"] = source->config;
+  if (!from.empty()) json["source"] = from;
+  return json;
+}
+
 CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) {
   const ConfigFile file(json, source);
   if (count_at(file, "format") != kMomentsFormat) {
@@ -176,6 +192,12 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
     const auto [index, count] = pair_of(file.json().at("shard"), file, "shard");
     if (index >= count) throw InputError("{}: key 'shard': {} of {}", source, index, count);
     info.shard = Shard{index, count};
+  }
+  if (file.has("source")) {
+    const ConfigFile from = file.object("source");
+    info.source = {from.text("model", ""), from.text("tokenizer", ""), from.text("field", ""),
+                   from.text("id", ""), Json::object()};
+    if (from.has("config")) info.source->config = from.object("config").json();
   }
   info.seconds = file.number("seconds", 0);
   info.moments = file.text("moments", "");

@@ -35,6 +35,16 @@ struct CaptureNames {
   int64_t heads_seed = 0;
   int64_t skipped_short = 0;
   int64_t skipped_empty = 0;
+  // Where it was measured from, for who runs the same model once more (`ablate`); in capture.json
+  // alone, as the numbers are the same wherever a model lies. Empty texts: as by default.
+  struct Source {
+    std::string model;      // its folder; empty: on the Hub
+    std::string tokenizer;  // as it was named
+    std::string field;      // of the corpus, with the text or tokens
+    std::string id;         // likewise
+    Json config = Json::object();  // overrides of config.json
+  };
+  std::optional<Source> source;
 };
 
 // What a capture measured and how: capture.json, and the metadata of a moments file
@@ -90,6 +100,8 @@ struct CaptureInfo : CaptureNames {
   const CaptureNames& names() const { return *this; }
 
   Json to_json() const;
+  // What capture.json says: the same, and where it was measured from.
+  Json described() const;
   // Throws InputError naming `source` and the key. What a file of the first edition lacks stays at
   // its default.
   static CaptureInfo from_json(const Json& json, const std::string& source);

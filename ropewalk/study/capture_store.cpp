@@ -168,8 +168,8 @@ void require_whole_vectors(const fs::path& folder, const CaptureInfo& info) {
 
 // The same numbers in other words.
 void describe_anew(StoredCapture& capture, const CaptureInfo& words) {
-  if (words.to_json() == capture.info.to_json()) return;
-  write_file_atomically(capture.folder / kCaptureName, words.to_json().dump(2) + "\n");
+  if (words.described() == capture.info.described()) return;
+  write_file_atomically(capture.folder / kCaptureName, words.described().dump(2) + "\n");
   capture.info = words;
 }
 
@@ -180,7 +180,7 @@ CaptureInfo describe_in(const fs::path& folder, CaptureInfo info) {
   if (info.vectors && is_folder(folder / kVectorsName)) {  // what was merged has none
     info.vector_files = {vector_bytes(folder, info), hash_vectors(folder, info)};
   }
-  write_file_atomically(folder / kCaptureName, info.to_json().dump(2) + "\n");
+  write_file_atomically(folder / kCaptureName, info.described().dump(2) + "\n");
   return info;
 }
 

@@ -4,6 +4,7 @@
 
 #include "ropewalk/base/hash.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/base/utf8.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/model/describe_config.h"
 #include "ropewalk/model/precision.h"
@@ -19,6 +20,26 @@ namespace {
 std::string model_name(const ModelOptions& options) {
   if (options.hub) return options.hub->repository.id;
   return fs::absolute(options.model).lexically_normal().filename().string();
+}
+
+// Empty where it is no text: JSON holds nothing else.
+std::string absolute_text(const fs::path& path) {
+  std::string text = fs::absolute(path).lexically_normal().string();
+  return invalid_utf8_offset(text) ? "" : text;
+}
+
+CaptureNames::Source source_of(const CaptureOptions& options) {
+  CaptureNames::Source source;
+  if (!options.model.hub) source.model = absolute_text(options.model.model);
+  if (options.tokenizer) {
+    std::error_code ignored;
+    const bool here = fs::exists(*options.tokenizer, ignored);
+    source.tokenizer = here ? absolute_text(*options.tokenizer) : options.tokenizer->string();
+  }
+  source.field = options.corpus.fields.field;
+  source.id = options.corpus.fields.id;
+  source.config = options.model.config;
+  return source;
 }
 
 }  // namespace
@@ -52,6 +73,7 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
                              const DocumentSet& documents) {
   CaptureInfo info;
   info.ropewalk = version();
+  info.source = source_of(options);
   info.model = printable(model_name(options.model));
   info.label = options.label;
   info.config = describe_config(model.text.config);

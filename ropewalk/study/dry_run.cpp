@@ -9,6 +9,7 @@
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/results_folder.h"
+#include "ropewalk/study/study_ablation.h"
 #include "ropewalk/study/work.h"
 
 namespace ropewalk {
@@ -151,7 +152,7 @@ std::string describe_run(const RunOptions& options) {
   for (const auto& folder : store.unused(study.labels())) {
     text += fmt::format("\n{}: nothing refers to it any more; --prune removes it", folder.string());
   }
-  return text + "\n" + describe(costs);
+  return text + "\n" + describe(costs) + describe_study_ablation(study);
 }
 
 }  // namespace ropewalk

@@ -13,6 +13,7 @@
 #include "ropewalk/figures/head_name.h"
 #include "ropewalk/figures/reading_look.h"
 #include "ropewalk/study/analyze.h"
+#include "ropewalk/study/experiment_ablate.h"
 #include "ropewalk/study/experiment_checkpoint.h"
 #include "ropewalk/study/experiment_corpus.h"
 #include "ropewalk/study/experiment_phases.h"
@@ -210,6 +211,7 @@ Experiment read_experiment(const fs::path& asked) {
        }},
       {"blocks", [&](const YamlValue& v) { experiment.blocks = v.integer(1, 4096); }},
       {"sliding", [&](const YamlValue& v) { experiment.sliding = v.flag(); }},
+      {"ablate", [&](const YamlValue& v) { read_ablate(v, experiment); }},
       {"vectors",
        [&](const YamlValue& v) {
          experiment.vectors = v.word({"uniform", "log-uniform", "all"});
@@ -231,6 +233,7 @@ Experiment read_experiment(const fs::path& asked) {
   check_phases(experiment, lines);
   check_text(experiment, lines);
   check_portraits(experiment, portrait_lines);
+  check_ablate(experiment);
   return experiment;
 }
 

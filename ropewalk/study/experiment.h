@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ropewalk/analysis/ablation/edit_name.h"
+#include "ropewalk/analysis/ablation/set_name.h"
 #include "ropewalk/base/json.h"
 #include "ropewalk/figures/asked_figures.h"
 #include "ropewalk/figures/time_axis.h"
@@ -75,6 +77,17 @@ struct Experiment {
   bool sliding = false;
   KeepOptions keep;
   std::optional<std::string> vectors;
+  // What is taken from heads of every checkpoint, on entries of the corpus after its documents.
+  struct Ablate {
+    std::vector<SetName> sets;
+    std::vector<EditName> edits;
+    int64_t documents = 16;
+    int64_t controls = 20;
+    int line = 0;
+
+    Json to_json() const;
+  };
+  std::optional<Ablate> ablate;
   int64_t components = 10;
   std::vector<Phase> phases;
   bool models = false;  // phases are models side by side, each a phase of one checkpoint

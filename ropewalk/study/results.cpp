@@ -22,6 +22,7 @@
 #include "ropewalk/study/report.h"
 #include "ropewalk/study/results_folder.h"
 #include "ropewalk/study/stage.h"
+#include "ropewalk/study/study_ablation.h"
 #include "ropewalk/study/tables.h"
 
 namespace ropewalk {
@@ -238,6 +239,24 @@ std::exception_ptr try_figures(const Study& study, Products& products, const Jso
   }
 }
 
+// Edits heads, where the experiment asks for it; an error is returned likewise.
+std::exception_ptr try_ablation(const Study& study, const Measured& measured, const Json& former,
+                                Json& manifest) {
+  if (!study.experiment.ablate) {
+    remove_made(study.out, former);
+    manifest.erase("ablate");
+    return nullptr;
+  }
+  try {
+    manifest["ablate"] = run_stage(study.out, ablation_stage(study, measured), former);
+    return nullptr;
+  } catch (const InputError&) {
+    return std::current_exception();
+  } catch (const SystemError&) {
+    return std::current_exception();
+  }
+}
+
 // Of all that was measured.
 bool write_all(const Study& study, const Measured& measured, const Json& former,
                std::set<std::string>& again) {
@@ -254,6 +273,7 @@ bool write_all(const Study& study, const Measured& measured, const Json& former,
   Json manifest = describe_study(study, measured.checkpoints);
   // What former runs made stays known as ours, whatever happens on the way.
   for (const char* stage : {"tables", "figures", "report"}) manifest[stage] = record(stage);
+  if (record("ablate").is_object()) manifest["ablate"] = record("ablate");
   try {
     manifest["tables"] =
         run_stage(study.out, tables_stage(study, measured, products, again), record("tables"));
@@ -267,6 +287,8 @@ bool write_all(const Study& study, const Measured& measured, const Json& former,
   write(manifest);
   const std::exception_ptr undrawn = try_figures(study, products, record("figures"), manifest);
   write(manifest);
+  const std::exception_ptr unedited = try_ablation(study, measured, record("ablate"), manifest);
+  write(manifest);
   if (can_write_report()) {
     // The page holds all of it that is the same in every run, but its own record.
     Json shown = manifest;
@@ -279,6 +301,7 @@ bool write_all(const Study& study, const Measured& measured, const Json& former,
     log::info("no report: this program was built without it");
   }
   if (undrawn) std::rethrow_exception(undrawn);
+  if (unedited) std::rethrow_exception(unedited);
   return true;
 }
 

@@ -67,6 +67,33 @@ def test_loss(source, tmp_path):
     assert not folder.exists()
 
 
+def test_ablate(source, tmp_path):
+    """The same tables as the program's, also of a capture that lies in a temporary folder."""
+    rows = [list(json.loads(line)["tokens"]) for line in (source.root / "corpus.jsonl").read_text().splitlines()]
+    others = [row[::-1][:40] for row in rows[:4]]
+    settings = dict(controls=2, format=["json"])
+    captured = ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", tmp_path / "capture", context=40, label="A")
+    made = ropewalk.ablate(captured, others, ["top:dist_range:20%", "layer:0"], "distance,window:8", tmp_path / "out", **settings)
+    (tmp_path / "others.jsonl").write_text("".join(json.dumps({"tokens": row}) + "\n" for row in others))
+    program("ablate", tmp_path / "capture", "--corpus", tmp_path / "others.jsonl", "--heads", "top:dist_range:20%", "--heads", "layer:0",
+            "--edit", "distance,window:8", "--controls", 2, "--format", "json", "--out", tmp_path / "same", "--quiet")  # fmt: skip
+    for name in ("ablate.csv", "ablate_positions.csv", "ablate_documents.csv", "ablate_controls.csv", "figures/ablate.vl.json"):
+        assert (made.path / name).read_bytes() == (tmp_path / "same" / name).read_bytes()
+    assert made.table[["set", "edit"]].values.tolist() == [[name, edit] for name in ("top:dist_range:20%", "layer:0") for edit in ("distance", "window:8")]
+    assert made.table.real.isna().all() and (made.table.documents == 4).all()
+    assert len(made.documents) == 16 and made.positions.position.min() == 0
+    first = made.documents[(made.documents.set == "layer:0") & (made.documents.edit == "window:8")]
+    assert first.dloss.mean() == pytest.approx(made.table.dloss[3], rel=1e-6)
+    assert made.controls.draw.isna().sum() == 4, "the sets themselves"
+    assert "layer:0 window:8" in repr(made)
+    assert made.figure().name == "ablate" and made.figure().spec["vconcat"]
+    temporary = ropewalk.ablate(tmp_path / "capture", others, "0.0", "head", controls=0, format=["json"])
+    folder = temporary.path
+    assert folder.exists()
+    del temporary
+    assert not folder.exists()
+
+
 def test_a_temporary_capture_lives_as_long_as_its_result(source):
     capture = ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", **SETTINGS)
     kept = capture._kept.path
@@ -118,7 +145,7 @@ def test_inspect_and_audit(source, tmp_path):
     assert finding.kind == "duplicate" and "again" in finding.text
 
 
-@pytest.mark.parametrize("verb", ["run", "capture", "loss", "analyze", "figures", "inspect", "audit", "export"])
+@pytest.mark.parametrize("verb", ["run", "capture", "loss", "ablate", "analyze", "figures", "inspect", "audit", "export"])
 def test_every_option_is_a_keyword(verb):
     import inspect
 

@@ -1,0 +1,213 @@
+#include "ropewalk/analysis/ablation/edit_source.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ropewalk/analysis/turning.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/kernels/biased_attention.h"
+#include "ropewalk/model/tap.h"
+#include "ropewalk/moments/accumulators/pre_rope.h"
+
+namespace ropewalk {
+namespace {
+
+bool holds_sums(const CaptureMoments& capture) {
+  return std::any_of(capture.accumulated.begin(), capture.accumulated.end(),
+                     [](const Accumulated& kept) { return kept.accumulator == &pre_rope(); });
+}
+
+template <typename Visit>
+void for_each_head(const HeadSet& heads, const Visit& visit) {
+  for (const auto& [layer, list] : heads) {
+    for (const int64_t head : list) visit(LayerHead{layer, head});
+  }
+}
+
+}  // namespace
+
+EditSource::EditSource(const CaptureMoments& capture, const CaptureFacts& facts, std::string source)
+    : capture_(capture),
+      facts_(facts),
+      source_(std::move(source)),
+      described_(
+          read_described_rope(ConfigFile(capture.info.config, source_), facts.origin.head_dim)),
+      queries_(capture.streams(StreamKind::query)),
+      keys_(capture.streams(StreamKind::key)) {
+  if (!capture.sampled())
+    rope_.emplace(capture, facts.nope_layers, std::vector<int64_t>{}, source_);
+}
+
+void EditSource::require(const EditName& edit) const {
+  if (edit.needs_sums() && (!rope_ || !described_ || !holds_sums(capture_))) {
+    throw InputError(
+        "{}: holds no sums before RoPE, which the edit '{}' is made of; capture it again, without "
+        "--no-pre-rope",
+        source_, edit.text);
+  }
+  if (edit.needs_sums() && std::isnan(facts_.units.scale)) {
+    throw InputError(
+        "{}: key 'config.attention_scale' is missing, which the edit '{}' needs; capture it again",
+        source_, edit.text);
+  }
+  if ((edit.needs_moments() || edit.needs_sums()) && capture_.info.point != kPostRope) {
+    throw InputError(
+        "{}: holds vectors '{}', and the edit '{}' needs those after RoPE; capture it again",
+        source_, capture_.info.point, edit.text);
+  }
+}
+
+Edit EditSource::make(const EditName& edit, const HeadSet& heads, int64_t tokens) const {
+  require(edit);
+  Edit made{edit.text, heads, {}};
+  switch (edit.kind) {
+    case EditName::Kind::distance:
+      made.what = ScoreEdit(distance(edit, heads, tokens));
+      return made;
+    case EditName::Kind::window:
+      made.what = ScoreEdit(Window{static_cast<int64_t>(edit.number)});
+      return made;
+    case EditName::Kind::still:
+      made.what = VectorEdit(Still{edit.number});
+      return made;
+    case EditName::Kind::zero_band:
+      made.what = VectorEdit(ZeroBand{edit.number});
+      return made;
+    case EditName::Kind::flatten:
+      made.what = VectorEdit(flatten(edit, heads));
+      return made;
+    case EditName::Kind::axis:
+      made.what = VectorEdit(axis(heads));
+      return made;
+    case EditName::Kind::head:
+      break;
+  }
+  made.what = OutputEdit{};
+  return made;
+}
+
+int64_t EditSource::row_of(StreamKind kind, const LayerHead& head) const {
+  const StreamSet& set = kind == StreamKind::query ? queries_ : keys_;
+  const int64_t row = set.find({head.layer, head.head});
+  if (row < 0) {
+    throw InputError("{}: holds no {} of layer {} head {}", source_,
+                     kind == StreamKind::query ? "queries" : "keys", head.layer, head.head);
+  }
+  return row;
+}
+
+EditSource::Stream EditSource::stream(StreamKind kind, const LayerHead& head) const {
+  const StreamSet& set = kind == StreamKind::query ? queries_ : keys_;
+  const int64_t row = row_of(kind, head);
+  const BlockCounts all = capture_.counts_of(kind, row).joined();
+  Stream found;
+  found.tokens = static_cast<double>(all.tokens[0]);
+  found.mean = set.total.mean.select(0, row);
+  found.drift = set.total.position.select(0, row) / found.tokens;
+  found.position_variance = all.position_scatter[0] / found.tokens;
+  return found;
+}
+
+at::Tensor EditSource::centre(StreamKind kind, const LayerHead& head) const {
+  const at::Tensor mean = rope_->sums(kind, row_of(kind, head))->centre().select(0, 0);
+  if (!mean.isfinite().all().item<bool>()) {
+    throw InputError(
+        "{}: has no mean before RoPE of layer {} head {}: its documents have no token "
+        "after the first {}",
+        source_, head.layer, head.head, kFirstTokens);
+  }
+  return mean;
+}
+
+const RopeLayer& EditSource::layer(int64_t layer, int64_t tokens) const {
+  const auto known = layers_.find(layer);
+  if (known != layers_.end()) return known->second;
+  const RopeSettings* rope = described_->of_layer(layer);
+  RopeLayer made =
+      rope_layer(rope, !facts_.nope_layers.contains(layer), facts_.origin.head_dim, tokens);
+  const auto& scaling = described_->query_scaling;
+  const at::Tensor distances = at::arange(tokens, at::kDouble);
+  made.scaling = at::ones_like(distances);
+  if (scaling && tokens > scaling->original_context) {
+    made.scaling = at::tensor(scaling_by_distance({{tokens, 1}}, tokens, *scaling), at::kDouble);
+  }
+  const at::Tensor angles = at::outer(made.theta, distances);
+  made.cosines = angles.cos() * made.scaling;  // [pairs, tokens]
+  made.sines = angles.sin() * made.scaling;
+  return layers_.emplace(layer, std::move(made)).first->second;
+}
+
+// As distance_curves.cpp has it, at every distance.
+at::Tensor EditSource::turning_logits(const LayerHead& head, int64_t tokens) const {
+  const RopeLayer& rope = layer(head.layer, tokens);
+  const bool constant = !rope.turns && rope.scaling.equal(at::ones_like(rope.scaling));
+  if (constant) return at::zeros({tokens}, at::kDouble);
+  const at::Tensor q = centre(StreamKind::query, head);
+  const at::Tensor k = centre(StreamKind::key, kv_head(head));
+  const auto part = [](const at::Tensor& mean, const at::Tensor& of) {
+    return mean.index_select(0, of);
+  };
+  const at::Tensor q_first = part(q, rope.first), q_second = part(q, rope.second);
+  const at::Tensor k_first = part(k, rope.first), k_second = part(k, rope.second);
+  const double factor = rope.factor * rope.factor;
+  const at::Tensor real = (q_first * k_first + q_second * k_second) * factor;
+  const at::Tensor imaginary = (q_second * k_first - q_first * k_second) * factor;
+  const at::Tensor rest = (part(q, rope.rest) * part(k, rope.rest)).sum() * rope.scaling;
+  const at::Tensor product =
+      at::mv(rope.cosines.t(), real) - at::mv(rope.sines.t(), imaginary) + rest;
+  return product * facts_.units.in_layer(head.layer).scale;
+}
+
+const at::Tensor& EditSource::distance_logits(const LayerHead& head, int64_t tokens) const {
+  at::Tensor& found = logits_[head];
+  if (found.defined() && found.size(0) == tokens) return found;
+  found = turning_logits(head, tokens);
+  if (ConfigFile(capture_.info.config, source_).flag("alibi", false)) {
+    const at::Tensor slope = alibi_slopes(facts_.origin.n_q_heads)[head.head].to(at::kDouble);
+    found = found - slope * at::arange(tokens, at::kDouble);
+  }
+  return found;
+}
+
+DistanceBias EditSource::distance(const EditName& edit, const HeadSet& heads,
+                                  int64_t tokens) const {
+  DistanceBias bias;
+  bias.keep_mass = edit.keep_mass;
+  for_each_head(heads,
+                [&](const LayerHead& head) { bias.logits[head] = distance_logits(head, tokens); });
+  return bias;
+}
+
+Flatten EditSource::flatten(const EditName& edit, const HeadSet& heads) const {
+  Flatten flat;
+  flat.mean_position = capture_.counts.joined().position_mean[0];
+  for_each_head(heads, [&](const LayerHead& head) {
+    const auto slope = [&](StreamKind kind, const LayerHead& one) {
+      const Stream found = stream(kind, one);
+      return at::Tensor(found.drift / found.position_variance);
+    };
+    if (edit.q) flat.q[head] = slope(StreamKind::query, head);
+    if (edit.k) flat.k[kv_head(head)] = slope(StreamKind::key, kv_head(head));
+  });
+  return flat;
+}
+
+// The drift axis (drift_axis.h): which way queries and keys together move with position.
+Axis EditSource::axis(const HeadSet& heads) const {
+  Axis made;
+  for_each_head(heads, [&](const LayerHead& head) {
+    const Stream q = stream(StreamKind::query, head);
+    const Stream k = stream(StreamKind::key, kv_head(head));
+    const double share = q.tokens / (q.tokens + k.tokens);
+    const at::Tensor drift = share * q.drift + (1 - share) * k.drift;
+    const at::Tensor length = drift.norm();
+    const bool drifts = length.item<double>() > 0;
+    // Without a drift there is no axis, and the edit changes nothing.
+    made.heads[head] = {drifts ? at::Tensor(drift / length) : at::zeros_like(drift), q.mean,
+                        k.mean};
+  });
+  return made;
+}
+
+}  // namespace ropewalk

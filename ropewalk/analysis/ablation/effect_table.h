@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ropewalk/analysis/ablation/control_sets.h"
+#include "ropewalk/analysis/ablation/edit_effect.h"
+#include "ropewalk/analysis/ablation/edit_name.h"
+#include "ropewalk/moments/capture_moments.h"
+
+namespace ropewalk {
+
+inline constexpr const char* kAblateTable = "ablate.csv";
+inline constexpr const char* kAblatePositions = "ablate_positions.csv";
+inline constexpr const char* kAblateDocuments = "ablate_documents.csv";
+inline constexpr const char* kAblateControls = "ablate_controls.csv";
+
+// What edits of sets of heads cost one checkpoint.
+struct Ablation {
+  struct Set {
+    ChosenSet chosen;
+    ControlSets controls;
+  };
+  struct Case {
+    size_t set = 0;
+    EditName edit;
+    EditCase sums;
+    std::vector<EditEffect> effects;  // of all positions first: add_effects() fills them
+  };
+
+  std::string model;
+  std::string label;
+  std::string phase;
+  int64_t order = 0;
+  bool random = false;  // fresh weights
+  std::vector<DocumentRecord> records;
+  LossDocuments documents;
+  EditSums unedited;
+  std::vector<Set> sets;
+  std::vector<Case> cases;  // sets in order, the edits of each
+};
+
+// Computes what is said of every case, with false discovery rates over the sets of each edit.
+void add_effects(Ablation& ablation);
+
+// Names joined by ';': what a row's reader must know of it.
+std::string effect_flags(const Ablation& ablation, const Ablation::Case& one,
+                         const EditEffect& effect);
+
+// The texts of the tables (docs/formats.md): one row per set and edit, the same by bins of
+// position, one row per document of these, and the control sets.
+std::string format_ablate_table(const std::vector<Ablation>& checkpoints);
+std::string format_ablate_positions(const std::vector<Ablation>& checkpoints);
+std::string format_ablate_documents(const std::vector<Ablation>& checkpoints);
+std::string format_ablate_controls(const std::vector<Ablation>& checkpoints);
+
+}  // namespace ropewalk

@@ -1,0 +1,199 @@
+#include "ropewalk/figures/ablate_figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ropewalk/analysis/student_t.h"
+#include "ropewalk/base/units.h"
+#include "ropewalk/figures/text_width.h"
+#include "ropewalk/figures/theme.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr double kLineHeight = 46;  // of a set
+constexpr double kNameRoom = 210;   // pixels, of a set's name
+constexpr double kPlotWidth = theme::kPlotWidth - kNameRoom;
+
+// What is drawn of a set, as the legend calls it.
+constexpr const char* kSet = "the set, ± 95 %";
+constexpr const char* kControls = "random sets, as many heads per layer";
+constexpr const char* kRemoved = "their outputs replaced by means";
+constexpr std::string_view kGrey = "#8b949e";
+// An upright stroke: control sets overlap.
+constexpr const char* kTick = "M-0.09,-1L0.09,-1L0.09,1L-0.09,1Z";
+
+std::string edit_words(const EditName& edit) {
+  switch (edit.kind) {
+    case EditName::Kind::distance:
+      return edit.keep_mass ? "without its preference of distance"
+                            : "without its preference of distance, mass not kept";
+    case EditName::Kind::window:
+      return fmt::format("keys further than {:.0f} tokens away are not seen", edit.number);
+    case EditName::Kind::still:
+      return fmt::format("rotary pairs above {:g} tokens do not turn", edit.number);
+    case EditName::Kind::zero_band:
+      return fmt::format("rotary pairs above {:g} tokens of queries are zero", edit.number);
+    case EditName::Kind::flatten:
+      return fmt::format("without the linear drift of {}", edit.q && edit.k ? "queries and keys"
+                                                           : edit.q         ? "queries"
+                                                                            : "keys");
+    case EditName::Kind::axis:
+      return "without the drift axis";
+    case EditName::Kind::head:
+      break;
+  }
+  return edit.zero ? "outputs are zero" : "outputs are their mean over other documents";
+}
+
+double interval(const EditEffect& effect, double se) {
+  return std::isnan(se) ? 0 : student_t_95(static_cast<double>(effect.groups) - 1) * se;
+}
+
+Json point(const std::string& set, const char* kind, double value, double half) {
+  return {{"set", set},
+          {"kind", kind},
+          {"value", value},
+          {"low", value - half},
+          {"high", value + half}};
+}
+
+std::vector<const Ablation::Case*> cases_of(const Ablation& ablation, const std::string& edit) {
+  std::vector<const Ablation::Case*> found;
+  for (const Ablation::Case& one : ablation.cases) {
+    if (one.edit.text == edit) found.push_back(&one);
+  }
+  return found;
+}
+
+std::vector<EditName> edits_of(const Ablation& ablation) {
+  std::vector<EditName> edits;
+  for (const Ablation::Case& one : ablation.cases) {
+    if (one.set == 0) edits.push_back(one.edit);
+  }
+  return edits;
+}
+
+std::string set_name(const Ablation& ablation, size_t set) {
+  return fit_middle(ablation.sets[set].chosen.name.text, theme::kLabelSize, kNameRoom - 12);
+}
+
+Json rows_of(const Ablation& ablation, const std::vector<const Ablation::Case*>& cases) {
+  Json rows = Json::array();
+  for (const Ablation::Case* one : cases) {
+    const std::string name = set_name(ablation, one->set);
+    const EditEffect& effect = one->effects.front();
+    for (const EditSums& control : one->sums.controls) {
+      const EditEffect change = measure_change(ablation.documents, ablation.unedited, control);
+      rows.push_back(point(name, kControls, change.dloss, 0));
+    }
+    if (one->edit.text != kRemoval && !std::isnan(effect.removal)) {
+      rows.push_back(point(name, kRemoved, effect.removal, interval(effect, effect.removal_se)));
+    }
+    Json set = point(name, kSet, effect.dloss, interval(effect, effect.dloss_se));
+    set["text"] =
+        fmt::format("{}{}", effect.dloss > 0 ? "+" : "", theme::decimals(effect.dloss, 3));
+    if (effect.real)
+      set["text"] = set["text"].get<std::string>() + (*effect.real ? "" : " (not real)");
+    rows.push_back(set);
+  }
+  return rows;
+}
+
+Json kind_scale() { return {{"domain", {kSet, kControls, kRemoved}}}; }
+
+Json legend() {
+  return {{"orient", "top"}, {"title", nullptr}, {"columns", 3}, {"symbolOpacity", 1}};
+}
+
+Json panel(const Ablation& ablation, const EditName& edit, size_t number, Json& datasets) {
+  const auto cases = cases_of(ablation, edit.text);
+  const std::string name = fmt::format("edit {}", number);
+  datasets[name] = rows_of(ablation, cases);
+  Json names = Json::array();
+  for (const Ablation::Case* one : cases) names.push_back(set_name(ablation, one->set));
+  const Json y{
+      {"field", "set"},
+      {"type", "nominal"},
+      {"scale", {{"domain", names}}},
+      {"axis", {{"title", nullptr}, {"labelLimit", kNameRoom}, {"minExtent", kNameRoom - 20}}}};
+  const auto x = [](const char* field) {
+    return Json{{"field", field},
+                {"type", "quantitative"},
+                {"scale", {{"zero", true}}},
+                {"axis", {{"title", "change of the loss, nats per token"}, {"tickCount", 6}}}};
+  };
+  Json color_scale = kind_scale(), shape_scale = kind_scale();
+  color_scale["range"] = {theme::kBoth, kGrey, theme::kInk};
+  shape_scale["range"] = {"diamond", kTick, "circle"};
+  const Json color{
+      {"field", "kind"}, {"type", "nominal"}, {"scale", color_scale}, {"legend", legend()}};
+  const Json shape{
+      {"field", "kind"}, {"type", "nominal"}, {"scale", shape_scale}, {"legend", legend()}};
+  const Json size{{"field", "kind"},
+                  {"type", "nominal"},
+                  {"scale", {{"domain", {kSet, kControls, kRemoved}}, {"range", {130, 260, 70}}}},
+                  {"legend", nullptr}};
+  const Json zero{
+      {"mark", {{"type", "rule"}, {"color", theme::kSeparator}, {"strokeDash", {3, 3}}}},
+      {"encoding", {{"x", {{"datum", 0}}}}}};
+  const Json spans{
+      {"mark", {{"type", "rule"}, {"strokeWidth", 2}}},
+      {"encoding", {{"x", x("low")}, {"x2", {{"field", "high"}}}, {"y", y}, {"color", color}}}};
+  const Json points{
+      {"mark", {{"type", "point"}, {"filled", true}, {"opacity", 0.9}}},
+      {"encoding",
+       {{"x", x("value")},
+        {"y", y},
+        {"color", color},
+        {"shape", shape},
+        {"size", size},
+        {"tooltip", {{{"field", "set"}}, {{"field", "kind"}}, {{"field", "value"}}}}}}};
+  const Json texts{{"transform", {{{"filter", "isValid(datum.text)"}}}},
+                   {"mark", {{"type", "text"}, {"dy", -15}, {"fontSize", theme::kLabelSize - 2}}},
+                   {"encoding", {{"x", x("value")}, {"y", y}, {"text", {{"field", "text"}}}}}};
+  return {{"name", name},
+          {"title",
+           {{"text", theme::title(edit.text + ": " + edit_words(edit))},
+            {"anchor", "start"},
+            {"frame", "group"},
+            {"fontSize", theme::kLabelSize},
+            {"fontWeight", "bold"},
+            {"offset", 8}}},
+          {"data", {{"name", name}}},
+          {"width", kPlotWidth},
+          {"height", kLineHeight * static_cast<double>(cases.size())},
+          {"layer", {zero, spans, points, texts}}};
+}
+
+std::string subtitle(const Ablation& ablation) {
+  const EditEffect& effect = ablation.cases.front().effects.front();
+  std::string text = fmt::format(
+      "Loss without edits {} nats per token; {} of up to {} tokens that the capture did not read. "
+      "Lines: 95 % over {}.",
+      theme::decimals(effect.loss, 3), format_number_of(ablation.documents.count(), "document"),
+      *std::max_element(ablation.documents.tokens.begin(), ablation.documents.tokens.end()),
+      effect.groups == ablation.documents.count() ? "documents" : "texts");
+  return text + " A total effect: other heads may stand in, so it is a lower bound.";
+}
+
+}  // namespace
+
+Json ablate_figure(const Ablation& ablation) {
+  Json spec = theme::begin_figure(ablation.label.empty() ? ablation.model : ablation.label,
+                                  "What the model needs of its heads", subtitle(ablation),
+                                  theme::kPlotWidth);
+  Json& datasets = spec["datasets"];
+  Json views = Json::array();
+  const std::vector<EditName> edits = edits_of(ablation);
+  for (size_t i = 0; i < edits.size(); ++i) {
+    views.push_back(panel(ablation, edits[i], i, datasets));
+  }
+  spec["vconcat"] = views;
+  spec["spacing"] = 26;
+  return spec;
+}
+
+}  // namespace ropewalk

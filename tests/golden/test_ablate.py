@@ -1,0 +1,356 @@
+"""`ropewalk ablate`: what its edits are made of, what its tables say, what it refuses, and that it goes on where it was interrupted."""
+
+import dataclasses
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pandas
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import engine
+import plain_models
+import tiny_models
+from tiny_models import MODELS
+
+CONTEXT = 64
+TABLES = ("ablate.csv", "ablate_positions.csv", "ablate_documents.csv", "ablate_controls.csv")
+# Five layers, of which 1 and 3 do not turn, of eight query heads: enough for twenty different control sets.
+WIDE = dataclasses.replace(
+    MODELS["smollm3_interval"], dtype="float32", config={**MODELS["smollm3_interval"].config, "hidden_size": 64, "num_attention_heads": 8, "num_key_value_heads": 4}
+)
+
+
+def make_texts(seed, count, length=CONTEXT + 10):
+    rng = np.random.default_rng(seed)
+    return {i: rng.integers(0, tiny_models.VOCAB, length).tolist() for i in range(count)}
+
+
+class Bench:
+    def __init__(self, root):
+        self.root = root
+        self.model = plain_models.write(WIDE, root / "model")
+        self.corpus = tiny_models.write_corpus(root / "read.jsonl", make_texts(1, 12))
+        self.others = tiny_models.write_corpus(root / "others.jsonl", make_texts(2, 6))
+        self.capture = self.captured(self.model, root / "capture")
+        self.count = 0
+
+    def captured(self, model, out, *options):
+        done = engine.run("capture", model, "--corpus", self.corpus, "--out", out, "--context", CONTEXT, "--dtype", "float32", "--label", "tiny", "--quiet", *options)
+        assert done.code == 0, done.stderr
+        return out
+
+    def command(self, out, sets, edits, *options, capture=None, corpus=None):
+        heads = [word for one in ([sets] if isinstance(sets, str) else sets) for word in ("--heads", one)]
+        return ["ablate", capture or self.capture, "--corpus", corpus or self.others, *heads, "--edit", edits,
+                "--out", out, "--format", "json", "--quiet", *options]  # fmt: skip
+
+    def run(self, sets, edits, *options, out=None, **files):
+        self.count += 1
+        out = out or self.root / f"out-{self.count}"
+        done = engine.run(*self.command(out, sets, edits, *options, **files), timeout=600)
+        assert done.code == 0, done.stderr
+        return out
+
+    def refused(self, sets, edits, *options, code, out=None, **files):
+        """The one line of an error; nothing may have been written."""
+        folder = out or self.root / "refused"
+        done = engine.run(*self.command(folder, sets, edits, *options, **files), timeout=600)
+        assert done.code == code, done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert out or not folder.exists()
+        return done.stderr
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return Bench(tmp_path_factory.mktemp("ablate"))
+
+
+@pytest.fixture(scope="module")
+def whole(bench):
+    """Two sets, one of which has all its controls, and several edits."""
+    return bench.run(["top:dist_range:10%", "class:content-focused", "layer:2"], "distance,window:6,head:zero")
+
+
+def finished(out):
+    """{(edit, heads): (loss, kl)}, sums of [documents, bins]."""
+    files = [json.loads(path.read_text()) for path in sorted((out / "edits").iterdir())]
+    return {(file["edit"], file["heads"]): (np.array(file["loss"]), np.array(file.get("kl", 0.0))) for file in files}
+
+
+def test_tables_follow_from_what_was_measured(bench, whole):
+    """Every number of ablate.csv, once more by numpy from the sums of each document."""
+    sums, tokens = finished(whole), CONTEXT - 1
+    base = sums["unedited", ""][0].sum(1) / tokens
+    table, controls = pandas.read_csv(whole / "ablate.csv"), pandas.read_csv(whole / "ablate_controls.csv")
+    assert len(table) == 9
+    changes = lambda edit, heads: sums[edit, heads][0].sum(1) / tokens - base  # noqa: E731
+    for row in table.itertuples():
+        mine = controls[(controls.set == row.set) & (controls.edit == row.edit)]
+        heads = mine[mine.draw.isna()].members.item()
+        assert row.heads == len(heads.split(","))
+        change, removal = changes(row.edit, heads), changes("head", heads)
+        assert row.loss == pytest.approx(base.mean(), rel=1e-8)
+        assert row.dloss == pytest.approx(change.mean(), abs=1e-9)
+        assert row.dloss_se == pytest.approx(change.std(ddof=1) / math.sqrt(6), rel=1e-6)
+        assert row.kl == pytest.approx(sums[row.edit, heads][1].sum() / (6 * tokens), rel=1e-6)
+        assert row.removal == pytest.approx(removal.mean(), abs=1e-9)
+        drawn = mine[mine.draw.notna()].members.tolist()
+        assert row.controls == len(drawn) == len(set(drawn))
+        others = np.array([changes(row.edit, heads).mean() for heads in drawn])
+        if row.set == "layer:2":
+            assert row.controls == 0 and math.isnan(row.p) and math.isnan(row.real) and "controls_moved" in row.flag
+            continue
+        assert row.control == pytest.approx(others.mean(), abs=1e-9)
+        if row.controls > 1:
+            assert row.control_sd == pytest.approx(others.std(ddof=1), rel=1e-6)
+        assert row.p == pytest.approx((1 + (others >= change.mean()).sum()) / (1 + len(others)))
+        if "small_removal" not in row.flag:
+            assert row.of_removal == pytest.approx(change.sum() / removal.sum(), rel=1e-6)
+            without = [np.delete(change, i).sum() / np.delete(removal, i).sum() for i in range(6)]
+            assert row.of_removal_se == pytest.approx(math.sqrt(5 / 6 * ((without - np.mean(without)) ** 2).sum()), rel=1e-6)
+    assert (table.controls == 20).any()
+
+
+def test_positions_and_documents(whole):
+    sums = finished(whole)
+    base = sums["unedited", ""][0]
+    positions, documents = pandas.read_csv(whole / "ablate_positions.csv"), pandas.read_csv(whole / "ablate_documents.csv")
+    controls = pandas.read_csv(whole / "ablate_controls.csv")
+    heads = controls[(controls.set == "top:dist_range:10%") & controls.draw.isna()].members.iloc[0]
+    mine = positions[(positions.set == "top:dist_range:10%") & (positions.edit == "window:6")]
+    assert mine.position.tolist() == [0, 1, 2, 4, 8, 16, 32]
+    assert mine.position_end.tolist() == [1, 2, 4, 8, 16, 32, 64]
+    assert mine.tokens.tolist() == [6 * n for n in (1, 1, 2, 4, 8, 16, 31)]
+    change = sums["window:6", heads][0] - base
+    assert mine.dloss.tolist() == pytest.approx((change.sum(0) / (mine.tokens / 6).to_numpy() / 6).tolist(), abs=1e-9)
+    assert mine.dloss.iloc[:4].tolist() == [0, 0, 0, 0], "nothing lies so far before the first tokens"
+    mine = documents[(documents.set == "top:dist_range:10%") & (documents.edit == "window:6")]
+    assert mine.dloss.tolist() == pytest.approx((change.sum(1) / (CONTEXT - 1)).tolist(), abs=1e-9)
+    assert len(set(mine.digest)) == 6
+
+
+def test_control_sets_match_layers(whole):
+    controls = pandas.read_csv(whole / "ablate_controls.csv")
+    for name in ("top:dist_range:10%", "class:content-focused"):
+        mine = controls[(controls.set == name) & (controls.edit == "distance")]
+        chosen = mine[mine.draw.isna()].members.item().split(",")
+        layers = sorted(head.split(".")[0] for head in chosen)
+        for members in mine[mine.draw.notna()].members:
+            assert not set(members.split(",")) & set(chosen)
+            if pandas.read_csv(whole / "ablate.csv").query("set == @name").control_moved.iloc[0] == 0:
+                assert sorted(head.split(".")[0] for head in members.split(",")) == layers
+
+
+def test_edits_that_change_nothing(bench):
+    """The same loss, bit for bit: also of heads whose logits do not depend on distance."""
+    out = bench.run("0.0,2.1", f"window:{CONTEXT},still:inf,zero-band:inf", "--controls", 0)
+    nope = bench.run("1.0,3.2", "distance", "--controls", 0)
+    for folder in (out, nope):
+        sums = finished(folder)
+        base = sums["unedited", ""][0]
+        for (edit, _), (loss, kl) in sums.items():
+            if edit in ("unedited", "head"):
+                continue
+            assert (loss == base).all() and (kl == 0).all(), edit
+    assert (pandas.read_csv(nope / "ablate.csv").dloss == 0).all()
+
+
+def test_sets_are_those_of_heads_csv(bench, tmp_path):
+    done = engine.run("analyze", bench.capture, "--out", tmp_path / "qk.csv", "--quiet")
+    assert done.code == 0, done.stderr
+    heads = pandas.read_csv(tmp_path / "heads.csv")
+    ranked = heads.sort_values("dist_range", ascending=False)[:4]
+    out = bench.run(["top:dist_range:10%", "bottom:r2cv_k:50%:kv"], "window:6", "--controls", 0)
+    members = pandas.read_csv(out / "ablate_controls.csv").set_index("set").members
+    assert set(members["top:dist_range:10%"].split(",")) == {f"{row.layer}.{row.q_head}" for row in ranked.itertuples()}
+    groups = heads.assign(kv=heads.q_head // 2).groupby(["layer", "kv"]).r2cv_k.max().sort_values()[:10].index
+    expected = {f"{layer}.{2 * kv + i}" for layer, kv in groups for i in (0, 1)}
+    assert set(members["bottom:r2cv_k:50%:kv"].split(",")) == expected
+    table = pandas.read_csv(out / "ablate.csv").set_index("set")
+    assert (table.overlap <= 1).all() and (table.overlap > table.overlap_chance).all()
+    assert table.overlap_chance["bottom:r2cv_k:50%:kv"] == pytest.approx(10 / 30)
+
+
+def test_goes_on_after_an_interruption(bench, whole, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(whole, out)
+    files = sorted(path for path in (out / "edits").iterdir() if not path.name.startswith("unedited"))
+    for path in files[::3]:
+        path.unlink()
+    files[1].write_text(files[1].read_text()[:50])
+    for name in TABLES:
+        (out / name).unlink()
+    kept = {path: path.stat().st_mtime_ns for path in files if path.exists() and path != files[1]}
+    done = engine.run(*bench.command(out, ["top:dist_range:10%", "class:content-focused", "layer:2"], "distance,window:6,head:zero")[:-1], timeout=600)
+    assert done.code == 0 and "is damaged and measured again" in done.stderr
+    for name in TABLES:
+        assert (out / name).read_bytes() == (whole / name).read_bytes(), name
+    assert kept == {path: path.stat().st_mtime_ns for path in kept}
+    bench.run("layer:2", "distance,axis", out=out)
+    assert kept == {path: path.stat().st_mtime_ns for path in kept}, "another question takes what is there"
+    assert pandas.read_csv(out / "ablate.csv").edit.tolist() == ["distance", "axis"]
+
+
+def test_ctrl_c_keeps_what_is_done(bench, tmp_path):
+    out = tmp_path / "out"
+    sets, edits = ["top:dist_range:10%", "bottom:dist_range:10%"], "distance,window:6,axis"
+    many = tiny_models.write_corpus(tmp_path / "many.jsonl", make_texts(3, 60))
+    command = [engine.program(), *map(str, bench.command(out, sets, edits, "--memory", "2MB", corpus=many))]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 300
+    while process.poll() is None and time.monotonic() < until and len(list(out.glob("edits/*.json"))) < 3:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=300)
+    if process.returncode == 0:
+        pytest.skip("it was done before it could be interrupted")
+    assert process.returncode == 130, said
+    assert not (out / "ablate.csv").exists() and not list(out.glob("**/.*tmp*"))
+    done = {path: path.stat().st_mtime_ns for path in out.glob("edits/*.json") if not path.name.startswith("unedited")}
+    bench.run(sets, edits, out=out, corpus=many)
+    assert done == {path: path.stat().st_mtime_ns for path in done}
+    straight = bench.run(sets, edits, corpus=many)
+    for name in TABLES:
+        assert (out / name).read_bytes() == (straight / name).read_bytes(), name
+
+
+def test_dry_run(bench, whole):
+    done = engine.run(*bench.command(bench.root / "dry", ["top:dist_range:10%", "layer:2"], "distance,window:6"), "--dry-run")
+    assert done.code == 0, done.stderr
+    assert not (bench.root / "dry").exists()
+    assert "top:dist_range:10%" in done.stdout and "6 documents of 64 tokens" in done.stdout
+    assert "0 of 66 edits of heads are done" in done.stdout, "a set of 20 controls and one without, two edits and removal"
+    again = engine.run(*bench.command(whole, ["top:dist_range:10%", "layer:2"], "distance,window:6"), "--dry-run")
+    assert "66 of 66 edits of heads are done; the others cost 0.0 unedited passes" in again.stdout
+
+
+def test_documents_of_the_capture_are_refused(bench, tmp_path):
+    mixed = tiny_models.write_corpus(tmp_path / "mixed.jsonl", {**make_texts(2, 3), **{i + 5: tokens for i, tokens in make_texts(1, 2).items()}})
+    assert "2 of 5 documents are also among those that" in bench.refused("layer:0", "head", corpus=mixed, code=3)
+
+
+def test_a_model_that_moved(bench, tmp_path):
+    model = tmp_path / "here"
+    shutil.copytree(bench.model, model)
+    capture = bench.captured(model, tmp_path / "capture")
+    model.rename(tmp_path / "there")
+    assert "its model is no longer at" in bench.refused("layer:0", "head", capture=capture, code=3)
+    out = bench.run("layer:0", "window:6", "--model", tmp_path / "there", "--controls", 1, capture=capture)
+    straight = bench.run("layer:0", "window:6", "--controls", 1)
+    for name in TABLES[:3]:
+        assert (out / name).read_bytes() == (straight / name).read_bytes()
+    tensors = load_file(tmp_path / "there" / "model.safetensors")
+    tensors["model.layers.1.mlp.up_proj.weight"] = tensors["model.layers.1.mlp.up_proj.weight"] + 1
+    save_file(tensors, tmp_path / "there" / "model.safetensors", metadata={"format": "pt"})
+    refused = bench.refused("layer:0", "head", "--model", tmp_path / "there", capture=capture, code=3)
+    assert "was made of other weights than these" in refused
+    other = plain_models.write(MODELS["llama_gqa"], tmp_path / "other")
+    assert "is of another model than" in bench.refused("layer:0", "head", "--model", other, capture=capture, code=3)
+
+
+def test_the_folder_belongs_to_its_documents(bench, whole, tmp_path):
+    others = tiny_models.write_corpus(tmp_path / "more.jsonl", make_texts(2, 7))
+    assert "holds edits of something else (documents:" in bench.refused("layer:0", "window:6", corpus=others, out=whole, code=2)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").write_text("mine")
+    assert "is not empty" in bench.refused("layer:0", "window:6", out=tmp_path / "full", code=2)
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["letter.txt"]
+
+
+def test_pieces_of_a_text_are_one_group(bench, tmp_path):
+    texts = tiny_models.write_corpus(tmp_path / "texts.jsonl", make_texts(4, 20, length=2 * CONTEXT))
+    out = bench.run("layer:0", "window:6", "--chunk", "--controls", 0, corpus=texts)
+    documents = pandas.read_csv(out / "ablate_documents.csv")
+    assert len(documents) == 40
+    table = pandas.read_csv(out / "ablate.csv")
+    pairs = documents.sort_values("document").dloss.to_numpy().reshape(20, 2).mean(1)
+    assert table.dloss_se[0] == pytest.approx(pairs.std(ddof=1) / math.sqrt(20), rel=1e-6)
+
+
+def test_the_figure_draws_the_table(whole):
+    spec = json.loads((whole / "figures" / "ablate.vl.json").read_text())
+    table = pandas.read_csv(whole / "ablate.csv")
+    assert len(spec["vconcat"]) == 3
+    for number, edit in enumerate(["distance", "window:6", "head:zero"]):
+        rows = spec["datasets"][f"edit {number}"]
+        mine = table[table.edit == edit]
+        drawn = [row["value"] for row in rows if row["kind"].startswith("the set")]
+        assert drawn == pytest.approx(mine.dloss.tolist(), rel=1e-6)
+        assert sum(row["kind"].startswith("random") for row in rows) == mine.controls.sum()
+
+
+def test_bad_input(bench, tmp_path):
+    refused = bench.refused
+    assert "'5.0': the capture has no head 5.0; its layers go up to 4" in refused("5.0", "head", code=2)
+    assert "'0.0,0.8': the capture has no head 0.8" in refused("0.0,0.8", "head", code=2)
+    assert "'layer:9': the capture has no head of layer 9" in refused("layer:9", "head", code=2)
+    assert "'class:q-positional': holds no head" in refused("class:q-positional", "head", code=2)
+    assert "did you mean dist_range?" in refused("top:dist_rang:10%", "head", code=2)
+    assert "'top:ap_overall:10%': holds no head: no head of the capture has a number of 'ap_overall'" in refused("top:ap_overall:10%", "head", code=2)
+    assert "--edit 'window:0': found '0', expected a whole number of tokens of at least 1" in refused("layer:0", "window:0", code=2)
+    assert "--edit 'prune': is no edit" in refused("layer:0", "distance,prune", code=2)
+    assert "does not turn queries and keys" in refused("layer:1", "still:40", code=2)
+    short = tiny_models.write_corpus(tmp_path / "short.jsonl", {1: [5, 6, 7]})
+    assert "no document has 64 tokens" in refused("layer:0", "head", corpus=short, code=3)
+    one = tiny_models.write_corpus(tmp_path / "one.jsonl", make_texts(2, 1))
+    assert "'head': takes the mean over other documents, and there is one" in refused("layer:0", "head", corpus=one, code=2)
+    words = tiny_models.write_corpus(tmp_path / "words.jsonl", {1: [tiny_models.VOCAB + 3] * CONTEXT, 2: [5] * CONTEXT})
+    assert "100" in refused("layer:0", "head", corpus=words, code=3)
+    plain = bench.captured(bench.model, tmp_path / "plain", "--no-pre-rope")
+    message = refused("layer:0", "window:6,distance", capture=plain, code=3)
+    assert "holds no sums before RoPE, which the edit 'distance' is made of" in message
+    assert bench.run("layer:0", "window:6", "--controls", 0, capture=plain), "others need none"
+    loss = tmp_path / "loss"
+    done = engine.run("loss", bench.model, "--corpus", bench.corpus, "--out", loss, "--context", CONTEXT, "--quiet")
+    assert done.code == 0, done.stderr
+    assert "holds numbers of documents and no moments" in refused("layer:0", "head", capture=loss, code=3)
+    assert "cannot open" in refused("layer:0", "head", capture=tmp_path / "nowhere", code=4)
+    one_only = bench.run("layer:0", "window:6", "--controls", 0, corpus=one)
+    row = pandas.read_csv(one_only / "ablate.csv").iloc[0]
+    assert math.isnan(row.removal) and math.isnan(row.dloss_se) and "no_se" in row.flag
+
+
+def test_headless_weights_are_refused(bench, tmp_path):
+    model = tmp_path / "headless"
+    shutil.copytree(plain_models.write(MODELS["llama_gqa"], tmp_path / "llama"), model)
+    tensors = load_file(model / "model.safetensors")
+    del tensors["lm_head.weight"]
+    save_file(tensors, model / "model.safetensors", metadata={"format": "pt"})
+    capture = bench.captured(model, tmp_path / "capture")
+    assert "has no head, and config.json does not tie it to the embeddings" in bench.refused("layer:0", "head", capture=capture, code=3)
+    tensors["lm_head.weight"] = torch.ones(tiny_models.VOCAB - 1, 48)
+    save_file(tensors, model / "model.safetensors", metadata={"format": "pt"})
+    assert "'lm_head.weight' has shape [96, 48], expected [97, 48]" in bench.refused("layer:0", "head", capture=capture, code=3)
+
+
+def test_memory_changes_nothing(bench, whole):
+    tight = bench.run(["top:dist_range:10%", "layer:2"], "distance,head:zero", "--memory", "3MB")
+    mine, theirs = finished(tight), finished(whole)
+    shared = mine.keys() & theirs.keys()
+    assert len(shared) > 40
+    for key in shared:
+        assert all((a == b).all() for a, b in zip(mine[key], theirs[key])), key
+
+
+def test_captures_say_where_they_were_made(bench, tmp_path):
+    described = json.loads((bench.capture / "capture.json").read_text())
+    assert described["source"] == {"model": os.path.abspath(bench.model)}
+    renamed = tiny_models.write_corpus(tmp_path / "renamed.jsonl", make_texts(1, 12))
+    renamed.write_text(renamed.read_text().replace('"tokens"', '"ids"'))
+    out = tmp_path / "capture"
+    done = engine.run("capture", bench.model, "--corpus", renamed, "--field", "ids", "--out", out, "--context", CONTEXT, "--dtype", "float32", "--quiet")
+    assert done.code == 0, done.stderr
+    assert json.loads((out / "capture.json").read_text())["source"]["field"] == "ids"
+    assert (out / "moments.safetensors").read_bytes()[:8] != b"", "and the moments are the same wherever the model lies"
+    others = tiny_models.write_corpus(tmp_path / "others.jsonl", make_texts(2, 3))
+    others.write_text(others.read_text().replace('"tokens"', '"ids"'))
+    assert bench.run("layer:0", "window:6", "--controls", 0, capture=out, corpus=others)
