@@ -130,7 +130,8 @@ class Study:
         return _tables.convert(table, kind)
 
     def top_heads(self, n: int = 10, by: str | None = None) -> pandas.DataFrame:
-        """The heads to look at first: those that training changed most, by decreasing `score`.
+        """The heads to look at first: those that training changed most, by decreasing `score`. Query heads that share the keys that changed are
+        one row: `q_heads` has all of them, `q_head` the first.
 
         The score is the largest effect on R²cv of queries, R²cv of keys and the share of position in logits, from the random baselines to the last
         checkpoint and from the first trained one to it, each less its standard error (docs/method.md). `by`: that of one statistic of changes.csv
@@ -155,7 +156,10 @@ class Study:
         found = changes[last & (changes.statistic == by) & ~changes.flag.fillna("").isin(("axis_changed", "other_context"))]
         found = found.assign(score=(found.effect.abs() - found.effect_se.fillna(0)).clip(lower=0).fillna(0), changed=found.changed == 1)
         found = found.sort_values(["score", "layer", "q_head"], ascending=[False, True, True], kind="stable").drop_duplicates(["layer", "q_head"])
-        columns = ["layer", "q_head", "score", "statistic", "from", "to", "change", "change_se", "effect", "effect_se", "changed"]
+        keys = found.kv_head.fillna(-1 - found.q_head)  # where nobody knows, each head has its own
+        lines = found.assign(keys=keys).groupby(["layer", "keys", "change", "score"], sort=False, dropna=False)
+        found = lines.head(1).assign(q_heads=lines.q_head.agg(list).tolist())
+        columns = ["layer", "q_head", "q_heads", "score", "statistic", "from", "to", "change", "change_se", "effect", "effect_se", "changed"]
         frame: pandas.DataFrame = found[columns].rename(columns={"change_se": "se"})
         return frame
 

@@ -66,10 +66,28 @@ std::string sentence(const Candidate& one, const std::string& first) {
   return text;
 }
 
-Json entry(const Head& head, const Candidate& one, const std::string& first) {
+// Query heads whose change is that of the keys they share, and so one change.
+struct Line {
+  int64_t layer = 0;
+  std::vector<int64_t> q_heads;
+  int64_t kv_head = CheckpointAnalysis::kUnknown;
+  const Candidate* candidate = nullptr;
+
+  bool holds(int64_t other_layer, int64_t other_kv_head, const Candidate& other) const {
+    const Candidate& mine = *candidate;
+    return mine.reading.reading->hue == Hue::keys && kv_head != CheckpointAnalysis::kUnknown &&
+           layer == other_layer && kv_head == other_kv_head &&
+           mine.reading.place == other.reading.place && mine.from == other.from &&
+           mine.score == other.score && mine.axis_changed == other.axis_changed;
+  }
+};
+
+Json entry(const Line& line, const std::string& first) {
+  const Candidate& one = *line.candidate;
   const HeadChange& found = one.change;
-  return {{"layer", head.first},
-          {"q_head", head.second},
+  return {{"layer", line.layer},
+          {"q_head", line.q_heads.front()},
+          {"q_heads", line.q_heads},
           {"score", one.score},
           {"statistic", one.reading.reading->key},
           {"from", one.from},
@@ -83,6 +101,31 @@ Json entry(const Head& head, const Candidate& one, const std::string& first) {
           {"changed", found.changed},
           {"axis_changed", one.axis_changed},
           {"sentence", sentence(one, first)}};
+}
+
+// By decreasing score, ties by layer and head; heads that share their change in one line.
+std::vector<Line> ranked_lines(const std::map<Head, Candidate>& best,
+                               const CheckpointAnalysis& checkpoint) {
+  std::vector<Line> lines;
+  std::map<std::pair<int64_t, int64_t>, std::vector<size_t>> of_keys;  // lines, by layer, KV head
+  for (const auto& [head, one] : best) {
+    if (one.score < 0) continue;
+    const int64_t kv_head = checkpoint.kv_head[one.change.row];
+    std::vector<size_t>& known = of_keys[{head.first, kv_head}];
+    const auto same = std::find_if(known.begin(), known.end(), [&](size_t i) {
+      return lines[i].holds(head.first, kv_head, one);
+    });
+    if (same != known.end()) {
+      lines[*same].q_heads.push_back(head.second);
+      continue;
+    }
+    known.push_back(lines.size());
+    lines.push_back({head.first, {head.second}, kv_head, &one});
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
+    return a.candidate->score > b.candidate->score;
+  });
+  return lines;
 }
 
 }  // namespace
@@ -117,16 +160,11 @@ Json top_heads(const std::vector<CheckpointAnalysis>& checkpoints, double min_ch
       }
     }
   }
-  std::vector<std::pair<Head, Candidate>> ranked;
-  for (const auto& [head, one] : best) {
-    if (one.score >= 0) ranked.emplace_back(head, one);
-  }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.second.score > b.second.score; });
+  const std::vector<Line> ranked = ranked_lines(best, to);
   if (ranked.empty()) return {};
   Json list = Json::array();
   const std::string first = run ? checkpoints[run->first].label : "";
-  for (const auto& [head, one] : ranked) list.push_back(entry(head, one, first));
+  for (const Line& line : ranked) list.push_back(entry(line, first));
   return list;
 }
 

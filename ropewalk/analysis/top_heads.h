@@ -8,7 +8,8 @@
 namespace ropewalk {
 
 // Which heads to look at first: every measured head by how much training changed it
-// (docs/formats.md, top_heads of summary.json). The score is the largest, over R²cv of queries,
+// (docs/formats.md, top_heads of summary.json). Query heads that owe their score to the same change
+// of the keys that they share are one entry. The score is the largest, over R²cv of queries,
 // R²cv of keys and the share of position in logits, of the effects (head_changes.h) from the random
 // baselines to the last checkpoint and from the first trained one to it, each less its standard
 // error and at least 0. A head whose PC0 is another axis than at the first trained checkpoint

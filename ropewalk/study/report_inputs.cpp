@@ -160,6 +160,7 @@ void check_summary(const Json& summary, const std::string& source) {
     top.at("top_heads").each([](const Value& head) {
       head.object();
       for (const char* key : {"layer", "q_head", "score"}) head.at(key).number();
+      head.at("q_heads").each([](const Value& one) { one.number(); });
       for (const char* key : {"statistic", "from", "to", "sentence"}) head.at(key).text();
       for (const char* key : {"before", "after", "change", "se", "effect", "effect_se"}) {
         head.at(key).number_or_null();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ropewalk/analysis/head_changes.h"
 #include "tests/analysis/made_head.h"
 
@@ -76,6 +78,44 @@ TEST(TopHeads, OfAnotherAxisCountByR2Alone) {
     EXPECT_EQ(one["score"], 0);
     EXPECT_NE(one["sentence"].get<std::string>().find("another axis than at a"), std::string::npos);
   }
+}
+
+TEST(TopHeads, WithTheSameKeysAreOneLineWhereTheKeysChanged) {
+  const auto with_keys = [](const std::string& label, const std::vector<double>& r2cv_q,
+                            const std::vector<double>& r2cv_k) {
+    CheckpointAnalysis checkpoint = made(label, r2cv_q, {0.1, 0.2, 0.3, 0.4});
+    HeadColumn& column = checkpoint.columns[statistic_place("r2cv_k")];
+    column = checkpoint.columns[statistic_place("r2cv_q")];
+    for (size_t i = 0; i < r2cv_k.size(); ++i) {
+      for (size_t b = 0; b < kBlocks; ++b) {
+        column.replicates[i * kBlocks + b] = r2cv_k[i] + (b % 2 == 0 ? 0.01 : -0.01) / 15;
+      }
+      column.value[i] = r2cv_k[i];
+    }
+    return checkpoint;
+  };
+  // The keys of layer 0 change; in layer 1 the queries of one head, which shares its keys too.
+  const auto first = with_keys("a", {0.2, 0.3, 0.4, 0.5}, {0.1, 0.1, 0.3, 0.3});
+  auto last = with_keys("b", {0.2, 0.3, 0.8, 0.5}, {0.9, 0.9, 0.3, 0.3});
+  using Lines = std::vector<std::vector<int64_t>>;
+  const auto lines = [](const Json& list) {
+    Lines heads;
+    for (const Json& one : list) {
+      EXPECT_EQ(one["q_head"], one["q_heads"][0]);
+      heads.push_back({one["layer"].get<int64_t>()});
+      for (const Json& head : one["q_heads"]) heads.back().push_back(head);
+    }
+    std::sort(heads.begin(), heads.end());
+    return heads;
+  };
+  const Json list = top_heads({first, last}, kMinChange);
+  EXPECT_EQ(lines(list), (Lines{{0, 0, 1}, {1, 0}, {1, 1}}));
+  last.axes[1].vector = {0, 1};
+  EXPECT_EQ(lines(top_heads({first, last}, kMinChange)), (Lines{{0, 0}, {0, 1}, {1, 0}, {1, 1}}))
+      << "their axes say different things";
+  last.axes[1] = first.axes[1];
+  std::fill(last.kv_head.begin(), last.kv_head.end(), CheckpointAnalysis::kUnknown);
+  EXPECT_EQ(top_heads({first, last}, kMinChange).size(), 4u) << "nobody knows their keys";
 }
 
 TEST(TopHeads, AreHeldAgainstRandomWeightsToo) {

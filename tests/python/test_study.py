@@ -129,12 +129,20 @@ def test_top_heads(study, folder):
     assert set(rows_of["from"]) == {"init", "A"}
     rows_of = rows_of.assign(score=(rows_of.effect.abs() - rows_of.effect_se).clip(lower=0).fillna(0))
     axes = rows_of.query("statistic == 'r_q_run' and kind == 'whole'").set_index(["layer", "q_head"]).flag == "axis_changed"
-    expected = {}
+    expected, by_keys = {}, {}
     for row in rows_of[rows_of.statistic.isin(("r2cv_q", "r2cv_k", "logit_pos_share"))].itertuples():
-        if row.statistic != "logit_pos_share" or not axes[row.layer, row.q_head]:
-            expected[row.layer, row.q_head] = max(expected.get((row.layer, row.q_head), 0), row.score)
+        head = row.layer, row.q_head
+        if (row.statistic != "logit_pos_share" or not axes[head]) and row.score > expected.get(head, -1):
+            expected[head] = row.score
+            by_keys[head] = row.kv_head if row.statistic == "r2cv_k" else None
     order = sorted(expected, key=lambda head: (-expected[head], head))
+    lines = {}  # query heads that share the keys that changed are one
+    for head in order:
+        lines.setdefault((head[0], by_keys[head], axes[head]) if by_keys[head] is not None else head, []).append(head)
+    assert any(len(line) > 1 for line in lines.values()), "keys that several heads share"
     heads = study.top_heads(100)
+    assert [[(one.layer, head) for head in one.q_heads] for one in heads.itertuples()] == list(lines.values())
+    order = [line[0] for line in lines.values()]
     assert list(zip(heads.layer, heads.q_head)) == order and np.allclose(heads.score, [expected[head] for head in order], rtol=1e-6)
     assert list(heads.axis_changed) == [axes[head] for head in order]
     assert len(study.top_heads()) == min(10, len(order)) and len(study.top_heads(3)) == 3
@@ -143,9 +151,10 @@ def test_top_heads(study, folder):
         assert f"at {one.to}" in one.sentence and f"({one.change:+.3f} ± {error})" in one.sentence
         assert ("no change" in one.sentence) == (not one.changed)
     keys = study.top_heads(100, by="r2cv_k")
-    best = rows_of[rows_of.statistic == "r2cv_k"].groupby(["layer", "q_head"]).score.max()
-    assert list(zip(keys.layer, keys.q_head)) == sorted(best.index, key=lambda head: (-best[head], head))
-    assert set(keys.statistic) == {"r2cv_k"} and list(keys.score) == sorted(best, reverse=True)
+    best = rows_of[rows_of.statistic == "r2cv_k"].groupby(["layer", "kv_head"]).agg(score=("score", "max"), q_heads=("q_head", lambda heads: sorted(set(heads))))
+    best = best.reset_index().sort_values(["score", "layer", "kv_head"], ascending=[False, True, True], kind="stable")
+    assert list(zip(keys.layer, keys.q_heads, keys.score)) == list(zip(best.layer, best.q_heads, best.score))
+    assert set(keys.statistic) == {"r2cv_k"} and all(one.q_head == one.q_heads[0] for one in keys.itertuples())
     for wrong in (dict(n=0), dict(by="r9"), dict(by=3)):
         with pytest.raises(ropewalk.UsageError):
             study.top_heads(**wrong)

@@ -142,13 +142,13 @@ test("the overview says which heads to look at, and which to read with care", as
       made.map((row) => [row.dataset.heads, row.querySelector(".sentence").innerText, row.children[4].innerText, row.children[5].innerText]),
     );
     assert.equal(rows.length, 10);
-    // In the order of the file; heads with the same keys and the same sentence in one line.
-    const told = rows.flatMap(([names, ...rest]) => names.split(",").map((one) => [one, ...rest]));
+    // The first lines of the file; heads with the same keys and the same sentence are one.
+    const names = ({ layer, q_heads }) => q_heads.map((q_head) => name({ layer, q_head })).join();
     assert.deepEqual(
-      told,
-      top.slice(0, told.length).map((one) => [name(one), one.sentence, one.changed ? "changed" : "within noise", one.axis_changed ? "moved" : "stayed"]),
+      rows,
+      top.slice(0, 10).map((one) => [names(one), one.sentence, one.changed ? "changed" : "within noise", one.axis_changed ? "moved" : "stayed"]),
     );
-    if (run === "shipped") assert.ok(told.length > rows.length);
+    if (run === "shipped") assert.ok(rows.some(([heads]) => heads.includes(",")));
     const doubts = await page.$$eval("table.care-table tbody tr", (made) =>
       Object.fromEntries(made.map((row) => [row.dataset.flag, [...row.querySelectorAll("td")].map((one) => one.innerText)])),
     );

@@ -156,7 +156,7 @@ def with_numbers_of_heads(folder: Path) -> None:
     first, last = (table[table.checkpoint == labels[place]].set_index(["layer", "q_head"]) for place in (1, -1))
     moved = (last.r2cv_q - first.r2cv_q).dropna().sort_values(key=abs, ascending=False)
     stated["top_heads"] = [
-        {"layer": int(layer), "q_head": int(head), "score": max(0, abs(change) / 0.2 - 0.1), "statistic": "r2cv_q", "from": labels[1], "to": labels[-1],
+        {"layer": int(layer), "q_head": int(head), "q_heads": [int(head)], "score": max(0, abs(change) / 0.2 - 0.1), "statistic": "r2cv_q", "from": labels[1], "to": labels[-1],
          "before": float(first.r2cv_q[layer, head]), "after": float(last.r2cv_q[layer, head]), "change": float(change), "se": 0.02, "effect": change / 0.2,
          "effect_se": 0.1, "changed": abs(change) > 0.1, "axis_changed": place % 4 == 0, "sentence": f"R² of queries moved by {change:.2f} from {labels[1]} to {labels[-1]}."}
         for place, ((layer, head), change) in enumerate(moved.items())]  # fmt: skip

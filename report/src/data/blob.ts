@@ -113,6 +113,8 @@ export interface Change extends Leaf {
 export interface TopHead {
   layer: number;
   q_head: number;
+  /** With it, those that share the keys that changed. */
+  q_heads: number[];
   score: number;
   statistic: string;
   from: string;

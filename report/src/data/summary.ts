@@ -96,22 +96,9 @@ export class Summary {
     return stated ? ofSummary(checkpoint, `taxonomy.${name}`) : `share:qk.csv:${checkpoint.label}:class=${name}`;
   }
 
-  /** Heads to look at, the first ones first: query heads that share a change of their keys stand together. */
-  topHeads(count: number): TopHead[][] {
-    const groups: TopHead[][] = [];
-    for (const head of this.run.blob.summary?.top_heads ?? []) {
-      const same = groups.find(([first]) => this.shared(first, head));
-      if (same) same.push(head);
-      else if (groups.length < count) groups.push([head]);
-      else break;
-    }
-    return groups;
-  }
-
-  private shared(a: TopHead, b: TopHead): boolean {
-    const [one, other] = [a, b].map(({ layer, q_head }) => this.run.head(layer, q_head));
-    const keys = one && other && one.layer === other.layer && one.kv_head !== null && one.kv_head === other.kv_head;
-    return Boolean(keys) && a.sentence === b.sentence && a.score === b.score && a.change === b.change && a.axis_changed === b.axis_changed;
+  /** The first of the heads to look at; query heads that share the keys that changed are one. */
+  topHeads(count: number): TopHead[] {
+    return (this.run.blob.summary?.top_heads ?? []).slice(0, count);
   }
 
   share(name: string, checkpoint: Checkpoint): Leaf {

@@ -8,9 +8,9 @@ const SHOWN = 10;
 
 /** The heads that changed most, each with a sentence; null where nothing says so. */
 export function topHeads({ run, summary, store }: Context): HTMLElement | null {
-  const lines = summary.topHeads(SHOWN).flatMap((group) => {
-    const heads = group.flatMap(({ layer, q_head }) => run.head(layer, q_head) ?? []);
-    return heads.length ? [{ top: group[0], heads }] : [];
+  const lines = summary.topHeads(SHOWN).flatMap((top) => {
+    const heads = top.q_heads.flatMap((q_head) => run.head(top.layer, q_head) ?? []);
+    return heads.length ? [{ top, heads }] : [];
   });
   if (!lines.length) return null;
   const at = (label: string) => run.checkpoints.find((c) => c.label === label)?.index ?? store.state.at;
