@@ -11,10 +11,11 @@
 namespace ropewalk {
 
 enum class NormKind {
-  rms,           // x / rms(x) * weight
-  rms_plus_one,  // x / rms(x) * (1 + weight)
-  layer,         // LayerNorm with weight and bias
-  bare_layer,    // LayerNorm without either (olmo)
+  rms,                 // x / rms(x) * weight
+  rms_plus_one,        // x / rms(x) * (1 + weight)
+  layer,               // LayerNorm with weight and bias
+  layer_without_bias,  // LayerNorm with a weight alone (cohere2)
+  bare_layer,          // LayerNorm without either (olmo)
 };
 
 // Whether queries and keys are normalised after their projection, before RoPE.

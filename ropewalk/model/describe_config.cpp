@@ -18,6 +18,8 @@ const char* name_of(NormKind kind) {
       return "rms_plus_one";
     case NormKind::layer:
       return "layer";
+    case NormKind::layer_without_bias:
+      return "layer without bias";
     case NormKind::bare_layer:
       break;
   }

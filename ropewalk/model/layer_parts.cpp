@@ -9,7 +9,9 @@ at::Tensor norm(const ModelConfig& config, const at::Tensor& x, const at::Tensor
                 const at::Tensor& bias) {
   if (config.norm == NormKind::bare_layer) return layer_norm(x, {}, {}, config.norm_eps);
   if (!weight.defined()) return x;
-  if (config.norm == NormKind::layer) return layer_norm(x, weight, bias, config.norm_eps);
+  if (config.norm == NormKind::layer || config.norm == NormKind::layer_without_bias) {
+    return layer_norm(x, weight, bias, config.norm_eps);
+  }
   return rms_norm(x, weight, config.norm_eps, config.norm == NormKind::rms_plus_one);
 }
 

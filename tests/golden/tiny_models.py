@@ -248,6 +248,36 @@ _add("gpt_oss_no_bias", "GptOssForCausalLM", "gpt_oss", head_dim=20, num_key_val
 _add("gpt_oss_ties", "GptOssForCausalLM", "gpt_oss", head_dim=16, num_key_value_heads=4, sliding_window=30,
      num_local_experts=8, num_experts_per_tok=3, rope=_rope(), options=dict(tied_experts=True))
 
+# starcoder2: LayerNorm with biases and a plain MLP, grouped queries, one window for all layers
+_STARCODER = dict(without=("rms_norm_eps",), norm_epsilon=3e-3)
+_add("starcoder2", "Starcoder2ForCausalLM", "starcoder2", rope=_rope(theta=1e5), sliding_window=20, **_STARCODER, options=dict(old="rope_type"))
+_add("starcoder2_no_bias", "Starcoder2ForCausalLM", "starcoder2", rope=_rope("linear", factor=2.0), use_bias=False, num_key_value_heads=1,
+     hidden_act="relu", tie_word_embeddings=False, **_STARCODER, options=dict(old="type", dtype="bfloat16", shard="50KB"))
+
+# seed_oss: biases of queries, keys and values alone, or elsewhere alone
+_add("seed_oss", "SeedOssForCausalLM", "seed_oss", rope=_rope(theta=1e7), head_dim=20, options=dict(old="rope_type"))
+_add("seed_oss_other_bias", "SeedOssForCausalLM", "seed_oss", rope=_YARN, head_dim=32, attention_bias=False, attention_out_bias=True, mlp_bias=True,
+     num_key_value_heads=4, options=dict(old="type", dtype="bfloat16", shard="50KB"))
+
+# ernie4_5: interleaved pairs over the whole head
+_add("ernie4_5", "Ernie4_5ForCausalLM", "ernie4_5", rope=_rope(theta=5e5), head_dim=16, options=dict(old="rope_type"))
+_add("ernie4_5_bias", "Ernie4_5ForCausalLM", "ernie4_5", rope=_rope("linear", factor=2.0), head_dim=20, use_bias=True, num_key_value_heads=1,
+     tie_word_embeddings=False, num_hidden_layers=3, options=dict(old="type", dtype="float16"))
+
+# exaone4: norms after the blocks, per-head norms; where layers slide, the full ones have no RoPE
+_add("exaone4", "Exaone4ForCausalLM", "exaone4", rope=_LLAMA3, head_dim=12, sliding_window=24, num_hidden_layers=5,
+     options=dict(old="rope_type", old_drops=("layer_types",)))
+_add("exaone4_full", "Exaone4ForCausalLM", "exaone4", rope=_rope(theta=1e6), head_dim=12, sliding_window=None, layer_types=["full_attention"] * 4,
+     num_key_value_heads=4, tie_word_embeddings=True, options=dict(old="rope_type", dtype="bfloat16", shard="50KB"))
+
+# cohere2: one LayerNorm without bias for both blocks, interleaved pairs, full layers without RoPE, scaled logits
+_COHERE = dict(without=("rms_norm_eps",), layer_norm_eps=3e-3, sliding_window=16)
+_add("cohere2", "Cohere2ForCausalLM", "cohere2", rope=_rope(theta=5e4), num_hidden_layers=5, logit_scale=0.3, **_COHERE,
+     options=dict(old="rope_type", old_drops=("layer_types",)))
+_add("cohere2_bias", "Cohere2ForCausalLM", "cohere2", rope=_rope("linear", factor=2.0), attention_bias=True, num_key_value_heads=1, num_hidden_layers=3,
+     layer_types=["full_attention", "sliding_attention", "full_attention"], tie_word_embeddings=False, **_COHERE,
+     options=dict(old="type", dtype="bfloat16", shard="50KB"))
+
 # ministral3 inside the multimodal model
 _add("mistral3", "Mistral3ForConditionalGeneration", "mistral3", head_dim=16,
      rope=dict(_YARN, mscale=1.0, mscale_all_dim=1.0, beta_fast=32.0, beta_slow=1.0, llama_4_scaling_beta=0.1),

@@ -29,6 +29,7 @@ TEST(DescribeConfig, HoldsEverySetting) {
       [](ModelConfig& c) { c.d_mlp = 9; },
       [](ModelConfig& c) { c.norm = NormKind::layer; },
       [](ModelConfig& c) { c.norm = NormKind::rms_plus_one; },
+      [](ModelConfig& c) { c.norm = NormKind::layer_without_bias; },
       [](ModelConfig& c) { c.norm = NormKind::bare_layer; },
       [](ModelConfig& c) { c.norm_eps = 9; },
       [](ModelConfig& c) { c.qk_norm = QkNorm::per_head; },

@@ -182,6 +182,15 @@ std::vector<TensorSpec> pre_norm_tensors(const ModelConfig& config) {
        gated_mlp_tensors(config)});
 }
 
+std::vector<TensorSpec> post_norm_tensors(const ModelConfig& config) {
+  return join({attention_tensors(config),
+               {norm_tensor(config, "post_attention_layernorm", &LayerWeights::post_attn_norm,
+                            Needed::layer),
+                norm_tensor(config, "post_feedforward_layernorm", &LayerWeights::post_mlp_norm,
+                            Needed::layer)},
+               gated_mlp_tensors(config)});
+}
+
 std::vector<TensorSpec> surrounding_norm_tensors(const ModelConfig& config) {
   return join(
       {{norm_tensor(config, "input_layernorm", &LayerWeights::attn_norm, Needed::qk)},

@@ -54,6 +54,9 @@ std::vector<TensorSpec> pre_norm_tensors(const ModelConfig& config);
 std::vector<TensorSpec> head_by_head_tensors(const ModelConfig& config,
                                              const std::string& attention);
 
+// OLMo 2's layer: norms after attention and MLP, none before them.
+std::vector<TensorSpec> post_norm_tensors(const ModelConfig& config);
+
 // Gemma's layer: norms before and after both attention and MLP.
 std::vector<TensorSpec> surrounding_norm_tensors(const ModelConfig& config);
 

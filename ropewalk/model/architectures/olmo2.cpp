@@ -43,16 +43,7 @@ ModelConfig configure_olmo3(const ConfigFile& config) {
   return model;
 }
 
-std::vector<TensorSpec> layer_tensors(const ModelConfig& config) {
-  return join({attention_tensors(config),
-               {norm_tensor(config, "post_attention_layernorm", &LayerWeights::post_attn_norm,
-                            Needed::layer),
-                norm_tensor(config, "post_feedforward_layernorm", &LayerWeights::post_mlp_norm,
-                            Needed::layer)},
-               gated_mlp_tensors(config)});
-}
-
 }  // namespace ropewalk::olmo2_family
 
-ROPEWALK_FAMILY(olmo2, {"olmo2", configure_olmo2, layer_tensors},
-                {"olmo3", configure_olmo3, layer_tensors})
+ROPEWALK_FAMILY(olmo2, {"olmo2", configure_olmo2, post_norm_tensors},
+                {"olmo3", configure_olmo3, post_norm_tensors})

@@ -1,0 +1,19 @@
+// Seed-OSS: Llama with biases of queries, keys and values, and heads of their own width.
+#include "ropewalk/model/architectures/common.h"
+
+namespace ropewalk::seed_oss_family {
+
+ModelConfig configure(const ConfigFile& config) {
+  CommonDefaults defaults;
+  defaults.d_head = 128;
+  ModelConfig model = read_common(config, defaults);
+  model.qkv_bias = config.flag("attention_bias", true);
+  model.out_bias = config.flag("attention_out_bias", false);
+  model.mlp_bias = config.flag("mlp_bias", false);
+  model.ropes = {read_rope(config, rope_traits(model))};
+  return model;
+}
+
+}  // namespace ropewalk::seed_oss_family
+
+ROPEWALK_FAMILY(seed_oss, {"seed_oss", configure, pre_norm_tensors})
