@@ -37,6 +37,7 @@ smollm2: build
 	@tools/setup.sh real
 	@.venv/bin/python tools/make_smollm2.py
 	@build/ropewalk run experiments/smollm2-135m.yaml --out out/smollm2-135m
+	@build/ropewalk run experiments/smollm2-135m-ablate.yaml --out out/smollm2-135m-ablate
 
 # All is built then: without CTest's own builds before tests, the longest test can begin first.
 test: all wheel
@@ -68,7 +69,7 @@ bench: build
 	@cmake --build build --target coverage forward peak
 	@.venv/bin/python tools/make_smollm2.py
 	@.venv/bin/python benchmarks/cpu.py threads
-	@for script in cpu loss ablate study scaling end_to_end moments_cost sampling_noise scaling_processes coverage contexts smollm2 frequencies report plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
+	@for script in cpu loss ablate study scaling end_to_end moments_cost sampling_noise scaling_processes coverage contexts smollm2 smollm2_ablate frequencies report plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
 
 bench-gpu: all
 	@cmake --preset release -DROPEWALK_BENCHMARKS=ON

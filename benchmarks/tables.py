@@ -332,6 +332,22 @@ def smollm2(r: dict) -> str:
 (`benchmarks/smollm2.py`, {r['date']}; `make smollm2` repeats the study.)"""
 
 
+def smollm2_ablate(r: dict) -> str:
+    def row(one: dict) -> list[str]:
+        controls = f"{one['control']:+.3f} (SD {one['control_sd']:.3f})"
+        ratio = "" if one["of_removal"] is None else f"{one['of_removal']:.2f} ± {one['of_removal_se']:.2f}"
+        ratios = f"{one['of_removal_control']:.2f} ({one['of_removal_control_low']:.2f} – {one['of_removal_control_high']:.2f})"
+        return [f"`{one['set']}`", f"`{one['edit']}`", f"{one['dloss']:+.3f} ± {one['dloss_se']:.3f}", controls, {1: "yes", 0: "no"}[one["real"]],
+                f"{one['removal']:+.3f} ± {one['removal_se']:.3f}", ratio, ratios, f"{one['overlap']:.2f} ({one['overlap_chance']:.2f})"]  # fmt: skip
+
+    rows = r["rows"]
+    header = ["set", "edit", "change of the loss", f"{rows[0]['controls']} random sets", "real", "removal", "of removal", "the same of random sets (range)", "overlap (chance)"]
+    return f"""{table(header, [row(one) for one in rows])}
+
+Nats per token; without edits {rows[0]['loss']:.3f}. {rows[0]['documents']} manuals, ± one standard error over them; {rows[0]['heads']} heads in each set of the first row's size.
+(`benchmarks/smollm2_ablate.py`, {r['date']}; `make smollm2` repeats the study.)"""
+
+
 def frequencies(r: dict) -> str:
     fresh, trained = r["smollm2"].values()
     demo = r["demo"]
@@ -390,7 +406,7 @@ def coverage(r: dict) -> str:
 BLOCKS = {"readme": (["end_to_end"], readme), "weak_scaling": (["processes"], weak_scaling),
           "studies_gpu": (["study_smollm3", "study_pythia"], studies), "studies_cpu": (["study_smollm2"], studies),
           "many_gpus": (["gpu", "gpu_end_to_end", "processes"], many_gpus),
-          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "cpu_threads", "end_to_end", "moments_cost", "scaling", "analysis", "smollm2", "frequencies", "coverage", "contexts", "demo")}}  # fmt: skip
+          **{name: ([name], globals()[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "cpu_threads", "end_to_end", "moments_cost", "scaling", "analysis", "smollm2", "smollm2_ablate", "frequencies", "coverage", "contexts", "demo")}}  # fmt: skip
 
 
 def written(text: str, results: Path = RESULTS) -> str:

@@ -17,7 +17,7 @@ from .errors import InputError, SystemError  # noqa: A004
 class Ablation:
     """What edits of sets of heads cost a checkpoint, in nats per token, beside the same edits of random sets.
 
-    `table`: one row per set and edit (docs/formats.md). `positions`: the same by bins of position. `documents`: one row per document of
+    `table`: one row per set and edit (docs/cli.md). `positions`: the same by bins of position. `documents`: one row per document of
     these. `controls`: the random sets, and what they cost. `path`: the folder with all of it.
     """
 

@@ -15,7 +15,7 @@ Kind = Literal["pandas", "polars", "arrow"]
 
 # Columns that are no floating-point numbers.
 TEXT = {"model", "checkpoint", "phase", "class", "within_class", "flag", "curve", "from", "to", "kind", "statistic", "digest", "set", "edit", "members"}
-WHOLE = {"order", "layer", "q_head", "pc", "n_q", "n_k", "n_blocks", "pair", "changed", "paired", "document", "documents", "heads", "controls", "control_moved"}
+WHOLE = {"order", "layer", "q_head", "pc", "n_q", "n_k", "n_blocks", "pair", "changed", "paired", "document", "documents", "group", "heads", "controls", "control_moved"}
 WHOLE_OR_EMPTY = {"kv_head", "rope", "step", "tokens", "position", "position_end", "real", "draw"}
 NAMES = ("model", "checkpoint", "phase", "from", "to")
 

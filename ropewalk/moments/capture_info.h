@@ -38,10 +38,10 @@ struct CaptureNames {
   // Where it was measured from, for who runs the same model once more (`ablate`); in capture.json
   // alone, as the numbers are the same wherever a model lies. Empty texts: as by default.
   struct Source {
-    std::string model;      // its folder; empty: on the Hub
-    std::string tokenizer;  // as it was named
-    std::string field;      // of the corpus, with the text or tokens
-    std::string id;         // likewise
+    std::string model;             // its folder; empty: on the Hub
+    std::string tokenizer;         // as it was named
+    std::string field;             // of the corpus, with the text or tokens
+    std::string id;                // likewise
     Json config = Json::object();  // overrides of config.json
   };
   std::optional<Source> source;

@@ -36,10 +36,6 @@ class Opened {
     }
     edits_ = parse_edit_names(options.edits);
     capture_ = read_capture(options.capture, Blocks::if_there, Tokens::all);
-    if (capture_.info.values_alone()) {
-      throw InputError("{}: holds numbers of documents and no moments; name a capture of heads",
-                       source_);
-    }
     model_ = open_captured_model(capture_.info, source_, options.model);
     log::info("{}: running in {}", capture_.info.label, model_.arithmetic());
     read_documents();
@@ -101,10 +97,23 @@ class Opened {
   std::optional<AblationJob> job_;
 };
 
+// Held by this process, or left by one that came no further.
+bool holds_lock_alone(const fs::path& out) {
+  std::error_code error;
+  if (!fs::is_directory(out, error)) return false;
+  const fs::directory_iterator files(out, error);
+  return !error && std::all_of(begin(files), end(files), [](const fs::directory_entry& file) {
+    return file.path().filename() == ".lock";
+  });
+}
+
 // A folder may be gone on with; one of something else is left alone.
 void require_own_folder(const fs::path& out, const Json& identity) {
   std::error_code ignored;
-  if (!fs::exists(out / kDescription, ignored)) return refuse_used_folder(out);
+  if (!fs::exists(out / kDescription, ignored)) {
+    if (!holds_lock_alone(out)) refuse_used_folder(out);
+    return;
+  }
   const Json known = read_if_there(out / kDescription);
   const Json theirs = known.is_object() ? known.value("identity", Json()) : Json();
   if (theirs == identity) return;

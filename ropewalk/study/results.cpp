@@ -221,7 +221,11 @@ Stage report_stage(const Study& study, const Json& manifest, Products& products)
           {{"page", report_template_digest()}, {"manifest", manifest}},
           [&study, &products, manifest]() -> std::vector<fs::path> {
             const Timeline::Span span(*study.timeline, "report");
-            write_report(products.tables(), products.figures(), manifest, study.experiment.name,
+            std::vector<Figure> figures = products.figures();
+            for (Figure& figure : ablation_figures(study, manifest.value("ablate", Json()))) {
+              figures.push_back(std::move(figure));
+            }
+            write_report(products.tables(), figures, manifest, study.experiment.name,
                          study.out / kReport);
             return {kReport};
           }};

@@ -8,11 +8,13 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/version.h"
+#include "ropewalk/figures/ablate_figure.h"
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/ablate.h"
 #include "ropewalk/study/capture_folder.h"
 #include "ropewalk/study/capture_store.h"
 #include "ropewalk/study/locate.h"
+#include "ropewalk/study/results_folder.h"
 #include "ropewalk/study/study_documents.h"
 
 namespace ropewalk {
@@ -138,6 +140,18 @@ Stage ablation_stage(const Study& study, const Measured& measured) {
             return write_ablations(measure_all(study, measured, documents), study.out,
                                    study.options.formats);
           }};
+}
+
+std::vector<Figure> ablation_figures(const Study& study, const Json& record) {
+  std::vector<Figure> figures;
+  const Json files = recorded_files(record);
+  for (const char* name : {kAblateFigure, kAblateTraining}) {
+    const fs::path file = fs::path(kFigures) / (std::string(name) + ".vl.json");
+    if (files.contains(file.string())) {
+      figures.push_back({name, read_json_file(study.out / file)});
+    }
+  }
+  return figures;
 }
 
 std::string describe_study_ablation(const Study& study) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <vector>
+
+#include "ropewalk/figures/figure.h"
 #include "ropewalk/study/measure.h"
 #include "ropewalk/study/stage.h"
 
@@ -10,6 +13,9 @@ namespace ropewalk {
 // OUT/ablate/LABEL and gone on with. Sets that a checkpoint has no head for are left out, with a
 // warning.
 Stage ablation_stage(const Study& study, const Measured& measured);
+
+// The figures that the stage left in the results folder, by its record in the manifest.
+std::vector<Figure> ablation_figures(const Study& study, const Json& record);
 
 // What it would do, in words, for a dry run; empty without the key.
 std::string describe_study_ablation(const Study& study);

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,12 +16,15 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+import edit_reference
 import engine
 import plain_models
+import reference
 import tiny_models
 from tiny_models import MODELS
 
 CONTEXT = 64
+SETS = ["0.1,2.3", "top:dist_range:10%", "layer:2"]
 TABLES = ("ablate.csv", "ablate_positions.csv", "ablate_documents.csv", "ablate_controls.csv")
 # Five layers, of which 1 and 3 do not turn, of eight query heads: enough for twenty different control sets.
 WIDE = dataclasses.replace(
@@ -77,7 +81,7 @@ def bench(tmp_path_factory):
 @pytest.fixture(scope="module")
 def whole(bench):
     """Two sets, one of which has all its controls, and several edits."""
-    return bench.run(["top:dist_range:10%", "class:content-focused", "layer:2"], "distance,window:6,head:zero")
+    return bench.run(SETS, "distance,window:6,head:zero")
 
 
 def finished(out):
@@ -99,17 +103,17 @@ def test_tables_follow_from_what_was_measured(bench, whole):
         assert row.heads == len(heads.split(","))
         change, removal = changes(row.edit, heads), changes("head", heads)
         assert row.loss == pytest.approx(base.mean(), rel=1e-8)
-        assert row.dloss == pytest.approx(change.mean(), abs=1e-9)
+        assert row.dloss == pytest.approx(change.mean(), rel=1e-7, abs=1e-9)
         assert row.dloss_se == pytest.approx(change.std(ddof=1) / math.sqrt(6), rel=1e-6)
         assert row.kl == pytest.approx(sums[row.edit, heads][1].sum() / (6 * tokens), rel=1e-6)
-        assert row.removal == pytest.approx(removal.mean(), abs=1e-9)
+        assert row.removal == pytest.approx(removal.mean(), rel=1e-7, abs=1e-9)
         drawn = mine[mine.draw.notna()].members.tolist()
         assert row.controls == len(drawn) == len(set(drawn))
         others = np.array([changes(row.edit, heads).mean() for heads in drawn])
         if row.set == "layer:2":
             assert row.controls == 0 and math.isnan(row.p) and math.isnan(row.real) and "controls_moved" in row.flag
             continue
-        assert row.control == pytest.approx(others.mean(), abs=1e-9)
+        assert row.control == pytest.approx(others.mean(), rel=1e-7, abs=1e-9)
         if row.controls > 1:
             assert row.control_sd == pytest.approx(others.std(ddof=1), rel=1e-6)
         assert row.p == pytest.approx((1 + (others >= change.mean()).sum()) / (1 + len(others)))
@@ -125,29 +129,100 @@ def test_positions_and_documents(whole):
     base = sums["unedited", ""][0]
     positions, documents = pandas.read_csv(whole / "ablate_positions.csv"), pandas.read_csv(whole / "ablate_documents.csv")
     controls = pandas.read_csv(whole / "ablate_controls.csv")
-    heads = controls[(controls.set == "top:dist_range:10%") & controls.draw.isna()].members.iloc[0]
-    mine = positions[(positions.set == "top:dist_range:10%") & (positions.edit == "window:6")]
+    heads = controls[(controls.set == "0.1,2.3") & controls.draw.isna()].members.iloc[0]
+    mine = positions[(positions.set == "0.1,2.3") & (positions.edit == "window:6")]
     assert mine.position.tolist() == [0, 1, 2, 4, 8, 16, 32]
     assert mine.position_end.tolist() == [1, 2, 4, 8, 16, 32, 64]
     assert mine.tokens.tolist() == [6 * n for n in (1, 1, 2, 4, 8, 16, 31)]
     change = sums["window:6", heads][0] - base
-    assert mine.dloss.tolist() == pytest.approx((change.sum(0) / (mine.tokens / 6).to_numpy() / 6).tolist(), abs=1e-9)
-    assert mine.dloss.iloc[:4].tolist() == [0, 0, 0, 0], "nothing lies so far before the first tokens"
-    mine = documents[(documents.set == "top:dist_range:10%") & (documents.edit == "window:6")]
-    assert mine.dloss.tolist() == pytest.approx((change.sum(1) / (CONTEXT - 1)).tolist(), abs=1e-9)
+    assert mine.dloss.tolist() == pytest.approx((change.sum(0) / (mine.tokens / 6).to_numpy() / 6).tolist(), rel=1e-7, abs=1e-9)
+    assert mine.dloss.iloc[:4].tolist() == pytest.approx([0, 0, 0, 0], abs=1e-5), "nothing lies so far before the first tokens"
+    assert abs(mine.dloss.iloc[-1]) > 1e-4
+    mine = documents[(documents.set == "0.1,2.3") & (documents.edit == "window:6")]
+    assert mine.dloss.tolist() == pytest.approx((change.sum(1) / (CONTEXT - 1)).tolist(), rel=1e-7, abs=1e-9)
     assert len(set(mine.digest)) == 6
 
 
 def test_control_sets_match_layers(whole):
     controls = pandas.read_csv(whole / "ablate_controls.csv")
-    for name in ("top:dist_range:10%", "class:content-focused"):
+    for name in SETS[:2]:
         mine = controls[(controls.set == name) & (controls.edit == "distance")]
         chosen = mine[mine.draw.isna()].members.item().split(",")
         layers = sorted(head.split(".")[0] for head in chosen)
         for members in mine[mine.draw.notna()].members:
             assert not set(members.split(",")) & set(chosen)
-            if pandas.read_csv(whole / "ablate.csv").query("set == @name").control_moved.iloc[0] == 0:
-                assert sorted(head.split(".")[0] for head in members.split(",")) == layers
+            assert sorted(head.split(".")[0] for head in members.split(",")) == layers
+
+
+HEADS = [(0, 1), (2, 0), (2, 3)]  # of four, two of which share a key
+
+
+def rotation(network, config):
+    """Pairs of dimensions, radians per token, what is multiplied beside, and what scales queries at a position."""
+    turns = network.model.rotary_emb
+    angles, width = turns.inv_freq.double().numpy(), config["head_dim"]
+    count = len(angles)
+    pairs = [(2 * f, 2 * f + 1) if config["interleaved"] else (f, f + count) for f in range(count)]
+    rest = [i for i in range(width) if i >= 2 * count]
+    rope = config["rope_parameters"]
+    beta, original = rope.get("llama_4_scaling_beta", 0), rope.get("original_max_position_embeddings", 1)
+    return pairs, rest, angles, turns.attention_scaling, lambda t: 1 + beta * np.log(1 + np.floor(t / original))
+
+
+def expected_edits(name, folder, texts):
+    """Preferences of distance, slopes and axes of heads, from what transformers itself computes of the capture's documents."""
+    network = reference.load(folder)
+    config = dict(MODELS[name].config, interleaved=name == "glm")
+    pairs, rest, angles, factor, scaling = rotation(network, config)
+    before, after = (reference.capture(folder, texts, CONTEXT, pre_rope=early) for early in (True, False))
+    scale, t = network.model.layers[0].self_attn.scaling, np.arange(CONTEXT)
+    centre = lambda key: np.concatenate([x.astype(float)[4:] for x in before[key].values()]).mean(0)  # noqa: E731
+    drift = lambda key: np.mean([(x.astype(float) * (t - t.mean())[:, None]).mean(0) for x in after[key].values()], 0)  # noqa: E731
+    mean = lambda key: np.mean([x.astype(float).mean(0) for x in after[key].values()], 0)  # noqa: E731
+    logits, slopes, axes = {}, dict(q={}, k={}), {}
+    for layer, head in HEADS:
+        q, k = (layer, head, "q"), (layer, head // 2, "k")
+        zq, zk = ([complex(centre(key)[i], centre(key)[j]) for i, j in pairs] for key in (q, k))
+        mean_scale = np.array([scaling(np.arange(4 + d, CONTEXT)).mean() if d < CONTEXT - 4 else 1 for d in t])
+        turning = sum(factor**2 * (a * b.conjugate() * np.exp(1j * theta * t)).real for a, b, theta in zip(zq, zk, angles))
+        logits[f"{layer}.{head}"] = (scale * mean_scale * (turning + centre(q)[rest] @ centre(k)[rest])).tolist()
+        slopes["q"][f"{layer}.{head}"] = (drift(q) / t.var()).tolist()
+        slopes["k"][f"{layer}.{head // 2}"] = (drift(k) / t.var()).tolist()
+        both = drift(q) + drift(k)
+        axes[f"{layer}.{head}"] = dict(axis=(both / np.linalg.norm(both)).tolist(), mean_q=mean(q).tolist(), mean_k=mean(k).tolist())
+    flat = dict(kind="flatten", mean_position=t.mean())
+    return {
+        "distance": dict(kind="distance", logits=logits, keep_mass=True), "distance:mean": dict(kind="distance", logits=logits, keep_mass=False),
+        "flatten": dict(flat, **slopes), "flatten:k": dict(flat, q={}, k=slopes["k"]), "axis": dict(kind="axis", axes=axes),
+        "window:5": dict(kind="window", tokens=5), "head": dict(kind="head"), "head:zero": dict(kind="head:zero"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["llama_gqa", "gemma2", "glm", "ministral3"])
+def test_edits_are_made_of_what_the_capture_measured(bench, name, tmp_path):
+    """Every edit against transformers with an attention function of its own, on numbers of its own."""
+    folder = tiny_models.write(MODELS[name], tmp_path / "model")
+    capture = bench.captured(folder, tmp_path / "capture", "--sliding")
+    edits = expected_edits(name, folder, make_texts(1, 12))
+    out = bench.run(",".join(f"{layer}.{head}" for layer, head in HEADS), ",".join(edits), "--controls", 0, "--documents", 3, capture=capture)
+    found = pandas.read_csv(out / "ablate_documents.csv")
+    truth = edit_reference.Edited(folder, [tokens[:CONTEXT] for tokens in make_texts(2, 3).values()])
+    plain = np.array([loss.mean() for loss in truth.measure(None)[0]])
+    for edit, numbers in edits.items():
+        losses, divergences = truth.measure(dict(numbers, heads=[list(head) for head in HEADS]))
+        mine = found[found.edit == edit]
+        assert mine.loss.to_numpy() == pytest.approx(plain, abs=1e-4)
+        change = np.array([loss.mean() for loss in losses]) - plain
+        assert np.abs(change).max() > 2e-4, f"{edit} changes something that is seen"
+        assert mine.dloss.to_numpy() == pytest.approx(change, abs=1e-5), edit
+        assert mine.kl.to_numpy() == pytest.approx([kl.mean() for kl in divergences], abs=1e-5), edit
+
+
+def test_a_models_own_bias_of_distance_counts(bench, tmp_path):
+    """ALiBi prefers near tokens as much as a turning mean could; it goes too."""
+    capture = bench.captured(tiny_models.write(MODELS["bloom"], tmp_path / "model"), tmp_path / "capture")
+    table = pandas.read_csv(bench.run("layer:1", "distance", "--controls", 0, capture=capture) / "ablate.csv")
+    assert table.kl[0] > 1e-6
 
 
 def test_edits_that_change_nothing(bench):
@@ -190,7 +265,7 @@ def test_goes_on_after_an_interruption(bench, whole, tmp_path):
     for name in TABLES:
         (out / name).unlink()
     kept = {path: path.stat().st_mtime_ns for path in files if path.exists() and path != files[1]}
-    done = engine.run(*bench.command(out, ["top:dist_range:10%", "class:content-focused", "layer:2"], "distance,window:6,head:zero")[:-1], timeout=600)
+    done = engine.run(*bench.command(out, SETS, "distance,window:6,head:zero")[:-1], timeout=600)
     assert done.code == 0 and "is damaged and measured again" in done.stderr
     for name in TABLES:
         assert (out / name).read_bytes() == (whole / name).read_bytes(), name
@@ -202,7 +277,7 @@ def test_goes_on_after_an_interruption(bench, whole, tmp_path):
 
 def test_ctrl_c_keeps_what_is_done(bench, tmp_path):
     out = tmp_path / "out"
-    sets, edits = ["top:dist_range:10%", "bottom:dist_range:10%"], "distance,window:6,axis"
+    sets, edits = ["0.1,2.3", "0.4,4.5"], "distance,window:6,axis,flatten"
     many = tiny_models.write_corpus(tmp_path / "many.jsonl", make_texts(3, 60))
     command = [engine.program(), *map(str, bench.command(out, sets, edits, "--memory", "2MB", corpus=many))]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -224,12 +299,12 @@ def test_ctrl_c_keeps_what_is_done(bench, tmp_path):
 
 
 def test_dry_run(bench, whole):
-    done = engine.run(*bench.command(bench.root / "dry", ["top:dist_range:10%", "layer:2"], "distance,window:6"), "--dry-run")
+    done = engine.run(*bench.command(bench.root / "dry", ["0.1,2.3", "layer:2"], "distance,window:6"), "--dry-run")
     assert done.code == 0, done.stderr
     assert not (bench.root / "dry").exists()
-    assert "top:dist_range:10%" in done.stdout and "6 documents of 64 tokens" in done.stdout
+    assert "layer:2 " in done.stdout and "6 documents of 64 tokens" in done.stdout
     assert "0 of 66 edits of heads are done" in done.stdout, "a set of 20 controls and one without, two edits and removal"
-    again = engine.run(*bench.command(whole, ["top:dist_range:10%", "layer:2"], "distance,window:6"), "--dry-run")
+    again = engine.run(*bench.command(whole, ["0.1,2.3", "layer:2"], "distance,window:6"), "--dry-run")
     assert "66 of 66 edits of heads are done; the others cost 0.0 unedited passes" in again.stdout
 
 
@@ -246,8 +321,9 @@ def test_a_model_that_moved(bench, tmp_path):
     assert "its model is no longer at" in bench.refused("layer:0", "head", capture=capture, code=3)
     out = bench.run("layer:0", "window:6", "--model", tmp_path / "there", "--controls", 1, capture=capture)
     straight = bench.run("layer:0", "window:6", "--controls", 1)
-    for name in TABLES[:3]:
-        assert (out / name).read_bytes() == (straight / name).read_bytes()
+    for name in TABLES:
+        mine, theirs = (pandas.read_csv(folder / name).drop(columns="model") for folder in (out, straight))
+        pandas.testing.assert_frame_equal(mine, theirs)
     tensors = load_file(tmp_path / "there" / "model.safetensors")
     tensors["model.layers.1.mlp.up_proj.weight"] = tensors["model.layers.1.mlp.up_proj.weight"] + 1
     save_file(tensors, tmp_path / "there" / "model.safetensors", metadata={"format": "pt"})
@@ -272,8 +348,9 @@ def test_pieces_of_a_text_are_one_group(bench, tmp_path):
     documents = pandas.read_csv(out / "ablate_documents.csv")
     assert len(documents) == 40
     table = pandas.read_csv(out / "ablate.csv")
-    pairs = documents.sort_values("document").dloss.to_numpy().reshape(20, 2).mean(1)
-    assert table.dloss_se[0] == pytest.approx(pairs.std(ddof=1) / math.sqrt(20), rel=1e-6)
+    texts = documents.groupby("group").dloss.mean()
+    assert len(texts) == 20
+    assert table.dloss_se[0] == pytest.approx(texts.std() / math.sqrt(20), rel=1e-6)
 
 
 def test_the_figure_draws_the_table(whole):
@@ -312,7 +389,7 @@ def test_bad_input(bench, tmp_path):
     loss = tmp_path / "loss"
     done = engine.run("loss", bench.model, "--corpus", bench.corpus, "--out", loss, "--context", CONTEXT, "--quiet")
     assert done.code == 0, done.stderr
-    assert "holds numbers of documents and no moments" in refused("layer:0", "head", capture=loss, code=3)
+    assert "holds the loss of documents and no moments" in refused("layer:0", "head", capture=loss, code=3)
     assert "cannot open" in refused("layer:0", "head", capture=tmp_path / "nowhere", code=4)
     one_only = bench.run("layer:0", "window:6", "--controls", 0, corpus=one)
     row = pandas.read_csv(one_only / "ablate.csv").iloc[0]
@@ -333,7 +410,7 @@ def test_headless_weights_are_refused(bench, tmp_path):
 
 
 def test_memory_changes_nothing(bench, whole):
-    tight = bench.run(["top:dist_range:10%", "layer:2"], "distance,head:zero", "--memory", "3MB")
+    tight = bench.run(["0.1,2.3", "layer:2"], "distance,head:zero", "--memory", "3MB")
     mine, theirs = finished(tight), finished(whole)
     shared = mine.keys() & theirs.keys()
     assert len(shared) > 40
@@ -354,3 +431,88 @@ def test_captures_say_where_they_were_made(bench, tmp_path):
     others = tiny_models.write_corpus(tmp_path / "others.jsonl", make_texts(2, 3))
     others.write_text(others.read_text().replace('"tokens"', '"ids"'))
     assert bench.run("layer:0", "window:6", "--controls", 0, capture=out, corpus=others)
+
+
+class Study:
+    """Two checkpoints and fresh weights of them, on documents of tokens."""
+
+    def __init__(self, root):
+        self.root = root
+        for label in ("a", "b"):
+            plain_models.write(dataclasses.replace(WIDE, seed=ord(label)), root / label)
+        self.texts = make_texts(7, 16)
+        tiny_models.write_corpus(root / "tokens.jsonl", self.texts)
+
+    def write(self, name, ablate, documents=12, **settings):
+        phases = [dict(name="P", context=CONTEXT, checkpoints=[dict(label="init", random=1), dict(label="a", path="a"), dict(label="b", path="b")])]
+        corpus = dict(path="tokens.jsonl", **({} if documents is None else dict(documents=documents)))
+        experiment = dict(name="Needs", corpus=corpus, dtype="float32", phases=phases, ablate=ablate, **settings)
+        (self.root / f"{name}.yaml").write_text(json.dumps({key: value for key, value in experiment.items() if value is not None}))
+        return self.root / f"{name}.yaml"
+
+    def run(self, experiment, out, *options):
+        return engine.run("run", experiment, "--out", out, "--format", "json", *options, timeout=600)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return Study(tmp_path_factory.mktemp("study"))
+
+
+ABLATE = dict(sets=["top:dist_range:10%", "0.0,2.1"], edits=["distance", "window:6"], documents=4, controls=2)
+
+
+def test_in_an_experiment(study, bench, tmp_path):
+    """Every checkpoint's own heads, on the entries after the study's own; the verb gives the same numbers."""
+    experiment = study.write("study", ABLATE)
+    dry = study.run(experiment, tmp_path / "dry", "--dry-run")
+    assert dry.code == 0 and "2 edits of 2 sets in each checkpoint, beside 2 random sets, on 4 documents more: up to 18 passes" in " ".join(dry.stdout.split())
+    out = tmp_path / "out"
+    done = study.run(experiment, out)
+    assert done.code == 0, done.stderr
+    table = pandas.read_csv(out / "ablate.csv")
+    assert list(dict.fromkeys(table.checkpoint)) == ["init", "a", "b"]
+    assert len(table) == 12 and (table.documents == 4).all() and (table.model == "Needs").all()
+    assert table.flag[table.checkpoint == "init"].str.contains("random_weights").all()
+    rest = tiny_models.write_corpus(tmp_path / "rest.jsonl", {i: study.texts[i] for i in range(12, 16)})
+    alone = bench.run(ABLATE["sets"], "distance,window:6", "--controls", 2, capture=out / "checkpoints" / "b", corpus=rest)
+    mine = table[table.checkpoint == "b"].reset_index(drop=True)
+    numbers = [column for column in table.select_dtypes("number") if column != "order"]
+    pandas.testing.assert_frame_equal(mine[numbers], pandas.read_csv(alone / "ablate.csv")[numbers], check_dtype=False)
+    assert (out / "figures" / "ablate.vl.json").exists() and (out / "figures" / "ablate_training.vl.json").exists()
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["settings"]["ablate"]["sets"] == ABLATE["sets"] and "ablate.csv" in manifest["ablate"]["files"]
+    if manifest.get("report"):  # a program may be built without the page
+        drawn = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', (out / "report.html").read_text(), re.S)[1])
+        assert {"ablate", "ablate_training"} <= set(drawn["figure_names"]) and "edit 1" in drawn["figures"]["ablate"]["datasets"]
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file() and "ablate" in str(path.relative_to(out))}
+    again = study.run(experiment, out)
+    assert again.code == 0 and "ablate: up to date" in again.stderr
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+    more = study.run(study.write("study", {**ABLATE, "edits": ["distance", "axis"]}), out)
+    assert more.code == 0, more.stderr
+    kept = [path for path in before if path.parent.name in ("init", "a", "b") and path.name.startswith("distance")]
+    assert kept and all(path.stat().st_mtime_ns == before[path] for path in kept), "an edit that is done is not done again"
+    assert set(pandas.read_csv(out / "ablate.csv").edit) == {"distance", "axis"}
+    without = study.run(study.write("study", None), out)
+    assert without.code == 0, without.stderr
+    assert not (out / "ablate.csv").exists() and not (out / "figures" / "ablate.vl.json").exists()
+    assert "ablate" not in json.loads((out / "manifest.json").read_text())
+
+
+def test_in_an_experiment_that_cannot_be(study, tmp_path):
+    def refused(ablate, code=3, **settings):
+        done = study.run(study.write("bad", ablate, **settings), tmp_path / "out")
+        assert done.code == code and done.stderr.count("\n") >= 1, done.stderr
+        return done.stderr
+
+    assert "ablate.sets: " in refused({**ABLATE, "sets": ["top:dist_rang:10%"]}) and not (tmp_path / "out").exists()
+    assert "did you mean dist_range?" in refused({**ABLATE, "sets": ["top:dist_rang:10%"]})
+    assert "ablate.edits: 'prune': is no edit" in refused({**ABLATE, "edits": "prune"})
+    assert "edits" in refused({"sets": "layer:0"}), "a key is missing"
+    assert "say how many are with corpus: {documents: N}" in refused(ABLATE, documents=None)
+    assert "the edit 'distance' needs pre_rope: true" in refused(ABLATE, pre_rope=False)
+    assert "expected documents of at least 2" in refused({**ABLATE, "edits": "head", "documents": 1})
+    message = refused(ABLATE, documents=16)
+    assert "the corpus has 16 documents that are long enough, and 16 are measured" in message
+    assert (tmp_path / "out" / "qk.csv").exists(), "what does not hang on it is there"

@@ -25,7 +25,7 @@ from hub_setup import client, hub  # noqa: F401 (fixtures)
 
 FOLDER = engine.repository() / "experiments"
 # Those with models or texts of their own in the repository.
-LOCAL = {"demo", "demo-contexts", "smollm2-135m"}
+LOCAL = {"demo", "demo-contexts", "smollm2-135m", "smollm2-135m-ablate"}
 # What the others serve: a tiny model of the family, and how its weights lie in the repository.
 FAMILIES = {
     "smollm3": ("smollm3_interval", "safetensors"), "pythia-160m": ("gpt_neox_parallel", "bin"),

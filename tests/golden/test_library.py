@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import analysis_reference as expected
+import edit_reference
+import tiny_models
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS, TOKENS, DIM, BLOCKS = 32, 128, 8, 16
@@ -21,8 +23,17 @@ def cmake(*arguments):
 
 
 @pytest.fixture(scope="module")
-def output():
-    """What the example prints. Its folder is always the same, so that a compiler's cache can know it."""
+def model(tmp_path_factory):
+    """A tiny checkpoint and documents of tokens."""
+    folder = tmp_path_factory.mktemp("edit")
+    rng = np.random.default_rng(5)
+    texts = {i: rng.integers(0, tiny_models.VOCAB, 64).tolist() for i in range(3)}
+    return tiny_models.write(tiny_models.MODELS["llama_gqa"], folder / "model"), tiny_models.write_corpus(folder / "tokens.jsonl", texts), texts
+
+
+@pytest.fixture(scope="module")
+def outputs(model):
+    """What the examples print. Their folder is always the same, so that a compiler's cache can know it."""
     build = Path(os.environ["ROPEWALK_BUILD"])
     folder = build / "tests" / "library"
     shutil.rmtree(folder, ignore_errors=True)
@@ -30,10 +41,11 @@ def output():
     ccache = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     cmake("-S", ROOT / "examples/cmake_project", "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={folder / 'prefix'}", *ccache)
     cmake("--build", folder / "build")
-    done = subprocess.run([folder / "build" / "measure_tensors"], capture_output=True, text=True)
+    commands = [["measure_tensors"], ["edit_heads", *model[:2]]]
+    done = [subprocess.run([folder / "build" / program, *files], capture_output=True, text=True) for program, *files in commands]
     shutil.rmtree(folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * 2
+    return [one.stdout for one in done]
 
 
 def noise(heads, document, seed):
@@ -47,7 +59,7 @@ def with_position(vectors, strength):
     return vectors
 
 
-def test_numbers_and_errors(output):
+def test_numbers_and_errors(outputs):
     q = np.stack([with_position(noise(4, document, 1), 2) for document in range(DOCUMENTS)])  # [documents, heads, T, d]
     k = np.stack([with_position(noise(2, document, 2), -1) for document in range(DOCUMENTS)])
     t = np.arange(TOKENS)
@@ -58,7 +70,7 @@ def test_numbers_and_errors(output):
             q[documents, head].reshape(-1, DIM), positions, k[documents, head // 2].reshape(-1, DIM), positions, 1)  # fmt: skip
         return rows[0][[1, 2, 0]]  # r_q, r_k, explained variance
 
-    lines = output.splitlines()
+    lines = outputs[0].splitlines()
     assert len(lines) == 5
     everything = np.arange(DOCUMENTS)
     for head, line in enumerate(lines[1:]):
@@ -72,3 +84,14 @@ def test_numbers_and_errors(output):
         jackknife = np.sqrt((BLOCKS - 1) * without.var(axis=0))
         assert errors == pytest.approx(jackknife, rel=2e-3, abs=2e-6)
     assert float(lines[1].split()[1]) > 0.8 > 0.2 > abs(float(lines[3].split()[1])), "position is where it was put"
+
+
+def test_an_edit_of_ones_own(outputs, model):
+    """Against transformers with an attention function of its own."""
+    folder, _, texts = model
+    reference = edit_reference.Edited(folder, list(texts.values()))
+    logits = (0.1 * np.arange(64)).tolist()
+    edit = dict(kind="distance", heads=[[0, 1], [2, 3]], logits={"0.1": logits, "2.3": logits}, keep_mass=True)
+    before, after = (np.concatenate(reference.measure(one)[0]).mean() for one in (None, edit))
+    assert [float(number) for number in re.findall(r"[\d.]+", outputs[1])] == pytest.approx([before, after], abs=2e-5)
+    assert abs(after - before) > 1e-4

@@ -10,6 +10,8 @@ const TITLES: Record<string, string> = {
   depth_r_q: "Queries by depth",
   depth_r_k: "Keys by depth",
   pc0_composition: "What PC0 is made of",
+  ablate: "What heads are needed for",
+  ablate_training: "What heads are needed for, over training",
 };
 
 /** The published ones, which are of PC0 alone. */

@@ -121,11 +121,11 @@ at::Tensor EditSource::centre(StreamKind kind, const LayerHead& head) const {
 }
 
 const RopeLayer& EditSource::layer(int64_t layer, int64_t tokens) const {
-  const auto known = layers_.find(layer);
-  if (known != layers_.end()) return known->second;
   const RopeSettings* rope = described_->of_layer(layer);
-  RopeLayer made =
-      rope_layer(rope, !facts_.nope_layers.contains(layer), facts_.origin.head_dim, tokens);
+  const bool turns = !facts_.nope_layers.contains(layer);
+  const auto known = layers_.find({rope, turns});
+  if (known != layers_.end() && known->second.scaling.size(0) == tokens) return known->second;
+  RopeLayer made = rope_layer(rope, turns, facts_.origin.head_dim, tokens);
   const auto& scaling = described_->query_scaling;
   const at::Tensor distances = at::arange(tokens, at::kDouble);
   made.scaling = at::ones_like(distances);
@@ -135,7 +135,7 @@ const RopeLayer& EditSource::layer(int64_t layer, int64_t tokens) const {
   const at::Tensor angles = at::outer(made.theta, distances);
   made.cosines = angles.cos() * made.scaling;  // [pairs, tokens]
   made.sines = angles.sin() * made.scaling;
-  return layers_.emplace(layer, std::move(made)).first->second;
+  return layers_.insert_or_assign({rope, turns}, std::move(made)).first->second;
 }
 
 // As distance_curves.cpp has it, at every distance.

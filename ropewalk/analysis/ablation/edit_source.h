@@ -55,7 +55,8 @@ class EditSource {
   std::optional<RopeSource> rope_;
   std::optional<DescribedRope> described_;
   StreamSet queries_, keys_;
-  mutable std::map<int64_t, RopeLayer> layers_;
+  // Of layers that turn alike; null: of a model without RoPE.
+  mutable std::map<std::pair<const RopeSettings*, bool>, RopeLayer> layers_;
   mutable std::map<LayerHead, at::Tensor> logits_;
 };
 

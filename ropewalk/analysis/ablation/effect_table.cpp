@@ -143,7 +143,7 @@ std::string format_ablate_positions(const std::vector<Ablation>& checkpoints) {
 }
 
 std::string format_ablate_documents(const std::vector<Ablation>& checkpoints) {
-  std::string text = kWhose + std::string(",document,digest,tokens,loss,dloss,kl\n");
+  std::string text = kWhose + std::string(",document,group,digest,tokens,loss,dloss,kl\n");
   for (const Ablation& ablation : checkpoints) {
     const auto predictions = [&](size_t document) {
       return std::max<int64_t>(ablation.documents.tokens[document] - 1, 0);
@@ -157,9 +157,9 @@ std::string format_ablate_documents(const std::vector<Ablation>& checkpoints) {
       const EditSums& edited = one.sums.edited;
       for (size_t i = 0; i < ablation.records.size(); ++i) {
         const double before = per_token(ablation.unedited.loss, i);
-        text += fmt::format("{},{},{:016x},{},{},{},{}\n", whose(ablation, one),
-                            ablation.records[i].index, ablation.records[i].digest, predictions(i),
-                            table_number(before),
+        text += fmt::format("{},{},{},{:016x},{},{},{},{}\n", whose(ablation, one),
+                            ablation.records[i].index, ablation.documents.groups[i],
+                            ablation.records[i].digest, predictions(i), table_number(before),
                             table_number(per_token(edited.loss - ablation.unedited.loss, i)),
                             table_number(per_token(edited.kl, i)));
       }
