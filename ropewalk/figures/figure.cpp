@@ -39,7 +39,8 @@ void add_asked(std::vector<Figure>& figures, const RunNumbers& run, const Figure
 
 std::vector<std::string> figure_names(const AskedFigures& asked) {
   std::vector<std::string> names = training_figures();
-  names.insert(names.end(), {"phase_portraits", "taxonomy", "bands", "distance", "plasticity"});
+  names.insert(names.end(),
+               {"phase_portraits", "taxonomy", "bands", "distance", "plasticity", "loss"});
   for (const PlacedReading& placed : all_readings()) {
     if (!placed.reading->depth_title.empty()) names.push_back(placed.reading->depth);
   }
@@ -74,6 +75,7 @@ std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& opt
   if (has_bands(run)) figures.push_back({"bands", bands_figure(run, named)});
   if (has_distances(run)) figures.push_back({"distance", distance_figure(run, named)});
   if (has_plasticity(run)) figures.push_back({"plasticity", plasticity_figure(run, named)});
+  if (has_losses(run)) figures.push_back({"loss", loss_figure(run, named)});
   add_asked(figures, run, named);
   return figures;
 }

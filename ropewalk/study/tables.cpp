@@ -4,6 +4,8 @@
 
 #include "ropewalk/analysis/carried_signs.h"
 #include "ropewalk/analysis/heads_reader.h"
+#include "ropewalk/analysis/loss_reader.h"
+#include "ropewalk/analysis/loss_table.h"
 #include "ropewalk/analysis/qk_reader.h"
 #include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/analysis/series_reader.h"
@@ -28,6 +30,7 @@ constexpr const char* kHeads = "heads.csv";
 constexpr const char* kBands = "bands.csv";
 constexpr const char* kCurves = "curves.csv";
 constexpr const char* kChanges = "changes.csv";
+constexpr const char* kLoss = "loss.csv";
 
 void warn_of_undefined(const RunNumbers& run) {
   for (const auto* group : {&run.checkpoints, &run.baselines}) {
@@ -80,6 +83,15 @@ void read_others(HeadTable& heads, const fs::path& table) {
               [&](const fs::path& path) { read_series_table(heads, SeriesTable::bands, path); });
   read_beside(curves_path(table),
               [&](const fs::path& path) { read_series_table(heads, SeriesTable::curves, path); });
+  read_beside(loss_path(table), [&](const fs::path& path) { read_loss_table(heads, path); });
+}
+
+// A loss.csv that stayed from another table of the same checkpoints must not pass for this one's.
+void leave_out_foreign_losses(StudyTables& tables, const fs::path& path) {
+  if (tables.summary.is_null() || states_losses(tables.summary, tables.heads)) return;
+  log::warning("{}: its losses are not those of {}, so it is of another table; going on without it",
+               path.string(), tables.summary_source);
+  for (CheckpointAnalysis& checkpoint : tables.heads.checkpoints) checkpoint.loss.clear();
 }
 
 }  // namespace
@@ -106,7 +118,7 @@ void check_table_path(const fs::path& table) {
                      table.string(), (table / "qk.csv").string());
   }
   const std::string name = table.filename().string();
-  for (const std::string taken : {kSummary, kHeads, kBands, kCurves, kChanges}) {
+  for (const std::string taken : {kSummary, kHeads, kBands, kCurves, kChanges, kLoss}) {
     if (name != taken && !name.ends_with("." + taken)) continue;
     throw UsageError(
         "--out {}: {} is the name of a file beside a table; expected the table's own, "
@@ -118,6 +130,8 @@ void check_table_path(const fs::path& table) {
 fs::path bands_path(const fs::path& table) { return beside(table, kBands); }
 
 fs::path curves_path(const fs::path& table) { return beside(table, kCurves); }
+
+fs::path loss_path(const fs::path& table) { return beside(table, kLoss); }
 
 void StudyTables::take_errors() {
   for (CheckpointAnalysis& checkpoint : heads.checkpoints) {
@@ -149,13 +163,17 @@ StudyTables write_tables(const fs::path& table, std::vector<CheckpointAnalysis> 
   StudyTables tables = make_tables(checkpoints, table, options);
   const std::vector<CheckpointAnalysis>& written = tables.heads.checkpoints;
   using Format = std::function<std::string()>;
-  const std::vector<std::pair<fs::path, Format>> files{
+  std::vector<std::pair<fs::path, Format>> files{
       {table, [&] { return format_qk_table(written); }},
       {heads_path(table), [&] { return format_heads_table(written); }},
       {bands_path(table), [&] { return format_series_table(written, SeriesTable::bands); }},
       {curves_path(table), [&] { return format_series_table(written, SeriesTable::curves); }},
       {changes_path(table), [&] { return format_changes_table(checkpoints, options); }},
       {summary_path(table), [&] { return tables.summary.dump(2) + "\n"; }}};
+  const std::vector<CheckpointLoss> losses = losses_of(written);
+  if (!losses.empty()) {
+    files.emplace_back(loss_path(table), [&] { return format_loss_table(losses); });
+  }
   std::vector<FileText> texts(files.size());
   run_parallel(files.size(), [&](size_t i) { texts[i] = {files[i].first, files[i].second()}; });
   write_files_atomically(texts);
@@ -174,6 +192,7 @@ StudyTables read_tables(const fs::path& given, const std::optional<fs::path>& su
   std::error_code ignored;
   const bool absent = !summary && !fs::exists(path, ignored);
   if (!absent) tables.summary = read_summary(path);
+  leave_out_foreign_losses(tables, loss_path(table));
   RunNumbers run;
   try {
     run = tables.numbers();

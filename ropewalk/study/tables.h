@@ -46,24 +46,27 @@ std::filesystem::path changes_path(const std::filesystem::path& table);
 std::filesystem::path bands_path(const std::filesystem::path& table);
 std::filesystem::path curves_path(const std::filesystem::path& table);
 
+// Where the losses of its checkpoints stand, if they were measured: loss.csv, or NAME.loss.csv.
+std::filesystem::path loss_path(const std::filesystem::path& table);
+
 // Throws UsageError naming --out where a table cannot be written there: the path is a folder, or
 // the name is that of a file which goes with another table.
 void check_table_path(const std::filesystem::path& table);
 
 // Makes the tables of checkpoints, in the order of their run, for the file `table`: carries signs
 // along the run (carried_signs.h) first. The second one writes it, the numbers of whole heads,
-// by rotary pair and by distance, their changes and the summary, all or none.
+// by rotary pair and by distance, their changes, losses and the summary, all or none.
 StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints,
                         const std::filesystem::path& table, const ChangeOptions& options = {});
 StudyTables write_tables(const std::filesystem::path& table,
                          std::vector<CheckpointAnalysis> checkpoints,
                          const ChangeOptions& options = {});
 
-// Reads a table, or that of a folder, with its heads.csv, bands.csv and curves.csv where they are
-// there, and with `summary`, else with its own where it is there. Steps and tokens that it does not
-// state are those that labels say (training_time.h). A log line says where errors are missing, and
-// why; a warning, which heads are undefined. Throws InputError where a file is not what it should
-// be, and where `summary` is given and belongs to another table.
+// Reads a table, or that of a folder, with its heads.csv, bands.csv, curves.csv and loss.csv where
+// they are there, and with `summary`, else with its own where it is there. Steps and tokens that it
+// does not state are those that labels say (training_time.h). A log line says where errors are
+// missing, and why; a warning, which heads are undefined. Throws InputError where a file is not
+// what it should be, and where `summary` is given and belongs to another table.
 StudyTables read_tables(const std::filesystem::path& given,
                         const std::optional<std::filesystem::path>& summary = {});
 

@@ -18,7 +18,7 @@ TEST(Tables, ASummaryIsNamedAfterItsTable) {
 TEST(Tables, AFolderAndTheNamesOfNeighboursAreNoTables) {
   const TemporaryFolder folder;
   for (const char* name :
-       {"heads.csv", "summary.json", "changes.csv", "other.heads.csv", "", "/"}) {
+       {"heads.csv", "summary.json", "changes.csv", "other.heads.csv", "loss.csv", "", "/"}) {
     EXPECT_THROW(check_table_path(folder.path().string() + "/" + name), UsageError) << name;
   }
   EXPECT_THROW(check_table_path("new/"), UsageError);
