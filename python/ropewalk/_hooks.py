@@ -133,7 +133,7 @@ class _Noter:
 
 
 class StepCounter:
-    """Counts the steps of one optimizer that holds parameters of the model: the first, until another one makes two steps without it."""
+    """Counts the steps of one optimizer that holds parameters of the model: the first to step; if it stops stepping, another takes over."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._model = weakref.ref(model)

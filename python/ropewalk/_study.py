@@ -82,6 +82,11 @@ class Study:
         return self._frame("curves")
 
     @property
+    def loss(self) -> pandas.DataFrame:
+        """loss.csv: nats per token, one row per checkpoint over all positions, then one per bin of positions. Of experiments with `loss: true`."""
+        return self._frame("loss")
+
+    @property
     def checkpoints(self) -> pandas.DataFrame:
         """One row per checkpoint: label, phase, context, documents, blocks, and what else summary.json says of it."""
         import pandas
@@ -112,7 +117,7 @@ class Study:
             raise InputError(f"{path}: key 'checkpoints' is missing; expected what ropewalk writes")
         return summary
 
-    def table(self, name: Literal["heads", "components", "bands", "curves", "changes"], kind: Kind = "pandas") -> Any:
+    def table(self, name: Literal["heads", "components", "bands", "curves", "changes", "loss"], kind: Kind = "pandas") -> Any:
         """A table for pandas, as a polars DataFrame ("polars") or a pyarrow Table ("arrow")."""
         return _tables.convert(self._arrow(name), kind)
 
@@ -290,8 +295,10 @@ class Study:
         return self.folder / name if self.path.name == "qk.csv" else self.path / name
 
     def _arrow(self, name: str) -> pyarrow.Table:
-        if name not in ("heads", "components", "bands", "curves", "changes"):
-            raise UsageError(f"'{name}' is no table; expected heads, components, bands, curves or changes")
+        if name not in ("heads", "components", "bands", "curves", "changes", "loss"):
+            raise UsageError(f"'{name}' is no table; expected heads, components, bands, curves, changes or loss")
+        if name == "loss" and not self._beside("loss.csv").is_file():
+            raise UsageError(f"{self._beside('loss.csv')}: there is no such table; `loss: true` in an experiment has the loss measured")
         return _tables.read(self.path if name == "components" else self._beside(f"{name}.csv"))
 
     def _frame(self, name: str) -> pandas.DataFrame:
@@ -318,7 +325,7 @@ class Study:
     def _files(self) -> list[tuple[int, int, int] | None]:
         """What tells files from those that took their place."""
         found: list[tuple[int, int, int] | None] = []
-        for path in (self.path, *(self._beside(name) for name in ("heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json"))):
+        for path in (self.path, *(self._beside(name) for name in ("heads.csv", "bands.csv", "curves.csv", "changes.csv", "loss.csv", "summary.json"))):
             try:
                 facts = path.stat()
             except OSError:

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-# Means over heads, as the terminal and notebooks show them: those without a sign first.
-COLUMNS = {"mean_r2cv_q": "R² of queries", "mean_r2cv_k": "R² of keys", "mean_abs_r_k": "|r_k|", "mean_r_q": "r_q"}
+# The loss, where it was measured, and means over heads, as the terminal and notebooks show them: those without a sign first.
+COLUMNS = {"loss": "loss", "mean_r2cv_q": "R² of queries", "mean_r2cv_k": "R² of keys", "mean_abs_r_k": "|r_k|", "mean_r_q": "r_q"}
 
 
 def text_of(folder: Path, summary: dict[str, Any]) -> str:

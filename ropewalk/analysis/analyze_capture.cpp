@@ -6,6 +6,7 @@
 #include "ropewalk/analysis/analyze_streams.h"
 #include "ropewalk/analysis/capture_facts.h"
 #include "ropewalk/analysis/kept_parts.h"
+#include "ropewalk/analysis/loss_table.h"
 #include "ropewalk/analysis/rope_source.h"
 #include "ropewalk/analysis/tensor_rows.h"
 #include "ropewalk/base/error.h"
@@ -118,6 +119,9 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
       moments.sampled() ||
       std::any_of(moments.documents.begin(), moments.documents.end(),
                   [](const DocumentRecord& document) { return document.prefix_digest != 0; });
+  CheckpointLoss loss = checkpoint_loss(moments);
+  analysis.loss = std::move(loss.rows);
+  analysis.loss_parts = std::move(loss.parts);
   StreamSource streams;
   streams.name = source;
   streams.heads = find_heads(queries, keys, facts, moments.sampled(), source);

@@ -7,6 +7,7 @@
 #include "ropewalk/analysis/class_shares.h"
 #include "ropewalk/analysis/head_changes.h"
 #include "ropewalk/analysis/jackknife.h"
+#include "ropewalk/analysis/loss_change.h"
 #include "ropewalk/analysis/resampling.h"
 #include "ropewalk/analysis/sign_turns.h"
 #include "ropewalk/analysis/student_t.h"
@@ -210,6 +211,13 @@ Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysi
   for (const PlacedReading& reading : all_readings()) {
     add(reading.reading->mean, reading, Over::mean);
     add(reading.reading->spread, reading, Over::spread);
+  }
+  if (!from.loss.empty() && !to.loss.empty()) {
+    json["loss"] = leaf(loss_change(from, to));
+    if (from.origin.context != to.origin.context) {  // the loss depends on position
+      json["loss"]["real"] = Json();
+      json["loss"]["flag"] = kOtherContext;
+    }
   }
   json["taxonomy"] = over.classes();
   for (const PlacedReading& reading : all_readings()) {

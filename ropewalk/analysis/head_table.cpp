@@ -110,6 +110,11 @@ HeadTable as_written(const std::vector<CheckpointAnalysis>& checkpoints, std::st
       round_all(one.value);
       round_all(one.se);
     }
+    checkpoint.loss_parts.clear();
+    for (LossRow& row : checkpoint.loss) {
+      row.loss = rounded(row.loss);
+      row.se = rounded(row.se);
+    }
     round_grids(checkpoint);
     for (const SeriesTable file : {SeriesTable::bands, SeriesTable::curves}) {
       mean_over_heads(checkpoint, file);

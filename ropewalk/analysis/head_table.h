@@ -8,6 +8,7 @@
 
 #include "ropewalk/analysis/head_series.h"
 #include "ropewalk/analysis/logit_units.h"
+#include "ropewalk/analysis/loss_row.h"
 
 namespace ropewalk {
 
@@ -80,6 +81,8 @@ struct CheckpointAnalysis {
   std::vector<HeadSeries> series;      // in the order of series(); empty: no such table was read
   std::vector<std::vector<double>> grids;  // points that heads share: thetas of pairs, distances
   std::vector<std::string> series_flag;    // by head: of bands.csv and curves.csv
+  std::vector<LossRow> loss;  // of all positions, then by bin; empty: not measured, or not read
+  std::vector<LossPart> loss_parts;  // of documents; empty: the table was read
 
   size_t rows() const { return layer.size(); }
   // Rows of PC0, one per head: a head's number is its place among them.

@@ -9,12 +9,14 @@
 #include <optional>
 
 #include "ropewalk/analysis/qk_table.h"
+#include "ropewalk/moments/capture_moments.h"
 #include "ropewalk/moments/loss_collector.h"
 
 namespace ropewalk {
 namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr double kRounding = 1e-12;
 
 const at::Tensor* find(const CaptureMoments& capture, const char* name) {
   for (const DocumentValues& one : capture.document_values) {
@@ -22,12 +24,6 @@ const at::Tensor* find(const CaptureMoments& capture, const char* name) {
   }
   return nullptr;
 }
-
-// What a document, or the pieces of a text, spent on how many predictions.
-struct Part {
-  double loss = 0;
-  int64_t tokens = 0;
-};
 
 // Predictions of a document that fall into the bins first … last - 1.
 int64_t predictions(const DocumentRecord& document, int64_t first, int64_t last) {
@@ -37,7 +33,7 @@ int64_t predictions(const DocumentRecord& document, int64_t first, int64_t last)
 
 // The mean over tokens of independent parts; its error is that of a ratio of two sums, by its
 // residuals. Parts of equal length: the standard deviation over the root of their number.
-void fill(LossRow& row, const std::map<int64_t, Part>& parts) {
+void fill(LossRow& row, const std::map<int64_t, LossPart>& parts) {
   double loss = 0;
   for (const auto& [key, part] : parts) {
     loss += part.loss;
@@ -54,14 +50,18 @@ void fill(LossRow& row, const std::map<int64_t, Part>& parts) {
   }
   const auto groups = static_cast<double>(row.groups);
   row.se = std::sqrt(groups / (groups - 1) * squares) / static_cast<double>(row.tokens);
+  // Documents that all begin alike say nothing of others: what is left is rounding.
+  if (row.se <= kRounding * row.loss) row.se = kMissing;
 }
 
-LossRow row_of(const CaptureMoments& capture, const at::Tensor& loss, const at::Tensor* clusters,
-               int64_t first, int64_t last) {
+// Of the bins first … last - 1, with what it is made of.
+std::pair<LossRow, std::vector<LossPart>> row_of(const CaptureMoments& capture,
+                                                 const at::Tensor& loss, const at::Tensor* clusters,
+                                                 int64_t first, int64_t last) {
   LossRow row;
   row.begin = bin_begin(first);
   row.end = bin_begin(last);
-  std::map<int64_t, Part> parts;
+  std::map<int64_t, LossPart> parts;
   const at::Tensor sums = loss.slice(1, first, last).sum(1);  // [documents]
   for (size_t i = 0; i < capture.documents.size(); ++i) {
     const int64_t tokens = predictions(capture.documents[i], first, last);
@@ -71,12 +71,15 @@ LossRow row_of(const CaptureMoments& capture, const at::Tensor& loss, const at::
     const int64_t key = clusters == nullptr
                             ? capture.documents[i].index
                             : static_cast<int64_t>((*clusters)[document].item<double>());
-    Part& part = parts[key];
+    LossPart& part = parts[key];
+    part.key = key;
     part.loss += sums[document].item<double>();
     part.tokens += tokens;
   }
   fill(row, parts);
-  return row;
+  std::vector<LossPart> list;
+  for (const auto& [key, part] : parts) list.push_back(part);
+  return {row, std::move(list)};
 }
 
 std::string flags_of(const CheckpointLoss& checkpoint, const LossRow& row) {
@@ -86,7 +89,7 @@ std::string flags_of(const CheckpointLoss& checkpoint, const LossRow& row) {
     flags += (flags.empty() ? "" : ";") + std::string(flag);
   };
   if (checkpoint.random) add(kRandomWeights);
-  if (row.groups < 2) add("no_se");
+  if (std::isnan(row.se)) add("no_se");
   if (row.groups < kFew) add("few_documents");
   return flags;
 }
@@ -102,13 +105,24 @@ CheckpointLoss checkpoint_loss(const CaptureMoments& capture) {
   if (loss == nullptr || loss->dim() != 2) return made;
   const at::Tensor* clusters = find(capture, kClusterName);
   const int64_t bins = loss->size(1);
-  made.rows.push_back(row_of(capture, *loss, clusters, 0, bins));
-  made.rows.back().end = 0;
+  auto [all, parts] = row_of(capture, *loss, clusters, 0, bins);
+  all.end = 0;
+  made.rows.push_back(all);
+  made.parts = std::move(parts);
   for (int64_t bin = 0; bin < bins; ++bin) {
-    LossRow row = row_of(capture, *loss, clusters, bin, bin + 1);
+    const LossRow row = row_of(capture, *loss, clusters, bin, bin + 1).first;
     if (row.tokens > 0) made.rows.push_back(row);
   }
   return made;
+}
+
+std::vector<CheckpointLoss> losses_of(const std::vector<CheckpointAnalysis>& checkpoints) {
+  std::vector<CheckpointLoss> losses;
+  for (const CheckpointAnalysis& one : checkpoints) {
+    if (one.loss.empty()) continue;
+    losses.push_back({one.model, one.label, one.phase, one.order, one.random, one.loss, {}});
+  }
+  return losses;
 }
 
 std::string format_loss_table(const std::vector<CheckpointLoss>& checkpoints) {

@@ -4,21 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/moments/capture_moments.h"
+#include "ropewalk/analysis/head_table.h"
+#include "ropewalk/analysis/loss_row.h"
 
 namespace ropewalk {
 
-// The loss of tokens whose positions lie in [begin, end), per token, with its standard error over
-// documents, or over the texts that they are pieces of.
-struct LossRow {
-  int64_t begin = 0;
-  int64_t end = 0;        // 0: all positions together
-  double loss = 0;        // nats per token
-  double se = 0;          // NaN: one document has no spread
-  int64_t documents = 0;  // that have such tokens
-  int64_t groups = 0;     // that are independent of each other: documents, or their texts
-  int64_t tokens = 0;     // that predict another
-};
+struct CaptureMoments;
 
 // A checkpoint's, of all positions together first, then of each bin that a document reaches.
 struct CheckpointLoss {
@@ -28,10 +19,14 @@ struct CheckpointLoss {
   int64_t order = 0;
   bool random = false;  // fresh weights
   std::vector<LossRow> rows;
+  std::vector<LossPart> parts;  // what its first row is made of
 };
 
 // Nothing where the capture has no loss.
 CheckpointLoss checkpoint_loss(const CaptureMoments& capture);
+
+// Those of the checkpoints of a table, where any was measured.
+std::vector<CheckpointLoss> losses_of(const std::vector<CheckpointAnalysis>& checkpoints);
 
 // The text of loss.csv: one row per checkpoint and bin.
 std::string format_loss_table(const std::vector<CheckpointLoss>& checkpoints);

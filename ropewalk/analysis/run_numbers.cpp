@@ -85,6 +85,9 @@ CheckpointNumbers checkpoint_numbers(const CheckpointAnalysis& checkpoint, int64
   numbers.tokens = checkpoint.tokens;
   numbers.last_layer = last_layer;
   numbers.series = series_numbers(checkpoint);
+  if (!checkpoint.loss.empty()) {
+    numbers.loss = {checkpoint.loss.front().loss, kMissing, checkpoint.loss.front().se};
+  }
   const HeadGroup all = whole_group(checkpoint);
   numbers.undefined = all.undefined;
   const std::vector<size_t> rows = sorted_rows(all);

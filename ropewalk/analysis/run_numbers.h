@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -72,6 +73,7 @@ struct CheckpointNumbers {
   // In the order of series(); of bands over RoPE heads, by set of angles, of curves over all heads.
   // Empty: the run has no such table.
   std::vector<std::vector<SeriesNumbers>> series;
+  HeadMean loss{std::nan(""), std::nan(""), std::nan("")};  // nats per token, with its error
 };
 
 struct RunNumbers {

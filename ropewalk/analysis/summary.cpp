@@ -123,6 +123,13 @@ Json summarize(const CheckpointAnalysis& checkpoint) {
               }));
   }
   add_depth(numbers, checkpoint);
+  if (!checkpoint.loss.empty()) {
+    const LossRow& loss = checkpoint.loss.front();
+    Json& stated = numbers["loss"][checkpoint.label];
+    stated = leaf(loss.loss, loss.se);
+    stated["documents"] = loss.documents;
+    stated["tokens"] = loss.tokens;
+  }
   add_series(numbers, checkpoint);
   return {{"checkpoint", describe(checkpoint, all)}, {"numbers", std::move(numbers)}};
 }

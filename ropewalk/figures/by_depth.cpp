@@ -213,7 +213,7 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
                           {"titleLimit", 0},
                           {"titleOrient", "left"},
                           {"titlePadding", 12},
-                          {"gradientLength", scale.has_negatives() ? 300 : 260},
+                          {"gradientLength", scale.has_negatives() ? 350 : 260},
                           {"gradientThickness", 13},
                           {"values", scale.ticks()},
                           {"offset", 12}}}}},

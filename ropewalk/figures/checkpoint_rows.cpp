@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kHeightOfTime = 420;  // of a map laid out by time, at most
 constexpr double kLowRow = 12;
-constexpr double kLeastTickPitch = theme::kLabelSize - 1;  // pixels: digits are lower than that
+constexpr double kLeastTickPitch = theme::kLabelSize + 2;  // pixels, so that numbers do not touch
 
 }  // namespace
 

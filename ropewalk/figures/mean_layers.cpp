@@ -22,9 +22,11 @@ Json mean_row(const Slot& slot, const MeanSeries& series, Band kind) {
             {"mean", theme::number(number.mean)},
             {"sd", theme::number(number.sd)},
             {"se", theme::number(number.se)},
-            {"heads", heads_with(*slot.numbers, series.reading)},
             {"baseline", slot.baseline},
             {"full", series.full}};
+  if (series.reading != MeanSeries::kNoReading) {
+    json["heads"] = heads_with(*slot.numbers, series.reading);
+  }
   if (series.full) {
     const BandEnds band = series.band(*slot.numbers, kind);
     json["band_low"] = theme::number(band.low);
@@ -104,10 +106,14 @@ class LayerBuilder {
       axis["values"] = ticks;
       axis["format"] = plot_.tick < 0.1 ? ".2f" : ".1f";
     }
-    return {{"field", field},
-            {"type", "quantitative"},
-            {"scale", {{"domain", {plot_.low, plot_.high}}, {"nice", false}, {"zero", false}}},
-            {"axis", axis}};
+    Json scale{{"domain", {plot_.low, plot_.high}}, {"nice", false}, {"zero", false}};
+    if (!plot_.log_ticks.empty()) {
+      scale.erase("zero");  // has no place there
+      scale["type"] = "log";
+      axis["values"] = plot_.log_ticks;
+      axis["format"] = "~g";
+    }
+    return {{"field", field}, {"type", "quantitative"}, {"scale", scale}, {"axis", axis}};
   }
 
   // A channel by series. Layers share its legend, so each has to give the same one.
@@ -137,8 +143,10 @@ class LayerBuilder {
 
   Json tooltip() const {
     Json fields = Json::array();
+    const bool of_heads = series_.front().reading != MeanSeries::kNoReading;
     for (const char* field : {"checkpoint", "phase", "series", "mean", "sd", "se", "heads"}) {
-      fields.push_back({{"field", field}});
+      const std::string_view name = field;
+      if (of_heads || (name != "sd" && name != "heads")) fields.push_back({{"field", field}});
     }
     return fields;
   }

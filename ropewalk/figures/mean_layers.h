@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -15,17 +16,22 @@ namespace ropewalk {
 // A number of every checkpoint as a line with markers, a band across heads and standard-error bars:
 // a second band where checkpoints are too close to each other for bars.
 struct MeanSeries {
+  static constexpr size_t kNoReading = SIZE_MAX;  // its numbers are of no heads
+
   std::string name;  // in the legend
   std::string_view color;
   std::string_view shape;  // of its markers; "stroke": a thin line without any
   double line_width = 0;   // pixels
   bool full = true;        // band, bars and markers too; else the line alone
   std::function<HeadMean(const CheckpointNumbers&)> number;
-  size_t reading = 0;                  // a place in all_readings()
+  size_t reading = 0;                  // a place in all_readings(), or kNoReading
   Limits limits{-INFINITY, INFINITY};  // of the number: bands end there
 
   BandEnds band(const CheckpointNumbers& numbers, Band kind) const {
-    return band_ends(number(numbers), numbers.readings[reading].heads, limits, kind);
+    static const std::vector<double> kNoHeads;
+    return band_ends(number(numbers),
+                     reading == kNoReading ? kNoHeads : numbers.readings[reading].heads, limits,
+                     kind);
   }
 };
 
@@ -34,8 +40,9 @@ struct MeanPlot {
   Band band = Band::sd;
   double low = 0;  // limits of the y axis
   double high = 1;
-  double tick = 0.2;  // between ticks; 0: as the renderer sees fit
-  double width = 0;   // pixels
+  double tick = 0.2;                // between ticks; 0: as the renderer sees fit
+  std::vector<double> log_ticks{};  // of a logarithmic axis; empty: it is linear
+  double width = 0;                 // pixels
   bool legend = true;
   std::string dataset = "means";  // the name of its rows
   bool below = false;             // another plot: phases have their names there

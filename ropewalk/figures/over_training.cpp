@@ -74,6 +74,14 @@ std::vector<Lines> plots_of_figure(const std::string& figure) {
   return plots;
 }
 
+// Lines that a run has no number of, which a legend must not promise; never all of them.
+void leave_out_empty(const RunNumbers& run, Lines& lines) {
+  const auto empty = [&](size_t place) { return !has_numbers(run, place); };
+  if (std::all_of(lines.places.begin(), lines.places.end(), empty)) return;
+  std::erase_if(lines.places, empty);
+  std::erase_if(lines.series, [&](const MeanSeries& series) { return empty(series.reading); });
+}
+
 // The lowest and the highest that lines reach with their bands and bars, at least `low` and `high`.
 std::pair<double, double> reach(const CheckpointAxis& axis, const Lines& lines, Band kind,
                                 double low, double high) {
@@ -283,7 +291,9 @@ bool can_draw(const RunNumbers& run, const std::string& figure) {
 }
 
 Json over_training(const RunNumbers& run, const FigureOptions& options, const std::string& figure) {
-  return draw(run, options, plots_of_figure(figure));
+  std::vector<Lines> plots = plots_of_figure(figure);
+  for (Lines& lines : plots) leave_out_empty(run, lines);
+  return draw(run, options, plots);
 }
 
 Json over_training(const RunNumbers& run, const FigureOptions& options, size_t reading) {

@@ -18,6 +18,7 @@ namespace ropewalk {
 namespace {
 
 constexpr size_t kPortraits = 6;
+constexpr int kFlush = 8;       // pixels from the end of an axis
 constexpr size_t kModels = 15;  // models side by side, as far as they have room
 constexpr size_t kColumns = 3;
 constexpr double kPanel = 206;  // pixels, both ways
@@ -88,7 +89,10 @@ class PortraitPanels {
     PanelHeads heads = panel_heads(numbers, across_, up_);
     const size_t columns = std::min(kColumns, chosen_.size());
     const bool left = index % columns == 0, bottom = index + columns >= chosen_.size();
-    const Json x = across_.channel(bottom, kPanel), y = up_.channel(left, kPanel);
+    const Json x = across_.channel(bottom, kPanel);
+    Json y = up_.channel(left, kPanel);
+    // A label at the very top would push the title of its panel above those beside it.
+    if (up_.thresholds().empty()) y["axis"]["labelFlush"] = kFlush;
     Json layers = Json::array();
     if (!across_.thresholds().empty()) layers.push_back(thresholds(across_, "x", x));
     if (!up_.thresholds().empty()) layers.push_back(thresholds(up_, "y", y));

@@ -30,6 +30,10 @@ Json position_figure(const SeriesStatistic& curve, const RunNumbers& run,
                      const FigureOptions& options);
 bool has_numbers(const RunNumbers& run, const SeriesStatistic& curve);
 
+// The loss over training, and below how positional queries and keys are.
+Json loss_figure(const RunNumbers& run, const FigureOptions& options);
+bool has_losses(const RunNumbers& run);
+
 // The mean of a series over the most heads that share points; null: the checkpoint has none.
 const SeriesNumbers* series_mean(const CheckpointNumbers& numbers, std::string_view key);
 

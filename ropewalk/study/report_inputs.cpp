@@ -105,6 +105,7 @@ void check_difference(const Value& difference, const SummaryKeys& keys) {
     leaf.at("stayed").leaf();
     leaf.at("stayed").at("heads").number();
   }
+  if (difference.has("loss")) difference.at("loss").leaf();
   if (difference.has("taxonomy")) {
     difference.at("taxonomy").each_member([](const Value& share) { share.leaf(); });
   }
@@ -143,6 +144,7 @@ void check_summary(const Json& summary, const std::string& source) {
   for (const std::string& name : keys.leaves) {
     if (top.has(name)) top.at(name).each_member([](const Value& leaf) { leaf.leaf(); });
   }
+  if (top.has("loss")) top.at("loss").each_member([](const Value& leaf) { leaf.leaf(); });
   if (top.has("taxonomy")) {
     top.at("taxonomy").each_member([](const Value& classes) {
       classes.each_member([](const Value& share) { share.leaf(); });

@@ -52,6 +52,22 @@ Decimal decimal(double value) {
 
 using Checkpoint = CheckpointAnalysis;
 
+// Of all positions together, with those of the bins; null: not measured.
+Json losses(const Checkpoint& checkpoint) {
+  if (checkpoint.loss.empty()) return {};
+  const auto number = [](double value) { return std::isnan(value) ? Json() : Json(value); };
+  Json bins = Json::array();
+  for (const LossRow& row : checkpoint.loss) {
+    if (row.end == 0) continue;
+    bins.push_back({{"from", row.begin},
+                    {"to", row.end},
+                    {"value", number(row.loss)},
+                    {"se", number(row.se)}});
+  }
+  const LossRow& all = checkpoint.loss.front();
+  return {{"value", number(all.loss)}, {"se", number(all.se)}, {"bins", bins}};
+}
+
 Json or_null(int64_t count) { return count == Checkpoint::kUnknown ? Json() : Json(count); }
 
 // Where each (checkpoint, head, component) stands.
@@ -257,7 +273,8 @@ Json report_table(const HeadTable& table) {
                            {"order", checkpoint.order},
                            {"training_step", or_null(checkpoint.step)},
                            {"tokens", or_null(checkpoint.tokens)},
-                           {"baseline", checkpoint.random}});
+                           {"baseline", checkpoint.random},
+                           {"loss", losses(checkpoint)}});
   }
   const Cube cube(table);
   Json columns = Json::object(), head_columns = Json::object();

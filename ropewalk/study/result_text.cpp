@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <ranges>
 #include <set>
+#include <string_view>
 
 #include "ropewalk/analysis/class_shares.h"
 #include "ropewalk/analysis/documents_needed.h"
@@ -31,11 +33,14 @@ std::string share(const Json& leaf, size_t heads) {
 
 // A number of the text's table: its key in the summary, and what people call it.
 struct Shown {
-  const char* key;
+  std::string_view key;
   const char* name;
 };
-// Those without a sign first; then the published ones.
-constexpr Shown kShown[] = {{"mean_r2cv_q", "R²cv of q"},
+constexpr std::string_view kLoss = "loss";
+// The loss, where it was measured; of the others those without a sign first, then the published
+// ones.
+constexpr Shown kShown[] = {{kLoss, "loss"},
+                            {"mean_r2cv_q", "R²cv of q"},
                             {"mean_r2cv_k", "R²cv of k"},
                             {"mean_abs_r_k", "mean |r_k|"},
                             {"mean_r_q", "mean r_q"},
@@ -81,7 +86,8 @@ std::string result_text(const Study& study) {
   std::string text = padded(phase_width == 0 ? "model" : "checkpoint", label_width + 2) +
                      padded(phase_width == 0 ? "" : "phase", phase_width);
   if (differ) text += padded("context", kContextWidth);
-  for (const Shown& shown : kShown) text += padded(shown.name, kWidth);
+  const auto there = [&](const Shown& one) { return one.key != kLoss || summary.contains(kLoss); };
+  for (const Shown& shown : kShown | std::views::filter(there)) text += padded(shown.name, kWidth);
   text += "position-dominated\n";
   for (const Json& checkpoint : summary["checkpoints"]) {
     const auto label = checkpoint["label"].get<std::string>();
@@ -90,21 +96,25 @@ std::string result_text(const Study& study) {
       const Json& context = checkpoint["context"];
       text += padded(context.is_null() ? "–" : context.dump(), kContextWidth);
     }
-    for (const Shown& shown : kShown) {
-      text += padded(number(summary.value(shown.key, Json::object()).value(label, Json())), kWidth);
+    for (const Shown& shown : kShown | std::views::filter(there)) {
+      text +=
+          padded(number(summary.value(std::string(shown.key), Json::object()).value(label, Json())),
+                 kWidth);
     }
     text += share(summary["taxonomy"][label]["position-dominated"],
                   summary["heads"][label]["measured"].get<size_t>()) +
             "\n";
   }
+  const bool loss = summary.contains(kLoss);
+  text += loss ? "\nLoss: nats per token.\n" : "\n";
   text +=
-      "\nMeans over heads; ± is one standard error over documents. R²cv: share of position that a "
+      "Means over heads; ± is one standard error over documents. R²cv: share of position that a "
       "linear\nfit to the whole vector predicts. r and the class position-dominated: on PC0, by "
       "the published rule;\n(a to b): 95 % interval of a share of so many heads.\n";
   text += precision(summary, study.experiment);
-  text += fmt::format("\ntables   {}, {}, {}, {}, {} and {}\nfigures  {}\n",
-                      (study.out / kTable).string(), kHeads, kBands, kCurves, kChanges, kSummary,
-                      (study.out / kFigures).string());
+  text += fmt::format("\ntables   {}, {}, {}, {}, {}{} and {}\nfigures  {}\n",
+                      (study.out / kTable).string(), kHeads, kBands, kCurves, kChanges,
+                      loss ? ", loss.csv" : "", kSummary, (study.out / kFigures).string());
   if (can_write_report()) text += fmt::format("report   {}\n", (study.out / kReport).string());
   return text;
 }

@@ -5,14 +5,12 @@
 #include <optional>
 #include <set>
 
-#include "ropewalk/analysis/loss_table.h"
 #include "ropewalk/analysis/summary.h"
 #include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/version.h"
-#include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/analyses.h"
 #include "ropewalk/study/capture_files.h"
 #include "ropewalk/study/capture_folder.h"
@@ -119,20 +117,6 @@ void warn_of_same_weights(const Measured& measured) {
   }
 }
 
-// loss.csv, of what the captures say of their documents.
-void write_losses(const Study& study, const Measured& measured) {
-  std::vector<CheckpointLoss> losses;
-  for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
-    CheckpointLoss loss = checkpoint_loss(read_moments_head(moments_path(checkpoint.folder)));
-    loss.label = checkpoint.planned->capture.label;
-    loss.model = study.experiment.models ? loss.label : study.experiment.name;
-    loss.phase = checkpoint.planned->phase;
-    loss.order = checkpoint.planned->order;
-    losses.push_back(std::move(loss));
-  }
-  write_file_atomically(study.out / kLossTable, format_loss_table(losses));
-}
-
 Json table_inputs(const Study& study, const Measured& measured) {
   Json captures = Json::array();
   for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
@@ -186,10 +170,7 @@ Stage tables_stage(const Study& study, const Measured& measured, Products& produ
     const Timeline::Span span(*study.timeline, "tables");
     products.set(write_tables(study.out, checkpoints));
     std::vector<fs::path> files{kTable, kHeads, kBands, kCurves, kChanges, kSummary};
-    if (study.experiment.keep.loss) {
-      write_losses(study, measured);
-      files.emplace_back(kLossTable);
-    }
+    if (study.experiment.keep.loss) files.emplace_back(kLossTable);
     return files;
   };
   return {"tables", table_inputs(study, measured), make};

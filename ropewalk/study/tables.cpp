@@ -4,6 +4,8 @@
 
 #include "ropewalk/analysis/carried_signs.h"
 #include "ropewalk/analysis/heads_reader.h"
+#include "ropewalk/analysis/loss_reader.h"
+#include "ropewalk/analysis/loss_table.h"
 #include "ropewalk/analysis/qk_reader.h"
 #include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/analysis/series_reader.h"
@@ -16,6 +18,7 @@
 #include "ropewalk/base/parallel.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/study/loss.h"
 #include "ropewalk/study/report_inputs.h"
 #include "ropewalk/study/training_time.h"
 
@@ -68,6 +71,15 @@ void read_others(HeadTable& heads, const fs::path& folder) {
                 [&](const fs::path& path) { read_series_table(heads, SeriesTable::bands, path); });
   read_if_whole(folder / kCurves,
                 [&](const fs::path& path) { read_series_table(heads, SeriesTable::curves, path); });
+  read_if_whole(folder / kLossTable, [&](const fs::path& path) { read_loss_table(heads, path); });
+}
+
+// A loss.csv that stayed from another table of the same checkpoints must not pass for this one's.
+void leave_out_foreign_losses(StudyTables& tables, const fs::path& path) {
+  if (tables.summary.is_null() || states_losses(tables.summary, tables.heads)) return;
+  log::warning("{}: its losses are not those of {}, so it is of another table; going on without it",
+               path.string(), tables.summary_source);
+  for (CheckpointAnalysis& checkpoint : tables.heads.checkpoints) checkpoint.loss.clear();
 }
 
 }  // namespace
@@ -109,13 +121,17 @@ StudyTables write_tables(const fs::path& folder, std::vector<CheckpointAnalysis>
   StudyTables tables = make_tables(checkpoints, folder, options);
   const std::vector<CheckpointAnalysis>& written = tables.heads.checkpoints;
   using Format = std::function<std::string()>;
-  const std::vector<std::pair<const char*, Format>> files{
+  std::vector<std::pair<const char*, Format>> files{
       {kTable, [&] { return format_qk_table(written); }},
       {kHeads, [&] { return format_heads_table(written); }},
       {kBands, [&] { return format_series_table(written, SeriesTable::bands); }},
       {kCurves, [&] { return format_series_table(written, SeriesTable::curves); }},
       {kChanges, [&] { return format_changes_table(checkpoints, options); }},
       {kSummary, [&] { return tables.summary.dump(2) + "\n"; }}};
+  const std::vector<CheckpointLoss> losses = losses_of(written);
+  if (!losses.empty()) {
+    files.emplace_back(kLossTable, [&] { return format_loss_table(losses); });
+  }
   std::vector<FileText> texts(files.size());
   run_parallel(files.size(), [&](size_t i) {
     texts[i] = {folder / files[i].first, files[i].second()};
@@ -137,6 +153,7 @@ StudyTables read_tables(const fs::path& given, const std::optional<fs::path>& su
   std::error_code ignored;
   const bool absent = !summary && (alone || !fs::exists(path, ignored));
   if (!absent) tables.summary = read_summary(path);
+  leave_out_foreign_losses(tables, table.parent_path() / kLossTable);
   RunNumbers run;
   try {
     run = tables.numbers();

@@ -25,6 +25,8 @@ CheckpointAnalysis analysis() {
   made.label = "step-4";
   made.documents[1].second = 1ULL << 63;
   made.units.scale_of_layer = {{1, 0.5}};
+  made.loss = {{0, 0, 3.5, 0.1, 8, 4, 800}};
+  made.loss_parts = {{7, 12.25, 4}};
   return made;
 }
 
@@ -37,6 +39,8 @@ TEST(AnalysisFile, GivesTheSameTables) {
   EXPECT_EQ(read.documents, made.documents);
   EXPECT_EQ(read.axes.at(3).vector, made.axes.at(3).vector);
   EXPECT_EQ(read.units.in_layer(1).scale, 0.5);
+  EXPECT_EQ(read.loss.at(0).groups, 4);
+  EXPECT_EQ(read.loss_parts.at(0).loss, 12.25);
   EXPECT_EQ(pack_analysis(read), pack_analysis(made));
 }
 

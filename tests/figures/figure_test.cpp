@@ -106,6 +106,20 @@ TEST(Figures, ThoseOfPc0SayWhatItIsMadeOf) {
   }
 }
 
+TEST(Figures, LeaveOutLinesWithoutANumber) {
+  HeadTable heads = parse_qk_table(
+      "checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.9,0.8\nb,0,0,0,0.9,0.8\n", "qk.csv");
+  const auto lines = [&](const std::string& numbers) {
+    parse_heads_table(heads, "checkpoint,layer,q_head,r2cv_q,r2cv_k,logit_pos_share\n" + numbers,
+                      "heads.csv");
+    const Json spec = over_training(run_numbers(heads), {}, "how_positional");
+    return layer(spec, "markers")["encoding"]["shape"]["scale"]["domain"];
+  };
+  EXPECT_EQ(lines("a,0,0,0.5,0.6,\nb,0,0,0.5,0.6,\n"),
+            Json::parse(R"(["R² of queries", "R² of keys"])"));
+  EXPECT_EQ(lines("a,0,0,0.5,0.6,\nb,0,0,0.5,0.6,0.1\n").size(), 3u) << "known at one of them";
+}
+
 TEST(Figures, NameTheContextsWhereTheseDiffer) {
   const HeadTable heads = parse_qk_table(
       "checkpoint,phase,layer,q_head,pc,r_q,r_k,flag\ni,P,0,0,0,0.9,0.8,random_weights\n"

@@ -1,13 +1,15 @@
 #include <array>
 
 #include "ropewalk/analysis/heads_reader.h"
+#include "ropewalk/analysis/loss_reader.h"
 #include "ropewalk/analysis/qk_reader.h"
 #include "ropewalk/analysis/series_reader.h"
 #include "tests/fuzz/target.h"
 
-// qk.csv, heads.csv, bands.csv and curves.csv of one study, with a form feed between them.
+// qk.csv, heads.csv, bands.csv, curves.csv and loss.csv of one study, with a form feed between
+// them.
 void ropewalk::fuzz::read(const Input& input) {
-  std::array<std::string_view, 4> texts;
+  std::array<std::string_view, 5> texts;
   std::string_view rest = input.bytes;
   for (std::string_view& text : texts) {
     const size_t end = rest.find('\f');
@@ -19,6 +21,7 @@ void ropewalk::fuzz::read(const Input& input) {
   if (!texts[1].empty()) parse_heads_table(table, texts[1], "heads.csv");
   if (!texts[2].empty()) parse_series_table(table, SeriesTable::bands, texts[2], "bands.csv");
   if (!texts[3].empty()) parse_series_table(table, SeriesTable::curves, texts[3], "curves.csv");
+  if (!texts[4].empty()) parse_loss_table(table, texts[4], "loss.csv");
   for (const CheckpointAnalysis& checkpoint : table.checkpoints) {
     require(checkpoint.layer.size() == checkpoint.q_head.size(), "columns have one length");
     for (const HeadSeries& one : checkpoint.series) {

@@ -270,9 +270,71 @@ def test_in_the_same_pass_as_the_moments(study, bench, tmp_path):
         one, other = tensors(tmp_path / "with", label), tensors(tmp_path / "without", label)
         assert one.pop("document.loss").shape == (12, 7)
         assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-    for name in ("qk.csv", "heads.csv", "summary.json"):
+    for name in ("qk.csv", "heads.csv", "changes.csv"):
         assert (tmp_path / "with" / name).read_bytes() == (tmp_path / "without" / name).read_bytes(), name
     assert not (tmp_path / "without" / "loss.csv").exists()
+    summary, plain = (json.loads((tmp_path / name / "summary.json").read_text()) for name in ("with", "without"))
+    for row in table[table.position.isna()].itertuples():
+        stated = summary["loss"][row.checkpoint]
+        assert [stated["value"], stated["se"]] == pytest.approx([row.loss, row.loss_se], rel=1e-8) and stated["tokens"] == row.tokens
+    (change,) = (one.pop("loss") for one in summary["differences"])
+    del summary["loss"]
+    assert summary == plain
+    # The same documents: what is peculiar to one cancels.
+    losses = [tensors(tmp_path / "with", label)["document.loss"].sum(1).numpy() / 63 for label in ("a", "b")]
+    moved = losses[1] - losses[0]
+    assert change["value"] == pytest.approx(moved.mean(), rel=1e-9) and change["se"] == pytest.approx(moved.std(ddof=1) / math.sqrt(12), rel=1e-9)
+    assert change["real"] == (abs(moved.mean()) > 2.201 * change["se"])
+
+
+def test_in_figures_and_on_the_page(study, tmp_path):
+    """Of the run, and of its tables alone."""
+    out = tmp_path / "out"
+    study.run(out, loss=True)
+    table = pandas.read_csv(out / "loss.csv")
+    whole = table[table.position.isna()].set_index("checkpoint")
+    spec = json.loads((out / "figures" / "loss.vl.json").read_text())
+    drawn = {row["checkpoint"]: row for row in spec["datasets"]["means"]}
+    for label in ("a", "b"):
+        assert [drawn[label][key] for key in ("mean", "se", "se_low")] == pytest.approx(
+            [whole.loss[label], whole.loss_se[label], whole.loss[label] - whole.loss_se[label]], rel=1e-9)  # fmt: skip
+    assert drawn["init"]["mean"] is None and f"{whole.loss['init']:.2f} (init)" in " ".join(spec["title"]["subtitle"])
+    assert {row["series"] for row in spec["datasets"]["means 2"]} == {"R² of queries", "R² of keys"}
+    done = engine.run("figures", out, "--out", tmp_path / "again", "--format", "json", "--title", "Loss", "--quiet")
+    assert done.code == 0 and (tmp_path / "again" / "loss.vl.json").read_bytes() == (out / "figures" / "loss.vl.json").read_bytes()
+    captures = [out / "checkpoints" / label for label in ("init", "a", "b")]
+    done = engine.run("analyze", *captures, "--out", tmp_path / "table" / "qk.csv", "--quiet")
+    assert done.code == 0, done.stderr
+    analysed = pandas.read_csv(tmp_path / "table" / "loss.csv")
+    pandas.testing.assert_frame_equal(analysed.drop(columns=["model", "phase"]), table.drop(columns=["model", "phase"]))
+
+    # A loss.csv of another table of the same checkpoints, or a broken one, is not taken.
+    study.run(tmp_path / "without")
+    shutil.copy(out / "loss.csv", tmp_path / "without" / "loss.csv")
+    done = engine.run("report", tmp_path / "without")
+    assert done.code == 0 and "loss.csv: its losses are not those of" in done.stderr
+    for text, why in {
+        table.replace({"checkpoint": {"b": "c"}}).to_csv(index=False): "checkpoint 'c' is not in",
+        table[table.position.notna()].to_csv(index=False): "expected one row over all positions",
+        table.drop(columns="tokens").to_csv(index=False): "column 'tokens'",
+        "": "is empty",
+    }.items():
+        (out / "loss.csv").write_text(text)
+        done = engine.run("figures", out, "--out", tmp_path / "broken", "--format", "json")
+        assert done.code == 0 and why in done.stderr and "going on without it" in done.stderr, done.stderr
+    assert not (tmp_path / "broken" / "loss.vl.json").exists()
+    done = engine.run("analyze", *captures, "--out", tmp_path / "table" / "loss.csv")
+    assert done.code == 2 and "loss.csv is the name of a file beside a table" in done.stderr
+
+
+def test_documents_that_begin_alike_have_no_error(bench):
+    rng = np.random.default_rng(4)
+    same = rng.integers(0, tiny_models.VOCAB, 8).tolist()
+    texts = {i: same + rng.integers(0, tiny_models.VOCAB, 32).tolist() for i in range(12)}
+    corpus = tiny_models.write_corpus(bench.root / "alike.jsonl", texts)
+    table = pandas.read_csv(bench.loss(bench.folder("llama_gqa"), corpus=corpus, context=40) / "loss.csv").set_index("position")
+    assert table.loss_se.isna()[[0, 1, 2]].all() and (table.flag[[0, 1, 2]] == "no_se").all()
+    assert (table.loss_se[[8, 16]] > 1e-3).all() and table.flag[[8, 16]].isna().all()
 
 
 def test_measured_again_only_where_it_is_missing(study, tmp_path):

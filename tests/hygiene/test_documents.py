@@ -1,5 +1,6 @@
 """Documents say what is so: commands exist, options are described, links lead somewhere."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -56,6 +57,16 @@ def test_links_lead_somewhere():
         for target in re.findall(r"\]\(([^)#\s]+)", path.read_text()):
             if "://" not in target:
                 assert (path.parent / target).exists(), f"{tree.name(path)}: {target}"
+
+
+def test_pictures_of_the_demo_are_drawn_by_the_tool_and_shown():
+    spec = importlib.util.spec_from_file_location("draw_images", tree.ROOT / "tools" / "draw_images.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    pictures = {path.name for path in (tree.ROOT / "docs" / "images").glob("demo_*.png")}
+    assert pictures == {f"demo_{name}.png" for name in tool.PICTURES}
+    shown = "".join(path.read_text() for path in documents())
+    assert all(name in shown for name in pictures)
 
 
 def test_changelog_is_open():

@@ -111,6 +111,26 @@ def test_summary_checkpoints_and_text(study, folder):
     assert lines[4].startswith("B ") and f"{mean['value']:.3f} ± {mean['se']:.3f}" in lines[4]
 
 
+def test_loss(source, study, tmp_path):
+    path = source.root / "loss.yaml"
+    path.write_text(json.dumps(json.loads((source.root / "study.yaml").read_text()) | {"loss": True}))
+    measured = ropewalk.run(path, tmp_path / "out", format=["json"], progress=False)
+    expected = rows(tmp_path / "out" / "loss.csv")
+    found = measured.loss
+    assert list(found.columns) == list(expected[0]) and list(found.loss) == [float(row["loss"]) for row in expected]
+    whole = found[found.position.isna()].set_index("checkpoint")
+    assert list(whole.index) == ["init", "A", "B"] and measured.table("loss", "arrow").num_rows == len(expected)
+    assert f"{whole.loss['B']:.3f} ± {whole.loss_se['B']:.3f}" in repr(measured).splitlines()[4] and "loss" in measured.figures
+    means = [row for row in measured.figure("loss").spec["datasets"]["means"] if row["checkpoint"] == "A"]
+    assert [row["mean"] for row in means] == [whole.loss["A"]]
+    assert "loss" not in study.figures and "loss" not in repr(study)
+    with pytest.raises(ropewalk.UsageError, match="`loss: true` in an experiment"):
+        study.loss  # noqa: B018
+    # Of captures that hold it, analyze gives it too.
+    again = ropewalk.analyze([tmp_path / "out" / "checkpoints" / label for label in ("init", "A", "B")], tmp_path / "again", progress=False)
+    assert list(again.loss.loss) == list(found.loss)
+
+
 def test_changes(study, folder):
     everything, expected = study.changes(fdr=None), rows(folder / "changes.csv")
     assert len(everything) == len(expected)

@@ -18,7 +18,7 @@ import synthetic_run as synthetic  # noqa: E402
 
 HOSTILE = "</script><script>alert('label')</script><img src=x onerror=alert(1)>"
 ASKED = {"statistics": ["bias_context", "of another version"], "portraits": [["r2cv_q", "logit_pos_share"]]}
-AXES = {"pythia": "log-steps", "contexts": "tokens", "models": "of another version"}  # the second has no numbers for it
+AXES = {"pythia": "log-steps", "constructor": "log-steps", "contexts": "tokens", "models": "of another version"}  # the second has no numbers for it
 STATISTICS = ("mean_r_q", "mean_r_k", "mean_abs_r_k", "sd_r_q", "sd_r_k", "pc0_explained_variance")
 
 
@@ -129,8 +129,8 @@ def made_up_flags(count: int, rng) -> list[str]:
     return [";".join(name for name in names if drawn[name][i]) for i in range(count)]
 
 
-def with_numbers_of_heads(folder: Path) -> None:
-    """Writes a heads.csv with made-up numbers of every statistic that the page of the folder knows, and the page anew."""
+def with_numbers_of_heads(folder: Path, empty: str | None = None) -> None:
+    """Writes a heads.csv with made-up numbers of every statistic that the page of the folder knows, and the page anew. `empty`: a column without any."""
     rng = np.random.default_rng(9)
     page = (folder / "report.html").read_text()
     start = page.index('id="data">') + len('id="data">')
@@ -145,6 +145,8 @@ def with_numbers_of_heads(folder: Path) -> None:
         values = parts.get(key, np.clip(size * rng.normal(1, 0.4, count), low, high))
         if key not in parts:
             values[place * 7 :: 101] = np.nan
+        if key == empty:
+            values = np.full(count, np.nan)
         out[key] = values.astype("<f4")
         if statistic["error"]:
             errors = np.where(np.isnan(values), np.nan, abs(size) * rng.gamma(3, 0.01, count)).astype("<f4")
@@ -223,8 +225,36 @@ def hostile() -> pandas.DataFrame:
     return table[~((table.layer == 5) & (table.q_head == 5) & (table.order == 9))]
 
 
+def with_losses(folder: Path) -> None:
+    """Writes a loss.csv with made-up numbers, what summary.json says of it, and the page anew."""
+    rng = np.random.default_rng(17)
+    stated = json.loads((folder / "summary.json").read_text())
+    stated["loss"], rows = {}, []
+    for order, entry in enumerate(stated["checkpoints"]):
+        edges = [None, 0, 1, 2, 4, 8, 16] if entry["context"] in (None, 512) else [None, 0, 1, 2, 4, 8, 16, 32]
+        for position in edges:
+            loss, se = round(6.5 / (order + 1) + rng.uniform(0.5, 1), 6), "" if position == 0 else round(rng.gamma(3, 0.01), 6)
+            rows.append({"model": "m", "checkpoint": entry["label"], "phase": "", "order": order, "position": "" if position is None else position,
+                         "position_end": "" if position is None else max(1, 2 * position), "loss": loss, "loss_se": se, "documents": 32, "tokens": 320,
+                         "flag": "no_se" if se == "" else ""})  # fmt: skip
+            if position is None:
+                stated["loss"][entry["label"]] = {"value": loss, "se": se, "documents": 32, "tokens": 320}
+    for one in stated["differences"]:
+        a, b = (stated["loss"][one[side]] for side in ("from", "to"))
+        contexts = {entry["context"] for entry in stated["checkpoints"] if entry["label"] in (one["from"], one["to"])}
+        one["loss"] = {"value": b["value"] - a["value"], "se": 0.02, "real": True if len(contexts) == 1 else None}
+        one["loss"] |= {"flag": "other_context"} if len(contexts) > 1 else {}
+    guarded = pandas.DataFrame(rows)
+    guarded["checkpoint"] = guarded.checkpoint.map(lambda label: f"'{label}" if label[0] in "=+-@" else label)  # as the program writes names
+    guarded.to_csv(folder / "loss.csv", index=False)
+    (folder / "summary.json").write_text(json.dumps(stated))
+    subprocess.run([os.environ["ROPEWALK"], "report", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+
+
 # By label, as summary.json states them.
 CONTEXTS = {"before": 512, "A@512": 512, "B@512": 512, "A@1024": 1024, "B@1024": 1024, "after": 1024}
+AWKWARD = {"hasOwnProperty": 512, "constructor": 512, "__proto__": 512, "toString": 512, "valueOf": 2048, "=1+1": 2048}
+CONTEXTS |= AWKWARD
 
 
 def contexts() -> pandas.DataFrame:
@@ -234,6 +264,18 @@ def contexts() -> pandas.DataFrame:
     table = table[table.checkpoint.isin(labels)]
     phases = ["Stage 1", *["Stage 2"] * 4, "Stage 3"]
     return table.assign(checkpoint=table.checkpoint.map(dict(zip(labels, CONTEXTS))), phase=table.checkpoint.map(dict(zip(labels, phases))))
+
+
+def awkward() -> pandas.DataFrame:
+    """Names that every object has or a spreadsheet takes for a formula, two contexts, steps that double, a random baseline, errors that are missing."""
+    table = with_errors(synthetic.demo_like())
+    labels = dict(zip(dict.fromkeys(table.checkpoint), AWKWARD))
+    table = table[table.checkpoint.isin(labels)]
+    table = table.assign(checkpoint=table.checkpoint.map(labels), phase=table.phase.replace({"Stage 1": "constructor", "Stage 2": "toString"}))
+    table.insert(4, "step", table.checkpoint.map(dict(zip(list(AWKWARD)[1:], (1, 8, 64, 512, 4096)))).astype("Int64"))
+    table.insert(5, "tokens", table.step * 512)
+    table.loc[table.layer == 3, "explained_variance_se"] = np.nan
+    return table
 
 
 def models() -> pandas.DataFrame:
@@ -263,6 +305,7 @@ def main() -> None:
         "hostile": (hostile, HOSTILE, True),
         "contexts": (contexts, "contexts", True),
         "models": (models, "models", True),
+        "awkward": (awkward, "constructor", True),
         "pythia": (lambda: with_time(with_errors(synthetic.pythia_like())), "pythia", True),
         "one_checkpoint": (one_checkpoint, "one checkpoint", True),
         "one_head": (one_head, "one head", False),
@@ -275,8 +318,12 @@ def main() -> None:
     for name in [name for name in wanted if name != "shipped"] or [name for name in runs if name != "full" and not wanted]:  # which benchmarks ask for
         make, title, summary = runs[name]
         write(out / name, make(), title, summary)
-        if name in ("many", "large", "full"):
-            with_numbers_of_heads(out / name)
+        if name in ("many", "large", "full", "awkward"):
+            with_numbers_of_heads(out / name, empty="logit_pos_share" if name == "awkward" else None)
+        if name in ("many", "awkward", "models"):
+            with_losses(out / name)
+        if name == "awkward":
+            with_series(out / name, 16, AWKWARD)
         if name == "many":
             lengths = {f"s{1000 * i}": 512 if i < 7 else 2048 for i in range(1, 11)}
             with_series(out / name, 16, lengths | {"init": 512}, holes=True)

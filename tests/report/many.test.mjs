@@ -78,7 +78,7 @@ test("tables and tiles stay short until the reader asks for more", async () => {
   assert.equal((await columns()).includes("massive_q"), true);
   await page.evaluate(() => (location.hash = "#view=overview"));
   await settled(page);
-  assert.ok((await page.locator(".tile").count()) <= 8);
+  assert.ok((await page.locator('.tile:not([data-statistic="loss"])').count()) <= 8);
   await close();
 });
 
@@ -95,6 +95,18 @@ test("figures that the experiment asks for are on the page, under their own titl
   await page.waitForSelector('[data-figure="portrait_r2cv_q_logit_pos_share"].drawn');
   assert.ok((await portrait.locator(".mark-symbol path").count()) > 300);
   assert.deepEqual(noted.errors, []);
+  await close();
+});
+
+test("titles of panels side by side stand at one height", async () => {
+  const { page, close } = await open(browser, report("many"), "#view=overview");
+  for (const name of ["portrait_r2cv_q_logit_pos_share", "phase_portraits", "distance"]) {
+    await page.locator(`[data-figure="${name}"]`).scrollIntoViewIfNeeded();
+    await page.waitForSelector(`[data-figure="${name}"].drawn`);
+    const tops = await page.$$eval(`[data-figure="${name}"] text`, (all) => all.filter((one) => /^s\d+000$/.test(one.textContent)).map((one) => Math.round(one.getBoundingClientRect().top)));
+    assert.equal(tops.length, 6, name);
+    assert.equal(new Set(tops).size, 2, `${name}: ${tops}`);
+  }
   await close();
 });
 

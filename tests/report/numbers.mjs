@@ -57,6 +57,8 @@ export class Files {
           found[row.curve] = row.value;
           found[`${row.curve}_se`] = row.value_se;
           rows.set(point, found);
+        } else if (file === "loss.csv") {
+          rows.set(row.position === "" ? row.checkpoint : `${row.checkpoint}/${row.position}`, row);
         } else rows.set(head, row);
       }
       this.read.set(key, rows);
@@ -160,7 +162,7 @@ export function lookUp(files, from) {
   if (column === "wavelength") return { value: found ? (2 * Math.PI) / Number(found.theta) : null };
   const value = finite(found?.[column]);
   const se = finite(found?.[`${column}_se`]);
-  if (kind !== "interval") return { value, se, float: file !== "qk.csv" };
+  if (kind !== "interval") return { value, se, float: !["qk.csv", "loss.csv"].includes(file) };
   const t95 = files.json("summary.json")?.checkpoints.find(({ label }) => row.startsWith(`${label}/`))?.t95;
   return value === null || !se || !t95 ? { value: null } : { interval: [value - t95 * se, value + t95 * se], loss: t95 * se * 2 ** -8 };
 }
@@ -192,10 +194,10 @@ const unique = (files, column) =>
 const pairOf = (labels, row) => labels.flatMap((from) => labels.map((to) => [from, to])).find(([from, to]) => row === `${from} → ${to}`);
 
 /** What is wrong with a number as the page shows it; null: nothing. */
-export function wrong(files, { from, text, percent, absolute }) {
+export function wrong(files, { from, text, percent, absolute }, seen) {
   const shown = text.replace(/\s+/g, " ").trim();
   if (/± 0(?:\.0*)?(?!\.?\d)/.test(shown)) return `${shown}: an error of zero is no certainty`;
-  if (from.startsWith("page:")) return PAGE.has(from.slice(5)) ? null : "no such part of the page";
+  if (from.startsWith("page:")) return wrongOfPage(files, from.slice(5), shown, seen);
   const found = lookUp(files, from);
   if (found === undefined) return "its source is not understood";
   if ("text" in found) return sameText(shown, found.text) ? null : `the file has ${JSON.stringify(found.text)}`;
@@ -213,7 +215,9 @@ export function wrong(files, { from, text, percent, absolute }) {
   const [first, ...rest] = shown.match(new RegExp(NUMBER, "g")) ?? [];
   if (first === undefined) return value === null || Number.isNaN(value) ? null : `the file has ${value}`;
   if (value === null) return "the file has no number";
-  if (!rounds(first, value, from.endsWith("_se") ? 2 ** -8 : 2e-7)) return `the file has ${value}`;
+  // Points of series stand in the page with 16 bits.
+  const loss = from.endsWith("_se") ? 2 ** -8 : /^(bands|curves)\.csv/.test(from) ? 2 ** -16 : 2e-7;
+  if (!rounds(first, value, loss)) return `the file has ${value}`;
   const error = new RegExp(`± (<?)(${NUMBER})`).exec(shown);
   if (error) {
     const se = found.se === null || found.se === undefined ? null : scale * found.se;
@@ -228,8 +232,38 @@ export function wrong(files, { from, text, percent, absolute }) {
   return rest.length === 1 && second !== undefined && rounds(rest[0], second) ? null : "numbers without a source";
 }
 
-/** Numbers of the page itself. */
-const PAGE = new Set(["rows", "table", "passing", "selected", "moved", "incomparable", "undefined", "drawn", "step", "version", "title", "bands", "curves", "columns", "thresholds"]);
+/** What counts the page itself, by the files and by what else is in sight (`seen`: inSight()). */
+function wrongOfPage(files, what, shown, seen) {
+  const measured = (label) => files.rows("qk.csv").filter((row) => (label === undefined || row.checkpoint === label) && Number(row.pc ?? 0) === 0);
+  const random = new Set(files.rows("qk.csv").flatMap((row) => (/random_weights/.test(row.flag ?? "") ? [row.checkpoint] : [])));
+  const labels = files.labels();
+  const run = labels.filter((label) => !random.has(label));
+  const steps = run.length ? run : labels;
+  const rows = measured(seen.everyCheckpoint ? undefined : seen.at).length;
+  const heads = unique(files, "q_head");
+  const expected = {
+    rows: () => [rows],
+    table: () => [seen.tablePage, Math.ceil(rows / seen.tableRows)],
+    passing: () => [heads, heads],
+    selected: () => [seen.selected],
+    moved: () => [files.flagged(seen.at, "axis_changed")],
+    incomparable: () => [seen.incomparable],
+    undefined: () => [[...files.classes(seen.at).values()].filter((name) => !name).length],
+    drawn: () => [seen.lines],
+    step: () => [steps.indexOf(seen.at) + 1, steps.length],
+    columns: () => seen.columns,
+    thresholds: () => [0.3, 0.7],
+    bands: () => [Math.round((seen.leftOut.bands ?? NaN) / 1e6)],
+    curves: () => [Math.round((seen.leftOut.curves ?? NaN) / 1e6)],
+  }[what]?.();
+  if (what === "title" || what === "version") {
+    const stated = what === "title" ? (files.json("manifest.json")?.name ?? files.rows("qk.csv")[0].model ?? "") : seen.version;
+    return shown.includes(stated) ? null : `the file has ${stated}`;
+  }
+  if (!expected) return "no such part of the page";
+  const numbers = (shown.match(new RegExp(NUMBER, "g")) ?? []).map(parsed);
+  return isDeepStrictEqual(numbers, expected) ? null : `expected ${expected}`;
+}
 
 const sameText = (shown, text) =>
   shown === "–"
@@ -251,7 +285,7 @@ function sameInterval(files, { value, label }, [low, high]) {
 
 /**
  * Numbers that are in sight: those with a source, and digits that have none and are no part of a name. Drawings' ticks and
- * titles are scales, not numbers; figures are checked by their data.
+ * titles are scales, not numbers; figures are checked mark by mark (drawings.mjs).
  */
 export function inSight(page) {
   return page.evaluate(() => {
@@ -277,7 +311,7 @@ export function inSight(page) {
       .sort((a, b) => b.length - a.length);
     const EXEMPT = "script, style, noscript, pre, option, input, select, .figure-canvas, [data-scale], svg .tick, svg .axis-title, svg title, svg .zone, svg .chart-mark, .time-ticks, .row-name";
     const CONSTANTS = / @\d+|\bPC\d+|PC0's|\bL\d+ H\d+|\b[Ll]ayers? \d+|\bhead \d+|\bKV head \d+|\bpair \d+|SHA-256|95 % (?:binomial )?interval|±1 standard error|near 0 or 100 %/g;
-    const seen = new Set();
+    const known = new Set();
     const [found, naked] = [[], []];
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     for (let node = walk.nextNode(); node; node = walk.nextNode()) {
@@ -285,8 +319,8 @@ export function inSight(page) {
       const numbered = parent.closest("[data-number]");
       if ((!numbered && !/\d/.test(node.data)) || parent.closest(EXEMPT) || !parent.checkVisibility()) continue;
       if (numbered) {
-        if (seen.has(numbered)) continue;
-        seen.add(numbered);
+        if (known.has(numbered)) continue;
+        known.add(numbered);
         found.push({
           from: numbered.dataset.number,
           text: numbered.textContent,
@@ -299,6 +333,22 @@ export function inSight(page) {
       for (const name of names) text = text.replaceAll(name, "");
       if (/\d/.test(text.replace(CONSTANTS, ""))) naked.push(`${parent.tagName} ${parent.className}: ${node.data}`);
     }
-    return { found, naked };
+    const count = (selector) => [...document.querySelectorAll(selector)].filter((one) => one.checkVisibility()).length;
+    const fragment = new URLSearchParams(location.hash.slice(1));
+    const chart = [...document.querySelectorAll(".trajectories figure")].find((one) => one.checkVisibility());
+    const seen = {
+      at: document.querySelector(".where .now")?.textContent,
+      everyCheckpoint: fragment.get("rows") === "every-checkpoint",
+      selected: new Set((fragment.get("heads") ?? "").split("_").filter(Boolean)).size,
+      tableRows: count(".heads-table tbody tr"),
+      tablePage: 1,
+      // Layer and head are always there, and so in no list.
+      columns: [count(".heads-table thead th"), 2 + document.querySelectorAll('[aria-multiselectable="true"] .picker-option').length],
+      incomparable: count(".heads-grid .cell.incomparable"),
+      lines: (chart?.querySelectorAll("g.series").length ?? 0) - 1,
+      leftOut: blob.series.left_out,
+      version: blob.ropewalk,
+    };
+    return { found, naked, seen };
   });
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, open, report, settled } from "./browser.mjs";
+import { drawings, wrongInDrawings } from "./drawings.mjs";
 import { Files, inSight, wrong } from "./numbers.mjs";
 
 let browser;
@@ -11,10 +12,10 @@ after(() => browser.close());
 /** Looks at what is in sight; two numbers with one source are also the same where they have as many decimals. */
 async function check(page, files, where, bySource) {
   await settled(page);
-  const { found, naked } = await inSight(page);
+  const { found, naked, seen } = await inSight(page);
   assert.deepEqual(naked, [], `${where}: numbers without a source`);
   const bad = found.flatMap((one) => {
-    const what = wrong(files, one);
+    const what = wrong(files, one, seen);
     return what ? [`${one.from} shows ${one.text}: ${what}`] : [];
   });
   assert.deepEqual(bad.slice(0, 20), [], `${where}: ${bad.length} of ${found.length} numbers`);
@@ -33,7 +34,57 @@ const press = async (page, selector) => {
   if (await page.locator(selector).count()) await page.locator(selector).first().click();
 };
 
-for (const name of ["shipped", "many", "hostile", "contexts", "models", "one_head", "bare"])
+const RUNS = ["shipped", "awkward", "many", "hostile", "contexts", "models", "one_head", "bare"];
+
+for (const name of RUNS)
+  test(`${name}: every mark of every drawing is its file's`, async () => {
+    const { page, noted, close } = await open(browser, report(name), "#view=overview");
+    const blob = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent));
+    const drawn = await drawings(page);
+    assert.deepEqual(Object.keys(drawn), blob.figure_names);
+    const { problems, checked } = wrongInDrawings(new Files(name), blob, drawn);
+    assert.deepEqual(problems.slice(0, 20), [], `${problems.length} of ${checked} numbers`);
+    assert.ok(checked > 5 * blob.figure_names.length, `${checked}`);
+    assert.deepEqual(noted.errors, []);
+    await close();
+  });
+
+test("a drawing of other numbers than its file's is noticed", async () => {
+  const { page, close } = await open(browser, report("shipped"), "#view=overview");
+  const blob = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent));
+  const drawn = await drawings(page);
+  const files = new Files("shipped");
+  const changed = {
+    mean: (value) => value + 1e-4,
+    se: (value) => value * 1.01,
+    sd: (value) => value * 1.01,
+    fraction: (value) => value + 0.01,
+    share: (value) => value + 0.001,
+    value: (value) => value + 0.001,
+    logit: (value) => value + 0.001,
+    r_q: (value) => value + 0.001,
+    class: () => "mixed up",
+    context: (value) => value + 1,
+    text: () => "99",
+  };
+  for (const [figure, marks] of Object.entries(drawn))
+    for (const [key, change] of Object.entries(changed)) {
+      const at = marks.findIndex(({ kind, items }) => (key !== "text" || kind === "text") && items.some(({ datum }) => datum[key] !== undefined && datum[key] !== null && !("phase" in datum && key === "text" && !("value" in datum))));
+      if (at < 0) continue;
+      const copy = structuredClone(marks);
+      const item = copy[at].items.find(({ datum }) => datum[key] !== undefined && datum[key] !== null);
+      item.datum[key] = change(item.datum[key]);
+      if (key === "text") item.text = "99";
+      const { problems } = wrongInDrawings(files, blob, { [figure]: copy });
+      assert.ok(problems.length, `${figure}: ${key} of ${copy[at].name}`);
+    }
+  const moved = structuredClone(drawn.how_positional);
+  moved.find(({ kind, name }) => kind === "symbol" && name.startsWith("markers")).items[3].y += 1;
+  assert.match(wrongInDrawings(files, blob, { how_positional: moved }).problems[0], /pixels from their numbers/);
+  await close();
+});
+
+for (const name of RUNS)
   test(`${name}: every number is its file's`, async () => {
     const files = new Files(name);
     const { page, noted, close } = await open(browser, report(name), "#view=overview");

@@ -175,3 +175,48 @@ test("models side by side: a table of them, and nothing leads from one to anothe
   assert.doesNotMatch(await page.innerText(".flow"), /Moves between/);
   await close();
 });
+
+test("names that every object has, two contexts, steps that double, a column without numbers, missing errors", async () => {
+  const { page, noted, close } = await walk("awkward");
+  const names = ["constructor", "__proto__", "toString", "valueOf", "=1+1"];
+  await page.evaluate(() => (location.hash = "#view=overview"));
+  await settled(page);
+  assert.deepEqual((await page.locator("table.checkpoints tbody th").allInnerTexts()).slice(1), names);
+  assert.equal(await page.locator('.tile[data-statistic*="share of position"] .tile-value').count(), 0, "nobody has it");
+  const drawn = async (name) => {
+    await page.locator(`[data-figure="${name}"]`).scrollIntoViewIfNeeded();
+    await page.waitForSelector(`[data-figure="${name}"].drawn`);
+    return (selector) => page.$$eval(`[data-figure="${name}"] ${selector}`, (all) => all.map((one) => one.textContent));
+  };
+  assert.deepEqual(await (await drawn("how_positional"))(".role-legend-label text"), ["R² of queries", "R² of keys"]);
+  // Ticks of legends do not touch, also where what lies below 0 is a short part of them.
+  for (const name of ["depth_r_q", "depth_r_k"]) {
+    await drawn(name);
+    const boxes = await page.$$eval(`[data-figure="${name}"] .role-legend-label text`, (all) => all.map((one) => one.getBoundingClientRect()).map(({ left, right }) => [left, right]));
+    boxes.slice(1).forEach(([left], i) => assert.ok(left > boxes[i][1] + 2, `${name}: ${boxes}`));
+  }
+  // The loss: by position in as many bins as its context has, and an error only where there is one.
+  const losses = await page.$$eval("table.losses tbody tr", (all) => all.map((row) => [...row.cells].map((cell) => cell.innerText)));
+  assert.deepEqual(losses.map(([label]) => label), ["hasOwnProperty", ...names]);
+  for (const [label, first, second, ...rest] of losses) {
+    assert.match(first, /^\d+\.\d{3}$/, label);
+    assert.match(second, / ± /, label);
+    assert.equal(rest.at(-1) === "–", !["valueOf", "=1+1"].includes(label), label);
+  }
+  const change = await page.$$eval('[data-line="loss"] td', (all) => all.map((one) => one.innerText.replace(/\s+/g, " ")));
+  assert.ok(change.length && change.every((text) => /^[+−]\d\.\d{3} ± 0\.020 (real|other context)$/.test(text)), `${change}`);
+  assert.deepEqual(noted.errors, []);
+  await close();
+});
+
+test("on a phone no number of the first view is cut; on a dark page the context stands out from the cells it lies on", async () => {
+  const { page, close } = await open(browser, report("awkward"), "#view=overview", { viewport: { width: 400, height: 800 }, colorScheme: "dark" });
+  await settled(page);
+  const cut = await page.$$eval(".tile-value, .tile-from", (all) => all.filter((one) => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight + 1).map((one) => one.innerText));
+  assert.deepEqual(cut, []);
+  await page.locator('[data-figure="bands"]').scrollIntoViewIfNeeded();
+  await page.waitForSelector('[data-figure="bands"].drawn');
+  const lines = await page.$$eval('[data-figure="bands"] [class*="contexts_"] line', (all) => all.map((one) => getComputedStyle(one).stroke));
+  assert.ok(lines.length >= 5 && lines.every((stroke) => stroke.match(/\d+/g).every((part) => Number(part) < 60)), `${lines}`);
+  await close();
+});

@@ -20,6 +20,13 @@ export interface CheckpointEntry {
   training_step: number | null;
   tokens: number | null;
   baseline: boolean;
+  /** Nats per token, of loss.csv; null: not measured. */
+  loss: Losses | null;
+}
+
+/** The loss over all positions, and of the positions from `from` to before `to`. */
+export interface Losses extends Leaf {
+  bins: (Leaf & { from: number; to: number })[];
 }
 
 export interface TableBlob {

@@ -34,6 +34,8 @@ export class Run {
   readonly order: Order;
   readonly heads: Head[];
   readonly components: number[];
+  /** Whether the loss of some checkpoint was measured. */
+  readonly losses: boolean;
   /** The statistics that the table has, in the order of its columns. */
   readonly statistics: Statistic[];
   /** Numbers of heads along something: by rotary pair, by distance. */
@@ -61,6 +63,7 @@ export class Run {
       return { ...entry, baseline, index, step: baseline ? -1 : step++ };
     });
     this.steps = this.checkpoints.filter((c) => !c.baseline);
+    this.losses = this.checkpoints.some(({ loss }) => loss !== null);
     this.baselines = this.checkpoints.filter((c) => c.baseline);
     const contexts = (blob.summary?.checkpoints ?? []).flatMap(({ label, context }) =>
       typeof context === "number" ? [[String(label), context] as const] : [],

@@ -3,7 +3,8 @@ import type { Statistic } from "./blob";
 import type { Checkpoint, Run } from "./run";
 
 // Where a number on the page is from, as its element says in `data-number`: "FILE:ROW:COLUMN". A head's row is
-// "LABEL/LAYER.HEAD", of qk.csv with "/PCn" after it; a checkpoint's is its label, a pair's "FROM → TO"; in a JSON file
+// "LABEL/LAYER.HEAD", of qk.csv with "/PCn" after it; a checkpoint's is its label, a bin's of loss.csv "LABEL/FROM", a
+// pair's "FROM → TO"; in a JSON file
 // the column is a path of keys. "count:" and "mean:" before it: of those rows; "interval:": the 95 % interval of it.
 // "X ± Y" is a number with its standard error. What counts the page itself is "page:WHAT".
 
@@ -18,6 +19,10 @@ export function ofHead(run: Run, statistic: Pick<Statistic, "key" | "table">, ch
 }
 
 export const ofSummary = ({ label }: Pick<Checkpoint, "label">, key: string): string => `summary.json:${label}:${key}`;
+
+/** The loss of a checkpoint; `from`: of the bin that begins there. */
+export const ofLoss = ({ label }: Pick<Checkpoint, "label">, from?: number): string =>
+  `loss.csv:${label}${from === undefined ? "" : `/${from}`}:loss`;
 
 /** What a summary says about a checkpoint itself: its context, its documents. */
 export const ofEntry = (c: Pick<Checkpoint, "label">, key: string): string => ofSummary(c, `checkpoint.${key}`);

@@ -86,7 +86,14 @@ export function meanLines(context: Context): Line[] {
   const hasSign = ({ statistic, reading }: Mean) => statistic.carried !== null && !reading.absolute;
   const [first] = CLASSES;
   const none: Change = { value: null, se: null, real: null };
+  const loss: Line = {
+    name: "loss",
+    note: "nats per token",
+    key: "loss",
+    cell: (d) => cell(ofDifference(d, "loss"), change(d, "loss"), false),
+  };
   return [
+    ...(context.summary.differences().some((d) => "loss" in d) ? [loss] : []),
     ...all
       .filter((mean) => !hasSign(mean))
       .map(({ key, name }) => ({

@@ -5,13 +5,16 @@ import { CLASSES } from "../data/classes";
 import type { Checkpoint } from "../data/run";
 import { means } from "../data/summary";
 import { h } from "../dom";
-import { number, ofEntry } from "../data/source";
+import { number, ofEntry, ofLoss } from "../data/source";
 import { count, DASH, shareText, withError } from "../format";
 import { button, card, checkpointScroller } from "../widgets";
 import { careTable } from "./care";
 import { changes } from "./changes";
 import { figures } from "./figures";
+import { lossByPosition } from "./losses";
 import { topHeads } from "./top_heads";
+
+const lossOf = ({ loss }: Checkpoint): Leaf => loss ?? { value: null, se: null };
 
 /** The study at a glance. */
 export function overview(context: Context): Part {
@@ -68,6 +71,7 @@ export function overview(context: Context): Part {
     ...means(run).map(({ key, name, hint, reading }) =>
       tile(name, hint, look(reading), (c) => summary.leaf(key, c), (c) => summary.from(key, c)),
     ),
+    run.losses ? tile("loss", "nats per token", "variance", lossOf, ofLoss) : null,
     tile(CLASSES[0], "share of heads", "class-0", (c) => summary.share(CLASSES[0], c), (c) => summary.shareFrom(CLASSES[0], c), true),
   );
 
@@ -78,6 +82,7 @@ export function overview(context: Context): Part {
     { name: "Figures", part: figures(context) },
     { name: "What changed", part: changes(context) },
     { name: "Checkpoints", part: checkpoints(context) },
+    { name: "Loss by position", part: lossByPosition(context) },
   ].flatMap(({ name, part }) => (part ? [{ name, part }] : []));
   const contents = h(
     "p",
@@ -139,7 +144,7 @@ export function overview(context: Context): Part {
     { class: "overview" },
     intro,
     ...(run.models
-      ? [checkpoints(context), figures(context)]
+      ? [checkpoints(context), figures(context), lossByPosition(context)]
       : [tiles, ...parts.map(({ part }) => part)]),
   );
   return {
@@ -149,6 +154,9 @@ export function overview(context: Context): Part {
     },
   };
 }
+
+const lossNote = (models: boolean) =>
+  ` Loss: nats per token${models ? "; models compare where they share their tokens" : ""}.`;
 
 /** Every number of the tiles at every checkpoint; of models side by side, the overview of them. */
 function checkpoints({ run, summary }: Context): HTMLElement {
@@ -167,6 +175,7 @@ function checkpoints({ run, summary }: Context): HTMLElement {
         : [h("td", { class: "text" }, c.baseline ? "baseline" : c.phase)]),
       ...(contexts ? [cell(c, "context")] : []),
       cell(c, "heads"),
+      ...(run.losses ? [h("td", { "data-number": ofLoss(c) }, withError(lossOf(c).value, lossOf(c).se))] : []),
       ...means(run).map(({ key }) => {
         const { value, se } = summary.leaf(key, c);
         return h("td", { "data-number": summary.from(key, c) }, withError(value, se));
@@ -180,6 +189,7 @@ function checkpoints({ run, summary }: Context): HTMLElement {
     ...(run.models ? ["model", "layers"] : ["checkpoint", "phase"]),
     ...(contexts ? ["context"] : []),
     "heads",
+    ...(run.losses ? ["loss"] : []),
     ...means(run).map(({ name }) => name),
     ...CLASSES.map((name) => `${name}, %`),
   ];
@@ -191,7 +201,7 @@ function checkpoints({ run, summary }: Context): HTMLElement {
   );
   return card(
     run.models ? "Models" : "Checkpoints",
-    `Means over heads ± standard error over documents. Class shares: ± SE, or a 95 % binomial interval near 0 or 100 %.${run.order.mixed && !run.models ? " Class and r depend on the context: compare rows of one context." : ""}`,
+    `Means over heads ± standard error over documents. Class shares: ± SE, or a 95 % binomial interval near 0 or 100 %.${run.order.mixed && !run.models ? " Class and r depend on the context: compare rows of one context." : ""}${run.losses ? lossNote(run.models) : ""}`,
     checkpointScroller(`Numbers of every ${run.models ? "model" : "checkpoint"}`, run.checkpoints.length, table),
   );
 }

@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ropewalk/base/printable.h"
+#include "ropewalk/figures/mean_layers.h"
+#include "ropewalk/figures/over_training.h"
+#include "ropewalk/figures/reading_look.h"
+#include "ropewalk/figures/run_notes.h"
+#include "ropewalk/figures/series_figures.h"
+#include "ropewalk/figures/theme.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr double kHeightOfLoss = 230;
+constexpr double kHeightOfR2 = 190;
+constexpr double kMargin = 1.04;  // of losses, so that nothing lies on the frame
+constexpr double kLine = 2.6;
+constexpr size_t kLongestLabel = 40;  // in a sentence
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// Of the run alone: fresh weights lose what the vocabulary's size says, far above it.
+std::vector<MeanSeries> loss_series(const RunNumbers& run) {
+  const auto number = [&run](const CheckpointNumbers& numbers) {
+    const bool trained =
+        std::any_of(run.checkpoints.begin(), run.checkpoints.end(),
+                    [&](const CheckpointNumbers& one) { return &one == &numbers; });
+    return trained ? numbers.loss : HeadMean{kNone, kNone, kNone};
+  };
+  return {{"loss", theme::kInk, "diamond", kLine, true, number, MeanSeries::kNoReading,
+           Limits{0, INFINITY}}};
+}
+
+// Round numbers from `low` to `high`: 1, 2, 5, 10, …, and where these are few, equal steps.
+std::vector<double> round_ticks(double low, double high) {
+  constexpr double kSteps[] = {1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001};
+  constexpr size_t kEnough = 3;
+  std::vector<double> ticks;
+  for (double power = 1e-3; power <= high; power *= 10) {
+    for (const double digit : {1, 2, 5}) {
+      if (digit * power >= low && digit * power <= high) ticks.push_back(digit * power);
+    }
+  }
+  if (ticks.size() >= kEnough) return ticks;
+  for (const double step : kSteps) {
+    ticks.clear();
+    for (double i = std::ceil(low / step - 1e-9); i * step <= high; ++i) ticks.push_back(i * step);
+    if (ticks.size() >= kEnough) break;
+  }
+  return ticks;
+}
+
+// Means over heads, which have no band here: it would hide what goes with the loss.
+std::vector<MeanSeries> r2_series(const RunNumbers& run) {
+  struct Line {
+    const char* key;
+    const char* name;
+    std::string_view color;
+    const char* shape;
+  };
+  std::vector<MeanSeries> series;
+  for (const Line& line : {Line{"r2cv_q", "R² of queries", theme::kQueries, "circle"},
+                           Line{"r2cv_k", "R² of keys", theme::kKeys, "square"}}) {
+    const size_t place = find_reading(line.key);
+    if (!has_numbers(run, place)) continue;
+    const auto number = [place](const CheckpointNumbers& numbers) {
+      HeadMean mean = numbers.readings[place].over_heads;
+      mean.sd = kNone;
+      return mean;
+    };
+    series.push_back({line.name, line.color, line.shape, kLine, true, number, place,
+                      value_limits(all_readings()[place])});
+  }
+  return series;
+}
+
+// The least and the most that lines reach with their bars.
+std::pair<double, double> reach(const CheckpointAxis& axis, const std::vector<MeanSeries>& series) {
+  double low = kNone, high = kNone;
+  for (const Slot& slot : axis.slots()) {
+    for (const MeanSeries& one : series) {
+      const HeadMean number = one.number(*slot.numbers);
+      const double se = std::isnan(number.se) ? 0 : number.se;
+      low = std::fmin(low, number.mean - se);
+      high = std::fmax(high, number.mean + se);
+    }
+  }
+  return {low, high};
+}
+
+bool has_errors(const RunNumbers& run) {
+  return std::any_of(run.checkpoints.begin(), run.checkpoints.end(),
+                     [](const CheckpointNumbers& one) { return !std::isnan(one.loss.se); });
+}
+
+// Baselines have no place on the axis, so they are said.
+std::string baselines_text(const RunNumbers& run) {
+  std::string text;
+  for (const CheckpointNumbers& one : run.baselines) {
+    if (std::isnan(one.loss.mean)) continue;
+    text += fmt::format("{} {:.2f} ({})", text.empty() ? "" : ",", one.loss.mean,
+                        printable_excerpt(one.label, kLongestLabel));
+  }
+  return text.empty() ? "" : " Freshly initialised weights:" + text + ".";
+}
+
+std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, bool below) {
+  std::string text = "Loss of the next token, nats per token";
+  if (has_errors(run)) {
+    text +=
+        fmt::format("; {}: ±1 standard error over documents", error_marks(axis, theme::kPlotWidth));
+  }
+  text += ".";
+  if (below) {
+    text += fmt::format(" Below: how much of position queries and keys hold, mean over {}{}.",
+                        heads_text(run, {find_reading("r2cv_q")}),
+                        run.baselines.empty() ? "" : "; dotted: freshly initialised weights");
+  }
+  if (contexts_differ(run)) {
+    text += " The loss depends on position: losses of different contexts do not compare.";
+  }
+  if (run.models) text += " Losses of models compare where these share their tokens.";
+  return text + baselines_text(run);
+}
+
+}  // namespace
+
+bool has_losses(const RunNumbers& run) {
+  return std::any_of(run.checkpoints.begin(), run.checkpoints.end(),
+                     [](const CheckpointNumbers& one) { return !std::isnan(one.loss.mean); });
+}
+
+Json loss_figure(const RunNumbers& run, const FigureOptions& options) {
+  const CheckpointAxis axis(run, options.time());
+  const std::vector<MeanSeries> above = loss_series(run), below = r2_series(run);
+  Json spec = theme::begin_figure(options.title, figure_title(run, "Loss, over training"),
+                                  subtitle_of(run, axis, !below.empty()), theme::kPlotWidth);
+  spec["params"] = axis.params();
+  Json& datasets = spec["datasets"];
+  Json views = Json::array();
+  const auto add = [&](double height, const std::vector<MeanSeries>& series, MeanPlot plot) {
+    Json view{{"width", theme::kPlotWidth}, {"height", height}};
+    plot.width = theme::kPlotWidth;
+    plot.legend = series.size() > 1;
+    plot.below = !views.empty();
+    if (plot.below) plot.dataset += " 2";
+    add_mean_layers(view, datasets, axis, series, plot);
+    views.push_back(view);
+  };
+  const auto [least, most] = reach(axis, above);
+  const double low = std::max(least, 1e-3) / kMargin, high = std::max(most, 1e-3) * kMargin;
+  add(kHeightOfLoss, above,
+      {.y_title = "loss, nats per token",
+       .low = low,
+       .high = high,
+       .tick = 0,
+       .log_ticks = round_ticks(low, high)});
+  if (!below.empty()) {
+    const double least_r2 = std::min(reach(axis, below).first, 0.0);
+    add(kHeightOfR2, below,
+        {.y_title = "R², cross-validated", .low = std::floor(least_r2 * 20) / 20});
+  }
+  spec["vconcat"] = views;
+  spec["spacing"] = 22;
+  spec["resolve"] = {
+      {"scale", {{"color", "independent"}, {"shape", "independent"}, {"stroke", "independent"}}}};
+  return spec;
+}
+
+}  // namespace ropewalk
