@@ -24,7 +24,7 @@ void leave_out_unasked(CaptureMoments& moments, const Experiment& experiment) {
   std::erase_if(moments.accumulated,
                 [&](const Accumulated& kept) { return kept.accumulator->fields(asked).empty(); });
   const std::vector<std::string> names = kept_names(asked);
-  if (!experiment.loss) moments.document_values.clear();
+  if (!experiment.keep.loss) moments.document_values.clear();
   std::erase_if(moments.info.kept, [&](const std::string& name) {
     return std::find(names.begin(), names.end(), name) == names.end();
   });
