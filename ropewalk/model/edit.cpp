@@ -89,8 +89,10 @@ void check(const InHead& in, const Axis& axis) {
 }
 
 bool changes(const InHead& in, const DistanceBias& distance) {
-  // The distances between a query and the keys that may change for it.
-  const at::Tensor logits = distance.logits.at(in.head).slice(0, 0, in.tokens - kFirstEdited);
+  // At the distances between a query and the keys that may change for it.
+  const std::optional<int64_t> own = in.config.layers[static_cast<size_t>(in.head.layer)].window;
+  const int64_t distances = std::min(in.tokens - kFirstEdited, own.value_or(in.tokens));
+  const at::Tensor logits = distance.logits.at(in.head).slice(0, 0, distances);
   return !logits.eq(logits[0]).all().item<bool>();
 }
 

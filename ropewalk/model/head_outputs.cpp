@@ -1,6 +1,9 @@
 #include "ropewalk/model/head_outputs.h"
 
+#include <algorithm>
+
 #include "ropewalk/base/error.h"
+#include "ropewalk/model/config.h"
 #include "ropewalk/model/edit.h"
 
 namespace ropewalk {
@@ -30,6 +33,21 @@ at::Tensor HeadOutputs::mean_of_others(int64_t document, int64_t layer) const {
         kFirstEdited);
   }
   return ((of.all.outputs - own.outputs) / static_cast<double>(tokens)).to(at::kFloat);
+}
+
+int64_t HeadOutputs::bytes() const {
+  int64_t bytes = 0;
+  for (const auto& [layer, of] : layers_) {
+    const auto sums = static_cast<int64_t>(of.documents.size()) + 1;
+    bytes += sums * static_cast<int64_t>(of.all.outputs.nbytes());
+  }
+  return bytes;
+}
+
+int64_t HeadOutputs::bytes_of(const ModelConfig& config, int64_t documents) {
+  const auto layers = std::count_if(config.layers.begin(), config.layers.end(),
+                                    [](const LayerConfig& layer) { return layer.self_attention; });
+  return layers * (documents + 1) * config.q_width() * static_cast<int64_t>(sizeof(double));
 }
 
 }  // namespace ropewalk

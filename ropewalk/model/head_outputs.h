@@ -7,6 +7,8 @@
 
 namespace ropewalk {
 
+struct ModelConfig;
+
 // What heads give, summed up over the tokens of each document from kFirstEdited on.
 class HeadOutputs {
  public:
@@ -18,6 +20,10 @@ class HeadOutputs {
   at::Tensor mean_of_others(int64_t document, int64_t layer) const;
   // The mean over those of this one, float64.
   at::Tensor mean(int64_t document, int64_t layer) const;
+
+  // Of memory that it holds, on the CPU; and what it will hold of so many documents.
+  int64_t bytes() const;
+  static int64_t bytes_of(const ModelConfig& config, int64_t documents);
 
  private:
   struct Sum {

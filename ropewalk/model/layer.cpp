@@ -109,7 +109,7 @@ ScoreOptions score_options(const ModelConfig& config, const LayerConfig& layer,
                        .window = layer.window,
                        .cap = config.score_cap};
   if (config.alibi) {
-    options.slopes = of_heads(alibi_slopes(config.n_q_heads).to(weights.out.device()));
+    options.slopes = of_heads(alibi_slopes(config.n_q_heads).to(weights.qkv.device()));
   }
   if (weights.sinks.defined()) options.sinks = of_heads(weights.sinks);
   return options;

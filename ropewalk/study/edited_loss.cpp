@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "ropewalk/base/progress.h"
 #include "ropewalk/model/forward.h"
@@ -46,6 +47,18 @@ int64_t own_stages(const LossPass& pass, const Edit& edit) {
   return first ? pass.weights.extent().last_stage() + 1 - *first : 0;
 }
 
+// Of the budget, what mean outputs take that edits hold. A GPU's is its own memory.
+int64_t held_by(const LossPass& pass, std::span<const Edit> edits) {
+  std::set<const HeadOutputs*> held;
+  for (const Edit& edit : edits) {
+    const auto* output = std::get_if<OutputEdit>(&edit.what);
+    if (output != nullptr && output->outputs) held.insert(output->outputs.get());
+  }
+  int64_t bytes = 0;
+  for (const HeadOutputs* outputs : held) bytes += outputs->bytes();
+  return pass.weights.device().is_cpu() ? bytes : 0;
+}
+
 // How many edits a round may have, of which all need as much room as the one that needs most.
 size_t edits_at_once(const LossPass& pass, std::span<const Edit> edits) {
   const ModelConfig& config = pass.model.text.config;
@@ -54,20 +67,23 @@ size_t edits_at_once(const LossPass& pass, std::span<const Edit> edits) {
   const EditedLossCollector loss(tokens);
   const int64_t collecting = loss.workspace(tokens, weights.dtype(), weights.device());
   const int64_t hidden = tokens * bytes_per_token(config, weights.element_size());
+  const int64_t reserved = held_by(pass, edits);
   size_t at_once = std::min(edits.size(), kMostAtOnce);
   for (const Edit& edit : edits) {
-    const MemoryNeeds needs = memory_needs(config, weights, tokens, collecting, {&edit, 1});
+    MemoryNeeds needs = memory_needs(config, weights, tokens, collecting, {&edit, 1});
+    needs.reserved = reserved;
     const MemoryPlan plan = plan_memory(needs, pass.model.memory);
     at_once = std::min(at_once, static_cast<size_t>(plan.hidden_budget / hidden - 1));
   }
   return at_once;
 }
 
-// Runs the documents through the model.
+// Runs the documents through the model. `reserved` bytes of the budget are taken.
 void run(const LossPass& pass, std::span<Observer* const> observers, std::span<const Edit> edits,
-         Progress& progress) {
+         int64_t reserved, Progress& progress) {
   ForwardOptions options;
   options.memory = pass.model.memory;
+  options.reserved = reserved;
   options.edits = edits;
   options.progress = [&](int64_t stage, int64_t tokens) {
     progress.note(pass.model.stage_name(stage));
@@ -86,7 +102,12 @@ UneditedLoss measure_unedited(const LossPass& pass, bool outputs) {
   if (outputs) observers.push_back(&collector);
   const int64_t stages = pass.weights.extent().last_stage() + 1;
   Progress progress(pass.title, "token-layers", all_tokens(pass.documents) * stages);
-  run(pass, observers, {}, progress);
+  int64_t reserved = 0;
+  if (outputs && pass.weights.device().is_cpu()) {
+    reserved =
+        HeadOutputs::bytes_of(pass.model.text.config, static_cast<int64_t>(pass.documents.size()));
+  }
+  run(pass, observers, {}, reserved, progress);
   progress.finish();
   return {loss.values(pass.documents).values, outputs ? kept : nullptr};
 }
@@ -130,7 +151,7 @@ void measure_edits(const LossPass& pass, std::span<const Edit> edits,
     for (const size_t edit : round) now.push_back(edits[edit]);
     EditedLossCollector collector(pass.model.context);
     Observer* const observers[] = {&collector};
-    run(pass, observers, now, progress);
+    run(pass, observers, now, held_by(pass, edits), progress);
     for (size_t i = 0; i < round.size(); ++i) {
       finished(round[i], {collector.loss(i, pass.documents), collector.kl(i, pass.documents)});
     }

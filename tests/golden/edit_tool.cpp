@@ -1,8 +1,8 @@
 // Test-only: what edits cost a model.
-//   edit_tool MODEL CORPUS CONTEXT < a JSON list of edits
+//   edit_tool MODEL CORPUS CONTEXT DEVICE DTYPE < a JSON list of edits
 // prints, as one JSON object, the sums of nats by document and bin without an edit ("unedited") and
-// of each edit ("edits": loss and kl), all in float32; or the error it ends with. Driven by
-// test_edits.py, which compares them with transformers', and by benchmarks/ablate.py.
+// of each edit ("edits": loss and kl), or the error it ends with. Driven by test_edits.py, which
+// compares them with transformers', and by test_gpu.py.
 #include <iostream>
 #include <string>
 
@@ -69,18 +69,13 @@ Json rows_of(const at::Tensor& table) {
   return rows;
 }
 
-Json measure(const std::string& folder, const std::string& corpus, int64_t context) {
-  ModelOptions options;
-  options.model = folder;
-  options.context = context;
-  options.dtype = "float32";
-  options.device = "cpu";
+Json measure(const std::string& corpus, ModelOptions options) {
   options.sliding = true;
   options.head = true;
   const OpenModel model = open_model(options);
   const WeightReader weights = model.weights();
   DocumentOptions which;
-  which.context = context;
+  which.context = model.context;
   which.min_tokens = 1;
   which.vocabulary_size = static_cast<int32_t>(model.known_words());
   const DocumentSet documents = read_documents(corpus, {}, std::nullopt, which);
@@ -102,9 +97,14 @@ Json measure(const std::string& folder, const std::string& corpus, int64_t conte
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 4) return 2;
+  if (count != 6) return 2;
   try {
-    std::cout << measure(arguments[1], arguments[2], std::stoll(arguments[3])).dump() << '\n';
+    ModelOptions options;
+    options.model = arguments[1];
+    options.context = std::stoll(arguments[3]);
+    options.device = arguments[4];
+    options.dtype = arguments[5];
+    std::cout << measure(arguments[2], options).dump() << '\n';
   } catch (const std::exception& error) {
     std::cout << Json{{"error", error.what()}}.dump() << '\n';
   }

@@ -10,6 +10,7 @@ import numpy as np
 import pandas
 import pytest
 import reference
+import test_edits
 import tiny_models
 import torch
 from safetensors.numpy import load_file
@@ -138,3 +139,17 @@ def test_families_agree_with_transformers(tmp_path, name, dtype, tolerance):
     out = engine.capture(folder, corpus, tmp_path / "out", "--sliding", "--device", "cuda", context=CONTEXT, dtype=dtype)
     error, stream = worst(engine.read_streams(out), reference.capture(folder, texts, CONTEXT), largest if dtype == "float32" else rms)
     assert error <= tolerance, stream
+
+
+@pytest.mark.parametrize("name", test_edits.FAMILIES)
+def test_edits_agree_with_the_cpu(tmp_path, name):
+    folder = tiny_models.write(MODELS[name], tmp_path / "model")
+    corpus = tiny_models.write_corpus(tmp_path / "tokens.jsonl", tiny_models.documents())
+    edits = test_edits.edits_of(name)
+    cpu = test_edits.run_tool(folder, corpus, edits)
+    gpu = {dtype: test_edits.run_tool(folder, corpus, edits, "cuda", dtype) for dtype in ("float32", "bfloat16")}
+    for i, of in enumerate(cpu["edits"]):
+        for what in ("loss", "kl"):
+            np.testing.assert_allclose(gpu["float32"]["edits"][i][what], of[what], rtol=1e-4, atol=1e-4, err_msg=edits[i]["name"])
+        assert np.sum(gpu["bfloat16"]["edits"][i]["loss"]) == pytest.approx(np.sum(of["loss"]), rel=1e-2)
+        assert np.sum(gpu["bfloat16"]["edits"][i]["kl"]) == pytest.approx(np.sum(of["kl"]), rel=0.2)

@@ -62,6 +62,13 @@ TEST_F(EditTest, OnlyHeadsThatChange) {
   distance.logits[{1, 3}] = at::arange(40, at::kDouble);
   const Edit edit{"distance", {{1, {0, 3}}}, ScoreEdit(distance)};
   EXPECT_EQ(edited_heads(config_, edit, 1, 40), std::vector<int64_t>{3});
+  // Beyond what a query sees, distances do not count.
+  distance.logits[{1, 3}] = at::cat({at::ones({20}, at::kDouble), at::arange(20, at::kDouble)});
+  const Edit far{"distance", {{1, {0, 3}}}, ScoreEdit(distance)};
+  EXPECT_EQ(edited_heads(config_, far, 1, 40), std::vector<int64_t>{3});
+  EXPECT_EQ(edited_heads(config_, far, 1, 24), std::vector<int64_t>());
+  config_.layers[1].window = 20;
+  EXPECT_EQ(edited_heads(config_, far, 1, 40), std::vector<int64_t>());
 }
 
 TEST_F(EditTest, RefusesWhatCannotBeDone) {

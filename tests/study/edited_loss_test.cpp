@@ -122,6 +122,18 @@ TEST_F(EditedLossTest, RoundsFollowTheFirstEditedLayer) {
   EXPECT_THROW(plan_edits(pass(), edits), UsageError);
 }
 
+TEST_F(EditedLossTest, MeanOutputsCountWithinTheMemory) {
+  const auto outputs = measure_unedited(pass(), /*outputs=*/true).outputs;
+  // Four documents and their sum; three layers with 4 heads of 6 dimensions.
+  EXPECT_EQ(outputs->bytes(), 5 * 3 * 24 * 8);
+  EXPECT_EQ(HeadOutputs::bytes_of(model_.text.config, 4), outputs->bytes());
+  const std::vector<Edit> edits{{"head", {{1, {0}}}, OutputEdit{outputs}}};
+  model_.memory = least_memory(1) + outputs->bytes();
+  EXPECT_EQ(plan_edits(pass(), edits).rounds.size(), 1U);
+  --model_.memory;
+  EXPECT_THROW(plan_edits(pass(), edits), UsageError);
+}
+
 TEST_F(EditedLossTest, ProgressEndsWhereItSaid) {
   ProgressReport last;
   set_progress_sink([&](const ProgressReport& report) { last = report; });
