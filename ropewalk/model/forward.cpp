@@ -181,7 +181,7 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights,
                     const ForwardOptions& options) {
   const c10::InferenceMode no_autograd;
   const Extent& extent = weights.extent();
-  Observers observers(watching, extent);
+  Observers observers(watching, config, extent);
   const ExactFloat32 exact;
   exact.require_on(weights.device());
   size_t longest = 0;
@@ -249,7 +249,6 @@ int64_t run_forward(const ModelConfig& config, const WeightReader& weights,
         report(extent.last_stage(), batches[i]);
       }
     }
-    observers.require_all();
     done += static_cast<int64_t>(groups[g].size());
     if (options.go_on && !options.go_on(done)) break;
   }
