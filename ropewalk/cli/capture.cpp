@@ -3,6 +3,7 @@
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/text_options.h"
 #include "ropewalk/cli/verbs.h"
+#include "ropewalk/study/most_blocks.h"
 
 namespace ropewalk::cli {
 
@@ -20,8 +21,10 @@ void add_capture(CLI::App& app, Communicator& processes) {
   add_text_arguments(*verb, arguments->text, options);
   verb->add_option(
           "--blocks", options.blocks,
-          "Blocks of documents, for standard errors; analysis takes time with their square")
-      ->check(CLI::Range(1, 4096))
+          fmt::format("Blocks of documents, for standard errors, at most {}; analysis takes time "
+                      "and memory with their square",
+                      kMostBlocks))
+      ->check(CLI::Range(int64_t{1}, kMostBlocks))
       ->capture_default_str();
   verb->add_option("--target-se", options.target_se,
                    "Stop once the standard errors of mean r_q and mean r_k are at most this")

@@ -110,6 +110,11 @@ void analyze(const AnalyzeOptions& options) {
     if (!label.empty()) analysis.label = label;
     if (analysis.label.empty())
       analysis.label = fs::absolute(folder).lexically_normal().filename().string();
+    if (analysis.label.size() > kLongestTitle) {
+      throw InputError("{}: its label has {} bytes, expected at most {}; give it another: {}={}",
+                       folder.string(), analysis.label.size(), kLongestTitle, "LABEL",
+                       folder.string());
+    }
     if (!labels.insert(analysis.label).second) {
       throw InputError("{}: another capture is also labelled '{}'; give one another label: {}={}",
                        folder.string(), analysis.label, "LABEL", folder.string());

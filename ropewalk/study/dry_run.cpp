@@ -5,6 +5,7 @@
 
 #include "ropewalk/base/units.h"
 #include "ropewalk/model/device.h"
+#include "ropewalk/study/analysis_memory.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/locate.h"
 #include "ropewalk/study/measure_vectors.h"
@@ -117,6 +118,7 @@ std::string describe_run(const RunOptions& options) {
     if (work.task != Task::leave_out) total += flops;
     if (rate == 0) rate = product_rate(model.dtype, model.device);
     memory = std::max(memory, model.memory);
+    if (model.device.is_cpu()) memory = std::max(memory, analysis_memory(*work.planned).least());
     int64_t download = 0;
     if (remote && is_measured(work, settling)) {
       auto [found, added] = downloads.try_emplace(model_options.hub->name());

@@ -21,13 +21,13 @@ int64_t round_after(int64_t documents, const Communicator& processes) {
 }
 
 bool misses_target(const MomentsCollector& collector, const CaptureInfo& info, double target,
-                   const Communicator& processes) {
+                   const Communicator& processes, int64_t memory) {
   CheckpointAnalysis analysis;
   for (const auto& [layer, moments] : collector.layers()) {
     const MomentsCollector::Layer joint = collector.joint_layer(layer, processes);
     if (!processes.first()) continue;
     CheckpointAnalysis part =
-        analyze_capture(layer_moments(collector, layer, joint, info), 1, "this capture");
+        analyze_capture(layer_moments(collector, layer, joint, info), 1, "this capture", memory);
     collector.release(moments);
     append_heads(analysis, part);
   }

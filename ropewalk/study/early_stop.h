@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <limits>
+
 #include "ropewalk/moments/capture_info.h"
 #include "ropewalk/moments/moments_collector.h"
 
@@ -13,8 +16,10 @@ int64_t target_round(const Communicator& processes, int64_t shards = 1);
 int64_t round_after(int64_t documents, const Communicator& processes);
 
 // Whether the standard errors of mean r_q and mean r_k, of what all `processes` have gathered,
-// still exceed the target. `info` describes the capture. Collective.
+// still exceed the target. `info` describes the capture; `memory` is what the cores that look may
+// take (analysis/analyze_streams.h). Collective.
 bool misses_target(const MomentsCollector& collector, const CaptureInfo& info, double target,
-                   const Communicator& processes);
+                   const Communicator& processes,
+                   int64_t memory = std::numeric_limits<int64_t>::max());
 
 }  // namespace ropewalk

@@ -57,6 +57,8 @@ class Measuring {
   // Waits for what is being written. A failure is noted, or thrown.
   void finish_writing();
   void join_writing();
+  // Of memory, that the writing and analysing of other checkpoints take at once.
+  int64_t bytes_beside() const;
   void finish(const PlannedCheckpoint& planned, std::span<const Work> later);
   void report_unused() const;
 
@@ -131,12 +133,16 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
     std::optional<Timeline::Span> span(std::in_place, *study_.timeline, "measure", capture.label);
     if (extend) {
       finish_writing();
+      result_.analyses->wait();
       extend_capture(capture, model, documents, work.stored, store_);
       finish(*work.planned, later);
       return;
     }
     if (first) store_.clear(capture.label);
-    const Beside beside{writing_ ? writing_->bytes : 0, [this] { finish_writing(); }};
+    const Beside beside{bytes_beside(), [this] {
+                          finish_writing();
+                          result_.analyses->wait();
+                        }};
     std::shared_ptr<MeasuredCapture> measured =
         measure_documents(capture, model, documents, beside);
     span.reset();
@@ -144,14 +150,15 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
     if (!measured) return evict(*work.planned, later);
     const int64_t bytes = measured->bytes();
     result_.analyses->start(*work.planned, measured);
-    const auto write = [this, measured = std::move(measured), planned = work.planned] {
+    auto write = [this, measured = std::move(measured), planned = work.planned]() mutable {
       std::optional<Timeline::Span> writing(std::in_place, *study_.timeline, "write",
                                             planned->capture.label);
       const CaptureInfo info = measured->write();
       writing.reset();
+      measured.reset();  // its memory serves the analysis
       result_.analyses->start({planned, planned->capture.out, info});
     };
-    std::future<void> done = writer_.run(write);
+    std::future<void> done = writer_.run(std::move(write));
     writing_ = {work.planned, later, bytes, std::move(done)};
   } catch (const Interrupted& interrupted) {
     const auto all = static_cast<int64_t>(documents.documents.size());
@@ -163,6 +170,13 @@ void Measuring::measure(Work& work, std::span<const Work> later, std::optional<d
                      experiment.at(memory ? experiment.memory_line : work.planned->line),
                      capture.label, error.what());
   }
+}
+
+int64_t Measuring::bytes_beside() const {
+  const int64_t begun = result_.analyses->bytes();
+  if (!writing_) return begun;
+  // What is written now is analysed next.
+  return writing_->bytes + std::max(begun, analysis_memory(*writing_->planned).most());
 }
 
 void Measuring::join_writing() {

@@ -7,6 +7,7 @@
 #include "ropewalk/analysis/summary.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/study/analysis_memory.h"
 #include "ropewalk/study/wanted.h"
 
 namespace ropewalk {
@@ -27,7 +28,7 @@ std::vector<StoredCapture*> captures_of(Wanted& wanted, CaptureStore& store) {
 
 enum class Verdict { reached, missed, damaged };
 
-Verdict judge(const StoredCapture& capture, double target) {
+Verdict judge(const StoredCapture& capture, double target, const PlannedCheckpoint& decisive) {
   if (const auto& known = capture.info.target_se) {
     if (known->reached && known->value <= target) return Verdict::reached;
     if (!known->reached && known->value >= target) return Verdict::missed;
@@ -40,8 +41,9 @@ Verdict judge(const StoredCapture& capture, double target) {
   }
   const std::filesystem::path file = capture.folder / kMomentsName;
   try {
-    const double worst =
-        headline_error(analyze_capture(read_moments(file), 1, file.string())).worst;
+    const double worst = headline_error(analyze_capture(read_moments(file), 1, file.string(),
+                                                        analysis_memory(decisive).for_cores()))
+                             .worst;
     return worst <= target ? Verdict::reached : Verdict::missed;  // unknown: a miss
   } catch (const InputError& error) {
     throw InputError("{}; {} is left as it is", error.what(), capture.folder.string());
@@ -67,7 +69,7 @@ Settled settle_by_captures(const Study& study, CaptureStore& store,
   Wanted all(study, decisive, -1);
   Settled settled;
   for (StoredCapture* capture : captures_of(all, store)) {
-    const Verdict verdict = judge(*capture, target);
+    const Verdict verdict = judge(*capture, target, decisive);
     if (verdict == Verdict::damaged) continue;
     settled.stored = capture;
     settled.reached = verdict == Verdict::reached;

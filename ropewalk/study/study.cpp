@@ -9,6 +9,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/study/analysis_memory.h"
 #include "ropewalk/study/plan_checks.h"
 #include "ropewalk/study/revisions.h"
 #include "ropewalk/study/study_documents.h"
@@ -114,6 +115,7 @@ Study open_study(const RunOptions& options) {
   const Audit audit = processes.first() ? try_audit(study.experiment) : Audit();
   study.plan = plan_study(study.experiment, study.out, options.keep_going, processes);
   check_only(study);
+  if (processes.first()) warn_of_memory(study);
   check_audit(study, audit);
   if (processes.first() && !vectors) warn_of_contexts(study.experiment, study.plan);
   study.documents.resize(study.plan.texts.size());
