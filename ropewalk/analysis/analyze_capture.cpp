@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "ropewalk/analysis/analyze_streams.h"
 #include "ropewalk/analysis/capture_facts.h"
 #include "ropewalk/analysis/kept_parts.h"
 #include "ropewalk/analysis/loss_table.h"
@@ -92,7 +91,7 @@ StreamInput stream_of(const StreamSet& set, int64_t stream, const BlockCounts& c
 }
 
 CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t components,
-                                   const std::string& source) {
+                                   const std::string& source, int64_t memory) {
   const CaptureFacts facts = read_capture_facts(moments.info.to_json(), source);
   const StreamSet queries = moments.streams(StreamKind::query);
   const StreamSet keys = moments.streams(StreamKind::key);
@@ -146,7 +145,7 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
   streams.keys = [&](const HeadId& id) {
     return input(keys, StreamKind::key, {id.layer, id.kv_head});
   };
-  analyze_streams(analysis, streams, components);
+  analyze_streams(analysis, streams, components, memory);
   return analysis;
 }
 

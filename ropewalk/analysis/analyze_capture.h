@@ -1,15 +1,17 @@
 #pragma once
 
+#include "ropewalk/analysis/analyze_streams.h"
 #include "ropewalk/analysis/head_cases.h"
 #include "ropewalk/analysis/head_table.h"
 #include "ropewalk/moments/moments_file.h"
 
 namespace ropewalk {
 
-// Every query head of a capture, `components` components each, spread over all cores. `source`
-// names the file in the InputError of a head without its keys.
+// Every query head of a capture, `components` components each, spread over all cores, or over as
+// many as have enough of `memory` (analyze_streams.h). `source` names the file in the InputError of
+// a head without its keys.
 CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t components,
-                                   const std::string& source);
+                                   const std::string& source, int64_t memory = kAnyMemory);
 
 // Blocks that hold documents; none where the file keeps no numbers of blocks.
 std::vector<int64_t> filled_blocks(const CaptureMoments& moments);

@@ -1,5 +1,6 @@
 #include "ropewalk/analysis/analyze_streams.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "ropewalk/base/error.h"
@@ -29,16 +30,33 @@ std::vector<double> block_sizes(const StreamInput& q, const StreamInput& k) {
   return sizes;
 }
 
+// How many of all cores work. Blocks are those of the first head; others have as many.
+int64_t working_cores(const StreamSource& source, int64_t memory) {
+  const int64_t cores = at::get_num_threads();
+  if (memory == kAnyMemory || source.heads.empty()) return cores;
+  const StreamInput first = source.keys(source.heads.front());
+  const auto blocks = static_cast<int64_t>(first.block_tokens.size());
+  return std::clamp<int64_t>(memory / group_bytes(blocks, first.mean.size(0)), 1, cores);
+}
+
 }  // namespace
 
-void analyze_streams(CheckpointAnalysis& checkpoint, const StreamSource& source,
-                     int64_t components) {
+// Measured: products of each block of queries and keys, without and with it, and of every pair of
+// blocks some vectors.
+int64_t group_bytes(int64_t blocks, int64_t d_head) {
+  constexpr int64_t kMatrices = 12, kVectors = 8, kBytes = 8;
+  return kBytes * d_head *
+         (kMatrices * (blocks + 1) * d_head + kVectors * (blocks + 1) * (blocks + 1));
+}
+
+void analyze_streams(CheckpointAnalysis& checkpoint, const StreamSource& source, int64_t components,
+                     int64_t memory) {
   const std::vector<size_t> bounds = group_bounds(source.heads);
   std::vector<CheckpointAnalysis> groups(bounds.size() - 1);
   // Each head's eigenproblems are small and solved on one core. Every core takes the next group
   // when it is done with one: some layers take longer than others.
   std::atomic<size_t> next = 0;
-  at::parallel_for(0, at::get_num_threads(), 1, [&](int64_t, int64_t) {
+  at::parallel_for(0, working_cores(source, memory), 1, [&](int64_t, int64_t) {
     const c10::InferenceMode no_autograd;
     for (size_t g = next++; g < groups.size(); g = next++) {
       throw_if_interrupted();

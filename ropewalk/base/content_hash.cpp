@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL
 #include <fmt/format.h>
 #include <xxhash.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <thread>
@@ -56,6 +57,22 @@ std::vector<ContentHash> hash_stretches(std::span<const Stretch> stretches, cons
 
 ContentHash hash_stretch(Stretch stretch, const ChunkRunner& run) {
   return hash_stretches(std::span(&stretch, 1), run).front();
+}
+
+uint32_t crc32_of(Stretch stretch, const ChunkRunner& run) {
+  constexpr size_t kChunk = kHashChunk;
+  std::vector<uLong> sums((stretch.size() + kChunk - 1) / kChunk);
+  const auto chunk = [&](size_t i) {
+    return stretch.subspan(i * kChunk, std::min(kChunk, stretch.size() - i * kChunk));
+  };
+  run(sums.size(), [&](size_t i) {
+    sums[i] = ::crc32_z(0, reinterpret_cast<const Bytef*>(chunk(i).data()), chunk(i).size());
+  });
+  uLong whole = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    whole = ::crc32_combine(whole, sums[i], static_cast<z_off_t>(chunk(i).size()));
+  }
+  return static_cast<uint32_t>(whole);
 }
 
 }  // namespace ropewalk

@@ -39,4 +39,7 @@ std::vector<ContentHash> hash_stretches(std::span<const Stretch> stretches,
                                         const ChunkDone& done = {});
 ContentHash hash_stretch(Stretch stretch, const ChunkRunner& run = run_chunks);
 
+// The CRC-32 of zip archives.
+uint32_t crc32_of(Stretch stretch, const ChunkRunner& run = run_chunks);
+
 }  // namespace ropewalk

@@ -45,8 +45,9 @@ extern "C" void on_signal(int signal) {
 
 extern "C" void on_lost_memory(int signal, siginfo_t* info, void*) {
   const char* path = mapping_at(info->si_addr);
-  if (path == nullptr) {  // a fault of the program: what reads there tries again, and dies of it
+  if (path == nullptr) {  // a fault of the program, which dies of it once this returns
     std::signal(signal, SIG_DFL);
+    std::raise(signal);
     return;
   }
   lost_file = path;
@@ -56,14 +57,14 @@ extern "C" void on_lost_memory(int signal, siginfo_t* info, void*) {
 
 // A fault of the program, or of a library that finds no memory: the process dies of it all the
 // same, once the watcher has tidied up. Blocked until then, the signal cannot come twice from here.
-extern "C" void on_fault(int signal, siginfo_t* info, void*) {
+extern "C" void on_fault(int signal) {
   std::signal(signal, SIG_DFL);
-  const bool watching = ::pthread_equal(::pthread_self(), watcher) != 0;
-  const bool sent = info->si_code <= 0;  // by a process, to whichever thread the system chose
-  if (watching && !sent) return;         // reads there again, and dies
+  if (::pthread_equal(::pthread_self(), watcher) != 0) {  // nobody is left to tidy up
+    std::raise(signal);
+    return;
+  }
   fault = signal;
   ::sem_post(&arrived);
-  if (watching) return;
   for (;;) ::pause();
 }
 
@@ -135,12 +136,11 @@ void install_interrupt_handlers() {
   std::signal(SIGTERM, on_signal);
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
-  struct sigaction faults {};
-  faults.sa_flags = SA_SIGINFO;
-  faults.sa_sigaction = on_fault;
-  ::sigaction(SIGSEGV, &faults, nullptr);
-  faults.sa_sigaction = on_lost_memory;
-  ::sigaction(SIGBUS, &faults, nullptr);
+  std::signal(SIGSEGV, on_fault);
+  struct sigaction lost {};
+  lost.sa_flags = SA_SIGINFO;
+  lost.sa_sigaction = on_lost_memory;
+  ::sigaction(SIGBUS, &lost, nullptr);
 }
 
 Unhurried::Unhurried() {

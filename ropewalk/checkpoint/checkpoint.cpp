@@ -196,6 +196,7 @@ void Checkpoint::hash_unknown(const std::vector<std::string>& names) const {
     views.push_back(view);
     stretches.emplace_back(view.data(), static_cast<size_t>(view.info->bytes));
   }
+  for (size_t i = 0; i < views.size(); ++i) views[i].shard->require_intact(unknown[i]);
   const auto release = [&](size_t tensor, int64_t begin, int64_t bytes) {
     const TensorView& view = views[tensor];
     view.shard->file().release(view.info->offset + begin, bytes);

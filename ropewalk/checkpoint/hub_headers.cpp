@@ -21,7 +21,10 @@ class Outline {
  public:
   Outline(Hub& hub, const HubCheckpoint& checkpoint, const HubFile& file, fs::path path)
       : hub_(hub), checkpoint_(checkpoint), file_(file), path_(std::move(path)) {
-    std::ofstream create(path_);
+    if (!std::ofstream(path_)) {
+      throw SystemError("{}: cannot create: {}; name a folder with room as TMPDIR", path_.string(),
+                        std::strerror(errno));
+    }
     fs::resize_file(path_, static_cast<uintmax_t>(file.size));
   }
 
@@ -67,7 +70,11 @@ class Outline {
   }
   void write(int64_t offset, std::string_view bytes) const {
     std::fstream out(path_, std::ios::binary | std::ios::in | std::ios::out);
+    errno = 0;
     out.seekp(offset) << bytes;
+    if (out.flush()) return;
+    throw SystemError("{}: cannot write: {}; name a folder with room as TMPDIR", path_.string(),
+                      std::strerror(errno));
   }
   void copy(int64_t begin, int64_t end) const {
     if (end < begin || end - begin > kLongest) {

@@ -77,6 +77,11 @@ std::vector<int64_t> odd_strides(const PickledTensor& tensor) {
   return {};
 }
 
+std::optional<Checksum> sum_of(const ZipEntry& entry) {
+  if (entry.crc32 == 0) return std::nullopt;
+  return Checksum{entry.offset, entry.size, entry.crc32};
+}
+
 StoredTensor locate(const PickledTensor& tensor, const std::map<std::string, ZipEntry>& storages,
                     const std::string& what) {
   const StorageType& type = find_type(tensor, what);
@@ -96,6 +101,7 @@ StoredTensor locate(const PickledTensor& tensor, const std::map<std::string, Zip
   stored.shape = tensor.shape;
   stored.bytes = extent(tensor, what) * type.bytes;
   if (stored.bytes > 0) stored.strides = odd_strides(tensor);
+  if (stored.bytes > 0) stored.sum = sum_of(storage->second);
   stored.offset = storage->second.offset + (stored.bytes > 0 ? tensor.offset * type.bytes : 0);
   return stored;
 }
@@ -125,6 +131,7 @@ PytorchFile::PytorchFile(const std::filesystem::path& path) : WeightsFile(path) 
   // All files lie in one folder of the archive, whose name is any.
   const std::string folder = pickle->name.substr(0, pickle->name.size() - kPickle.size()) + "/";
   const auto content = [&](const ZipEntry& entry) {
+    if (const auto sum = sum_of(entry)) require_sum(*sum, printable(entry.name), run_chunks);
     return file_.text().substr(static_cast<size_t>(entry.offset), static_cast<size_t>(entry.size));
   };
   std::map<std::string, ZipEntry> storages;

@@ -114,10 +114,6 @@ StoredTensor read_tensor(const Json& entry, const std::string& what, int64_t dat
     throw InputError("{}: holds {} bytes, expected {} for dtype {} and shape {}", what,
                      tensor.bytes, (bits + 7) / 8, tensor.type_name, format_shape(tensor.shape));
   }
-  if (info->bits >= 8 && begin % (info->bits / 8) != 0) {
-    throw InputError("{}: misaligned: data offset {} is not a multiple of {}, the size of {}", what,
-                     begin, info->bits / 8, tensor.type_name);
-  }
   tensor.offset = data_start + begin;
   return tensor;
 }

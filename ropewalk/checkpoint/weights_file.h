@@ -3,9 +3,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "ropewalk/base/content_hash.h"
 #include "ropewalk/base/mapped_file.h"
 
 namespace ropewalk {
@@ -14,6 +18,13 @@ namespace ropewalk {
 // for.
 enum class StoredType { f32, f16, bf16, other };
 
+// What bytes of a file sum up to.
+struct Checksum {
+  int64_t offset = 0;  // of the first of them
+  int64_t bytes = 0;
+  uint32_t crc32 = 0;
+};
+
 struct StoredTensor {
   StoredType type = StoredType::other;
   std::string type_name;  // as the file spells it, e.g. "BF16"
@@ -21,6 +32,7 @@ struct StoredTensor {
   std::vector<int64_t> strides;  // in elements; empty: rows lie side by side
   int64_t offset = 0;            // of the first byte, from the start of the file
   int64_t bytes = 0;             // from the first element to the end of the last
+  std::optional<Checksum> sum;   // of the storage that it lies in, where the file has one
 };
 
 // "[3, 4]"
@@ -38,10 +50,18 @@ class WeightsFile {
   const std::map<std::string, StoredTensor>& tensors() const { return tensors_; }
   const MappedFile& file() const { return file_; }
   void read_directly() { file_.read_directly(); }
+  // That a tensor's bytes are those that were written, where the file tells. Reads each storage
+  // once. Throws InputError naming the tensor. From any thread.
+  void require_intact(const std::string& tensor, const ChunkRunner& run = run_chunks) const;
 
  protected:
   MappedFile file_;
   std::map<std::string, StoredTensor> tensors_;
+  void require_sum(const Checksum& sum, const std::string& what, const ChunkRunner& run) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::set<int64_t> intact_;  // offsets of storages
 };
 
 }  // namespace ropewalk

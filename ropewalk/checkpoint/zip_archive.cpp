@@ -202,8 +202,8 @@ std::vector<ZipListed> list_zip(const MappedFile& mapped) {
       throw InputError("{}: '{}' has {} bytes and takes {}", file.name(), name, sizes.plain,
                        sizes.stored);
     }
-    entries.push_back(
-        {std::string(name), file.within_file(sizes.local), file.within_file(sizes.plain), flags});
+    entries.push_back({std::string(name), file.within_file(sizes.local),
+                       file.within_file(sizes.plain), flags, file.number<uint32_t>(at + 16)});
     at += kCentralBytes + name_bytes + extra_bytes + comment_bytes;
   }
   if (at != list.end) {
@@ -228,7 +228,7 @@ std::vector<ZipEntry> read_zip(const MappedFile& mapped) {
   for (const ZipListed& listed : list_zip(mapped)) {
     const int64_t start = data_start(file, listed.local, listed.name, listed.flags);
     file.require(start, listed.size);
-    entries.push_back({listed.name, start, listed.size});
+    entries.push_back({listed.name, start, listed.size, listed.crc32});
   }
   check_overlaps(file, entries, zip_list_offset(mapped));
   return entries;

@@ -14,6 +14,7 @@ struct ZipEntry {
   std::string name;
   int64_t offset = 0;  // of its first byte, from the start of the archive
   int64_t size = 0;
+  uint32_t crc32 = 0;  // of its bytes; 0: nobody computed it, as torch may be told
 };
 
 // What the list at an archive's end says of a file.
@@ -22,6 +23,7 @@ struct ZipListed {
   int64_t local = 0;  // where the file's own header begins, which its bytes follow
   int64_t size = 0;
   uint16_t flags = 0;
+  uint32_t crc32 = 0;
 };
 
 // Where that list begins, which the last hundred bytes tell; and what it says. Both check what they

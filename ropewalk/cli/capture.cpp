@@ -10,6 +10,7 @@
 #include "ropewalk/cli/text_options.h"
 #include "ropewalk/cli/verbs.h"
 #include "ropewalk/study/capture_vectors.h"
+#include "ropewalk/study/most_blocks.h"
 
 namespace ropewalk::cli {
 namespace {
@@ -87,8 +88,10 @@ void add_capture(CLI::App& app, Communicator& processes) {
   add_text_arguments(*verb, arguments->text, options);
   verb->add_option(
           "--blocks", options.blocks,
-          "Blocks of documents, for standard errors; analysis takes time with their square")
-      ->check(CLI::Range(1, 4096))
+          fmt::format("Blocks of documents, for standard errors, at most {}; analysis takes time "
+                      "and memory with their square",
+                      kMostBlocks))
+      ->check(CLI::Range(int64_t{1}, kMostBlocks))
       ->capture_default_str();
   add_former_option(*verb, "--target-se",
                     "analyze says how many --documents a standard error of 0.005 takes");

@@ -151,6 +151,21 @@ std::map<std::string, std::string> HubCache::refs() const {
   return refs;
 }
 
+fs::path HubCache::absent(const std::string& commit, const std::string& name) const {
+  return root_ / folder_ / ".no_exist" / checked_commit(commit) / checked_name(name);
+}
+
+bool HubCache::lacks(const std::string& commit, const std::string& name) const {
+  std::error_code ignored;
+  return fs::is_regular_file(absent(commit, name), ignored);
+}
+
+void HubCache::note_absent(const std::string& commit, const std::string& name) const {
+  const fs::path path = absent(commit, name);
+  make_folder(path.parent_path());
+  write_file_atomically(path, "");
+}
+
 void HubCache::remember(const std::string& revision, const std::string& commit) const {
   if (commit_of(revision) == checked_commit(commit)) return;  // the cache may be read-only
   const fs::path path = root_ / folder_ / "refs" / checked_name(revision);

@@ -42,6 +42,7 @@ bool is_content_hash(const std::string& etag);
 //   models--org--name/snapshots/COMMIT/FILE     a link to the file's bytes
 //   models--org--name/blobs/ETAG                the bytes, one copy for all commits
 //   models--org--name/blobs/ETAG.incomplete     those that have arrived
+//   models--org--name/.no_exist/COMMIT/FILE     empty: the commit has no such file
 //   models--org--name/.ropewalk/ETAG            a note that this program downloaded them
 //   models--org--name/.ropewalk/files/COMMIT…   the names of a commit's files (listing.h)
 //   models--org--name/.ropewalk/parts/ETAG/     parts of a file that is read in part
@@ -64,6 +65,10 @@ class HubCache {
   // Whether the file is there, all of it.
   bool has(const std::string& commit, const std::string& name) const;
 
+  // Whether the commit is known to have no such file; and to make that known.
+  bool lacks(const std::string& commit, const std::string& name) const;
+  void note_absent(const std::string& commit, const std::string& name) const;
+
   // The commit a revision was at when last asked, or empty.
   std::string commit_of(const std::string& revision) const;
   // All such revisions with their commits.
@@ -77,6 +82,7 @@ class HubCache {
 
  private:
   friend class HubLock;
+  std::filesystem::path absent(const std::string& commit, const std::string& name) const;
   std::filesystem::path root_;
   std::filesystem::path folder_;
 };

@@ -29,10 +29,16 @@ int64_t largest_size(const std::string& name) {
   return std::numeric_limits<int64_t>::max();
 }
 
-// "/a/b" of the names a/b.
+// "/a/b" of the names a/b. What comes from elsewhere may name them: nothing but the repository's
+// own files is asked for, with the user's token above all.
 std::string encode_path(const std::string& name) {
   std::string path;
-  for (const fs::path& part : fs::path(name)) path += "/" + encode_url(part.string());
+  for (const fs::path& part : fs::path(name)) {
+    if (part == ".." || part == "/") {
+      throw InputError("'{}': leads out of its repository; refused", printable_excerpt(name, 80));
+    }
+    path += "/" + encode_url(part.string());
+  }
   return path;
 }
 
@@ -174,7 +180,14 @@ std::optional<HubFile> Hub::find(const HubRepository& repository, const std::str
   const HttpResponse response = ask({}, [&](HubRequests& requests) {
     return requests.head(file_path(repository, commit, name));
   });
-  if (response.header("x-error-code") == "EntryNotFound") return std::nullopt;
+  if (response.header("x-error-code") == "EntryNotFound") {
+    try {
+      cache(repository).note_absent(commit, name);
+    } catch (const SystemError& error) {  // then it is asked for again
+      log::debug("{}", error.what());
+    }
+    return std::nullopt;
+  }
   if (response.status >= 400) fail_request(response, what);
   const std::string linked = response.header("x-linked-etag");
   const std::string length = response.header(linked.empty() ? "content-length" : "x-linked-size");
@@ -245,6 +258,7 @@ fs::path Hub::fetch(const HubRepository& repository, const std::string& commit,
                     const std::string& name, const FetchOptions& options) {
   const HubCache cache = this->cache(repository);
   if (cache.has(commit, name)) return cache.file(commit, name);
+  if (cache.lacks(commit, name)) return {};  // also where the Hub cannot be asked
   const std::optional<HubFile> file = find(repository, commit, name);
   if (!file) return {};
   fetch(repository, commit, std::vector{*file}, options);

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <sstream>
+#include <system_error>
 #include <thread>
 
 #include "ropewalk/base/error.h"
@@ -34,11 +36,13 @@ std::optional<double> rate_limit_reset(const HttpResponse& response) {
   std::optional<double> reset;
   for (std::string part; std::getline(limit >> std::ws, part, ';');) {
     used_up = used_up || part == "r=0";
+    if (!part.starts_with("t=")) continue;
     uint32_t seconds = 0;  // none of them negative
     const char* end = part.data() + part.size();
-    if (part.starts_with("t=") && std::from_chars(part.data() + 2, end, seconds).ptr == end) {
-      reset = seconds;
-    }
+    const auto read = std::from_chars(part.data() + 2, end, seconds);
+    if (read.ptr != end) continue;
+    const bool beyond = read.ec == std::errc::result_out_of_range;
+    reset = beyond ? std::numeric_limits<uint32_t>::max() : seconds;
   }
   return used_up ? reset : std::nullopt;
 }

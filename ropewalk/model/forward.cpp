@@ -180,7 +180,7 @@ void run_forward(const ModelConfig& config, const WeightReader& weights,
                  std::span<const Document> documents, std::span<Observer* const> watching,
                  const ForwardOptions& options) {
   const c10::InferenceMode no_autograd;
-  Observers observers(watching, weights.extent());
+  Observers observers(watching, config, weights.extent());
   const ExactFloat32 exact;
   exact.require_on(weights.device());
   if (!options.edits.empty() && !weights.extent().has_head()) {
@@ -211,7 +211,6 @@ void run_forward(const ModelConfig& config, const WeightReader& weights,
   int64_t done = 0;  // documents
   for (size_t g = 0; g < groups.size(); ++g) {
     pass.run(groups[g], g + 1 < groups.size());
-    observers.require_all();
     done += static_cast<int64_t>(groups[g].size());
     if (options.after_group) options.after_group(done);
   }

@@ -31,7 +31,8 @@ struct ForwardOptions {
 
 // Runs documents through the extent of `weights`, group by group, layer by layer, and shows the
 // observers what they want. A document's arithmetic does not depend on the others. Throws
-// UsageError when the budget is too small, and where an observer got nothing of what it wants.
+// UsageError when the budget is too small, and where an observer wants what can never come, before
+// anything is computed.
 void run_forward(const ModelConfig& config, const WeightReader& weights,
                  std::span<const Document> documents, std::span<Observer* const> observers,
                  const ForwardOptions& options);

@@ -1,18 +1,60 @@
 #include "ropewalk/model/observers.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "ropewalk/base/error.h"
 
 namespace ropewalk {
+namespace {
 
-Observers::Observers(std::span<Observer* const> observers, const Extent& extent)
-    : has_head_(extent.has_head()) {
+bool is_among(const auto& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Why a tap can never fire; empty: it does.
+std::string never(const Tap& tap, const LayerConfig& layer, Needed needed) {
+  if (!is_among(kTapPoints, tap.point)) {
+    return fmt::format("points are {}", fmt::join(kTapPoints, ", "));
+  }
+  if (!is_among(kTapVectors, tap.vectors)) {
+    return fmt::format("vectors are {}", fmt::join(kTapVectors, ", "));
+  }
+  if (!layer.self_attention) return "the layer has no self-attention";
+  const bool computed = tap.vectors != "v" || needed != Needed::qk;
+  return computed ? "" : "only its queries and keys are computed";
+}
+
+}  // namespace
+
+Observers::Observers(std::span<Observer* const> observers, const ModelConfig& config,
+                     const Extent& extent) {
   for (Observer* observer : observers) {
     Watching& watching = all_.emplace_back(Watching{observer, {}});
+    bool any = observer->wants_logits();
+    if (any && !extent.has_head()) {
+      throw UsageError("there are no logits: the pass has no head");
+    }
     for (int64_t layer = 0; layer <= extent.last_layer; ++layer) {
+      const Needed needed = extent.of(layer);
       Wants& wants = watching.layers[layer];
-      for (const Tap& tap : observer->taps(layer)) wants.taps.insert(tap);
-      wants.waiting = wants.taps;
-      wants.hidden = wants.no_hidden_yet = observer->wants_hidden(layer);
+      for (const Tap& tap : observer->taps(layer)) {
+        const std::string why = never(tap, config.layers[static_cast<size_t>(layer)], needed);
+        if (!why.empty()) {
+          throw UsageError("the tap '{}' of layer {} can never fire: {}", tap.name(), layer, why);
+        }
+        wants.taps.insert(tap);
+      }
+      wants.hidden = observer->wants_hidden(layer);
+      if (wants.hidden && needed == Needed::qk) {
+        throw UsageError("nothing leaves layer {}: only its queries and keys are computed", layer);
+      }
+      any = any || wants.hidden || !wants.taps.empty();
+    }
+    if (!any) {
+      throw UsageError("an observer wants nothing of layers 0 to {}, where the pass ends",
+                       extent.last_layer);
     }
   }
 }
@@ -41,21 +83,15 @@ bool Observers::want_logits() const {
 void Observers::offer(Taken taken) {
   std::erase_if(taken.vectors, [](const auto& named) { return !named.second.defined(); });
   for (Watching& watching : all_) {
-    Wants& wants = watching.layers.at(taken.layer);
-    if (!any_at(wants.taps, taken.point)) continue;
-    std::erase_if(wants.waiting, [&](const Tap& tap) {
-      return tap.point == taken.point && taken.vectors.contains(tap.vectors);
-    });
-    watching.observer->on_vectors(taken);
+    if (any_at(watching.layers.at(taken.layer).taps, taken.point)) {
+      watching.observer->on_vectors(taken);
+    }
   }
 }
 
 void Observers::offer(const Hidden& hidden) {
   for (Watching& watching : all_) {
-    Wants& wants = watching.layers.at(hidden.layer);
-    if (!wants.hidden) continue;
-    wants.no_hidden_yet = false;
-    watching.observer->on_hidden(hidden);
+    if (watching.layers.at(hidden.layer).hidden) watching.observer->on_hidden(hidden);
   }
 }
 
@@ -83,22 +119,6 @@ int64_t Observers::workspace(int64_t tokens, at::ScalarType dtype, const at::Dev
     bytes += watching.observer->workspace(tokens, dtype, device);
   }
   return bytes;
-}
-
-void Observers::require_all() const {
-  if (want_logits() && !has_head_) throw UsageError("there are no logits: the pass has no head");
-  for (const Watching& watching : all_) {
-    for (const auto& [layer, wants] : watching.layers) {
-      if (!wants.waiting.empty()) {
-        throw UsageError(
-            "the tap '{}' of layer {} got nothing: this model has no such vectors there",
-            wants.waiting.begin()->name(), layer);
-      }
-      if (wants.no_hidden_yet) {
-        throw UsageError("nothing leaves layer {}: only its queries and keys are computed", layer);
-      }
-    }
-  }
 }
 
 }  // namespace ropewalk

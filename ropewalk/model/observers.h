@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ropewalk/model/config.h"
 #include "ropewalk/model/extent.h"
 #include "ropewalk/model/observer.h"
 
@@ -14,7 +15,9 @@ namespace ropewalk {
 // Those who watch one pass: what they want, and what they got of it.
 class Observers {
  public:
-  Observers(std::span<Observer* const> observers, const Extent& extent);
+  // Throws UsageError where one of them wants what this pass never shows: a tap that the model does
+  // not have there, what leaves a layer that is left early, logits without a head, or nothing.
+  Observers(std::span<Observer* const> observers, const ModelConfig& config, const Extent& extent);
 
   bool want(int64_t layer, std::string_view point) const;
   bool want_hidden(int64_t layer) const;
@@ -28,23 +31,16 @@ class Observers {
   void offer(const EditedLogits& logits);
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const;
 
-  // Once documents have passed all layers: throws UsageError where somebody got nothing of what he
-  // wanted.
-  void require_all() const;
-
  private:
   struct Wants {
     std::set<Tap> taps;
-    std::set<Tap> waiting;  // of these, those that got nothing yet
     bool hidden = false;
-    bool no_hidden_yet = false;
   };
   struct Watching {
     Observer* observer;
     std::map<int64_t, Wants> layers;
   };
   std::vector<Watching> all_;
-  bool has_head_;
 };
 
 }  // namespace ropewalk

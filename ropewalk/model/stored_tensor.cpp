@@ -1,6 +1,7 @@
 #include "ropewalk/model/stored_tensor.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ropewalk/base/content_hash.h"
 
@@ -34,6 +35,14 @@ at::Tensor view_of(const TensorView& view) {
   const auto options = at::TensorOptions().dtype(scalar_type(view.info->type));
   auto* data = const_cast<std::byte*>(view.data());
   const StoredTensor& info = *view.info;
+  const auto size = static_cast<int64_t>(options.dtype().itemsize());
+  if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(size) != 0) {
+    // Behind bytes of an odd number, numbers lie where no processor likes to read them.
+    const at::Tensor moved = at::empty({info.bytes / size}, options);
+    std::memcpy(moved.mutable_data_ptr(), data, static_cast<size_t>(info.bytes));
+    return info.strides.empty() ? moved.view(info.shape)
+                                : moved.as_strided(info.shape, info.strides);
+  }
   return info.strides.empty() ? at::from_blob(data, info.shape, options)
                               : at::from_blob(data, info.shape, info.strides, options);
 }
@@ -67,6 +76,7 @@ void hash_tensor(const Checkpoint& checkpoint, const std::string& name, const Te
       for (int64_t i = begin; i < end; ++i) work(static_cast<size_t>(i));
     });
   };
+  view.shard->require_intact(name, run);
   const Stretch bytes(view.data(), static_cast<size_t>(view.info->bytes));
   checkpoint.add_hash(name, hash_stretch(bytes, run));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,6 +19,8 @@ inline constexpr const char* kPreNorm = "pre-norm";    // as projected
 inline constexpr const char* kPreRope = "pre-rope";    // after q/k norm
 inline constexpr const char* kPostRope = "post-rope";  // what the dot product sees: after q/k norm,
                                                        // RoPE and query scaling
+inline constexpr std::array kTapPoints{kPreNorm, kPreRope, kPostRope};
+inline constexpr std::array kTapVectors{"q", "k", "v"};
 
 // A GPU reads what was taken later than it is offered. Up to so many tokens of a document vectors
 // before RoPE stay for that beside those after it, and nothing waits; of more they would take too
@@ -27,7 +30,7 @@ inline constexpr int64_t kMostKeptTokens = 32768;
 // Which vectors are taken, and where.
 struct Tap {
   std::string point;
-  std::string vectors;  // "q", "k" or "v"
+  std::string vectors;
 
   auto operator<=>(const Tap&) const = default;
   std::string name() const { return point + " " + vectors; }

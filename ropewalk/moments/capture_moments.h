@@ -15,6 +15,9 @@ namespace ropewalk {
 
 struct Document;
 
+// The highest number of a document: such numbers travel as float64 too.
+inline constexpr int64_t kMostDocuments = int64_t{1} << 52;
+
 // A document that was read: its place among the kept documents, what it held, how it began.
 struct DocumentRecord {
   int64_t index = 0;

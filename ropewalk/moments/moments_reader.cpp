@@ -220,6 +220,10 @@ CaptureMoments read_head(const SafetensorsFile& file, const Unbundle& tensors) {
     if (index[i] < 0 || (i > 0 && index[i] <= index[i - 1])) {
       throw InputError("{}: tensor 'document.index' is not sorted", name);
     }
+    if (index[i] > kMostDocuments) {
+      throw InputError("{}: tensor 'document.index' holds {}, expected numbers from 0 to {}", name,
+                       index[i], kMostDocuments);
+    }
   }
   moments.document_values = read_values(file, tensors, count);
   return moments;

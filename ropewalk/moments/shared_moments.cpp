@@ -176,6 +176,12 @@ CaptureMoments sum_of(const SharedMoments& one, const SharedMoments& other, bool
   if (renumber && !held.empty()) shift = (*held.rbegin() / whole.blocks() + 1) * whole.blocks();
   for (DocumentRecord& document : part.documents) {
     document.index += shift;
+    if (document.index > kMostDocuments) {
+      throw UsageError(
+          "document {} would follow the others as {}, expected at most {}; give both "
+          "numbers of their own",
+          document.index - shift, document.index, kMostDocuments);
+    }
     if (!held.contains(document.index)) continue;
     throw UsageError("both hold document {}; expected sums of different documents", document.index);
   }

@@ -25,7 +25,6 @@ namespace ropewalk {
 namespace {
 
 constexpr size_t kLatest = 64;                        // rows of a batch, or so
-constexpr int64_t kMostDocuments = int64_t{1} << 52;  // numbers travel as float64
 constexpr int64_t kMostPositions = int64_t{1} << 26;  // a table of them takes gigabytes
 
 ModelConfig known_config(const TensorShape& shape) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "ropewalk/analysis/analyze_capture.h"
 #include "ropewalk/base/interrupt.h"
@@ -32,24 +33,33 @@ void leave_out_unasked(CaptureMoments& moments, const Experiment& experiment) {
 
 }  // namespace
 
+bool Analyses::Begun::done() const {
+  return analysis.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
 void Analyses::start(const PlannedCheckpoint& planned,
                      std::shared_ptr<const MeasuredCapture> capture) {
   if (!capture->in_memory()) return;
+  const AnalysisMemory memory = analysis_memory(planned);
+  // What is gathered, the same as it will be read, and on the way from the one to the other.
+  const int64_t bytes = 2 * capture->bytes() + memory.most();
   const std::lock_guard lock(mutex_);
-  for (const auto& [key, analysis] : begun_) {
-    if (analysis.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+  if (bytes > memory.budget) return;
+  for (const auto& [key, begun] : begun_) {
+    if (!begun.done()) return;
   }
-  auto job = [this, &planned, capture = std::move(capture)]() mutable {
+  auto job = [this, &planned, memory, capture = std::move(capture)]() mutable {
     throw_if_interrupted();
     const Timeline::Span span(*study_.timeline, "analyze", planned.capture.label);
     CaptureMoments moments = capture->moments();
     capture.reset();
-    return make(std::move(moments), planned.capture.out / kMomentsName);
+    return make(std::move(moments), planned.capture.out / kMomentsName, memory);
   };
-  begun_.insert_or_assign({"", planned.capture.label}, worker_.run(std::move(job)));
+  begun_.insert_or_assign({"", planned.capture.label}, Begun{worker_.run(std::move(job)), bytes});
 }
 
 void Analyses::start(const MeasuredCheckpoint& measured) {
+  const AnalysisMemory memory = analysis_memory(*measured.planned);
   const std::lock_guard lock(mutex_);
   if (auto early = begun_.extract({"", measured.planned->capture.label})) {
     early.key() = key_of(measured);
@@ -57,10 +67,27 @@ void Analyses::start(const MeasuredCheckpoint& measured) {
   }
   auto [place, added] = begun_.try_emplace(key_of(measured));
   if (!added) return;
-  place->second = worker_.run([this, folder = measured.folder, info = measured.info] {
+  place->second.bytes = memory.most();
+  place->second.analysis = worker_.run([this, memory, measured] {
     throw_if_interrupted();
-    return make(folder, info);
+    return make(measured, memory);
   });
+}
+
+int64_t Analyses::bytes() {
+  const std::lock_guard lock(mutex_);
+  int64_t most = 0;  // one at a time
+  for (const auto& [key, begun] : begun_) {
+    if (!begun.done()) most = std::max(most, begun.bytes);
+  }
+  return most;
+}
+
+void Analyses::wait() {
+  while (bytes() > 0) {
+    throw_if_interrupted();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
 }
 
 CheckpointAnalysis Analyses::take(const MeasuredCheckpoint& measured) {
@@ -68,24 +95,25 @@ CheckpointAnalysis Analyses::take(const MeasuredCheckpoint& measured) {
   {
     const std::lock_guard lock(mutex_);
     const auto found = begun_.find(key_of(measured));
-    if (found != begun_.end()) analysis = std::move(begun_.extract(found).mapped());
+    if (found != begun_.end()) analysis = std::move(begun_.extract(found).mapped().analysis);
   }
-  return analysis.valid() ? analysis.get() : make(measured.folder, measured.info);
+  return analysis.valid() ? analysis.get() : make(measured, analysis_memory(*measured.planned));
 }
 
-CheckpointAnalysis Analyses::make(const std::filesystem::path& folder,
-                                  const CaptureInfo& info) const {
-  const Timeline::Span span(*study_.timeline, "analyze", info.label);
-  require_whole(folder, info);
-  const std::filesystem::path path = moments_path(folder);
+CheckpointAnalysis Analyses::make(const MeasuredCheckpoint& measured,
+                                  const AnalysisMemory& memory) const {
+  const Timeline::Span span(*study_.timeline, "analyze", measured.info.label);
+  require_whole(measured.folder, measured.info);
+  const std::filesystem::path path = moments_path(measured.folder);
   CaptureMoments moments = read_moments(path, Blocks::if_there, Tokens::sampled_too);
-  moments.info.names() = info.names();
-  return make(std::move(moments), path);
+  moments.info.names() = measured.info.names();
+  return make(std::move(moments), path, memory);
 }
 
-CheckpointAnalysis Analyses::make(CaptureMoments moments, const std::filesystem::path& file) const {
+CheckpointAnalysis Analyses::make(CaptureMoments moments, const std::filesystem::path& file,
+                                  const AnalysisMemory& memory) const {
   leave_out_unasked(moments, study_.experiment);
-  return analyze_capture(moments, study_.experiment.components, file.string());
+  return analyze_capture(moments, study_.experiment.components, file.string(), memory.for_cores());
 }
 
 }  // namespace ropewalk

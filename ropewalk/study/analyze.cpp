@@ -111,6 +111,11 @@ void analyze(const AnalyzeOptions& options) {
     if (!label.empty()) analysis.label = label;
     if (analysis.label.empty())
       analysis.label = fs::absolute(capture).lexically_normal().filename().string();
+    if (analysis.label.size() > kLongestTitle) {
+      throw InputError("{}: its label has {} bytes, expected at most {}; give it another: {}={}",
+                       capture.string(), analysis.label.size(), kLongestTitle, "LABEL",
+                       capture.string());
+    }
     if (!labels.insert(analysis.label).second) {
       throw InputError("{}: another capture is also labelled '{}'; give one another label: {}={}",
                        capture.string(), analysis.label, "LABEL", capture.string());

@@ -169,6 +169,10 @@ void open_and_read(const CaptureOptions& options, OpenModel& model, DocumentSet&
     throw UsageError("the label '{}' is not UTF-8; give another with --label",
                      printable(options.label));
   }
+  if (options.label.size() > kLongestTitle) {
+    throw UsageError("the label has {} bytes, expected at most {}; give another with --label",
+                     options.label.size(), kLongestTitle);
+  }
   const Communicator& processes = options.model.processes;
   processes.first_before_others([&] {
     if (processes.first()) refuse_used_folder(options.out);

@@ -3,9 +3,11 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/base/utf8.h"
 
 namespace ropewalk {
@@ -56,10 +58,25 @@ class CardReader {
     return node.Scalar();
   }
 
-  std::vector<std::string> texts(const YAML::Node& node, const char* what) const {
-    if (!node.IsSequence()) return {text(node, what)};
+  // A file, folder or pattern within the repository, as data_dir or in data_files.
+  std::string path(const YAML::Node& node, const char* what) const {
+    std::string named = text(node, what);
+    std::string within;
+    for (const std::filesystem::path& part : std::filesystem::path(named)) {
+      if (part == ".." || part == "/") {
+        throw InputError("{}: its header names '{}', which leads out of the repository; refused",
+                         source_, printable_excerpt(named, 80));
+      }
+      if (part.empty() || part == ".") continue;
+      within += (within.empty() ? "" : "/") + part.string();
+    }
+    return within;
+  }
+
+  std::vector<std::string> paths(const YAML::Node& node, const char* what) const {
+    if (!node.IsSequence()) return {path(node, what)};
     std::vector<std::string> all;
-    for (const YAML::Node& one : node) all.push_back(text(one, what));
+    for (const YAML::Node& one : node) all.push_back(path(one, what));
     return all;
   }
 
@@ -71,7 +88,7 @@ class CardReader {
     if (const YAML::Node chosen = node["default"]) {
       config.chosen = chosen.IsScalar() && (chosen.Scalar() == "true" || chosen.Scalar() == "True");
     }
-    if (const YAML::Node folder = node["data_dir"]) config.folder = text(folder, "data_dir");
+    if (const YAML::Node folder = node["data_dir"]) config.folder = path(folder, "data_dir");
     if (const YAML::Node files = node["data_files"]) read_files(files, config);
     return config;
   }
@@ -83,14 +100,14 @@ class CardReader {
     const bool by_split = node.IsSequence() && node.size() > 0 && node[0].IsMap();
     if (node.IsMap()) {
       for (const auto& one : node) {
-        config.splits.emplace_back(text(one.first, kExpected), texts(one.second, kExpected));
+        config.splits.emplace_back(text(one.first, kExpected), paths(one.second, kExpected));
       }
     } else if (!by_split) {
-      config.splits.emplace_back("train", texts(node, kExpected));
+      config.splits.emplace_back("train", paths(node, kExpected));
     } else {
       for (const YAML::Node& one : node) {
         require(one.IsMap() && one["split"] && one["path"], kExpected);
-        config.splits.emplace_back(text(one["split"], kExpected), texts(one["path"], kExpected));
+        config.splits.emplace_back(text(one["split"], kExpected), paths(one["path"], kExpected));
       }
     }
   }

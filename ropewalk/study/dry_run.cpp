@@ -5,6 +5,7 @@
 
 #include "ropewalk/base/units.h"
 #include "ropewalk/model/device.h"
+#include "ropewalk/study/analysis_memory.h"
 #include "ropewalk/study/capture_vectors.h"
 #include "ropewalk/study/inspect.h"
 #include "ropewalk/study/locate.h"
@@ -95,6 +96,9 @@ std::string row_of_weights(const Work& work, Costs& costs) {
   if (work.task != Task::leave_out) costs.operations += flops;
   if (costs.rate == 0) costs.rate = product_rate(model.dtype, model.device);
   costs.memory = std::max(costs.memory, model.memory);
+  if (model.device.is_cpu()) {
+    costs.memory = std::max(costs.memory, analysis_memory(*work.planned).least());
+  }
   int64_t download = 0;
   if (remote && is_measured(work)) {
     auto [found, added] = costs.downloads.try_emplace(options.hub->name());

@@ -17,6 +17,7 @@
 #include "ropewalk/study/experiment_checkpoint.h"
 #include "ropewalk/study/experiment_corpus.h"
 #include "ropewalk/study/experiment_phases.h"
+#include "ropewalk/study/most_blocks.h"
 #include "ropewalk/study/ready_made.h"
 #include "ropewalk/study/yaml_map.h"
 
@@ -172,7 +173,7 @@ Experiment read_experiment(const fs::path& asked) {
   experiment.file = file;
   std::map<std::string, int> portrait_lines;
   std::vector<YamlValue::Key> keys = {
-      {"name", [&](const YamlValue& v) { experiment.name = v.text(); }, true},
+      {"name", [&](const YamlValue& v) { experiment.name = v.title(); }, true},
       {"model",
        [&](const YamlValue& v) {
          experiment.model = v.text();
@@ -209,7 +210,7 @@ Experiment read_experiment(const fs::path& asked) {
          experiment.memory = read_memory(v);
          experiment.memory_line = v.line();
        }},
-      {"blocks", [&](const YamlValue& v) { experiment.blocks = v.integer(1, 4096); }},
+      {"blocks", [&](const YamlValue& v) { experiment.blocks = v.integer(1, kMostBlocks); }},
       {"sliding", [&](const YamlValue& v) { experiment.sliding = v.flag(); }},
       {"ablate", [&](const YamlValue& v) { read_ablate(v, experiment); }},
       {"vectors",

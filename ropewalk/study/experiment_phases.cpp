@@ -57,7 +57,7 @@ void read_contexts(const YamlValue& value, Phase& phase) {
 Phase read_phase(const YamlValue& value) {
   Phase phase;
   phase.line = value.line();
-  value.map({{"name", [&](const YamlValue& v) { phase.name = v.text(); }, true},
+  value.map({{"name", [&](const YamlValue& v) { phase.name = v.title(); }, true},
              {"context", [&](const YamlValue& v) { read_contexts(v, phase); }},
              {"config", [&](const YamlValue& v) { phase.config = read_config(v); }},
              {"revisions", [&](const YamlValue& v) { phase.revisions = v.text(); }},

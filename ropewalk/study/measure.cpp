@@ -53,6 +53,9 @@ class Measuring {
   void evict(const PlannedCheckpoint& planned, std::span<const Work> later);
   // Waits for what is being written. A failure is noted, or thrown.
   void finish_writing();
+  void join_writing();
+  // Of memory, that the writing and analysing of other checkpoints take at once.
+  int64_t bytes_beside() const;
   void finish(const PlannedCheckpoint& planned, std::span<const Work> later);
   void report_unused() const;
 
@@ -126,12 +129,16 @@ void Measuring::measure(Work& work, std::span<const Work> later) {
     std::optional<Timeline::Span> span(std::in_place, *study_.timeline, "measure", capture.label);
     if (extend) {
       finish_writing();
+      result_.analyses->wait();
       extend_capture(capture, model, documents, work.stored, store_);
       finish(*work.planned, later);
       return;
     }
     if (first) store_.clear(capture.label);
-    const Beside beside{writing_ ? writing_->bytes : 0, [this] { finish_writing(); }};
+    const Beside beside{bytes_beside(), [this] {
+                          finish_writing();
+                          result_.analyses->wait();
+                        }};
     std::shared_ptr<MeasuredCapture> measured =
         measure_documents(capture, model, documents, beside);
     span.reset();
@@ -176,15 +183,31 @@ void Measuring::write_beside(const PlannedCheckpoint& planned, std::span<const W
   if (!measured) return evict(planned, later);
   const int64_t bytes = measured->bytes();
   result_.analyses->start(planned, measured);
-  const auto write = [this, measured = std::move(measured), &planned] {
+  auto write = [this, measured = std::move(measured), &planned]() mutable {
     std::optional<Timeline::Span> writing(std::in_place, *study_.timeline, "write",
                                           planned.capture.label);
     const CaptureInfo info = measured->write();
     writing.reset();
+    measured.reset();  // its memory serves the analysis
     result_.analyses->start({&planned, planned.capture.out, info});
   };
-  std::future<void> done = writer_.run(write);
+  std::future<void> done = writer_.run(std::move(write));
   writing_ = {&planned, later, bytes, std::move(done)};
+}
+
+int64_t Measuring::bytes_beside() const {
+  const int64_t begun = result_.analyses->bytes();
+  if (!writing_) return begun;
+  // What is written now is analysed next.
+  return writing_->bytes + std::max(begun, analysis_memory(*writing_->planned).most());
+}
+
+void Measuring::join_writing() {
+  if (!writing_) return;
+  Written written = std::move(*writing_);
+  writing_.reset();
+  written.done.get();
+  finish(*written.planned, written.later);
 }
 
 void Measuring::finish_writing() {

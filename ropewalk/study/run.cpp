@@ -32,9 +32,24 @@ std::string why_without_label(const CheckpointFailure& failure) {
   return why;
 }
 
-// Before an error that would hide it. With --keep-going it was said when it happened.
-void log_first_failure(const Study& study, const Measured& measured) {
+bool is_of_machine(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const SystemError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+// Before an error on writing results, which would hide it. With --keep-going it was said when it
+// happened. A disk that is full for a checkpoint is full for results too: then it is said once.
+void tell_first_failure(const Study& study, const Measured& measured) {
   if (measured.failures.empty() || study.options.keep_going) return;
+  const std::exception_ptr& first = measured.failures.front().error;
+  if (is_of_machine(first) && is_of_machine(std::current_exception())) {
+    std::rethrow_exception(first);
+  }
   log::error("{}", measured.failures.front().text());
 }
 
@@ -106,7 +121,7 @@ std::string run_study(const RunOptions& options) {
       try {
         written = write_results(study, measured, manifest, again);
       } catch (const std::exception&) {
-        log_first_failure(study, measured);
+        tell_first_failure(study, measured);
         throw;
       }
     }

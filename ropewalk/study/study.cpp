@@ -9,6 +9,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/units.h"
+#include "ropewalk/study/analysis_memory.h"
 #include "ropewalk/study/plan_checks.h"
 #include "ropewalk/study/revisions.h"
 #include "ropewalk/study/study_documents.h"
@@ -115,6 +116,7 @@ Study open_study(const RunOptions& options) {
                      study.plan.failures.front().label, study.plan.failures.front().text());
   }
   check_only(study);
+  if (processes.first()) warn_of_memory(study);
   check_audit(study, audit);
   if (processes.first() && !vectors) warn_of_contexts(study.experiment, study.plan);
   study.documents.resize(study.plan.texts.size());

@@ -97,6 +97,12 @@ std::string YamlValue::text() const {
   return text;
 }
 
+std::string YamlValue::title() const {
+  std::string title = text();
+  if (title.size() <= kLongestTitle) return title;
+  fail(fmt::format("found a text of {} bytes, expected at most {}", title.size(), kLongestTitle));
+}
+
 int64_t YamlValue::integer(int64_t least, int64_t most) const {
   int64_t value = 0;
   if (!is_plain(node_) || !parse_whole(node_.Scalar(), value) || value < least || value > most) {

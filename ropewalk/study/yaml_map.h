@@ -29,6 +29,8 @@ class YamlValue {
   bool is_null() const { return node_.IsNull(); }
 
   std::string text() const;
+  // A text that tables and figures show (kLongestTitle).
+  std::string title() const;
   // Whole numbers may carry underscores or spaces nowhere: as YAML writes them.
   int64_t integer(int64_t least, int64_t most) const;
   double positive() const;

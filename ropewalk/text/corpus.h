@@ -20,7 +20,7 @@ struct CorpusEntry {
 
 struct CorpusOptions {
   std::string field;  // text field or column; empty: "text", else "tokens"
-  std::string id;     // id field or column; empty: "id" where present
+  std::string id;     // id field or column; empty: "id" where present and an integer or text
 };
 
 // Reads entries one after another; what was read is not kept.

@@ -60,6 +60,10 @@ FieldContent field_content(const CorpusOptions& options, const std::string& fiel
 // "'a', 'b', 'c'": the names there are, for messages; the first dozen.
 std::string quoted_list(const std::vector<std::string>& names);
 
+// How a corpus is read whose ids are none, for messages.
+inline constexpr std::string_view kWithoutIds =
+    "; name another field, or none: then documents have numbers for ids";
+
 // Checks that readers share; both throw InputError naming `where`.
 std::string checked_text(std::string text, const std::string& where);
 int32_t checked_token(int64_t token, size_t index, const std::string& where);

@@ -117,9 +117,10 @@ class JsonlCorpus : public CorpusReader {
       entry.id = found->get<std::string>();
     } else if (const auto number = as_int64(*found)) {
       entry.id = *number;
-    } else {
-      throw InputError("{}: id '{}' is {}; expected a 64-bit integer or a string", entry.where,
-                       field, found->is_number() ? found->dump() : std::string(kind_of(*found)));
+    } else if (!options_.id.empty()) {
+      throw InputError("{}: id '{}' is {}; expected a 64-bit integer or a string{}", entry.where,
+                       field, found->is_number() ? found->dump() : std::string(kind_of(*found)),
+                       kWithoutIds);
     }
   }
 

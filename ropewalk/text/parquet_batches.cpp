@@ -4,7 +4,9 @@
 #include <arrow/io/file.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
+#include <parquet/exception.h>
 
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -19,8 +21,13 @@ namespace {
 // A few bytes of a file may claim, or decompress to, any number of them.
 constexpr int64_t kMostMemory = int64_t{1} << 30;
 
+// Too little memory is no fault of the file, unless it wants more than any may take, of which the
+// capped pool speaks.
 void check(const arrow::Status& status) {
-  if (!status.ok()) throw std::runtime_error(status.message());
+  if (status.ok()) return;
+  const bool capped = status.message().find("cap exceeded") != std::string::npos;
+  if (status.IsOutOfMemory() && !capped) throw std::bad_alloc();
+  throw std::runtime_error(status.message());
 }
 
 // The leaves of a column, which for a list lie below it.
@@ -36,13 +43,19 @@ void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leav
 template <typename Action>
 void ParquetBatches::guarded(Action&& action) const {
   try {
-    action();
+    try {
+      action();
+    } catch (const parquet::ParquetStatusException& error) {
+      check(error.status());
+    }
   } catch (const InputError&) {
     throw;
   } catch (const SystemError&) {
     throw;
   } catch (const Interrupted&) {
     throw;
+  } catch (const std::bad_alloc&) {
+    throw SystemError("{}: takes more memory to read than there is", name_);
   } catch (const std::exception& error) {
     throw InputError("{}: cannot be read as Parquet: {}", name_, error.what());
   }

@@ -27,10 +27,6 @@ bool is_token_list(const arrow::DataType& type) {
   return is_list_type(type) && arrow::is_integer(type.field(0)->type()->id());
 }
 
-[[noreturn]] void refuse_null(const std::string& where, std::string_view what) {
-  throw InputError("{}: {} is null; expected a value", where, what);
-}
-
 // Nothing: null.
 std::optional<std::string_view> text_at(const arrow::Array& array, int64_t row,
                                         const std::string& where, std::string_view what) {
@@ -58,7 +54,9 @@ std::vector<int32_t> tokens_at(const arrow::Array& array, int64_t row, const std
   std::vector<int32_t> tokens;
   tokens.reserve(static_cast<size_t>(end - begin));
   for (int64_t i = begin; i < end; ++i) {
-    if (values.IsNull(i)) refuse_null(where, fmt::format("token {}", i - begin));
+    if (values.IsNull(i)) {
+      throw InputError("{}: token {} is null; expected a value", where, i - begin);
+    }
     // A number beyond int64 is refused like any other that is too large.
     const int64_t token = integer_cell(values, i).value_or(std::numeric_limits<int64_t>::max());
     tokens.push_back(checked_token(token, tokens.size(), where));
@@ -79,11 +77,15 @@ void require_content_type(const arrow::DataType& type, const std::string& column
                                                      : "strings or lists of integer token ids");
 }
 
+bool is_id_type(const arrow::DataType& type) {
+  return is_text(type) || arrow::is_integer(type.id());
+}
+
 void require_id_type(const arrow::DataType& type, const std::string& column,
                      const std::string& file) {
-  if (is_text(type) || arrow::is_integer(type.id())) return;
-  throw InputError("{}: id column '{}' holds {}; expected integers or strings", file, column,
-                   type.ToString());
+  if (is_id_type(type)) return;
+  throw InputError("{}: id column '{}' holds {}; expected integers or strings{}", file, column,
+                   type.ToString(), kWithoutIds);
 }
 
 decltype(CorpusEntry::content) content_cell(const arrow::Array& column, int64_t row,
@@ -93,17 +95,22 @@ decltype(CorpusEntry::content) content_cell(const arrow::Array& column, int64_t 
   return checked_text(std::string(text_at(column, row, where, "the document").value_or("")), where);
 }
 
-decltype(CorpusEntry::id) id_cell(const arrow::Array& column, int64_t row,
-                                  const std::string& where) {
+decltype(CorpusEntry::id) id_cell(const arrow::Array& column, int64_t row, const std::string& where,
+                                  bool named) {
+  const auto none = [&](std::string_view is) -> decltype(CorpusEntry::id) {
+    if (!named) return {};
+    throw InputError("{}: the id {}; expected a 64-bit integer or a string{}", where, is,
+                     kWithoutIds);
+  };
   if (is_text(*column.type())) {
     const auto text = text_at(column, row, where, "the id");
-    if (!text) refuse_null(where, "the id");
-    require_utf8(*text, where);
+    if (!text) return none("is null");
+    if (invalid_utf8_offset(*text)) return none("is not UTF-8");
     return std::string(*text);
   }
-  if (column.IsNull(row)) refuse_null(where, "the id");
+  if (column.IsNull(row)) return none("is null");
   const auto number = integer_cell(column, row);
-  if (!number) throw InputError("{}: the id is beyond 64 signed bits", where);
+  if (!number) return none("is beyond 64 signed bits");
   return *number;
 }
 

@@ -19,7 +19,10 @@ class ParquetCorpus : public CorpusReader {
  public:
   template <typename File>
   ParquetCorpus(const File& file, int64_t batch_rows, const CorpusOptions& options)
-      : file_(file, batch_rows), field_(choose_field(options)), id_(choose_id(options)) {
+      : file_(file, batch_rows),
+        field_(choose_field(options)),
+        id_(choose_id(options)),
+        id_named_(!options.id.empty()) {
     require_content_type(*file_.column_type(field_), field_, field_content(options, field_),
                          file_.name());
     std::vector<std::string> columns = {field_};
@@ -42,7 +45,9 @@ class ParquetCorpus : public CorpusReader {
     entry.where = fmt::format("{}: row {}", file_.name(), rows_read_++);
     const int64_t row = row_++;
     entry.content = content_cell(*batch_->GetColumnByName(field_), row, entry.where);
-    if (!id_.empty()) entry.id = id_cell(*batch_->GetColumnByName(id_), row, entry.where);
+    if (!id_.empty()) {
+      entry.id = id_cell(*batch_->GetColumnByName(id_), row, entry.where, id_named_);
+    }
     return entry;
   }
 
@@ -58,12 +63,13 @@ class ParquetCorpus : public CorpusReader {
 
   std::string choose_id(const CorpusOptions& options) const {
     if (!options.id.empty()) return options.id;
-    return file_.has_column("id") ? "id" : "";
+    return file_.has_column("id") && is_id_type(*file_.column_type("id")) ? "id" : "";
   }
 
   ParquetBatches file_;
   std::string field_;
   std::string id_;  // empty: none
+  bool id_named_;   // by the user
   std::shared_ptr<arrow::RecordBatch> batch_;
   int64_t row_ = 0;  // of batch_, next
   int64_t rows_read_ = 0;

@@ -1,9 +1,12 @@
 #include "ropewalk/base/content_hash.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <map>
 #include <mutex>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace ropewalk {
@@ -46,6 +49,14 @@ TEST(ContentHash, OfManyStretchesEachIsItsOwn) {
     for (size_t i = count; i-- > 0;) work(i);
   };
   EXPECT_EQ(hash_stretch(data, backwards), hashes[0]);
+}
+
+TEST(ContentHash, SumsOfZipArchives) {
+  std::vector<std::byte> data(static_cast<size_t>(2 * kHashChunk + 17), std::byte{7});
+  EXPECT_EQ(crc32_of({}), 0);
+  const std::string digits = "123456789";
+  EXPECT_EQ(crc32_of(std::as_bytes(std::span(digits))), 0xcbf43926) << "the check value of CRC-32";
+  EXPECT_EQ(crc32_of(data), ::crc32_z(0, reinterpret_cast<const Bytef*>(data.data()), data.size()));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 
 #include "ropewalk/base/atomic_file.h"
@@ -82,12 +83,10 @@ TEST(Interrupt, DoesNotReachAThreadThatWritesWhatTookLong) {
 [[noreturn]] void write_for_a_while(int signals) {
   install_interrupt_handlers();
   show_on_terminal();
-  {
-    const Unhurried writing;
-    for (int i = 0; i < signals; ++i) std::raise(SIGINT);
-    ::usleep(2'000'000);
-  }
-  ::_exit(10);
+  const Unhurried writing;
+  for (int i = 0; i < signals; ++i) std::raise(SIGINT);
+  ::usleep(2'000'000);
+  ::_exit(10);  // while it is written: what comes next has no time
 }
 
 TEST(Interrupt, WaitsForWhatIsBeingWrittenUnlessAskedTwice) {
@@ -137,6 +136,24 @@ TEST(Interrupt, NamesAFileThatIsCutOffWhileItIsRead) {
   const auto path = folder.write("weights", std::string(100'000, 'x'));
   EXPECT_EXIT(read_what_is_gone(path), testing::ExitedWithCode(4),
               "^error: .*/weights: changed or vanished while it was being read");
+}
+
+[[noreturn]] void read_nowhere(const std::filesystem::path& target) {
+  install_interrupt_handlers();
+  show_on_terminal();
+  const AtomicFolder folder(target);
+  write_file_atomically(folder.path() / "half", "of it");
+  const auto* const nowhere = reinterpret_cast<const volatile char*>(uintptr_t{64});
+  std::exit(*nowhere == 0 ? 10 : 11);
+}
+
+// As a library does that finds no memory: a crash for whoever started the program, and tidy.
+TEST(Interrupt, ACrashLeavesNothingHalfDone) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const TemporaryFolder place;
+  EXPECT_EXIT(read_nowhere(place.path() / "out"), testing::KilledBySignal(SIGSEGV),
+              "^error: signal 11: a fault of this program or of one of its libraries; .*\n$");
+  EXPECT_TRUE(std::filesystem::is_empty(place.path()));
 }
 
 [[noreturn]] void write_past_a_limit(const std::filesystem::path& path) {

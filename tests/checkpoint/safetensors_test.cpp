@@ -175,11 +175,11 @@ TEST(Safetensors, TensorsLieBackToBack) {
             "tensor 'a' leaves a gap before it: it starts at byte 1, expected 0");
 }
 
-TEST(Safetensors, NumbersStartAtMultiplesOfTheirSize) {
+TEST(Safetensors, NumbersMayStartAnywhere) {
   EXPECT_EQ(complaint(raw_safetensors(R"({"odd":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
                                       R"("w":{"dtype":"F32","shape":[2],"data_offsets":[1,9]}})",
                                       std::string(9, '\0'))),
-            "tensor 'w': misaligned: data offset 1 is not a multiple of 4, the size of F32");
+            "");
 }
 
 TEST(Safetensors, TypesSmallerThanAByte) {

@@ -146,12 +146,13 @@ configs:
 """)
 
 
-def write_moments():
+def moments(first=0):
+    """Two documents, the first of which has this number."""
     blocks, streams, d = 2, 1, 2
 
     def array(dtype, values):
         return numpy.array(values, dtype).tobytes()
-    tensors = {"document.index": ("I64", [2], array("<i8", [0, 1])), "document.digest": ("I64", [2], None),
+    tensors = {"document.index": ("I64", [2], array("<i8", [first, first + 1])), "document.digest": ("I64", [2], array("<i8", [first, first])),
                "document.prefix_digest": ("I64", [2], None), "block.documents": ("I64", [blocks], array("<i8", [1, 1])),
                "block.tokens": ("I64", [blocks], array("<i8", [5, 6])),
                "block.position_mean": ("F64", [blocks], array("<f8", [2, 2.5])),
@@ -164,7 +165,19 @@ def write_moments():
                     f"{kind}.block_mean": ("F64", [streams, blocks, d], None),
                     f"{kind}.block_position": ("F32", [streams, blocks, d], None),
                     f"{kind}.block_products": ("F32", [streams, blocks, packed], None)}
-    write("moments", "two_blocks", safetensors(tensors, {"ropewalk": '{"format":1}'}))
+    return safetensors(tensors, {"ropewalk": '{"format":1}'})
+
+
+def write_moments():
+    write("moments", "two_blocks", moments())
+
+
+def write_merge():
+    """The first file behind its length, then the second."""
+    highest = 2**63 - 2
+    for name, numbers in {"four_documents": (0, 2), "gap": (7, 1 << 40), "twice": (0, 0), "highest": (highest, 0)}.items():
+        first, second = (moments(number) for number in numbers)
+        write("merge", name, struct.pack("<I", len(first)) + first + second)
 
 
 def write_parquets():
@@ -209,7 +222,7 @@ def write_tables():
 
 
 def main():
-    for make in (write_safetensors, write_pytorch, write_configs, write_experiments, write_dataset_cards, write_moments,
+    for make in (write_safetensors, write_pytorch, write_configs, write_experiments, write_dataset_cards, write_moments, write_merge,
                  write_parquets, write_tables, write_jsonls):
         make()
 

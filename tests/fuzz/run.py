@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent.parent / "benchmarks"))
 import machine  # noqa: E402
 
 RESULTS = machine.RESULTS / "fuzz.json"
-TARGETS = ["safetensors", "pytorch", "config", "experiment", "dataset_card", "moments", "parquet", "jsonl", "tables"]
+TARGETS = ["safetensors", "pytorch", "config", "experiment", "dataset_card", "moments", "merge", "parquet", "jsonl", "tables"]
 SECONDS_FOR_ONE = 10
 MEMORY_MB = 2048
 

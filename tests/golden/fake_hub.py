@@ -76,6 +76,7 @@ class FakeHub:
         self.token = None  # required where set
         self.gated_only = False  # and only of repositories that are gated
         self.page = 1000  # entries of a tree's page
+        self.sending, self.most_sent_at_once = 0, 0  # bodies
         self.lock = threading.Lock()
         self.main, self.bytes = self._serve(_Hub), self._serve(_Bytes)
         self.endpoint = f"http://127.0.0.1:{self.main.server_port}"
@@ -164,10 +165,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "HEAD":
             return
+        hub = self.server.hub
+        with hub.lock:
+            hub.sending += 1
+            hub.most_sent_at_once = max(hub.most_sent_at_once, hub.sending)
         try:
             self.write(body, fault)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
+        finally:
+            with hub.lock:
+                hub.sending -= 1
 
     def write(self, body, fault):
         end = len(body)

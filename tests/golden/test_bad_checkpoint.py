@@ -64,12 +64,6 @@ def duplicate_name(setup):
     write_file(setup.model / WEIGHTS, (text[:-1] + f', "{QUERY}": {json.dumps(header[QUERY])}}}').encode(), data)
 
 
-def shifted(setup):
-    """One byte in front: every float starts at an odd offset."""
-    tensors = {"odd": np.zeros(1, np.uint8)} | setup.tensors
-    write_file(setup.model / WEIGHTS, *layout(tensors))
-
-
 def overlap(setup):
     """k_proj claims the bytes of v_proj."""
     header, data = setup.header()
@@ -105,7 +99,6 @@ FILES = {
     "entry is a number": (raw_header({QUERY: 3}), QUERY_PATTERN),
     "name with a terminal command": (raw_header({"a\x1b[2J\nb": 3}), r"a\\x1b\[2J\\nb"),
     "duplicate name": (duplicate_name, QUERY_PATTERN),
-    "misaligned": (shifted, r"(model\.\S+|lm_head)\.weight"),
     "overlapping": (overlap, r"self_attn\.[kv]_proj\.weight"),
     "offsets beyond the file": (entry(data_offsets=[10**9, 10**9 + 1024]), QUERY_PATTERN),
     "offsets of 2^63": (entry(data_offsets=[1 << 63, (1 << 63) + 1024]), QUERY_PATTERN),
@@ -134,6 +127,17 @@ def test_safetensors_file(setup, case):
     damage, pattern = FILES[case]
     damage(setup)
     fails(setup, INPUT, pattern)
+
+
+def test_numbers_behind_bytes_of_an_odd_number(setup):
+    """Every float starts at an odd offset, which no reader minds."""
+    assert setup.run().code == 0
+    moments = setup.out / "moments.safetensors"
+    expected = moments.read_bytes()
+    shutil.rmtree(setup.out)
+    write_file(setup.model / WEIGHTS, *layout({"odd": np.zeros(3, np.uint8)} | setup.tensors))
+    assert (result := setup.run()).code == 0, result.stderr
+    assert moments.read_bytes() == expected
 
 
 # Tensors

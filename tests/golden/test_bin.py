@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import pickle
+import re
 import zipfile
 
 import engine
@@ -146,6 +147,49 @@ def test_cut_off(twin):
     for size in (0, 3, 100, len(content) // 2, len(content) - 1):
         file.write_bytes(content[:size])
         refused(twin)
+
+
+def capture(setup, folder, out):
+    return engine.run("capture", folder, "--corpus", setup / "tokens.jsonl", "--context", CONTEXT, "--min-tokens", 1, "--quiet", "--out", out)
+
+
+def damage(file, name):
+    """One bit of a member's last byte."""
+    with zipfile.ZipFile(file) as archive:
+        member = next(member for member in archive.infolist() if member.filename.endswith(name))
+    content = bytearray(file.read_bytes())
+    length = int.from_bytes(content[member.header_offset + 26 : member.header_offset + 28], "little")
+    extra = int.from_bytes(content[member.header_offset + 28 : member.header_offset + 30], "little")
+    content[member.header_offset + 30 + length + extra + member.file_size - 1] ^= 1
+    file.write_bytes(content)
+
+
+def test_bytes_that_are_not_those_that_were_written(setup, twin, tmp_path):
+    file = twin / "pytorch_model.bin"
+    whole = file.read_bytes()
+    names = list(torch.load(file))
+    for name in ("model.embed_tokens.weight", "model.layers.0.self_attn.k_proj.weight"):
+        damage(file, f"/data/{names.index(name)}")
+        damaged = capture(setup, twin, tmp_path / "out")
+        assert damaged.code == INPUT and damaged.stderr.count("\n") == 1, damaged.stderr
+        assert re.search(rf"pytorch_model.bin: tensor '{name}' is damaged: its bytes have the CRC-32 [0-9a-f]{{8}}, expected [0-9a-f]{{8}}; download", damaged.stderr)
+        assert not (tmp_path / "out").exists()
+        file.write_bytes(whole)
+    damage(file, "/data.pkl")
+    assert "pytorch_model/data.pkl is damaged: its bytes have the CRC-32" in refused(twin)
+    file.write_bytes(whole)
+    assert capture(setup, twin, tmp_path / "out").code == 0
+
+
+def test_an_archive_without_sums(setup, twin, tmp_path):
+    """As torch writes it where it is told to."""
+    file = twin / "pytorch_model.bin"
+    torch.serialization.set_crc32_options(False)
+    try:
+        torch.save(torch.load(file), file)
+    finally:
+        torch.serialization.set_crc32_options(True)
+    assert capture(setup, twin, tmp_path / "out").code == 0
 
 
 def test_a_missing_shard(setup, tmp_path):

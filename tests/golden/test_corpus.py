@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import subprocess
 import sys
 
@@ -220,10 +221,32 @@ BAD_PARQUET = {
     "large token": ({"tokens": [[2**31]]}, "row 0: token 0 is 2147483648"),
     "huge token": ({"tokens": pa.array([[2**63]], pa.list_(pa.uint64()))}, "row 0: token 0 is"),
     "invalid UTF-8": ({"text": invalid_utf8()}, "offset 2"),
-    "float id": ({"text": ["a"], "id": [1.5]}, "id column 'id' holds double"),
-    "null id": ({"text": ["a", "b"], "id": [1, None]}, "row 1: the id is null"),
-    "huge id": ({"text": ["a"], "id": pa.array([2**63], pa.uint64())}, "row 0: the id is beyond"),
 }
+
+# No ids, and what is said of a column that was named as one.
+NO_IDS = {
+    "double": ([1.5, 2.5], "id column 'id' holds double; expected integers or strings"),
+    "nothing": (pa.array([None, None], pa.null()), "id column 'id' holds null"),
+    "lists": ([[1], [2]], "id column 'id' holds list"),
+    "objects": ([{"a": 1}, {"a": 2}], "id column 'id' holds struct"),
+    "bytes": ([b"a", b"b"], "id column 'id' holds binary"),
+    "times": (pa.array([1, 2], pa.timestamp("s")), "id column 'id' holds timestamp"),
+    "truths": ([True, False], "id column 'id' holds bool"),
+    "null": (["a", None], "row 1: the id is null; expected a 64-bit integer or a string"),
+    "null number": ([1, None], "row 1: the id is null"),
+    "huge": (pa.array([1, 2**63], pa.uint64()), "row 1: the id is beyond 64 signed bits"),
+    "no text": (invalid_utf8(), "row 1: the id is not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("name", NO_IDS)
+def test_ids_that_are_none(tmp_path, name) -> None:
+    """Nobody is asked for ids: a column that happens to be called so is one where it can be."""
+    column, said = NO_IDS[name]
+    path = tmp_path / "a.parquet"
+    write(path, {"text": ["one", "two"], "id": column})
+    assert read(path)[1] == {"content": "two", "id": None, "where": f"{path}: row 1"}
+    assert said in (told := error(path, "text", "id")) and "; name another field, or none: then documents have numbers for ids" in told
 
 
 EMPTY_ROWS = {
@@ -248,6 +271,28 @@ def test_bad_parquet(tmp_path, name) -> None:
     path = tmp_path / "a.parquet"
     write(path, columns)
     assert expected in error(path)
+
+
+def test_too_little_memory_for_a_row_group(tmp_path) -> None:
+    """The machine's fault, and no file's."""
+    path = tmp_path / "a.parquet"
+    texts = [random.Random(key).randbytes(1 << 20).hex() for key in range(64)]  # 128 MiB, read at once
+    pq.write_table(pa.table({"text": texts}), path, compression="none", use_dictionary=False, data_page_size=1 << 28)
+
+    def limited(size):
+        def apply():
+            resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+        return apply
+
+    environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"}
+    found = set()
+    for size in range(160 << 20, 480 << 20, 80 << 20):
+        done = subprocess.run([TOOL, path], capture_output=True, text=True, preexec_fn=limited(size), env=environment)
+        if done.returncode == 0:
+            last = json.loads(done.stdout.split("\n")[-2])
+            found.add("content" if "content" in last else last.get("system_error", done.stdout[-300:]))
+    assert found - {"content"} == {f"{path}: takes more memory to read than there is"}, found
 
 
 def test_columns_of_one_name(tmp_path) -> None:

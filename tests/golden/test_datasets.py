@@ -222,6 +222,29 @@ def test_what_is_not_there(hub, study, asked, said):
     assert not hub.asked("bytes", path="model"), "nothing is spent"
 
 
+def test_a_hub_that_is_away(hub, study, tmp_path):
+    """The dataset is taken as it was, with a warning; one without a card too."""
+    hub.repository(DATASET, "datasets").commit("main", {"test.parquet": parquet(A)})
+    assert study(split="test").code == 0
+    hub.always = {where: Fault(status=503, headers={"RateLimit": '"api";r=0;t=0'}) for where in ("api", "resolve", "bytes")}
+    away = study(split="test", out="away")
+    assert away.code == 0 and "when last asked" in away.stderr, away.stderr
+    assert corpus_of(tmp_path) == corpus_of(tmp_path, "away")
+
+
+@pytest.mark.parametrize("path", ["../../../api/whoami-v2", "/api/whoami-v2", "a/../../b/*"])
+@pytest.mark.parametrize("key", ["data_files", "data_dir"])
+def test_cards_that_lead_out_of_the_repository(hub, study, key, path):
+    hub.token = "hf_SecretOfTheTest"
+    hub.repository(DATASET, "datasets").commit("main", {"README.md": card(f"- {key}: {path}\n"), "a.jsonl": lines(A)})
+    hub.requests.clear()
+    done = study(environment={"HF_TOKEN": hub.token})
+    assert done.code == 3, done.stderr
+    assert f"org/texts@main/README.md: its header names '{path}', which leads out of the repository; refused" in done.stderr
+    assert all(DATASET in r.path or MODEL in r.path for r in hub.requests), [r.path for r in hub.requests]
+    assert not [r.path for r in hub.requests if ".." in r.path or "whoami" in r.path]
+
+
 def test_cards_that_are_wrong(hub, study):
     repository = hub.repository(DATASET, "datasets")
     for header, said in [("- config_name: a\n  data_files: 'a*'\n- config_name: b\n  data_files: 'b*'\n",

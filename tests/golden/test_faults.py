@@ -1,7 +1,6 @@
 """Signals, full disks, too little memory and files that vanish, for every verb: one line, nothing half-done, and the next
 run ends with the same bytes. The Hub's own faults are in test_hub_faults.py."""
 
-import ctypes
 import json
 import os
 import random
@@ -48,7 +47,7 @@ class Verbs:
         self.model, self.corpus = self.setup.model, self.setup.corpus
         for part in ("0/2", "1/2"):
             self.must("capture", self.model, "--corpus", self.corpus, "--out", root / f"part{part[0]}", "--shard", part,
-                      "--context", CONTEXT, "--dtype", "float32", "--label", "half", "--blocks", 512)  # fmt: skip
+                      "--context", CONTEXT, "--dtype", "float32", "--label", "half", "--blocks", 256)  # fmt: skip
         for label in ("a", "b"):
             shutil.copytree(self.model, root / label)
         table = root / "table"
@@ -232,6 +231,21 @@ def test_full_disk(verbs, verb, size, tmp_path):
     assert kept == set(), "nothing half-written"
 
 
+@pytest.mark.parametrize("size", ["200k", "240k", "280k", "320k"])
+def test_a_disk_that_fills_up(verbs, tmp_path, size):
+    """For a checkpoint, and then for the results of those before: one line says it."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], capture_output=True).returncode != 0:
+        pytest.skip("needs the right to mount")
+    try:
+        result = engine.run("run", verbs.experiment, "--out", disk / "out", "--format", "json", "--quiet")
+    finally:
+        subprocess.run(["umount", disk], check=True)
+    assert result.code == SYSTEM
+    assert re.fullmatch(rf"error: {disk}/out/\S+: cannot write: No space left on device\n", result.stderr), result.stderr
+
+
 @pytest.mark.parametrize("verb", ["inspect", "compare", "report", "run", "audit"])
 def test_standard_output_is_full(verbs, verb, tmp_path):
     command = [*map(str, verbs.command(verb, tmp_path)), *(["--dry-run"] if verb == "run" else [])]
@@ -301,7 +315,7 @@ def test_too_little_memory(verbs, large, too_little_to_start, verb, tmp_path):
     out = tmp_path / "out"
     command = {
         "capture": ["capture", verbs.model, "--corpus", large / "tokens.jsonl", "--out", out, "--context", CONTEXT, "--blocks",
-                    4096, "--dtype", "float32"],  # oneDNN, of bfloat16, reads address 0 where memory is short
+                    256, "--dtype", "float32"],  # oneDNN, of bfloat16, reads address 0 where memory is short
         "analyze": ["analyze", verbs.root / "part0", "--out", out / "tables"],
         "report": ["report", large, "--out", tmp_path / "report.html"],
     }[verb]  # fmt: skip
@@ -373,45 +387,3 @@ def test_what_is_not_there(verb, tmp_path, monkeypatch):
     command, name = MISSING[verb]
     breakable.assert_one_line(engine.run(*command, "--quiet"), (SYSTEM,), name, tmp_path)
     assert os.listdir(tmp_path) == []
-
-
-def tasks(process):
-    """Its threads, in the order in which they began."""
-    return sorted(map(int, os.listdir(f"/proc/{process}/task")))
-
-
-def blocks(process, task, number):
-    status = open(f"/proc/{process}/task/{task}/status").read()
-    return int(re.search(r"SigBlk:\s*(\w+)", status)[1], 16) >> (number - 1) & 1
-
-
-def fault(verbs, folder, thread):
-    """A capture that got the signal in one of the threads that listen; None where it was done before."""
-    process = start(verbs.command("capture", folder))
-    try:
-        while process.poll() is None and not leftovers(folder):
-            time.sleep(0.01)
-        listening = [task for task in tasks(process.pid) if not blocks(process.pid, task, signal.SIGSEGV)]
-    except (FileNotFoundError, ProcessLookupError):  # a thread that ended meanwhile
-        listening = []
-    if listening and process.poll() is None and ctypes.CDLL(None).tgkill(process.pid, listening[thread], signal.SIGSEGV) == 0:
-        return process
-    process.kill()
-    process.communicate(timeout=60)
-    return None
-
-
-# The first thread, and the one that began last.
-@pytest.mark.parametrize("thread", [0, -1])
-def test_fault_of_a_library(verbs, tmp_path, thread):
-    """A crash leaves nothing half-done either, and still is one for whoever started the program, whichever of its
-    threads the system gives the signal to."""
-    for _ in range(10):
-        (tmp_path := tmp_path / "again").mkdir()
-        if process := fault(verbs, tmp_path, thread):
-            _, err = process.communicate(timeout=60)
-            if process.returncode != 0:  # else it was writing its last bytes
-                break
-    assert process.returncode == -signal.SIGSEGV
-    assert re.fullmatch(r"error: signal 11: a fault of this program or of one of its libraries; .*\n", err), err
-    assert list(tmp_path.iterdir()) == []

@@ -442,6 +442,23 @@ def test_inspect_reads_headers_alone(hub, client, tmp_path, files, reads):
     assert not any((tmp_path / "scratch").iterdir())
 
 
+@pytest.mark.parametrize("limit", ["size=4k", "nr_inodes=2", "nr_inodes=4"])
+@pytest.mark.parametrize("files", [model_files(), pickled_files()], ids=["safetensors", "bin"])
+def test_inspect_without_room_for_headers(hub, client, tmp_path, files, limit):
+    hub.repository(MODEL).commit("main", files)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", limit, "tmpfs", scratch], capture_output=True).returncode != 0:
+        pytest.skip("needs the right to mount")
+    try:
+        result = client.run("inspect", MODEL, TMPDIR=str(scratch))
+        assert not any(scratch.iterdir())
+    finally:
+        subprocess.run(["umount", scratch], check=True)
+    assert result.code == 4, result.stderr
+    assert re.fullmatch(rf"error: {scratch}/\S+: cannot (write|create|create folder): No space left on device.*\n", result.stderr), result.stderr
+
+
 def test_the_same_numbers_from_pickled_weights(hub, client, tmp_path):
     """What is downloaded as `pytorch_model.bin`, in shards, gives the table of the safetensors."""
     (tmp_path / "corpus.jsonl").write_text(CORPUS)

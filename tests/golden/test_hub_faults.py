@@ -77,6 +77,13 @@ def test_server_errors(hub, client):
     succeeds(client, files, commit)
 
 
+def test_a_time_beyond_all_time(hub, client):
+    publish(hub)
+    for longest in (str(901), "99999999999999999999"):
+        hub.plan("resolve", Fault(status=429, headers={"RateLimit": f'"api";r=0;t={longest}'}))
+        fails(client, r"HTTP 429; the server asks to wait \d+ (h|min) \d\d (min|s); try again later")
+
+
 def test_giving_up(hub, client):
     publish(hub)
     hub.plan("resolve", Fault(status=429, headers={"Retry-After": "86400"}))
@@ -95,7 +102,7 @@ def test_nobody_there(hub, client):
     process.send_signal(signal.SIGTERM)
     start = time.monotonic()
     assert "interrupted by signal 15" in process.communicate()[1]
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 20, "it would try for half a minute"
 
 
 # Bodies that break off
@@ -365,9 +372,9 @@ def test_killed_at_random_moments(hub, client):
 
 
 def test_interrupted(hub, client):
-    """Ctrl-C ends a download at once; the next one goes on."""
+    """Ctrl-C ends a download long before its end; the next one goes on."""
     files, commit = publish(hub, 2_000_000)
-    hub.always["bytes"] = Fault(rate=200_000)
+    hub.always["bytes"] = Fault(rate=20_000)
     process = subprocess.Popen([engine.program(), *DOWNLOADING], env={**os.environ, **client.environment},
                                stderr=subprocess.PIPE, text=True)  # fmt: skip
     partial = client.repository() / "blobs" / f"{hashlib.sha256(files[WEIGHTS]).hexdigest()}.incomplete"
@@ -376,7 +383,7 @@ def test_interrupted(hub, client):
     process.send_signal(signal.SIGINT)
     start = time.monotonic()
     assert "error: interrupted by signal 2" in process.communicate()[1]
-    assert process.returncode == 130 and time.monotonic() - start < 2
+    assert process.returncode == 130 and time.monotonic() - start < 20
     hub.always.clear()
     hub.requests.clear()
     succeeds(client, files, commit)
@@ -414,10 +421,8 @@ def test_shards_come_in_parallel(hub, client):
     files = model_files(shards=4)
     commit = hub.repository(MODEL).commit("main", files)
     hub.always["bytes"] = Fault(rate=3000)
-    start = time.monotonic()
     succeeds(client, files, commit)
-    one = max(len(data) for name, data in files.items() if name.endswith(".safetensors")) / 3000
-    assert time.monotonic() - start < 2.5 * one, "not one after another"
+    assert hub.most_sent_at_once > 1, "not one after another"
 
 
 def test_progress(hub, client):

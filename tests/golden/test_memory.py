@@ -1,6 +1,7 @@
 """Models larger than --memory: the same bytes, within what is announced."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -39,6 +40,54 @@ def test_memory_budget(tmp_path):
     nothing = ["capture", small, "--corpus", texts, "--context", CONTEXT, "--min-tokens", 1]
     program = engine.peak_memory(tmp_path / "note", *nothing, "--quiet", "--dtype", "float32", "--out", tmp_path / "nothing")
     assert memory["program_bytes"] <= program + (32 << 20)
+
+
+@pytest.fixture(scope="module")
+def long_analysis(tmp_path_factory):
+    """A study whose analyses take more than its weights: a head of 64 dimensions in 128 blocks."""
+    root = tmp_path_factory.mktemp("long")
+    config = dict(vocab_size=tiny_models.VOCAB, hidden_size=256, intermediate_size=64, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2,
+                  max_position_embeddings=256, rms_norm_eps=1e-5, rope_parameters=tiny_models._rope())  # fmt: skip
+    for label in "ABC":
+        plain_models.write(tiny_models.TinyModel(f"long{label}", "LlamaForCausalLM", "llama", config), root / label)
+    generator = torch.Generator().manual_seed(9)
+    tiny_models.write_corpus(root / "tokens.jsonl", {key: torch.randint(tiny_models.VOCAB, (32,), generator=generator).tolist() for key in range(160)})
+    checkpoints = [{"label": label, "path": label} for label in "ABC"]
+
+    def run(memory, out):
+        """The words of a run with this budget."""
+        path = root / f"{memory}.yaml"
+        path.write_text(json.dumps({"name": "Long", "corpus": {"path": "tokens.jsonl"}, "dtype": "float32", "blocks": 128, "memory": memory,
+                                    "phases": [{"name": "P", "context": 32, "checkpoints": checkpoints}]}))  # fmt: skip
+        return ["run", path, "--format", "json", "--threads", 4, "--out", out]
+
+    run.model = root / "A"
+    return run
+
+
+def test_analyses_within_the_budget(long_analysis, tmp_path):
+    """They wait for what is measured, and take fewer cores: the same tables, within what a capture may take."""
+    inspected = json.loads(engine.run("inspect", long_analysis.model, "--context", 32, "--json").stdout)["memory"]
+    on_top = inspected["program_bytes"] + inspected["activations_bytes"]
+    free = engine.peak_memory(tmp_path / "note", *long_analysis("2GiB", tmp_path / "free"), "--quiet")
+    assert free > (256 << 20) + on_top, "or the test would mean nothing"
+    tight = engine.peak_memory(tmp_path / "note", *long_analysis("256MiB", tmp_path / "tight"), "--quiet")
+    assert tight <= (256 << 20) + on_top
+    for name in ("qk.csv", "heads.csv", "bands.csv", "curves.csv"):
+        assert (tmp_path / "tight" / name).read_bytes() == (tmp_path / "free" / name).read_bytes()
+
+
+def test_a_budget_below_what_an_analysis_takes_is_said_first(long_analysis, tmp_path):
+    said = engine.run(*long_analysis("100MiB", tmp_path / "out"))
+    assert said.code == 0, said.stderr
+    line = said.stderr.splitlines()[0]
+    found = re.fullmatch(r"warning: memory: a budget of 100.0 MiB is too small for the analysis of 'A', whose moments \(([\d.]+) MiB\) and work on one core "
+                         r"\(([\d.]+) MiB\) need ([\d.]+) MiB: this run takes as much; fewer blocks or heads take less", line)  # fmt: skip
+    assert found and abs(float(found[1]) + float(found[2]) - float(found[3])) < 0.2, line
+    dry = engine.run(*long_analysis("100MiB", tmp_path / "dry"), "--dry-run")
+    assert f"within {found[3]} MiB of memory" in dry.stdout
+    enough = engine.run(*long_analysis(f"{float(found[3]) + 0.2}MiB", tmp_path / "dry"), "--dry-run")
+    assert "too small" not in enough.stderr
 
 
 @pytest.mark.parametrize("family", ["mixtral", "gpt_oss"])  # experts by themselves, and in stacks

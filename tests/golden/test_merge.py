@@ -1,5 +1,6 @@
 """Shards and merging, the documented reader of a moments file."""
 
+import dataclasses
 import json
 import re
 import shutil
@@ -90,14 +91,16 @@ def test_what_one_part_lacks_is_said(study):
 
 def test_merging_holds_one_part_at_a_time(study, tmp_path):
     """Of eight parts no more than of two, within the size of one or two."""
-    parts = [study.capture(f"eighth{i}", "--shard", f"{i}/8", blocks=4096) for i in range(8)]
+    wide = dict(tiny_models.MODELS["llama_gqa"].config, hidden_size=256, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=64)
+    model = plain_models.write(dataclasses.replace(tiny_models.MODELS["llama_gqa"], config=wide), tmp_path / "wide")
+    parts = [study.capture(f"eighth{i}", "--shard", f"{i}/8", blocks=256, model=model) for i in range(8)]
     size = (parts[0] / "moments.safetensors").stat().st_size
     assert size > 20e6
     two, eight = (engine.peak_memory(tmp_path / "note", "merge", *parts[:count], "--out", tmp_path / str(count), "--quiet")
                   for count in (2, 8))  # fmt: skip
     assert eight < two + 2 * size
     done = study.table(tmp_path / "8", name="eight")
-    pandas.testing.assert_frame_equal(done, study.table(study.capture("at_once", blocks=4096), name="at_once"), rtol=1e-6)
+    pandas.testing.assert_frame_equal(done, study.table(study.capture("at_once", blocks=256, model=model), name="at_once"), rtol=1e-6)
 
 
 def test_a_missing_part_is_named(study):

@@ -206,32 +206,48 @@ TEST_F(ForwardTest, SeveralPointsOfOnePass) {
   }
 }
 
-TEST_F(ForwardTest, ATapThatGetsNothingIsAnError) {
-  const auto refused = [&](const Tap& tap) {
+TEST_F(ForwardTest, ATapThatCanNeverFireIsRefusedBeforeAnythingIsComputed) {
+  const auto refused = [&](const Tap& tap, int64_t from = 0) {
     class Asks : public Observer {
      public:
-      explicit Asks(Tap tap) : tap_(std::move(tap)) {}
-      std::vector<Tap> taps(int64_t) const override { return {tap_}; }
+      Asks(Tap tap, int64_t from) : tap_(std::move(tap)), from_(from) {}
+      std::vector<Tap> taps(int64_t layer) const override {
+        return layer < from_ ? std::vector<Tap>{} : std::vector{tap_};
+      }
       void on_vectors(const Taken&) override {}
 
      private:
       Tap tap_;
-    } asks(tap);
+      int64_t from_;
+    } asks(tap, from);
     ForwardOptions options;
     options.memory = kPlenty;
+    progress_ = 0;
+    options.progress = [this](int64_t, int64_t tokens) { progress_ += tokens; };
     const WeightReader reader = opened_.reader({1});
     try {
       Observer* const observers[] = {&asks};
       run_forward(opened_.model.config, reader, tiny_documents({9}), observers, options);
       return std::string();
     } catch (const UsageError& error) {
+      EXPECT_EQ(progress_, 0);
       return std::string(error.what());
     }
   };
   EXPECT_EQ(refused({kPostRope, "k"}), "");
-  EXPECT_NE(refused({"after-lunch", "q"}).find("'after-lunch q' of layer 0"), std::string::npos);
-  EXPECT_NE(refused({kPostRope, "v"}).find("'post-rope v' of layer 1"), std::string::npos)
-      << "the last layer has no values";
+  EXPECT_EQ(refused({"after-lunch", "q"}),
+            "the tap 'after-lunch q' of layer 0 can never fire: points are pre-norm, pre-rope, "
+            "post-rope");
+  EXPECT_EQ(refused({kPostRope, "w"}),
+            "the tap 'post-rope w' of layer 0 can never fire: vectors are q, k, v");
+  EXPECT_EQ(refused({kPostRope, "v"}),
+            "the tap 'post-rope v' of layer 1 can never fire: only its queries and keys are "
+            "computed");
+  EXPECT_EQ(refused({kPostRope, "k"}, 2),
+            "an observer wants nothing of layers 0 to 1, where the pass ends");
+  opened_.model.config.layers[1].self_attention = false;
+  EXPECT_EQ(refused({kPostRope, "k"}),
+            "the tap 'post-rope k' of layer 1 can never fire: the layer has no self-attention");
 }
 
 // What leaves the layers it names.

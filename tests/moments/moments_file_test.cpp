@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/mapped_file.h"
@@ -35,6 +36,27 @@ TEST(MomentsFile, RefusesCountsThatOverflowTogether) {
   }
   write_moments(path, moments(3, 0));
   EXPECT_EQ(read_moments(path).blocks(), 3);
+}
+
+TEST(MomentsFile, RefusesDocumentsWithNumbersThatNobodyGives) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "moments.safetensors";
+  CaptureMoments one = moments(1, 1);
+  for (const int64_t number : {kMostDocuments + 1, std::numeric_limits<int64_t>::max()}) {
+    one.documents = {{number}};
+    write_moments(path, one);
+    try {
+      read_moments(path);
+      FAIL();
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.what(),
+                fmt::format("{}: tensor 'document.index' holds {}, expected numbers from 0 to {}",
+                            path.string(), number, kMostDocuments));
+    }
+  }
+  one.documents = {{kMostDocuments}};
+  write_moments(path, one);
+  EXPECT_EQ(read_moments(path).documents, one.documents);
 }
 
 // float64 holds them, the file's float32 does not: read back they would look like damage.

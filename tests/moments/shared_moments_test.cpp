@@ -212,5 +212,27 @@ TEST(SharedMoments, SumsGrowToo) {
                            whole.all().streams(StreamKind::key).total.products));
 }
 
+// Compared with each other one by one, so many documents would take an hour.
+TEST(SharedMoments, TheSumOfManyDocumentsTakesNoLongerThanTheyDo) {
+  constexpr int64_t kMany = 400'000;
+  const TensorShape small{
+      .layers = 1, .q_heads = 1, .kv_heads = 1, .head_dim = 1, .blocks = 1, .context = 1};
+  const auto numbered = [&](int64_t first) {
+    CaptureMoments moments = SharedMoments(small).all();
+    moments.counts.documents = moments.counts.tokens = {kMany};
+    for (int64_t i = 0; i < kMany; ++i) {
+      moments.documents.push_back({first + 2 * i, static_cast<uint64_t>(first + 2 * i)});
+    }
+    return moments;
+  };
+  const SharedMoments even(numbered(0), small), odd(numbered(1), small);
+  const CaptureMoments sum = sum_of(even, odd, /*renumber=*/false);
+  ASSERT_EQ(sum.documents.size(), 2 * kMany);
+  EXPECT_EQ(sum.documents[7].index, 7);
+  EXPECT_THROW(sum_of(even, even, false), UsageError);
+  const SharedMoments last(numbered(kMostDocuments - 2 * kMany), small);
+  EXPECT_THROW(sum_of(last, odd, /*renumber=*/true), UsageError);
+}
+
 }  // namespace
 }  // namespace ropewalk

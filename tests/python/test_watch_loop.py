@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -285,11 +286,16 @@ def test_a_model_is_copied_and_saved_while_it_is_measured():
 def two_processes(*arguments, script="watch_processes.py"):
     """What each of them wrote."""
     script = os.path.join(os.path.dirname(__file__), script)
-    environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20000 + os.getpid() % 20000), "WORLD_SIZE": "2"}
-    started = [
-        subprocess.Popen([sys.executable, script, *map(str, arguments)], env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        for rank in range(2)
-    ]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "MEETING": f"{folder}/meeting"}
+        started = [
+            subprocess.Popen([sys.executable, script, *map(str, arguments)], env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            for rank in range(2)
+        ]
+        return outputs_of(started)
+
+
+def outputs_of(started):
     try:
         outputs = [process.communicate(timeout=300)[0] for process in started]
         assert all(process.returncode == 0 for process in started), "\n".join(outputs)

@@ -1,7 +1,6 @@
 """Trainings of 40 steps in which something fails that a watch needs; alone, or as one of two processes (started by test_watch_harmless.py)."""
 
 import contextlib
-import datetime
 import logging
 import os
 import resource
@@ -12,12 +11,12 @@ from pathlib import Path
 import ropewalk
 import torch
 import transformers
+import watch_group
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 from watch_models import TOKENS, make_documents, make_model
 
 STEPS = 40
-LIMIT = 60  # seconds after which processes give up waiting for each other; ten may be a busy machine
 
 
 class Training:
@@ -205,17 +204,14 @@ def plain(name, rank=0, parallel=False):
 
 
 def main(folder):
-    distributed.init_process_group("gloo", timeout=datetime.timedelta(seconds=LIMIT))
+    watch_group.begin()
     rank = distributed.get_rank()
     for name in FAILURES:
         without = plain(name, rank, True)
         losses, lines = train_with(name, Path(folder) / name, rank, True)
         assert same_bits(losses, without), name
         print(f"{rank} {name}: {len(lines)} {' | '.join(lines)}", flush=True)
-    distributed.barrier()
-    distributed.destroy_process_group()
-    sys.stdout.flush()
-    os._exit(0)  # threads of torch may want Python when it is gone, which ends the process with an error
+    watch_group.end()
 
 
 if __name__ == "__main__":

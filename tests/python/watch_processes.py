@@ -1,25 +1,15 @@
 """One of two processes that train a model together; started by test_watch.py."""
 
-import os
 import sys
 
 import ropewalk
 import torch
+import watch_group
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 from watch_models import in_batches, make_documents, make_model, train_step
 
-
-
-def end():
-    """Threads of torch may want Python when it is gone, which ends the process with an error."""
-    distributed.barrier()
-    distributed.destroy_process_group()
-    sys.stdout.flush()
-    os._exit(0)
-
-
-distributed.init_process_group("gloo")
+watch_group.begin()
 rank = distributed.get_rank()
 model = make_model()
 parallel = DistributedDataParallel(model)
@@ -34,7 +24,7 @@ if "unlike" in sys.argv:
                 with parallel.no_sync():
                     parallel(input_ids=documents[:3], labels=documents[:3]).loss.backward()
             train_step(parallel, optimizer, [documents[:3]])
-    end()
+    watch_group.end()
 with ropewalk.watch(model, every=1, batches=4, out=sys.argv[1]) as watch:
     for _ in range(2):
         train_step(parallel, optimizer, in_batches(make_documents(), 4)[2 * rank : 2 * rank + 2])
@@ -43,4 +33,4 @@ with ropewalk.watch(model, every=1, batches=4, out=sys.argv[1]) as watch:
             watch.study
         except ropewalk.UsageError as error:
             assert "in the first process" in str(error)
-end()
+watch_group.end()

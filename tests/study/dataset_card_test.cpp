@@ -40,6 +40,23 @@ TEST(DatasetCard, PatternsByConfigurationAndSplit) {
   EXPECT_EQ(configs[1].splits[0].first, "train");
 }
 
+TEST(DatasetCard, PathsStayWithinTheRepository) {
+  for (const char* path : {"../x", "../../../whoami/x", "a/../../x*", "/etc/x", ".."}) {
+    const std::string expected = fmt::format(
+        "card: its header names '{}', which leads out of the repository; refused", path);
+    EXPECT_EQ(message(fmt::format("- {{data_files: '{}'}}\n", path)), expected);
+    EXPECT_EQ(message(fmt::format("- {{data_files: [a, '{}']}}\n", path)), expected);
+    EXPECT_EQ(message(fmt::format("- {{data_files: {{test: '{}'}}}}\n", path)), expected);
+    EXPECT_EQ(message(fmt::format("- data_files: [{{split: test, path: '{}'}}]\n", path)),
+              expected);
+    EXPECT_EQ(message(fmt::format("- {{data_dir: '{}'}}\n", path)), expected);
+  }
+  const auto configs = read_dataset_card(
+      "---\nconfigs:\n- {data_dir: ./v2/, data_files: ./x/*..jsonl}\n---\n", "card");
+  EXPECT_EQ(configs[0].folder, "v2");
+  EXPECT_EQ(configs[0].splits[0].second, std::vector<std::string>{"x/*..jsonl"});
+}
+
 TEST(DatasetCard, AnythingElseIsSaidInOneLine) {
   EXPECT_EQ(message("- 3\n"),
             "card: its header's configs: expected a map with config_name and data_files");

@@ -121,12 +121,18 @@ TEST(Experiment, SaysWhereAndWhatToWriteInstead) {
   EXPECT_EQ(message(changed("blocks: 8", "name: Other")),
             "e.yaml:12: key 'name' is here twice; remove one");
   EXPECT_EQ(message(changed("blocks: 8", "blocks: many")),
-            "e.yaml:12: blocks: found 'many', expected a whole number from 1 to 4096");
+            "e.yaml:12: blocks: found 'many', expected a whole number from 1 to 256");
   EXPECT_EQ(message(changed("blocks: 8", "blocks: 8.5")),
-            "e.yaml:12: blocks: found '8.5', expected a whole number from 1 to 4096");
+            "e.yaml:12: blocks: found '8.5', expected a whole number from 1 to 256");
   EXPECT_EQ(message(changed("blocks: 8", "blocks: '8'")),
-            "e.yaml:12: blocks: found '8' in quotes, expected a whole number from 1 to 4096; write "
+            "e.yaml:12: blocks: found '8' in quotes, expected a whole number from 1 to 256; write "
             "it without the quotes");
+  EXPECT_EQ(message(changed("blocks: 8", "blocks: 257")),
+            "e.yaml:12: blocks: found '257', expected a whole number from 1 to 256");
+  EXPECT_EQ(message(changed("name: Demo", "name: " + std::string(1 << 20, 'x'))),
+            "e.yaml:1: name: found a text of 1048576 bytes, expected at most 1000");
+  EXPECT_EQ(message(changed("name: Stage 1", "name: " + std::string(1001, 'x'))),
+            "e.yaml:17: phases.name: found a text of 1001 bytes, expected at most 1000");
   EXPECT_EQ(message(changed("sliding: true", "sliding: maybe")),
             "e.yaml:13: sliding: found 'maybe', expected true or false");
   EXPECT_EQ(message(changed("count: 300", "cuont: 300")),

@@ -14,8 +14,18 @@ namespace ropewalk {
 namespace {
 
 bool holds_sums(const CaptureMoments& capture) {
-  return std::any_of(capture.accumulated.begin(), capture.accumulated.end(),
+  return !capture.sampled() &&
+         std::any_of(capture.accumulated.begin(), capture.accumulated.end(),
                      [](const Accumulated& kept) { return kept.accumulator == &pre_rope(); });
+}
+
+std::unique_ptr<KeptParts> open_sums(const AnalyzedCapture& capture) {
+  if (!holds_sums(capture.moments)) return nullptr;
+  const auto& readers = parts_readers();
+  const auto reader = std::find_if(readers.begin(), readers.end(), [](const PartsReader& one) {
+    return one.accumulator == pre_rope().name();
+  });
+  return reader->open(capture);
 }
 
 template <typename Visit>
@@ -34,13 +44,11 @@ EditSource::EditSource(const CaptureMoments& capture, const CaptureFacts& facts,
       described_(
           read_described_rope(ConfigFile(capture.info.config, source_), facts.origin.head_dim)),
       queries_(capture.streams(StreamKind::query)),
-      keys_(capture.streams(StreamKind::key)) {
-  if (!capture.sampled())
-    rope_.emplace(capture, facts.nope_layers, std::vector<int64_t>{}, source_);
-}
+      keys_(capture.streams(StreamKind::key)),
+      sums_(open_sums({capture, no_blocks_, source_})) {}
 
 void EditSource::require(const EditName& edit) const {
-  if (edit.needs_sums() && (!rope_ || !described_ || !holds_sums(capture_))) {
+  if (edit.needs_sums() && (!sums_ || !described_)) {
     throw InputError(
         "{}: holds no sums before RoPE, which the edit '{}' is made of; capture it again, without "
         "--no-pre-rope",
@@ -110,7 +118,9 @@ EditSource::Stream EditSource::stream(StreamKind kind, const LayerHead& head) co
 }
 
 at::Tensor EditSource::centre(StreamKind kind, const LayerHead& head) const {
-  const at::Tensor mean = rope_->sums(kind, row_of(kind, head))->centre().select(0, 0);
+  const auto sums = std::any_cast<std::shared_ptr<const PreRopeCases>>(
+      sums_->part(kind, row_of(kind, head)));
+  const at::Tensor mean = sums->centre().select(0, 0);
   if (!mean.isfinite().all().item<bool>()) {
     throw InputError(
         "{}: has no mean before RoPE of layer {} head {}: its documents have no token "

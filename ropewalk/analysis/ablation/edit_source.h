@@ -6,6 +6,7 @@
 
 #include "ropewalk/analysis/ablation/edit_name.h"
 #include "ropewalk/analysis/capture_facts.h"
+#include "ropewalk/analysis/kept_parts.h"
 #include "ropewalk/analysis/rope_source.h"
 #include "ropewalk/model/described_rope.h"
 #include "ropewalk/model/edit.h"
@@ -52,9 +53,10 @@ class EditSource {
   const CaptureMoments& capture_;
   const CaptureFacts& facts_;
   std::string source_;
-  std::optional<RopeSource> rope_;
   std::optional<DescribedRope> described_;
   StreamSet queries_, keys_;
+  const std::vector<int64_t> no_blocks_;  // the whole sample alone
+  std::unique_ptr<KeptParts> sums_;       // before RoPE; null: the capture has none
   // Of layers that turn alike; null: of a model without RoPE.
   mutable std::map<std::pair<const RopeSettings*, bool>, RopeLayer> layers_;
   mutable std::map<LayerHead, at::Tensor> logits_;
