@@ -15,15 +15,23 @@ namespace {
 
 constexpr double kLineHeight = 46;  // of a set
 constexpr double kNameRoom = 210;   // pixels, of a set's name
-constexpr double kPlotWidth = theme::kPlotWidth - kNameRoom;
+constexpr double kPlotWidth = theme::kPlotWidth - 80;
 
 // What is drawn of a set, as the legend calls it.
 constexpr const char* kSet = "the set, ± 95 %";
 constexpr const char* kControls = "random sets, as many heads per layer";
 constexpr const char* kRemoved = "their outputs replaced by means";
-constexpr std::string_view kGrey = "#8b949e";
-// An upright stroke: control sets overlap.
-constexpr const char* kTick = "M-0.09,-1L0.09,-1L0.09,1L-0.09,1Z";
+
+struct Kind {
+  const char* name;
+  std::string_view color;
+  const char* shape;  // an upright stroke for control sets, which overlap
+  int size;
+  int below;  // pixels under the line of the set, so that intervals lie apart
+};
+constexpr Kind kKinds[] = {{kControls, "#8b949e", "M-0.09,-1L0.09,-1L0.09,1L-0.09,1Z", 260, 0},
+                           {kRemoved, theme::kInk, "circle", 70, 11},
+                           {kSet, theme::kBoth, "diamond", 130, 0}};
 
 std::string edit_words(const EditName& edit) {
   switch (edit.kind) {
@@ -102,10 +110,56 @@ Json rows_of(const Ablation& ablation, const std::vector<const Ablation::Case*>&
   return rows;
 }
 
-Json kind_scale() { return {{"domain", {kSet, kControls, kRemoved}}}; }
+Json kind_scale() {
+  Json scale{{"domain", Json::array()}, {"range", Json::array()}};
+  for (const Kind& kind : kKinds) scale["domain"].push_back(kind.name);
+  return scale;
+}
 
 Json legend() {
   return {{"orient", "top"}, {"title", nullptr}, {"columns", 3}, {"symbolOpacity", 1}};
+}
+
+// What is drawn of every set, one layer of intervals and one of points for each kind.
+Json layers_of(const Json& y) {
+  const auto x = [](const char* field) {
+    return Json{{"field", field},
+                {"type", "quantitative"},
+                {"scale", {{"zero", true}}},
+                {"axis", {{"title", "change of the loss, nats per token"}, {"tickCount", 6}}}};
+  };
+  Json color_scale = kind_scale(), shape_scale = kind_scale();
+  for (const Kind& kind : kKinds) {
+    color_scale["range"].push_back(kind.color);
+    shape_scale["range"].push_back(kind.shape);
+  }
+  const auto by_kind = [](const Json& scale) {
+    return Json{{"field", "kind"}, {"type", "nominal"}, {"scale", scale}, {"legend", legend()}};
+  };
+  const Json color = by_kind(color_scale), shape = by_kind(shape_scale);
+  Json zero{{"mark", {{"type", "rule"}, {"color", theme::kSeparator}, {"strokeDash", {3, 3}}}}};
+  zero["encoding"]["x"]["datum"] = 0;
+  Json layers = Json::array({zero});
+  for (const Kind& kind : kKinds) {
+    Json spans{{"mark", {{"type", "rule"}, {"strokeWidth", 2}, {"yOffset", kind.below}}}};
+    spans["encoding"] = {{"x", x("low")}, {"x2", {{"field", "high"}}}, {"y", y}, {"color", color}};
+    Json points{{"mark", {{"type", "point"}, {"filled", true}, {"opacity", 0.9}}}};
+    points["mark"]["size"] = kind.size;
+    points["mark"]["yOffset"] = kind.below;
+    points["encoding"] = {{"x", x("value")}, {"y", y}, {"color", color}, {"shape", shape}};
+    for (const char* field : {"set", "kind", "value"}) {
+      points["encoding"]["tooltip"].push_back({{"field", field}});
+    }
+    for (Json* layer : {&spans, &points}) {
+      (*layer)["transform"].push_back({{"filter", fmt::format("datum.kind === '{}'", kind.name)}});
+      layers.push_back(*layer);
+    }
+  }
+  Json texts{{"mark", {{"type", "text"}, {"dy", -15}, {"fontSize", theme::kLabelSize - 2}}}};
+  texts["transform"].push_back({{"filter", "isValid(datum.text)"}});
+  texts["encoding"] = {{"x", x("value")}, {"y", y}, {"text", {{"field", "text"}}}};
+  layers.push_back(texts);
+  return layers;
 }
 
 Json panel(const Ablation& ablation, const EditName& edit, size_t number, Json& datasets) {
@@ -119,41 +173,6 @@ Json panel(const Ablation& ablation, const EditName& edit, size_t number, Json& 
       {"type", "nominal"},
       {"scale", {{"domain", names}}},
       {"axis", {{"title", nullptr}, {"labelLimit", kNameRoom}, {"minExtent", kNameRoom - 20}}}};
-  const auto x = [](const char* field) {
-    return Json{{"field", field},
-                {"type", "quantitative"},
-                {"scale", {{"zero", true}}},
-                {"axis", {{"title", "change of the loss, nats per token"}, {"tickCount", 6}}}};
-  };
-  Json color_scale = kind_scale(), shape_scale = kind_scale();
-  color_scale["range"] = {theme::kBoth, kGrey, theme::kInk};
-  shape_scale["range"] = {"diamond", kTick, "circle"};
-  const Json color{
-      {"field", "kind"}, {"type", "nominal"}, {"scale", color_scale}, {"legend", legend()}};
-  const Json shape{
-      {"field", "kind"}, {"type", "nominal"}, {"scale", shape_scale}, {"legend", legend()}};
-  const Json size{{"field", "kind"},
-                  {"type", "nominal"},
-                  {"scale", {{"domain", {kSet, kControls, kRemoved}}, {"range", {130, 260, 70}}}},
-                  {"legend", nullptr}};
-  const Json zero{
-      {"mark", {{"type", "rule"}, {"color", theme::kSeparator}, {"strokeDash", {3, 3}}}},
-      {"encoding", {{"x", {{"datum", 0}}}}}};
-  const Json spans{
-      {"mark", {{"type", "rule"}, {"strokeWidth", 2}}},
-      {"encoding", {{"x", x("low")}, {"x2", {{"field", "high"}}}, {"y", y}, {"color", color}}}};
-  const Json points{
-      {"mark", {{"type", "point"}, {"filled", true}, {"opacity", 0.9}}},
-      {"encoding",
-       {{"x", x("value")},
-        {"y", y},
-        {"color", color},
-        {"shape", shape},
-        {"size", size},
-        {"tooltip", {{{"field", "set"}}, {{"field", "kind"}}, {{"field", "value"}}}}}}};
-  const Json texts{{"transform", {{{"filter", "isValid(datum.text)"}}}},
-                   {"mark", {{"type", "text"}, {"dy", -15}, {"fontSize", theme::kLabelSize - 2}}},
-                   {"encoding", {{"x", x("value")}, {"y", y}, {"text", {{"field", "text"}}}}}};
   return {{"name", name},
           {"title",
            {{"text", theme::title(edit.text + ": " + edit_words(edit))},
@@ -165,7 +184,7 @@ Json panel(const Ablation& ablation, const EditName& edit, size_t number, Json& 
           {"data", {{"name", name}}},
           {"width", kPlotWidth},
           {"height", kLineHeight * static_cast<double>(cases.size())},
-          {"layer", {zero, spans, points, texts}}};
+          {"layer", layers_of(y)}};
 }
 
 std::string subtitle(const Ablation& ablation) {
@@ -182,9 +201,9 @@ std::string subtitle(const Ablation& ablation) {
 }  // namespace
 
 Json ablate_figure(const Ablation& ablation) {
-  Json spec = theme::begin_figure(ablation.label.empty() ? ablation.model : ablation.label,
-                                  "What the model needs of its heads", subtitle(ablation),
-                                  theme::kPlotWidth);
+  Json spec =
+      theme::begin_figure(ablation.label.empty() ? ablation.model : ablation.label,
+                          "What the model needs of its heads", subtitle(ablation), kPlotWidth);
   Json& datasets = spec["datasets"];
   Json views = Json::array();
   const std::vector<EditName> edits = edits_of(ablation);
