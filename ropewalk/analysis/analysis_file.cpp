@@ -17,11 +17,11 @@ namespace {
 
 // What is kept of each struct, for who writes and for who reads. A struct that gets another member
 // is another edition: kLayout counts them.
-constexpr int kLayout = 1;
+constexpr int kLayout = 2;
 
 template <typename Archive>
 void members(Archive& with, CheckpointOrigin& x) {
-  with(x.architecture, x.layers, x.n_q_heads, x.n_kv_heads, x.head_dim, x.point, x.dtype, x.device,
+  with(x.architecture, x.layers, x.n_q_heads, x.n_kv_heads, x.head_dim, x.dtype, x.device,
        x.context, x.kept);
 }
 template <typename Archive>

@@ -99,7 +99,6 @@ RopeSource::RopeSource(const CaptureMoments& moments, const std::set<int64_t>& n
       blocks_(blocks),
       rows_(at::tensor(blocks, at::kLong)),
       lengths_(document_lengths(moments)) {
-  if (moments.info.point != kPostRope) return;
   const auto described =
       read_described_rope(ConfigFile(moments.info.config, source), shape_.head_dim);
   if (!described) return;
