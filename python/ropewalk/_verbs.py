@@ -84,13 +84,13 @@ def capture(
         kept = TemporaryFolder() if out is None else None
         folder = kept.path / "capture" if kept else Path(out or "")
         options = dict(
-            corpus=_corpus(corpus, Path(work)) if corpus is not None else None, out=folder, revision=revision, tokenizer=tokenizer,
-            label=label or (_label(model) if vectors_from is None and model is not None else None), context=context,
+            corpus=_corpus(corpus, Path(work)) if corpus is not None or vectors_from is None else None, out=folder, revision=revision, tokenizer=tokenizer,
+            label=label or (_label(model) if vectors_from is None else None), context=context,
             documents=documents, min_tokens=min_tokens, field=field, id=id, split=split, dataset_config=dataset_config, chunk=chunk, heads=heads, seed=seed, sliding=sliding,
             **_keep(pre_rope=pre_rope, plasticity=plasticity, loss=loss), blocks=blocks, shard=shard, vectors=vectors, rate=rate, bucket_size=bucket_size, vectors_from=vectors_from,
             device=device, dtype=dtype, memory=memory, threads=threads,
         )  # fmt: skip
-        _call("capture", [_model(model, Path(work))] if model is not None else [], options, progress)
+        _call("capture", [_model(model, Path(work))] if model is not None or vectors_from is None else [], options, progress)
     made = Capture.open(folder)
     made._kept = kept
     return made

@@ -21,7 +21,7 @@ constexpr int kLayout = 2;
 
 template <typename Archive>
 void members(Archive& with, CheckpointOrigin& x) {
-  with(x.architecture, x.layers, x.n_q_heads, x.n_kv_heads, x.head_dim, x.point, x.dtype, x.device,
+  with(x.architecture, x.layers, x.n_q_heads, x.n_kv_heads, x.head_dim, x.dtype, x.device,
        x.context, x.kept);
 }
 template <typename Archive>

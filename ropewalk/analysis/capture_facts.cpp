@@ -37,8 +37,8 @@ CaptureFacts read_capture_facts(const Json& json, const std::string& source) {
   CaptureFacts facts;
   facts.origin = {config.text("architecture", ""), count(config, "layers"),
                   count(config, "n_q_heads"),      count(config, "n_kv_heads"),
-                  config.size("head_dim", 0),      info.text("point", ""),
-                  info.text("dtype", ""),          info.text("device", "")};
+                  config.size("head_dim", 0),      info.text("dtype", ""),
+                  info.text("device", "")};
   for (const Json& name : json.value("kept", Json::array())) {
     if (name.is_string()) facts.origin.kept.push_back(name.get<std::string>());
   }
@@ -51,7 +51,8 @@ CaptureFacts read_capture_facts(const Json& json, const std::string& source) {
   }
   const auto nope = config.integers("nope_layers");
   facts.nope_layers = {nope.begin(), nope.end()};
-  // What older captures do not state stays unknown, and with it the numbers that need it.
+  // What captures of vectors and Moments do not state stays unknown, and with it the numbers that
+  // need it.
   const auto known = [](const ConfigFile& file, const char* key, double& into) {
     const double found = file.number(key, 0);
     if (found > 0) into = found;

@@ -20,7 +20,7 @@ struct DocumentLengths {
   std::vector<LengthCounts> of_block;  // empty: it is not known which document is in which block
 };
 
-// None where a file of an earlier edition does not say, and they are not all of one length.
+// None where a capture does not say, and they are not all of one length.
 std::optional<DocumentLengths> document_lengths(const CaptureMoments& moments);
 
 }  // namespace ropewalk

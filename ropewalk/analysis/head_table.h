@@ -20,7 +20,6 @@ struct CheckpointOrigin {
   int64_t n_q_heads = 0;
   int64_t n_kv_heads = 0;
   int64_t head_dim = 0;
-  std::string point;                // "post-rope" or "pre-rope"
   std::string dtype;                // of the forward pass
   std::string device;               // "cpu" or "cuda"
   int64_t context = 0;              // tokens per document at most

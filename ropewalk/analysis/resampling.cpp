@@ -21,15 +21,6 @@ std::vector<std::vector<int>> block_draws(size_t blocks) {
   return draws;
 }
 
-double resampled(double estimate, std::span<const double> replicates, std::span<const int> draw) {
-  const auto g = static_cast<double>(replicates.size());
-  double value = estimate;
-  for (size_t b = 0; b < replicates.size(); ++b) {
-    value += (draw[b] - 1) * (g - 1) / g * (estimate - replicates[b]);
-  }
-  return value;
-}
-
 Resamples::Resamples(size_t blocks) : weights_(blocks * kResamples) {
   const auto g = static_cast<double>(blocks);
   const std::vector<std::vector<int>> draws = block_draws(blocks);

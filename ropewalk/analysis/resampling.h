@@ -12,11 +12,9 @@ inline constexpr int kResamples = 1000;
 // The same for the same g, always: shared by all heads, and by both checkpoints of a pair.
 std::vector<std::vector<int>> block_draws(size_t blocks);
 
-// The estimate under one draw, linear in the blocks: r + sum of (c_b - 1) (g-1)/g (r - r_(b)). For
-// step functions of the estimate (class fractions), whose jackknife fails (docs/method.md).
-double resampled(double estimate, std::span<const double> replicates, std::span<const int> draw);
-
-// The same under all draws of block_draws, in less time.
+// The estimate under each draw c of block_draws, linear in the blocks: r + sum of (c_b - 1) (g-1)/g
+// (r - r_(b)). For step functions of the estimate (class fractions), whose jackknife fails
+// (docs/method.md).
 class Resamples {
  public:
   explicit Resamples(size_t blocks);

@@ -93,7 +93,6 @@ RopeLayer rope_layer(const RopeSettings* rope, bool turns, int64_t head_dim, int
 RopeSource::RopeSource(const CaptureMoments& moments, const std::set<int64_t>& nope_layers,
                        const std::vector<int64_t>& blocks, const std::string& source)
     : moments_(moments), blocks_(blocks), lengths_(document_lengths(moments)) {
-  if (moments.info.point != kPostRope) return;
   head_dim_ = moments.accumulated.front().total.front().size(1);
   const auto described = read_described_rope(ConfigFile(moments.info.config, source), head_dim_);
   if (!described) return;

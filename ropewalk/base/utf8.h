@@ -53,31 +53,4 @@ inline char32_t next_code_point(std::string_view text, size_t& at) {
   return result;
 }
 
-// Where the code point that ends before `at` > 0 begins.
-inline size_t previous_code_point_start(std::string_view text, size_t at) {
-  do {
-    --at;
-  } while ((static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);
-  return at;
-}
-
-inline void append_utf8(std::string& out, char32_t code_point) {
-  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (code_point < 0x80) {
-    put(code_point);
-  } else if (code_point < 0x800) {
-    put(0xC0 | code_point >> 6);
-    put(0x80 | (code_point & 0x3F));
-  } else if (code_point < 0x10000) {
-    put(0xE0 | code_point >> 12);
-    put(0x80 | (code_point >> 6 & 0x3F));
-    put(0x80 | (code_point & 0x3F));
-  } else {
-    put(0xF0 | code_point >> 18);
-    put(0x80 | (code_point >> 12 & 0x3F));
-    put(0x80 | (code_point >> 6 & 0x3F));
-    put(0x80 | (code_point & 0x3F));
-  }
-}
-
 }  // namespace ropewalk

@@ -109,15 +109,18 @@ void add_capture(CLI::App& app, Communicator& processes) {
                    "hf://datasets/org/name@revision; the model, if any, gives its config alone");
   CLI::Option* model = verb->get_option("model")->required(false);
   CLI::Option* corpus = verb->get_option("--corpus")->required(false);
-  verb->callback([arguments, verb, model, corpus, &processes] {
+  CLI::Option* out = verb->get_option("--out")->required(false);
+  verb->callback([arguments, verb, model, corpus, out, &processes] {
     CaptureOptions parsed = arguments->capture;
-    if (verb->get_option("--vectors-from")->count() > 0) {
+    const bool vectors = verb->get_option("--vectors-from")->count() > 0;
+    for (const CLI::Option* option : {model, corpus, out}) {
+      if (vectors && option != out) continue;
+      if (option->count() == 0) throw CLI::RequiredError(option->get_name());
+    }
+    if (vectors) {
       refuse_options_of_a_pass(*verb);
       processes = join_processes();
       return from_vectors(*arguments, processes);
-    }
-    for (const CLI::Option* option : {model, corpus}) {
-      if (option->count() == 0) throw CLI::RequiredError(option->get_name());
     }
     finish_text_arguments(arguments->text, arguments->model, parsed, processes);
     capture(parsed);

@@ -19,7 +19,7 @@ struct DescribedRope {
   const RopeSettings* of_layer(int64_t layer) const;
 };
 
-// Reads a description; none where it has no key `rope`, as in captures of earlier editions. Throws
+// Reads a description; none where it has no key `rope`, as in captures of vectors. Throws
 // InputError naming source and key where it is not what describe_config writes for heads of so many
 // dimensions.
 std::optional<DescribedRope> read_described_rope(const ConfigFile& config, int64_t head_dim);

@@ -9,6 +9,7 @@
 #include "ropewalk/base/printable.h"
 #include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/model/describe_config.h"
+#include "ropewalk/model/tap.h"
 
 namespace ropewalk {
 namespace {
@@ -156,7 +157,11 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
   info.dtype = file.text("dtype", "");
   info.device = file.text("device", "");
   info.context = count_at(file, "context");
-  info.point = file.text("point", "post-rope");
+  info.point = file.text("point", "");
+  if (!info.point.empty() && info.point != kPostRope) {
+    throw InputError("{}: key 'point': found {}, expected '{}'; capture it again", source,
+                     shorten(info.point), kPostRope);
+  }
   info.heads = heads_at(file);
   info.blocks = count_at(file, "blocks");
   if (file.has("random"))

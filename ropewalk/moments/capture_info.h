@@ -58,7 +58,7 @@ struct CaptureInfo : CaptureNames {
   std::string dtype;             // of the forward pass
   std::string device;            // "cpu" or "cuda"
   int64_t context = 0;           // tokens per document at most
-  std::string point;             // "post-rope" or "pre-rope"; empty: no vectors were taken
+  std::string point;             // "post-rope"; empty: no vectors were taken
   std::vector<QueryHead> heads;  // in the order sampled
   int64_t blocks = 0;
   std::optional<int64_t> random;  // seed of fresh weights

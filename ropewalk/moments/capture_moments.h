@@ -23,7 +23,7 @@ struct DocumentRecord {
   int64_t index = 0;
   uint64_t digest = 0;         // of all its tokens, as read
   uint64_t prefix_digest = 0;  // of its first tokens: the same whatever context it was cut to
-  int64_t tokens = 0;          // 0: not known, as in files of earlier editions
+  int64_t tokens = 0;          // 0: not known, as of vectors
 
   bool operator==(const DocumentRecord&) const = default;
 };

@@ -211,9 +211,7 @@ CaptureMoments read_head(const SafetensorsFile& file, const Unbundle& tensors) {
   const auto index = tensors.values<int64_t>("document.index", count);
   const auto digest = tensors.values<int64_t>("document.digest", count);
   const auto prefix = tensors.values<int64_t>("document.prefix_digest", count);
-  const auto tokens = tensors.has("document.tokens")
-                          ? tensors.values<int64_t>("document.tokens", count)
-                          : std::vector<int64_t>(index.size(), 0);
+  const auto tokens = tensors.values<int64_t>("document.tokens", count);
   for (size_t i = 0; i < index.size(); ++i) {
     moments.documents.push_back(
         {index[i], static_cast<uint64_t>(digest[i]), static_cast<uint64_t>(prefix[i]), tokens[i]});

@@ -55,17 +55,13 @@ std::vector<fs::path> folders_in(const fs::path& parent) {
   return folders;
 }
 
-// OUT/replaced/DATE/LABEL and, of earlier editions, OUT/replaced/LABEL-N.
+// OUT/replaced/DATE/LABEL.
 std::vector<fs::path> replaced_captures(const fs::path& out) {
   std::vector<fs::path> found;
   if (!is_folder(out / kReplaced)) return found;
-  for (const fs::path& folder : folders_in(out / kReplaced)) {
-    if (is_capture(folder)) {
-      found.push_back(folder);
-      continue;
-    }
-    for (const fs::path& inner : folders_in(folder)) {
-      if (is_capture(inner)) found.push_back(inner);
+  for (const fs::path& date : folders_in(out / kReplaced)) {
+    for (const fs::path& folder : folders_in(date)) {
+      if (is_capture(folder)) found.push_back(folder);
     }
   }
   return found;
@@ -129,14 +125,10 @@ int64_t vector_bytes(const fs::path& folder, const CaptureInfo& info) {
   return bytes;
 }
 
-// What is quick to see of vectors: how many bytes they have or, where a capture of an earlier
-// edition does not say, that each head has some.
+// What is quick to see of vectors: how many bytes they have.
 void require_vectors(const fs::path& folder, const CaptureInfo& info) {
   if (!info.vector_files) {
-    for (const fs::path& file : vector_files(folder, info)) {
-      if (bytes_of(file) == 0) throw InputError("{}: is missing or empty", file.string());
-    }
-    return;
+    throw InputError("{}: key 'vector_files' is missing", (folder / kCaptureName).string());
   }
   const int64_t bytes = vector_bytes(folder, info);
   if (info.vector_files->bytes == bytes) return;
@@ -162,7 +154,7 @@ std::string hash_vectors(const fs::path& folder, const CaptureInfo& info) {
 void require_whole_vectors(const fs::path& folder, const CaptureInfo& info) {
   if (!info.vectors) return;
   require_vectors(folder, info);
-  if (!info.vector_files || info.vector_files->hash == hash_vectors(folder, info)) return;
+  if (info.vector_files->hash == hash_vectors(folder, info)) return;
   throw InputError("{}: are not as they were written", (folder / kVectorsName).string());
 }
 

@@ -35,9 +35,9 @@ KeptFields sums_of_queries(const ExportSource& source) {
   const auto kept = KeptFields::find(source.moments, pre_rope(), StreamKind::query);
   if (!kept) {
     throw InputError(
-        "{}: holds no sums of queries before RoPE, which kvpress needs; capture again{}",
-        source.name,
-        source.moments.info.point == kPostRope ? " without --no-pre-rope" : " after RoPE");
+        "{}: holds no sums of queries before RoPE, which kvpress needs; capture again without "
+        "--no-pre-rope",
+        source.name);
   }
   return *kept;
 }

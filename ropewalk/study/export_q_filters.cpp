@@ -5,7 +5,6 @@
 #include "ropewalk/analysis/analyze_capture.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/interrupt.h"
-#include "ropewalk/model/tap.h"
 
 namespace ropewalk {
 namespace {
@@ -35,12 +34,6 @@ Direction direction_of(const StreamCases& queries, int64_t cases, const std::str
 }  // namespace
 
 Exported export_to_q_filters(const ExportSource& source) {
-  if (source.moments.info.point != kPostRope) {
-    throw InputError(
-        "{}: holds queries before RoPE, and Q-Filters are of those after it; capture "
-        "again after RoPE",
-        source.name);
-  }
   const BlockCounts& counts = source.moments.counts;
   const std::vector<int64_t> blocks = filled_blocks(source.moments);
   const StreamSet queries = source.moments.streams(StreamKind::query);

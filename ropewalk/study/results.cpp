@@ -49,7 +49,7 @@ class NotAnalysed : public InputError {
   std::string label_;
 };
 
-// Whether the bytes are to blame. Of captures without a hash, by earlier editions, nobody knows.
+// Whether the bytes are to blame. Where capture.json has no hash, nobody knows.
 bool is_damaged(const MeasuredCheckpoint& measured) {
   try {
     require_whole(measured.folder, measured.info);

@@ -235,13 +235,6 @@ std::vector<Tokenizer::Outcome> Tokenizer::receive(Batch batch) const {
   return impl_->receive(batch);
 }
 
-Tokenizer::Encoding Tokenizer::encode(std::string_view text) const {
-  require_utf8(text, "text");
-  Outcome outcome = std::move(receive(send({std::string(text)})).front());
-  if (!outcome.problem.empty()) throw InputError("{}", outcome.problem);
-  return std::move(outcome.encoding);
-}
-
 const std::string& Tokenizer::digest() const {
   if (impl_->digest.empty()) impl_->load();
   return impl_->digest;

@@ -51,9 +51,6 @@ class Tokenizer {
   Batch send(std::vector<std::string> texts) const;
   // One outcome per text; none behind the first problem.
   std::vector<Outcome> receive(Batch batch) const;
-  // The same for one text. Throws InputError where it has a problem, or is not UTF-8, naming the
-  // byte's offset.
-  Encoding encode(std::string_view text) const;
 
   // SHA-256 of tokenizer.json; of a tokenizer that transformers made, of the tokenizer.json that it
   // would write, or else of its files, class and version.

@@ -10,7 +10,7 @@ namespace {
 CheckpointAnalysis checkpoint(const std::string& label) {
   CheckpointAnalysis made;
   made.label = label;
-  made.origin = {"llama", 12, 4, 2, 16, "post-rope", "float32", "cpu"};
+  made.origin = {"llama", 12, 4, 2, 16, "float32", "cpu"};
   made.blocks = 16;
   made.documents = {{0, 7}, {1, 8}};
   return made;
@@ -28,14 +28,11 @@ std::string refusal(const CheckpointAnalysis& other) {
   return "nothing thrown";
 }
 
-TEST(Comparable, RefusesOtherShapesAndPoints) {
+TEST(Comparable, RefusesOtherShapes) {
   CheckpointAnalysis other = checkpoint("b");
   other.origin.layers = 24;
   EXPECT_EQ(refusal(other),
             "'a' and 'b' cannot stand in one table: layers is 12 and 24; make one table of each");
-  other = checkpoint("b");
-  other.origin.point = "pre-rope";
-  EXPECT_NE(refusal(other).find("point is 'post-rope' and 'pre-rope'"), std::string::npos);
   other = checkpoint("b");
   other.origin.architecture = "qwen3";
   EXPECT_NE(refusal(other).find("architecture is 'llama' and 'qwen3'"), std::string::npos);

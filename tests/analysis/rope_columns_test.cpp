@@ -10,6 +10,7 @@
 #include "ropewalk/analysis/resampling.h"
 #include "ropewalk/analysis/series.h"
 #include "ropewalk/analysis/statistic.h"
+#include "tests/analysis/resampled.h"
 #include "tests/analysis/rope_head.h"
 
 namespace ropewalk {

@@ -10,6 +10,7 @@
 #include "ropewalk/analysis/student_t.h"
 #include "ropewalk/analysis/taxonomy.h"
 #include "tests/analysis/made_head.h"
+#include "tests/analysis/resampled.h"
 
 namespace ropewalk {
 namespace {

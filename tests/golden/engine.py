@@ -109,17 +109,5 @@ def read_streams(out: Path):
     return streams
 
 
-def before_rope(capture: Path, target: Path, label: str) -> Path:
-    """A capture as earlier editions made with --pre-rope: moments alone, stated to be of vectors before RoPE."""
-    with safetensors.safe_open(capture / "moments.safetensors", "numpy") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys() if not name.startswith(("lags.", "pre_rope."))}
-        info = json.loads(file.metadata()["ropewalk"]) | {"point": "pre-rope", "label": label}
-    del info["kept"]
-    target.mkdir()
-    safetensors.numpy.save_file(tensors, target / "moments.safetensors", {"ropewalk": json.dumps(info)})
-    (target / "capture.json").write_text(json.dumps(info))
-    return target
-
-
 def repository() -> Path:
     return Path(__file__).resolve().parents[2]

@@ -78,10 +78,8 @@ def run(command: list[str], environment: dict, timeout: float) -> tuple[int, byt
     global _server
     library = os.environ.get("ROPEWALK_FORK_SERVER")
     program = Path(command[0]).parent / "libexec" / "ropewalk" / "ropewalk"
-    if not library or not program.exists():
-        return None
-    if not Path(library).exists():
-        raise RuntimeError(f"{library}: is not built; run `cmake --build build --target golden_tests`, or set ROPEWALK_FORK_SERVER= to start a process per command")
+    if not library or not Path(library).exists() or not program.exists():
+        return None  # a process per command, which is slower and tests the same
     if _server is None:
         _server = _Server(library, program)
     if _at_load(environment) != _server.environment:

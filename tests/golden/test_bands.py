@@ -193,11 +193,13 @@ def captured(root, *options, name="llama_gqa", sizes=(40,) * 8):
 
 
 def without(capture, target, prefixes):
-    """The moments of a capture without some tensors, as an older program wrote them; without its capture.json, which has their hash."""
+    """The moments of a capture without some tensors, or without the lengths of documents; without its capture.json, which has their hash."""
     target.mkdir()
     with safe_open(capture / "moments.safetensors", "np") as file:
         metadata = file.metadata()
-        tensors = {name: file.get_tensor(name) for name in file.keys() if not name.startswith(prefixes)}
+        tensors = {name: file.get_tensor(name) for name in file.keys() if name == "document.tokens" or not name.startswith(prefixes)}
+    if "document.tokens" in prefixes:
+        tensors["document.tokens"][:] = 0  # not known
     save_file(tensors, target / "moments.safetensors", metadata)
     return target
 

@@ -194,9 +194,6 @@ def test_all_heads_are_needed(captures):
 def test_other_captures(llama, tmp_path):
     without = engine.capture(llama.folder, llama.corpus, tmp_path / "without", "--no-pre-rope", context=CONTEXT)
     refused(llama, INPUT, "no sums of queries before RoPE", "without --no-pre-rope", to="kvpress", capture=without)
-    before = engine.before_rope(without, tmp_path / "before", "before")
-    refused(llama, INPUT, "no sums of queries before RoPE", "after RoPE", to="kvpress", capture=before)
-    refused(llama, INPUT, "Q-Filters are of those after it", to="q-filters", capture=before)
     short = engine.capture(llama.folder, llama.corpus, tmp_path / "short", context=FIRST)
     refused(llama, INPUT, "0 tokens at positions from 4 on", to="kvpress", capture=short)
     one = engine.capture(llama.folder, llama.corpus, tmp_path / "one", "--blocks", 1, context=CONTEXT)

@@ -385,10 +385,6 @@ def test_damaged_vectors_are_written_again(study):
     (out / "qk.csv").unlink()
     assert "A/vectors: are not as they were written; 'A' is measured again" in good(study.run(out)).stderr
     assert file.read_bytes() == whole
-    # A capture of an earlier edition does not say, and is kept.
-    description = out / "checkpoints" / "A" / "capture.json"
-    description.write_text(json.dumps({k: v for k, v in json.loads(description.read_text()).items() if k != "vector_files"}))
-    assert "A: measured already" in good(study.run(out)).stderr
 
 
 def test_what_a_desktop_leaves_in_a_capture(study):

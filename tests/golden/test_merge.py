@@ -133,8 +133,6 @@ def test_refusals(study, tmp_path):
     ]:
         other = study.capture(f"other_{field}", "--shard", "1/2", *options, **changed)
         refused(f"cannot be merged: {field} (is|are) ", study.even, other)
-    odd = study.capture("odd_half", "--shard", "1/2")
-    refused("point is '[a-z-]+' and '[a-z-]+'\n", study.even, engine.before_rope(odd, tmp_path / "before", "run"))
     # Other weights of the same shape.
     twin = tmp_path / "model"
     shutil.copytree(study.model, twin)

@@ -128,7 +128,6 @@ def test_the_summary_says_dtype_and_device(captures, tmp_path):
 @pytest.mark.parametrize(
     "config, keys, says",
     [
-        ({}, {"point": "pre-rope"}, "point is 'post-rope' and 'pre-rope'"),
         ({"architecture": "qwen3"}, {}, "architecture is 'llama' and 'qwen3'"),
         ({"layers": 77}, {}, "layers is"),
         ({"head_dim": 999}, {}, "head_dim is"),
@@ -141,19 +140,12 @@ def test_what_cannot_be_compared(captures, tmp_path, config, keys, says):
     assert not (tmp_path / "tables" / "qk.csv").exists() and not (tmp_path / "tables" / "summary.json").exists()
 
 
-def test_captures_before_rope_are_still_read(captures, tmp_path):
-    """Earlier editions took them with --pre-rope: they have the numbers of moments, and stand in no table with others."""
-    before = engine.before_rope(captures / LABELS[0], tmp_path / "before", LABELS[0])
-    for capture, table in ((captures / LABELS[0], tmp_path / "tables"), (before, tmp_path / "less")):
-        done = analyze(capture, out=table, options=["--quiet"])
-        assert done.code == 0, done.stderr
-    assert (tmp_path / "less" / "qk.csv").read_bytes() == (tmp_path / "tables" / "qk.csv").read_bytes()
-    for name in ("bands.csv", "curves.csv"):
-        assert len(pandas.read_csv(tmp_path / "less" / name)) == 0
-    result = analyze(captures / LABELS[1], before, out=tmp_path / "both")
-    assert result.code == 3 and "point is 'pre-rope' and 'post-rope'" in result.stderr
-    gone = engine.run("capture", captures / "model", "--corpus", captures / "tokens.jsonl", "--out", tmp_path / "gone", "--pre-rope")
-    assert gone.code == 2 and "--pre-rope" in gone.stderr and not (tmp_path / "gone").exists()
+def test_captures_before_rope_are_refused(captures, tmp_path):
+    """As --pre-rope took them, before anything was published."""
+    before = change(captures / LABELS[0], tmp_path / "before", point="pre-rope")
+    result = analyze(before, out=tmp_path / "tables", options=["--quiet"])
+    assert result.code == 3 and "key 'point': found 'pre-rope', expected 'post-rope'; capture it again\n" in result.stderr, result.stderr
+    assert result.stderr.count("\n") == 1 and not (tmp_path / "tables").exists()
 
 
 def test_lost_pairs_are_named(captures, tmp_path):

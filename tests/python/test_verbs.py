@@ -114,6 +114,13 @@ def test_capture_of_a_model_in_memory(source):
     assert capture.info["label"] == "tiny" and capture.info["weights"] == expected.info["weights"]
 
 
+def test_a_capture_of_captured_vectors(source, tmp_path):
+    ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", tmp_path / "a", vectors="all", **SETTINGS)
+    made = ropewalk.capture(vectors_from=tmp_path / "a")
+    info = json.loads((tmp_path / "a" / "capture.json").read_text())
+    assert made.info["label"] == "a" and made.info["weights"].startswith("vectors:") and made.info["documents"] == info["documents"]
+
+
 def test_analyze_figures_and_export(source, folder, tmp_path):
     captures = [folder / "checkpoints" / label for label in ("A", "B")]
     study = ropewalk.analyze(captures, tmp_path / "tables", components=3, between=[("A", "B")])

@@ -231,13 +231,6 @@ TEST(ExportToQFilters, WeakSignsAreFlagged) {
   EXPECT_PRED2(starts, made.warnings[0], "the signs of 1 of 8 query heads are weak");
 }
 
-TEST(ExportToQFilters, AreOfQueriesAfterRope) {
-  Captured captured(all_heads());
-  captured.moments.info.point = kPreRope;
-  EXPECT_PRED2(contains, refusal([&] { export_to_q_filters(captured.source()); }),
-               "capture again after RoPE");
-}
-
 TEST(Export, SaysWhatIsMissing) {
   const auto refused = [](const Captured& captured) {
     return refusal([&] { require_all_heads(captured.source(), "kvpress"); });
