@@ -173,7 +173,7 @@ def test_a_folder_that_does_not_say_whether_layers_rotate(study, tmp_path):
     done = engine.run("analyze", folder, "--from", "vectors", "--kv-group", group, "--out", tmp_path / "tables", "--quiet")
     assert done.code == 0, done.stderr
     for name in ("qk.csv", "heads.csv"):
-        table = pandas.read_csv(tmp_path / name)
+        table = pandas.read_csv(tmp_path / "tables" / name)
         assert table.rope.isna().all() and len(table) == len(pandas.read_csv(study / "vectors" / name))
     summary = json.loads((tmp_path / "tables" / "summary.json").read_text())
     assert [summary[kind]["heads"]["foreign"]["measured"] for kind in ("rope", "nope")] == [0, 0]
@@ -193,7 +193,7 @@ def test_moments_without_blocks_have_values_and_no_errors(study, tmp_path, kept)
     (warning,) = [line for line in done.stderr.splitlines() if "warning" in line]
     assert "'query.block_mean'" in warning and "no standard errors; capture it again" in warning
     for name in ("qk.csv", "heads.csv"):
-        less, whole = pandas.read_csv(tmp_path / name), pandas.read_csv(study / "moments" / name)
+        less, whole = pandas.read_csv(tmp_path / "tables" / name), pandas.read_csv(study / "moments" / name)
         resting = {"n_blocks", "flag", "r2cv_q", "r2cv_k", "pc0_stability", "drift_stability", "checkpoint", "model"}
         for column in set(whole.columns) - resting:
             if column.endswith("_se"):
