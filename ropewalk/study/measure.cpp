@@ -53,7 +53,6 @@ class Measuring {
   void evict(const PlannedCheckpoint& planned, std::span<const Work> later);
   // Waits for what is being written. A failure is noted, or thrown.
   void finish_writing();
-  void join_writing();
   // Of memory, that the writing and analysing of other checkpoints take at once.
   int64_t bytes_beside() const;
   void finish(const PlannedCheckpoint& planned, std::span<const Work> later);
@@ -200,14 +199,6 @@ int64_t Measuring::bytes_beside() const {
   if (!writing_) return begun;
   // What is written now is analysed next.
   return writing_->bytes + std::max(begun, analysis_memory(*writing_->planned).most());
-}
-
-void Measuring::join_writing() {
-  if (!writing_) return;
-  Written written = std::move(*writing_);
-  writing_.reset();
-  written.done.get();
-  finish(*written.planned, written.later);
 }
 
 void Measuring::finish_writing() {

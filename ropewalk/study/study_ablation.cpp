@@ -60,7 +60,7 @@ class CheckpointAblation {
     if (model.hub) fetch_weights(shared_hub(), *model.hub, {model.hub->revision, true, {}});
     model_ = open_model(model);
     require_captured_config(model_, capture_.info, source_);
-    documents_ = cut_documents(documents, model_.context, -1);
+    documents_ = cut_documents(documents, model_.context);
     require_other_documents(capture_, source_, documents_, "the corpus");
     weights_.emplace(model_.weights());
   }
