@@ -52,9 +52,12 @@ Observers::Observers(std::span<Observer* const> observers, const ModelConfig& co
       }
       any = any || wants.hidden || !wants.taps.empty();
     }
-    if (!any) {
-      throw UsageError("an observer wants nothing of layers 0 to {}, where the pass ends",
-                       extent.last_layer);
+    // Who watches every layer need not know where the pass ends; who waits for later ones alone
+    // waits in vain.
+    for (int64_t layer = extent.last_layer + 1; !any && layer < config.n_layers; ++layer) {
+      if (observer->taps(layer).empty() && !observer->wants_hidden(layer)) continue;
+      throw UsageError("an observer wants layer {}, and nothing of the pass, which ends with {}",
+                       layer, extent.last_layer);
     }
   }
 }

@@ -16,7 +16,8 @@ namespace ropewalk {
 class Observers {
  public:
   // Throws UsageError where one of them wants what this pass never shows: a tap that the model does
-  // not have there, what leaves a layer that is left early, logits without a head, or nothing.
+  // not have there, what leaves a layer that is left early, logits without a head, or later layers
+  // alone.
   Observers(std::span<Observer* const> observers, const ModelConfig& config, const Extent& extent);
 
   bool want(int64_t layer, std::string_view point) const;

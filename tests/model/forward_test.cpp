@@ -244,7 +244,7 @@ TEST_F(ForwardTest, ATapThatCanNeverFireIsRefusedBeforeAnythingIsComputed) {
             "the tap 'post-rope v' of layer 1 can never fire: only its queries and keys are "
             "computed");
   EXPECT_EQ(refused({kPostRope, "k"}, 2),
-            "an observer wants nothing of layers 0 to 1, where the pass ends");
+            "an observer wants layer 2, and nothing of the pass, which ends with 1");
   opened_.model.config.layers[1].self_attention = false;
   EXPECT_EQ(refused({kPostRope, "k"}),
             "the tap 'post-rope k' of layer 1 can never fire: the layer has no self-attention");
