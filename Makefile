@@ -66,7 +66,7 @@ bench: build
 	@tools/setup.sh real
 	@tools/setup.sh peers || echo "bench: not every peer could be installed; cpu.json says which did not run" >&2
 	@cmake --preset release -DROPEWALK_BENCHMARKS=ON
-	@cmake --build build --target coverage forward peak
+	@cmake --build build --target coverage edits forward peak
 	@.venv/bin/python tools/make_smollm2.py
 	@.venv/bin/python benchmarks/cpu.py threads
 	@for script in cpu loss ablate study scaling end_to_end moments_cost sampling_noise scaling_processes coverage contexts smollm2 smollm2_ablate frequencies report plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done

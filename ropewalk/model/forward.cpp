@@ -167,7 +167,7 @@ void Pass::run(std::span<const Document> group, bool more) {
       if (layer == 0) hidden_[i] = first_rows(batches_[i]);
       run_layer(layer, *weights, i);
     }
-    if (extent.of(layer) == Needed::qk) continue;
+    if (extent.of(layer) < Needed::layer) continue;
     if (config_.layers[static_cast<size_t>(layer)].mixture) add_all_experts(layer, *weights);
     for (size_t i = 0; i < batches_.size(); ++i) layers_.show(layer, batches_[i], hidden_[i]);
   }

@@ -155,7 +155,7 @@ at::Tensor Layers::run(int64_t layer, const LayerWeights& weights, std::span<con
     return needs_before_rope(*other.edit);
   });
   std::vector<Vectors> documents = vectors(layer, weights, batch, rows, before, /*shown=*/true);
-  if (weights_.extent().of(layer) == Needed::qk) return rows;
+  if (weights_.extent().of(layer) < Needed::layer) return rows;
   const at::Tensor attended = attend_all(layer, weights, documents, !parted.empty());
   if (observers_.want_outputs()) {
     for (const Vectors& of : documents) {
