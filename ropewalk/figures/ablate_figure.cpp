@@ -20,7 +20,7 @@ constexpr double kPlotWidth = theme::kPlotWidth - 80;
 // What is drawn of a set, as the legend calls it.
 constexpr const char* kSet = "the set, ± 95 %";
 constexpr const char* kControls = "random sets, as many heads per layer";
-constexpr const char* kRemoved = "their outputs replaced by means";
+constexpr const char* kRemoved = "removal: outputs are their means";
 
 struct Kind {
   const char* name;
