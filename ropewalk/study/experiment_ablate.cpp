@@ -61,7 +61,7 @@ void check_ablate(const Experiment& experiment) {
         line);
   }
   for (const EditName& edit : ablate.edits) {
-    if (edit.needs_sums() && !experiment.pre_rope) {
+    if (edit.needs_sums() && !experiment.keep.pre_rope) {
       throw InputError("{}: ablate: the edit '{}' needs pre_rope: true", line, edit.text);
     }
     if (edit.needs_others() && ablate.documents < 2) {
