@@ -202,9 +202,11 @@ def test_documents_and_shards_without_end(study, tmp_path):
         path.write_bytes(len(text).to_bytes(8, "little") + text + data)
         return engine.run("merge", path.parent, "--out", tmp_path / f"merged{len(list(tmp_path.iterdir()))}")
 
-    result = write(last_index=2**60)
+    result = write(last_index=2**52)
     assert result.code == 0
-    assert re.search(r"nothing of documents 0, 2, 4, 6, 8 and 115\d+ more", result.stderr), result.stderr
+    assert re.search(r"nothing of documents 0, 2, 4, 6, 8 and 4503599627\d+ more", result.stderr), result.stderr
+    refused = write(last_index=2**63 - 1)
+    assert refused.code == 3 and f"tensor 'document.index' holds {2**63 - 1}, expected numbers from 0 to {2**52}" in refused.stderr
     refused = write(info={"shard": [1, 2**62]})
     assert refused.code == 3 and "key 'shard'" in refused.stderr
     result = write(info={"shard": [1, 2**31 - 1]})
