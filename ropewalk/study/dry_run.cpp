@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -61,6 +61,11 @@ std::string to_do(const Work& work, int64_t download, const Settling& settling) 
   if (!is_measured(work, settling)) return "measured already";
   std::string text =
       download > 0 ? fmt::format("download {}, measure", format_bytes(download)) : "measure";
+  if (work.stored != nullptr && !work.missing.empty()) {
+    text += fmt::format(" {} beside what is there", fmt::join(work.missing, ", "));
+    if (work.task == Task::complete) return text;
+    text += ", and add documents";
+  }
   if (settling.decides(work)) text += ", until the target is reached";
   if (settling.follows(work)) {
     text += fmt::format(", as many documents as '{}'", settling.decisive->capture.label);

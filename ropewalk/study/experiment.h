@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,7 @@ struct Experiment {
   int64_t blocks = 16;
   bool sliding = false;
   KeepOptions keep;
+  std::set<std::string> named;  // keys of `keep` that the file has
   std::optional<std::string> vectors;
   int64_t components = 10;
   std::vector<Phase> phases;

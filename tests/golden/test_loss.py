@@ -275,10 +275,11 @@ def test_in_the_same_pass_as_the_moments(study, bench, tmp_path):
     assert not (tmp_path / "without" / "loss.csv").exists()
 
 
-def test_measured_again_only_where_it_is_missing(study, tmp_path):
+def test_measured_only_where_it_is_missing(study, tmp_path):
     out = tmp_path / "out"
     study.run(out)
-    assert "measured again: it was measured without 'loss'" in study.run(out, loss=True)
+    said = study.run(out, loss=True)
+    assert "loss measured beside what is there" in said and "measured again" not in said
     before = (out / "loss.csv").read_bytes()
     assert "measured again" not in study.run(out), "what keeps more than is wanted will do"
     assert not (out / "loss.csv").exists()
