@@ -40,6 +40,21 @@ std::vector<HeadId> find_heads(const StreamSet& queries, const StreamSet& keys,
   return heads;
 }
 
+// Whether it lacks something that a capture keeps by default. What is not of a model's weights, or
+// of vectors as attention sees them, has no such defaults.
+bool lacks_default(const CaptureMoments& moments) {
+  if (moments.info.weights.empty() || moments.info.point != kPostRope) return false;
+  CaptureShape shape =
+      shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d());
+  shape.keep = KeepOptions();
+  return std::any_of(accumulators().begin(), accumulators().end(), [&](const Accumulator* one) {
+    const bool there =
+        std::any_of(moments.accumulated.begin(), moments.accumulated.end(),
+                    [&](const Accumulated& kept) { return kept.accumulator == one; });
+    return !there && !one->fields(shape).empty();
+  });
+}
+
 }  // namespace
 
 std::vector<int64_t> filled_blocks(const CaptureMoments& moments) {
@@ -132,9 +147,11 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
     rope.emplace(moments, facts.nope_layers, blocks, source);
     parts.emplace(AnalyzedCapture{moments, blocks, source});
   }
+  const bool lacks = !moments.sampled() && lacks_default(moments);
   const auto input = [&](const StreamSet& set, StreamKind kind, const StreamId& id) {
     const int64_t row = set.find(id);
     StreamInput made = stream_of(set, row, moments.counts_of(kind, row), blocks);
+    made.lacks_default = lacks;
     if (parts) parts->give(made.parts, kind, row);
     if (rope) made.layer = rope->layer(id.layer);
     return made;

@@ -1,5 +1,7 @@
 #include "ropewalk/analysis/analyze_head.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <stdexcept>
 
@@ -8,6 +10,7 @@
 #include "ropewalk/analysis/jackknife.h"
 #include "ropewalk/analysis/qk_table.h"
 #include "ropewalk/analysis/statistic.h"
+#include "ropewalk/checkpoint/weights_file.h"
 
 namespace ropewalk {
 namespace {
@@ -40,7 +43,7 @@ class CaseValues {
     if (!tensor_.defined()) return;
     const int64_t least = statistic.per == Per::head ? statistic.member + 1 : head.components();
     if (tensor_.dim() != 2 || tensor_.size(0) != cases_ || tensor_.size(1) < least) {
-      throw std::logic_error("statistic " + statistic.key + " has values of another shape");
+      throw std::logic_error(wrong_shape(least));
     }
     data_ = tensor_.const_data_ptr<double>();
   }
@@ -55,6 +58,13 @@ class CaseValues {
   }
 
  private:
+  std::string wrong_shape(int64_t least) const {
+    const char* rows =
+        cases_ == 1 ? "the whole sample" : "the whole sample, then each block left out";
+    return fmt::format("statistic {}: compute() gave {}, expected [{}, {}{}]: one row for {}",
+                       statistic_.key, format_shape(tensor_.sizes().vec()), cases_, least,
+                       statistic_.per == Per::head ? " or more" : "", rows);
+  }
   double at(int64_t row, int64_t component) const {
     const int64_t column = statistic_.per == Per::head ? statistic_.member : component;
     return data_ == nullptr ? kUndefined : data_[row * tensor_.size(1) + column];
@@ -121,6 +131,7 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases&
     for (const HeadFlag& flag : statistic->flags)
       add_flag_if(head_flags, flag.set(head), flag.name);
   }
+  add_flag_if(head_flags, head.queries.input.lacks_default, kNotMeasured);
   for (int64_t c = 0; c < head.components(); ++c) {
     const bool rankless = !constant && head.no_rank[0][c].item<bool>();
     std::string flags;

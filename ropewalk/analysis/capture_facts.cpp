@@ -39,8 +39,10 @@ CaptureFacts read_capture_facts(const Json& json, const std::string& source) {
                   count(config, "n_q_heads"),      count(config, "n_kv_heads"),
                   config.size("head_dim", 0),      info.text("dtype", ""),
                   info.text("device", "")};
-  for (const Json& name : json.value("kept", Json::array())) {
-    if (name.is_string()) facts.origin.kept.push_back(name.get<std::string>());
+  const Json kept = json.value("kept", Json::object());
+  for (const auto& [key, value] : kept.items()) {  // earlier editions have a list of names
+    if (!kept.is_array()) facts.origin.kept.push_back(key);
+    if (kept.is_array() && value.is_string()) facts.origin.kept.push_back(value);
   }
   const CheckpointOrigin& origin = facts.origin;
   if (origin.n_q_heads % origin.n_kv_heads != 0) {

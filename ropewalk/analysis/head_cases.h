@@ -41,6 +41,8 @@ struct StreamInput {
 
   std::shared_ptr<const RopeLayer> layer;  // see rope_cases.h; null: not known
 
+  bool lacks_default = false;  // its capture lacks something that captures keep by default
+
   // What else is known of the stream, each a std::shared_ptr<const T>, by the name of the
   // accumulator that kept it (kept_parts.h).
   std::map<std::string, std::any, std::less<>> parts;

@@ -22,6 +22,9 @@ std::vector<std::pair<std::string, std::string>> head_flag_meanings() {
       {kTrend,
        "Measured over several steps of training, in which R² or r_q moved: a mean over them, and "
        "its error holds that."},
+      {kNotMeasured,
+       "The capture lacks something that captures keep by default: columns that need it are empty "
+       "until an experiment names it."},
       {"no_variance", "Nothing varies in this head."},
       {"no_position", "Positions do not vary."},
       {"no_se", "A number lacks its standard error: too few blocks, or undefined without one."},

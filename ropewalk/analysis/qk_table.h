@@ -11,6 +11,7 @@ namespace ropewalk {
 
 // The flag of every row of a checkpoint with fresh weights.
 inline constexpr const char* kRandomWeights = "random_weights";
+inline constexpr const char* kNotMeasured = "not_measured";
 
 // Bytes that a label, a model's name or a phase may have.
 inline constexpr size_t kLongestName = 1000;

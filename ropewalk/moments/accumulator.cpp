@@ -48,14 +48,25 @@ std::string blocks_name(const Accumulator& accumulator, const KeptField& field) 
   return field_name(accumulator, field, "block_");
 }
 
-std::vector<std::string> kept_names(const CaptureShape& shape) {
-  std::vector<std::string> names;
+namespace {
+
+KeepCount count_of(bool) { return {}; }
+KeepCount count_of(const KeepCount& count) { return count; }
+
+}  // namespace
+
+KeepRecords kept_records(const CaptureShape& shape) {
+  KeepRecords records;
   for (const Accumulator* accumulator : list()) {
-    if (accumulator->name().empty() || accumulator->fields(shape).empty()) continue;
-    names.push_back(accumulator->name());
+    const std::string name = accumulator->name();
+    if (name.empty() || accumulator->fields(shape).empty()) continue;
+    KeepRecord& record = records[name];
+    record.numerics = accumulator->numerics();
+    if (const KeepOption* const option = find_keep_option(name)) {
+      record.count = option->visit(shape.keep, [](const auto& value) { return count_of(value); });
+    }
   }
-  std::sort(names.begin(), names.end());
-  return names;
+  return records;
 }
 
 int64_t field_size(const KeptField& field, int64_t blocks) {

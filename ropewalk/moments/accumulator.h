@@ -83,6 +83,9 @@ class Accumulator {
   // Adds a document's vectors at one of its taps' points. Numbers lie where the vectors do. Throws
   // InputError on what is not finite; on a GPU notes it instead, and waits for nothing.
   virtual void add(const Taken& taken, const Destination& to) const = 0;
+  // Version of its numbers, from 1: raised when a change of the code changes them. What captures
+  // kept of another one is then measured anew, alone, where it is asked for.
+  virtual int64_t numerics() const = 0;
   // Joins a part, on the CPU, to the whole in place.
   virtual void combine(const BlockFields& whole, const BlockFields& part) const = 0;
   // Bytes of the device that add() may hold at once.
@@ -110,8 +113,8 @@ std::string total_name(const Accumulator& accumulator, const KeptField& field);
 std::string blocks_name(const Accumulator& accumulator, const KeptField& field);
 const char* kind_name(StreamKind kind);  // "query", "key"
 
-// Names of those that such a capture has beside the second moments, sorted.
-std::vector<std::string> kept_names(const CaptureShape& shape);
+// Those that such a capture has beside the second moments.
+KeepRecords kept_records(const CaptureShape& shape);
 
 // Numbers of all a field's blocks, of one stream.
 int64_t field_size(const KeptField& field, int64_t blocks);

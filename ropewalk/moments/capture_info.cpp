@@ -16,10 +16,15 @@ namespace {
 
 constexpr size_t kShown = 60;  // characters of a value in a message
 
+bool is_count(const Json& value) {
+  return value.is_number_integer() && value >= 0 &&
+         value <= std::numeric_limits<int64_t>::max() / 2;
+}
+
 int64_t count_at(const ConfigFile& file, const char* key) {
   if (!file.has(key)) return 0;
   const Json& value = file.json().at(key);
-  if (!value.is_number_integer() || value < 0 || value > std::numeric_limits<int64_t>::max() / 2) {
+  if (!is_count(value)) {
     throw InputError("{}: key '{}': found {}, expected a whole number from 0", file.source(), key,
                      printable_excerpt(value.dump(), kShown));
   }
@@ -54,18 +59,32 @@ std::vector<QueryHead> heads_at(const ConfigFile& file) {
   return heads;
 }
 
-std::vector<std::string> names_at(const ConfigFile& file, const char* key) {
-  std::vector<std::string> names;
-  if (!file.has(key)) return names;
-  const Json& list = file.json().at(key);
-  for (const Json& name : list.is_array() ? list : Json::array({list})) {
-    if (!list.is_array() || !name.is_string()) {
-      throw InputError("{}: key '{}': found {}, expected a list of names", file.source(), key,
-                       printable_excerpt(list.dump(), kShown));
+// A list of names in captures of earlier editions, which had one version of all numerics.
+KeepRecords kept_at(const ConfigFile& file, int64_t numerics) {
+  KeepRecords records;
+  if (!file.has("kept")) return records;
+  const Json& kept = file.json().at("kept");
+  const auto refuse = [&] {
+    throw InputError("{}: key 'kept': found {}, expected names, each with its numerics",
+                     file.source(), printable_excerpt(kept.dump(), kShown));
+  };
+  if (!kept.is_array() && !kept.is_object()) refuse();
+  for (const auto& [key, value] : kept.items()) {
+    if (kept.is_array()) {
+      if (!value.is_string()) refuse();
+      records[value.get<std::string>()] = {numerics, {}};
+      continue;
     }
-    names.push_back(name.get<std::string>());
+    if (!value.is_object() || !is_count(value.value("numerics", Json()))) refuse();
+    KeepRecord& read = records[key];
+    read.numerics = value.at("numerics").get<int64_t>();
+    const Json count = value.value("count", Json(0));
+    const auto parsed =
+        parse_keep_count(count.is_string() ? count.get<std::string>() : count.dump());
+    if (!parsed) refuse();
+    read.count = *parsed;
   }
-  return names;
+  return records;
 }
 
 Json heads_json(const std::vector<QueryHead>& heads) {
@@ -122,7 +141,7 @@ Json CaptureInfo::to_json() const {
   if (texts > 0) json["chunk"] = {{"texts", texts}, {"pieces", pieces}, {"named", named}};
   if (shard) json["shard"] = {shard->index, shard->count};
   if (!whole.empty()) json["whole"] = whole;
-  if (!kept.empty()) json["kept"] = kept;
+  if (!kept.empty()) json["kept"] = keep_json(kept);
   if (vectors) json["vectors"] = vectors_json(*vectors);
   return json;
 }
@@ -168,7 +187,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
     info.random = file.json().at("random").is_number_integer()
                       ? file.json().at("random").get<int64_t>()
                       : count_at(file, "random");
-  info.kept = names_at(file, "kept");
+  info.kept = kept_at(file, info.numerics);
   if (file.has("vectors")) {
     const ConfigFile vectors = file.object("vectors");
     info.vectors = {vectors.text("sampling", ""), vectors.number("rate", 0),
@@ -228,9 +247,20 @@ Json CaptureInfo::identity() const {
     json["texts"] = texts;
     json["pieces"] = pieces;
   }
-  if (!kept.empty()) json["kept"] = kept;
+  if (!kept.empty()) json["kept"] = keep_json(kept);
   if (vectors) json["vectors"] = vectors_json(*vectors);
   return json;
+}
+
+Json as_written_now(Json identity) {
+  const auto kept = identity.find("kept");
+  if (kept == identity.end() || !kept->is_array()) return identity;
+  KeepRecords records;
+  for (const Json& name : *kept) {
+    if (name.is_string()) records[name.get<std::string>()].numerics = identity.value("numerics", 1);
+  }
+  *kept = keep_json(records);
+  return identity;
 }
 
 std::string describe_difference(const Json& before, const Json& now) {
@@ -253,11 +283,6 @@ std::string describe_difference(const Json& before, const Json& now) {
       texts.emplace_back("the weights changed");
     } else if (key == "pieces") {
       texts.emplace_back("pieces of texts are in other blocks");
-    } else if (key == "kept") {
-      for (const Json& name : is) {
-        const bool there = std::find(was.begin(), was.end(), name) != was.end();
-        if (!there) texts.push_back(fmt::format("it was measured without {}", shorten(name)));
-      }
     } else if (key == "heads") {
       texts.push_back(fmt::format("heads: {} → {}{}", was.size(), is.size(),
                                   was.size() == is.size() ? ", others" : ""));

@@ -7,13 +7,15 @@
 
 #include "ropewalk/base/json.h"
 #include "ropewalk/moments/head_sampling.h"
+#include "ropewalk/moments/keep_options.h"
 
 namespace ropewalk {
 
 inline constexpr int kMomentsFormat = 1;
 
-// Raised when the code changes numbers that a capture holds: then older captures are measured
-// again.
+// Raised when the code changes second moments, as the forward pass does: then older captures are
+// measured again. What else captures keep has numbers of its own (KeepRecord), which were this one
+// in captures of earlier editions.
 inline constexpr int64_t kNumerics = 7;
 
 // Every n-th document, starting with the i-th, i from 0: one job of an array.
@@ -68,8 +70,7 @@ struct CaptureInfo : CaptureNames {
     int64_t bucket_size = 0;
     std::string ids;  // digest of the documents' ids, which the files hold
   };
-  // Beside second moments: names of accumulators, and of what is kept of documents; sorted.
-  std::vector<std::string> kept;
+  KeepRecords kept;                // beside second moments: accumulators, and what is of documents
   std::optional<Vectors> vectors;  // where they were written
   int64_t texts = 0;               // that documents were cut from, where they were
   std::string pieces;              // digest of the blocks that the pieces were dealt to
@@ -109,6 +110,9 @@ struct CaptureInfo : CaptureNames {
   // Everything that decides the numbers but the documents.
   Json identity() const;
 };
+
+// An identity as it is written now, of one that an earlier edition wrote.
+Json as_written_now(Json identity);
 
 // What differs between two identities, in words: "context: 4096 → 8192". Empty: nothing.
 std::string describe_difference(const Json& before, const Json& now);

@@ -21,7 +21,7 @@ std::vector<DocumentRecord> make_records(std::span<const Document> documents) {
 
 CaptureShape shape_of(const CaptureInfo& info, const std::vector<DocumentRecord>& documents,
                       int64_t head_dim) {
-  return {head_dim, info.point, keep_everything(), info.context,
+  return {head_dim, info.point, options_of(info.kept), info.context,
           documents.empty() ? 0 : documents.back().index + 1};
 }
 

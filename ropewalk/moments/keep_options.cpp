@@ -72,6 +72,32 @@ Json keep_json(const KeepOptions& options) {
   return json;
 }
 
+Json keep_json(const KeepRecords& records) {
+  Json json = Json::object();
+  for (const auto& [name, record] : records) {
+    json[name]["numerics"] = record.numerics;
+    if (record.count.number > 0) json[name]["count"] = keep_json(record.count);
+  }
+  return json;
+}
+
+namespace {
+
+void set_count(bool&, const KeepCount&) {}
+void set_count(KeepCount& member, const KeepCount& count) { member = count; }
+
+}  // namespace
+
+KeepOptions options_of(const KeepRecords& records) {
+  KeepOptions options = keep_everything();
+  for (const auto& [name, record] : records) {
+    const KeepOption* const option = find_keep_option(name);
+    if (option == nullptr) continue;
+    option->visit(options, [&](auto& member) { set_count(member, record.count); });
+  }
+  return options;
+}
+
 std::optional<KeepCount> parse_keep_count(const std::string& text) {
   if (text == "all") return KeepCount{KeepCount::kAll};
   KeepCount count;

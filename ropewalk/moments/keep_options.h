@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -76,6 +77,19 @@ Json keep_json(bool value);
 Json keep_json(const KeepCount& value);
 // All of them, by key.
 Json keep_json(const KeepOptions& options);
+
+// How something that is kept was measured: two of it can be compared and joined where these agree,
+// and all that decides the second moments.
+struct KeepRecord {
+  int64_t numerics = 0;  // version of its own (Accumulator::numerics)
+  KeepCount count{};     // of a KeepCount, how many were asked for
+
+  bool operator==(const KeepRecord&) const = default;
+};
+using KeepRecords = std::map<std::string, KeepRecord>;  // by name
+Json keep_json(const KeepRecords& records);
+// The options that such records were kept with; of switches, all that there are.
+KeepOptions options_of(const KeepRecords& records);
 
 // "32", "0" or "all"; nothing where a text is none of them.
 std::optional<KeepCount> parse_keep_count(const std::string& text);

@@ -13,6 +13,7 @@ namespace ropewalk {
 struct Document;
 
 inline constexpr const char* kLossName = "loss";        // of a DocumentValues
+inline constexpr int64_t kLossNumerics = 7;             // version of them (Accumulator::numerics)
 inline constexpr const char* kClusterName = "cluster";  // likewise: of pieces, their text's
 
 // Positions fall into bins: 0 alone, then [2^i, 2^(i + 1)).

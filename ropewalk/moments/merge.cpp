@@ -146,6 +146,11 @@ std::string describe_missing(const std::vector<Input>& inputs) {
   return missing.any() ? missing.say("document") : std::string();
 }
 
+bool everywhere(const std::vector<Input>& inputs, const std::string& name) {
+  return std::all_of(inputs.begin(), inputs.end(),
+                     [&](const Input& input) { return input.head.info.kept.contains(name); });
+}
+
 }  // namespace
 
 void join_capture(CaptureMoments& whole, CaptureMoments part) {
@@ -153,22 +158,65 @@ void join_capture(CaptureMoments& whole, CaptureMoments part) {
     throw InputError("captures of {} and {} query heads in {} and {} blocks cannot be joined",
                      whole.queries.size(), part.queries.size(), whole.blocks(), part.blocks());
   }
-  // What one of them lacks the sum lacks too.
+  // What one of them lacks, or has of another kind, the sum lacks too.
+  const auto differs = [&](const std::string& name) {
+    const auto mine = whole.info.kept.find(name), other = part.info.kept.find(name);
+    const bool known = mine != whole.info.kept.end() && other != part.info.kept.end();
+    return known && mine->second != other->second;
+  };
   std::erase_if(whole.accumulated, [&](Accumulated& kept) {
     const auto same = [&](const Accumulated& one) { return one.accumulator == kept.accumulator; };
     const auto found = std::find_if(part.accumulated.begin(), part.accumulated.end(), same);
-    if (found == part.accumulated.end()) return true;
+    if (found == part.accumulated.end() || differs(kept.accumulator->name())) return true;
     join_kept(kept, whole.counts, *found, part.counts);
     return false;
   });
-  std::erase_if(whole.info.kept, [&](const std::string& name) {
-    return std::find(part.info.kept.begin(), part.info.kept.end(), name) == part.info.kept.end();
+  std::erase_if(part.document_values, [&](const DocumentValues& one) { return differs(one.name); });
+  std::erase_if(whole.info.kept, [&](const auto& kept) {
+    return !part.info.kept.contains(kept.first) || differs(kept.first);
   });
   whole.counts.add(part.counts);
   join_documents(whole, part);
   whole.info.documents = whole.counts.total_documents();
   whole.info.tokens = whole.counts.total_tokens();
   whole.info.corpus = documents_digest(whole.documents);
+  whole.info.seconds += part.info.seconds;
+}
+
+void add_kept(CaptureMoments& whole, CaptureMoments part, const std::set<std::string>& names) {
+  const bool documents =
+      std::equal(whole.documents.begin(), whole.documents.end(), part.documents.begin(),
+                 part.documents.end(), [](const DocumentRecord& a, const DocumentRecord& b) {
+                   return a.index == b.index && a.digest == b.digest;
+                 });
+  if (!documents || whole.counts.tokens != part.counts.tokens || whole.queries != part.queries ||
+      whole.keys != part.keys) {
+    throw InputError("captures of {} and {} documents, in {} and {} blocks, are not of the same",
+                     whole.documents.size(), part.documents.size(), whole.blocks(), part.blocks());
+  }
+  std::map<const Accumulator*, Accumulated> kept;
+  for (CaptureMoments* one : {&whole, &part}) {
+    for (Accumulated& fields : one->accumulated) {
+      const bool named = names.contains(fields.accumulator->name());
+      if (named == (one == &part)) kept[fields.accumulator] = std::move(fields);
+    }
+  }
+  whole.accumulated.clear();
+  for (const Accumulator* accumulator : accumulators()) {  // the order of files
+    const auto found = kept.find(accumulator);
+    if (found != kept.end()) whole.accumulated.push_back(std::move(found->second));
+  }
+  for (DocumentValues& values : part.document_values) {  // those that go with them too
+    std::erase_if(whole.document_values,
+                  [&](const DocumentValues& one) { return one.name == values.name; });
+    whole.document_values.push_back(std::move(values));
+  }
+  for (const std::string& name : names) {
+    whole.info.kept.erase(name);
+    const auto found = part.info.kept.find(name);
+    if (found != part.info.kept.end()) whole.info.kept.insert(*found);
+  }
+  if (!part.info.head_weights.empty()) whole.info.head_weights = part.info.head_weights;
   whole.info.seconds += part.info.seconds;
 }
 
@@ -198,11 +246,11 @@ CaptureMoments merge_moments(const std::vector<MergeInput>& sources, std::string
     join_capture(merged, read(inputs[i]));
   }
   for (const Input& input : inputs) {
-    const std::vector<std::string>& kept = merged.info.kept;
-    for (const std::string& name : input.head.info.kept) {
-      if (std::find(kept.begin(), kept.end(), name) != kept.end()) continue;
-      log::warning("{}: has {}, which another input lacks; the merged capture is without it",
-                   input.source.name, name);
+    for (const auto& [name, record] : input.head.info.kept) {
+      if (merged.info.kept.contains(name)) continue;
+      log::warning("{}: has {}, which another input lacks{}; the merged capture is without it",
+                   input.source.name, name,
+                   everywhere(inputs, name) ? " of the same numerics" : "");
     }
   }
   merged.info.shard.reset();

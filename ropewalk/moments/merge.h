@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,10 @@ namespace ropewalk {
 
 // Adds a capture to another of the same model, measured in the same way on other documents.
 void join_capture(CaptureMoments& whole, CaptureMoments part);
+
+// Gives a capture what another one, measured in the same way on the same documents, kept under
+// these names, in place of what it has of them. Throws InputError where the documents are others.
+void add_kept(CaptureMoments& whole, CaptureMoments part, const std::set<std::string>& names);
 
 struct MergeInput {
   std::string name;  // for messages

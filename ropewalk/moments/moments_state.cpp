@@ -8,6 +8,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/checkpoint/safetensors_writer.h"
+#include "ropewalk/moments/capture_info.h"
 #include "ropewalk/moments/moments_tensors.h"
 
 namespace ropewalk {
@@ -163,6 +164,7 @@ std::optional<StateInfo> read_state_info(const std::filesystem::path& path) {
     StateInfo info{parse_json(identity, path.string()), count,
                    std::strtod(seconds.c_str(), nullptr)};
     if (!info.identity.is_object()) return std::nullopt;
+    info.identity = as_written_now(std::move(info.identity));
     info.digests.resize(static_cast<size_t>(count));
     std::memcpy(info.digests.data(), bytes_of(file, kDigests, count * kNumber),
                 info.digests.size() * sizeof(uint64_t));
@@ -179,7 +181,9 @@ int64_t restore_state(const std::filesystem::path& path, MomentsCollector& colle
   if (!std::filesystem::exists(path, error)) return 0;
   try {
     const SafetensorsFile file(path);
-    const bool ours = metadata_of(file, kIdentity) == identity.dump();
+    const std::string saved = metadata_of(file, kIdentity);
+    const bool ours =
+        !saved.empty() && as_written_now(parse_json(saved, path.string())) == identity;
     const int64_t read = ours ? restore(file, collector, documents) : 0;
     if (values != nullptr && read > 0) *values = values_in(file, read);
     if (read == 0) log::info("{}: belongs to other settings; starting over", path.string());

@@ -219,7 +219,7 @@ CaptureMoments TensorCapture::layer(int64_t number) {
   CaptureInfo info;
   info.ropewalk = version();
   info.config = describe_config(config_);
-  info.kept = kept_names(collector_.shape());
+  info.kept = kept_records(collector_.shape());
   if (!turns_) info.config.erase("rope");  // how vectors were turned is not known
   info.context = context_;
   info.point = kPostRope;

@@ -17,17 +17,24 @@ std::pair<std::string, std::string> key_of(const MeasuredCheckpoint& measured) {
   return {measured.info.moments, measured.planned->capture.label};
 }
 
-// A capture may hold more than the experiment asks for by now: tables are as if it did not.
+// A capture may hold more than the experiment asks for by now, or of other numerics: tables are as
+// if it did not.
 void leave_out_unasked(CaptureMoments& moments, const Experiment& experiment) {
   CaptureShape asked =
       shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d());
   asked.keep = keep_both(asked.keep, experiment.keep);
-  std::erase_if(moments.accumulated,
-                [&](const Accumulated& kept) { return kept.accumulator->fields(asked).empty(); });
-  const std::vector<std::string> names = kept_names(asked);
   if (!experiment.keep.loss) moments.document_values.clear();
-  std::erase_if(moments.info.kept, [&](const std::string& name) {
-    return std::find(names.begin(), names.end(), name) == names.end();
+  const KeepRecords records = kept_records(asked);
+  // Of other numerics it is not comparable with what others have.
+  std::erase_if(moments.info.kept, [&](const auto& kept) {
+    const auto found = records.find(kept.first);
+    const KeepOption* const option = find_keep_option(kept.first);
+    if (found != records.end()) return found->second.numerics != kept.second.numerics;
+    return option == nullptr || !option->on(experiment.keep);
+  });
+  std::erase_if(moments.accumulated, [&](const Accumulated& kept) {
+    const std::string name = kept.accumulator->name();
+    return !name.empty() && !moments.info.kept.contains(name);
   });
 }
 
@@ -107,6 +114,7 @@ CheckpointAnalysis Analyses::make(const MeasuredCheckpoint& measured,
   const std::filesystem::path path = moments_path(measured.folder);
   CaptureMoments moments = read_moments(path, Blocks::if_there, Tokens::sampled_too);
   moments.info.names() = measured.info.names();
+  moments.info.kept = measured.info.kept;
   return make(std::move(moments), path, memory);
 }
 

@@ -81,12 +81,9 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
   info.device = model.device.is_cuda() ? "cuda" : "cpu";
   info.context = model.context;
   info.point = kPostRope;
-  info.kept = kept_names(
+  info.kept = kept_records(
       collector_options(options, model, documents.documents).shape(model.text.config.d_head));
-  if (options.keep.loss) {
-    info.kept.emplace_back(kLossName);
-    std::sort(info.kept.begin(), info.kept.end());
-  }
+  if (options.keep.loss) info.kept[kLossName] = {kLossNumerics};
   info.heads = model.heads;
   info.heads_seed = options.model.seed;
   info.skipped_short = documents.skipped_short;

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -55,6 +55,11 @@ std::string to_do(const Work& work, int64_t download) {
   if (!is_measured(work)) return "measured already";
   std::string text =
       download > 0 ? fmt::format("download {}, measure", format_bytes(download)) : "measure";
+  if (work.stored != nullptr && !work.missing.empty()) {
+    text += fmt::format(" {} beside what is there", fmt::join(work.missing, ", "));
+    if (work.task == Task::complete) return text;
+    text += ", and add documents";
+  }
   if (done > 0) text += fmt::format(", {} of {} documents done", done, work.info.documents);
   if (!work.why.empty() && work.task == Task::measure) text += fmt::format(" ({})", work.why);
   return text;

@@ -96,6 +96,7 @@ void read_keep(const YamlValue& value, KeepCount& member) {
 void add_keep_options(std::vector<YamlValue::Key>& keys, Experiment& experiment) {
   for (const KeepOption& option : kKeepOptions) {
     keys.push_back({option.key, [&](const YamlValue& value) {
+                      experiment.named.insert(option.key);
                       option.visit(experiment.keep,
                                    [&](auto& member) { read_keep(value, member); });
                     }});

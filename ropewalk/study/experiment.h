@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,7 @@ struct Experiment {
   int64_t blocks = 16;
   bool sliding = false;
   KeepOptions keep;
+  std::set<std::string> named;  // keys of `keep` that the file has
   std::optional<std::string> vectors;
   // What is taken from heads of every checkpoint, on entries of the corpus after its documents.
   struct Ablate {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "ropewalk/study/capture.h"
 #include "ropewalk/study/capture_store.h"
 
@@ -10,5 +13,11 @@ namespace ropewalk {
 // and of no use to others any more.
 void extend_capture(const CaptureOptions& options, const OpenModel& model,
                     const DocumentSet& documents, StoredCapture* stored, CaptureStore& store);
+
+// Measures what `stored` lacks, on the same documents, and puts a capture that has it too in the
+// place of options.label: what is there stays as it is. Collective, as above.
+void complete_capture(const CaptureOptions& options, const OpenModel& model,
+                      const DocumentSet& documents, const std::set<std::string>& missing,
+                      StoredCapture* stored, CaptureStore& store);
 
 }  // namespace ropewalk

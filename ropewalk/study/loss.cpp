@@ -41,7 +41,7 @@ CaptureInfo describe_loss(const CaptureOptions& options, const OpenModel& model,
   info.point.clear();
   info.heads.clear();
   info.heads_seed = 0;
-  info.kept = {kLossName};
+  info.kept = {{kLossName, {kLossNumerics}}};
   return info;
 }
 

@@ -50,6 +50,8 @@ class Measuring {
   void measure_captured(const PlannedCheckpoint& planned, std::span<const Work> later);
   void write_beside(const PlannedCheckpoint& planned, std::span<const Work> later,
                     std::shared_ptr<MeasuredCapture> measured);
+  // Adds what the capture that is there lacks.
+  void complete(const CaptureOptions& capture, const OpenModel& model, Work& work);
   void evict(const PlannedCheckpoint& planned, std::span<const Work> later);
   // Waits for what is being written. A failure is noted, or thrown.
   void finish_writing();
@@ -77,8 +79,20 @@ class Measuring {
   Worker writer_;  // ends first: what was measured is written, whatever else happens
 };
 
+// Of what captures keep, these, as the first process has them.
+std::set<std::string> names_from_first(const std::set<std::string>& names,
+                                       const Communicator& processes) {
+  std::set<std::string> all;
+  const auto add = [&](const std::string& name) {
+    if (processes.from_first(int64_t{names.contains(name)}) != 0) all.insert(name);
+  };
+  for (const Accumulator* accumulator : accumulators()) add(accumulator->name());
+  for (const KeepOption& option : kKeepOptions) add(option.key);
+  return all;
+}
+
 bool is_to_measure(const Work& work) {
-  return work.task == Task::measure || work.task == Task::extend;
+  return work.task == Task::measure || work.task == Task::complete || work.task == Task::extend;
 }
 
 void Measuring::note_failure(const PlannedCheckpoint& planned, const std::exception& error) {
@@ -105,7 +119,7 @@ void Measuring::measure(Work& work, std::span<const Work> later) {
   const CaptureOptions& capture = work.planned->capture;
   const bool first = processes_.first();
   if (first) {
-    if (work.task == Task::extend && !is_whole(*work.stored)) work.task = Task::measure;
+    if (work.task != Task::measure && !is_whole(*work.stored)) work.task = Task::measure;
     if (!work.why.empty() && work.task == Task::measure) {
       log::info("{}: measured again: {}", capture.label, work.why);
     }
@@ -122,14 +136,17 @@ void Measuring::measure(Work& work, std::span<const Work> later) {
       open_model(capture.model, ahead_ ? ahead_->ready(capture.label) : nullptr);
   log::info("{}: running in {}", capture.label, model.arithmetic());
   const DocumentSet& documents = study_.documents_for(*work.planned, model.context);
+  work.task = static_cast<Task>(processes_.from_first(static_cast<int64_t>(work.task)));
   const int64_t there = first && work.task == Task::extend ? work.stored->info.documents : 0;
   try {
-    const bool extend = processes_.from_first(int64_t{work.task == Task::extend}) != 0;
     std::optional<Timeline::Span> span(std::in_place, *study_.timeline, "measure", capture.label);
-    if (extend) {
+    if (work.task != Task::measure) {
       finish_writing();
       result_.analyses->wait();
-      extend_capture(capture, model, documents, work.stored, store_);
+      complete(capture, model, work);
+      if (work.task == Task::extend) {
+        extend_capture(capture, model, documents, work.stored, store_);
+      }
       finish(*work.planned, later);
       return;
     }
@@ -152,6 +169,15 @@ void Measuring::measure(Work& work, std::span<const Work> later) {
                      experiment.at(memory ? experiment.memory_line : work.planned->line),
                      capture.label, error.what());
   }
+}
+
+void Measuring::complete(const CaptureOptions& capture, const OpenModel& model, Work& work) {
+  if (work.missing.empty()) return;
+  complete_capture(capture, model, study_.documents_for(*work.planned, model.context), work.missing,
+                   work.stored, store_);
+  if (!processes_.first()) return;
+  store_.add(capture.label);
+  work.stored = store_.at(capture.label);
 }
 
 void Measuring::measure_captured(const PlannedCheckpoint& planned, std::span<const Work> later) {
@@ -233,6 +259,7 @@ std::vector<Work> Measuring::decide() {
   for (size_t i = 0; i < works.size(); ++i) {
     works[i].planned = &study_.plan.checkpoints[i];
     works[i].task = static_cast<Task>(processes_.from_first(static_cast<int64_t>(works[i].task)));
+    works[i].missing = names_from_first(works[i].missing, processes_);
   }
   return works;
 }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "ropewalk/moments/moments_file.h"
 #include "ropewalk/study/capture_vectors.h"
 #include "ropewalk/study/locate.h"
@@ -11,22 +9,14 @@
 namespace ropewalk {
 namespace {
 
-// Weights are compared when all else agrees; ids belong to the documents.
-Json without_weights(Json identity) {
+// What decides the second moments. Weights are compared when all else agrees; ids belong to the
+// documents.
+Json way_of(Json identity) {
   identity.erase("weights");
+  identity.erase("kept");
   if (identity.contains("vectors") && identity["vectors"].is_object()) {
     identity["vectors"].erase("ids");
   }
-  return identity;
-}
-
-// What a capture keeps beyond what is wanted does no harm.
-Json as_wanted(Json identity, const Json& wanted) {
-  const Json there = identity.value("kept", Json::array());
-  const Json needed = wanted.value("kept", Json::array());
-  if (!std::includes(there.begin(), there.end(), needed.begin(), needed.end())) return identity;
-  identity.erase("kept");
-  if (!needed.empty()) identity["kept"] = needed;
   return identity;
 }
 
@@ -47,18 +37,25 @@ Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned)
 Wanted::Wanted(const Study& study, const PlannedCheckpoint& planned,
                const std::optional<OpenModel>& model)
     : planned_(planned),
+      named_(study.experiment.named),
       chunked_(study.experiment.corpus.chunk),
       documents_(
           study.documents_for(planned, model ? model->context : planned.vectors->info.context)),
       info_(model ? describe_capture(planned.capture, *model, documents_) : planned.vectors->info),
-      identity_(without_weights(info_.identity())) {}
+      identity_(way_of(info_.identity())) {}
 
 bool Wanted::same_measure(const CaptureInfo& other) {
-  return same_measure(as_wanted(other.identity(), identity_), other);
+  return way_of(other.identity()) == identity_ && same_weights(other);
 }
 
-bool Wanted::same_measure(const Json& identity, const CaptureInfo& other) {
-  return without_weights(identity) == identity_ && same_weights(other);
+std::set<std::string> Wanted::missing(const CaptureInfo& other) const {
+  std::set<std::string> names;
+  for (const auto& [name, record] : info_.kept) {
+    if (find_keep_option(name) != nullptr && !named_.contains(name)) continue;
+    const auto found = other.kept.find(name);
+    if (found == other.kept.end() || found->second != record) names.insert(name);
+  }
+  return names;
 }
 
 bool Wanted::same_documents(const CaptureInfo& other) const {
@@ -90,11 +87,13 @@ bool Wanted::goes_on_from(const StateInfo& state, int64_t before) {
   if (!same || !weights.is_string()) return false;
   CaptureInfo other;
   other.weights = weights.get<std::string>();
-  return same_measure(state.identity, other);
+  return way_of(state.identity) == identity_ &&
+         state.identity.value("kept", Json::object()) == keep_json(info_.kept) &&
+         same_weights(other);
 }
 
 std::string Wanted::difference(const CaptureInfo& other) {
-  Json before = as_wanted(without_weights(other.identity()), identity_);
+  Json before = way_of(other.identity());
   Json now = identity_;
   // Of other documents, where they are cut says nothing more.
   if (other.documents != info_.documents) before["pieces"] = now["pieces"] = 0;

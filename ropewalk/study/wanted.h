@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "ropewalk/moments/moments_state.h"
@@ -18,8 +19,11 @@ class Wanted {
   // As a capture of it will describe itself, without the weights' digest.
   const CaptureInfo& info() const { return info_; }
 
-  // Measured in the same way, on whatever documents.
+  // Measured in the same way, on whatever documents and whatever it keeps beside second moments.
   bool same_measure(const CaptureInfo& other);
+  // What the experiment asks for and the other lacks, or has of other numerics: what its file names
+  // and what has no switch. What it would keep by default is no reason to measure again.
+  std::set<std::string> missing(const CaptureInfo& other) const;
   bool same_documents(const CaptureInfo& other) const;
   // Whether another one read just the first of these documents, and not all.
   bool begins_with(const CaptureInfo& other) const;
@@ -36,10 +40,10 @@ class Wanted {
   // `model`: none of captured vectors.
   Wanted(const Study& study, const PlannedCheckpoint& planned,
          const std::optional<OpenModel>& model);
-  bool same_measure(const Json& identity, const CaptureInfo& other);
   bool same_weights(const CaptureInfo& other);
 
   const PlannedCheckpoint& planned_;
+  const std::set<std::string>& named_;  // of the experiment
   bool chunked_;
   const DocumentSet& documents_;
   CaptureInfo info_;

@@ -59,6 +59,9 @@ std::vector<Work> decide_work(const Study& study, CaptureStore& store) {
     }
   };
   claim(Task::keep, [](Wanted& mine, const CaptureInfo& info) {
+    return mine.same_documents(info) && mine.missing(info).empty() && mine.same_measure(info);
+  });
+  claim(Task::complete, [](Wanted& mine, const CaptureInfo& info) {
     return mine.same_documents(info) && mine.same_measure(info);
   });
   claim(Task::extend, [](Wanted& mine, const CaptureInfo& info) {
@@ -69,7 +72,12 @@ std::vector<Work> decide_work(const Study& study, CaptureStore& store) {
     Wanted& mine = wanted[i];
     work.planned = &mine.planned();
     work.info = mine.info();
-    if (work.task == Task::keep && work.stored != nullptr) continue;
+    if (work.stored != nullptr) work.missing = mine.missing(work.stored->info);
+    // Where it is not asked for, columns of what a capture lacks are empty.
+    if (work.task == Task::complete && !study.wanted(*work.planned)) work.task = Task::keep;
+    if (work.stored != nullptr && (work.task == Task::keep || work.task == Task::complete)) {
+      continue;
+    }
     const std::string& label = work.planned->capture.label;
     if (const StoredCapture* there = store.at(label); there != nullptr) {
       work.why = mine.difference(there->info);

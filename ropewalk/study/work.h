@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,13 +13,15 @@ namespace ropewalk {
 struct Work {
   enum class Task {
     keep,       // a capture of just this is there
+    complete,   // one is there that lacks something: that is measured and added
     extend,     // one of its first documents is there: the others are read and added
     measure,    // from the first document, or from where an interrupted capture stopped
     leave_out,  // it is not there, and --only does not ask for it
   };
   const PlannedCheckpoint* planned = nullptr;
   Task task = Task::measure;
-  StoredCapture* stored = nullptr;  // keep, extend
+  StoredCapture* stored = nullptr;  // keep, complete, extend
+  std::set<std::string> missing;    // what `stored` lacks of what is asked for (Wanted::missing)
   CaptureInfo info;                 // as it will describe itself, without the weights' digest
   std::string why;                  // it is measured although its folder holds a capture
   // What an interrupted capture left, where there is one: its file, and documents read.

@@ -337,10 +337,11 @@ def test_documents_that_begin_alike_have_no_error(bench):
     assert (table.loss_se[[8, 16]] > 1e-3).all() and table.flag[[8, 16]].isna().all()
 
 
-def test_measured_again_only_where_it_is_missing(study, tmp_path):
+def test_measured_only_where_it_is_missing(study, tmp_path):
     out = tmp_path / "out"
     study.run(out)
-    assert "measured again: it was measured without 'loss'" in study.run(out, loss=True)
+    said = study.run(out, loss=True)
+    assert "loss measured beside what is there" in said and "measured again" not in said
     before = (out / "loss.csv").read_bytes()
     assert "measured again" not in study.run(out), "what keeps more than is wanted will do"
     assert not (out / "loss.csv").exists()

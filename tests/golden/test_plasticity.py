@@ -66,7 +66,7 @@ class Captured:
         self.heads, self.curves = analyze(self.out, root / "tables")
         self.vectors = {key: [documents[i] for i in range(DOCUMENTS)] for key, documents in engine.read_streams(self.out).items()}
         info = json.loads((self.out / "capture.json").read_text())
-        self.kept, self.group = info["kept"], info["config"]["n_q_heads"] // info["config"]["n_kv_heads"]
+        self.kept, self.group = list(info["kept"]), info["config"]["n_q_heads"] // info["config"]["n_kv_heads"]
         self.sizes = np.array([2.0 * sum(lengths()[b::BLOCKS]) for b in range(BLOCKS)])
 
     def streams(self, layer, head):
@@ -181,7 +181,7 @@ def test_shards_are_merged(whole, tmp_path):
     assert done.code == 0, done.stderr
     same_sample(tmp_path / "merged", out)
     same_numbers(tmp_path / "merged", out, tmp_path)
-    assert json.loads((tmp_path / "merged" / "capture.json").read_text())["kept"] == ["lags", "plasticity", "pre_rope"]
+    assert list(json.loads((tmp_path / "merged" / "capture.json").read_text())["kept"]) == ["lags", "plasticity", "pre_rope"]
     plain = engine.run(*[a for a in arguments(model, corpus, tmp_path / "plain", "--shard", "1/3") if a != "--plasticity"])
     assert plain.code == 0, plain.stderr
     done = engine.run("merge", shards[0], tmp_path / "plain", shards[2], "--out", tmp_path / "less", "--quiet")
@@ -232,7 +232,7 @@ def test_killed_and_resumed_and_extended(tmp_path):
     same_sample(few / "checkpoints" / "A", fresh / "checkpoints" / "A")
 
 
-def test_a_capture_without_it_is_measured_again_and_one_with_it_is_kept(tmp_path):
+def test_a_capture_without_it_gets_it_and_one_with_it_is_kept(tmp_path):
     study = Study(tmp_path / "study", ("A",))
     out = tmp_path / "out"
     good(study.run(out))
@@ -240,7 +240,7 @@ def test_a_capture_without_it_is_measured_again_and_one_with_it_is_kept(tmp_path
     assert heads[COLUMNS].isna().all().all()
     assert not (out / "figures" / "plasticity.vl.json").exists()
     study.write(plasticity=True)
-    assert "it was measured without 'plasticity'" in good(study.run(out)).stderr
+    assert "A: plasticity measured beside what is there" in good(study.run(out)).stderr
     assert (out / "figures" / "plasticity.vl.json").exists()
     study.write(plasticity=False)
     assert "measured again" not in good(study.run(out)).stderr

@@ -38,9 +38,23 @@ TEST(CaptureInfo, SurvivesJson) {
   info.named = 1;
   info.shard = Shard{1, 4};
   info.vectors = {"uniform", 1.5, 4, "ids"};
+  info.kept = {{"lags", {7, {}}}, {"rows", {2, {32}}}, {"more_rows", {1, {KeepCount::kAll}}}};
   const CaptureInfo read = CaptureInfo::from_json(info.to_json(), "capture.json");
   EXPECT_EQ(read.to_json(), info.to_json());
   EXPECT_EQ(read.identity(), info.identity());
+}
+
+// Earlier editions wrote one version of all numerics, and what was kept as a list of names.
+TEST(CaptureInfo, EarlierEditionsHaveOneVersionOfAllNumerics) {
+  CaptureInfo info = example();
+  info.numerics = 5;
+  info.kept = {{"lags", {5, {}}}, {"pre_rope", {5, {}}}};
+  Json before = info.to_json(), identity = info.identity();
+  EXPECT_EQ(before["kept"], Json::parse(R"({"lags":{"numerics":5},"pre_rope":{"numerics":5}})"));
+  EXPECT_EQ(as_written_now(identity), identity);
+  before["kept"] = identity["kept"] = {"lags", "pre_rope"};
+  EXPECT_EQ(CaptureInfo::from_json(before, "capture.json").to_json(), info.to_json());
+  EXPECT_EQ(as_written_now(identity), info.identity());
 }
 
 TEST(CaptureInfo, NamesAreNotPartOfTheIdentity) {
@@ -121,6 +135,11 @@ TEST(CaptureInfo, WrongTypesNameFileAndKey) {
   refused("shard", {3, 2});
   refused("vectors", {{"rate", "x"}});
   refused("seconds", "long");
+  refused("kept", "lags");
+  refused("kept", {1});
+  refused("kept", {{"lags", 7}});
+  refused("kept", {{"lags", {{"numerics", -1}}}});
+  refused("kept", {{"rows", {{"numerics", 1}, {"count", -5}}}});
 }
 
 TEST(CaptureInfo, MergingNamesTheFieldThatDiffers) {

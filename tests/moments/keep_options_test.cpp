@@ -7,8 +7,11 @@
 #include <set>
 
 #include "ropewalk/analysis/kept_parts.h"
+#include "ropewalk/base/error.h"
 #include "ropewalk/moments/accumulator.h"
 #include "ropewalk/moments/loss_collector.h"
+#include "tests/moments/small_config.h"
+#include "tests/moments/small_run.h"
 
 namespace ropewalk {
 namespace {
@@ -42,10 +45,9 @@ TEST(KeepOptions, EveryRowSwitchesWhatHasItsName) {
     if (option.key == std::string(kLossName)) continue;  // a number of documents
     KeepOptions without = keep_everything();
     option.visit(without, [](auto& member) { member = {}; });
-    const auto with_it = kept_names(shape_that_keeps(keep_everything()));
-    auto expected = with_it;
-    EXPECT_EQ(std::erase(expected, option.key), 1u) << option.key;
-    EXPECT_EQ(kept_names(shape_that_keeps(without)), expected) << option.key;
+    KeepRecords expected = kept_records(shape_that_keeps(keep_everything()));
+    EXPECT_EQ(expected.erase(option.key), 1u) << option.key;
+    EXPECT_EQ(kept_records(shape_that_keeps(without)), expected) << option.key;
   }
 }
 
@@ -61,6 +63,86 @@ TEST(KeepOptions, AccumulatorsAndWhatStatisticsReadOfThemHaveTheNamesOfTheList) 
   accumulated.erase(accumulated.begin());
   EXPECT_EQ(accumulated, names);
   EXPECT_EQ(read, names);
+}
+
+// Of one run, captures that keep other things.
+class KeptBeside : public testing::Test {
+ protected:
+  CaptureMoments capture(const KeepOptions& keep, int64_t documents = 6) const {
+    MomentsCollector collector(
+        small_config(2, 6), {{0, 1}, {1, 2}},
+        {.blocks = 2, .keep = keep, .context = 100, .documents = run_.count()});
+    SmallRun run = run_;
+    run.before_rope = keep.pre_rope;
+    run.read(collector, 0, 1, documents);
+    CaptureMoments made = run.written(folder_, collector, 0, 1, documents);
+    if (keep.loss) {
+      made.info.kept[kLossName] = {kLossNumerics};
+      made.info.head_weights = "head";
+      made.document_values = {{kLossName, at::rand({documents, 3}, at::kDouble)}};
+    }
+    return made;
+  }
+  KeepOptions only(const KeepOption& option) const {
+    KeepOptions keep = keep_nothing();
+    option.visit(keep, [](auto& member) { member = {1}; });
+    return keep;
+  }
+
+  const SmallRun run_{{100, 30, 50, 99, 31, 80}, 6, 1, 100};
+  TemporaryFolder folder_;
+};
+
+TEST_F(KeptBeside, IsAsIfItHadBeenMeasuredAtOnce) {
+  at::manual_seed(1);
+  const CaptureMoments expected = capture(keep_everything());
+  for (const KeepOption& option : kKeepOptions) {
+    KeepOptions without = keep_everything();
+    option.visit(without, [](auto& member) { member = {}; });
+    at::manual_seed(1);
+    CaptureMoments whole = capture(without);
+    at::manual_seed(1);
+    CaptureMoments part = capture(only(option));
+    whole.info.seconds = 3;
+    part.info.seconds = 2;
+    add_kept(whole, std::move(part), {option.key});
+    EXPECT_EQ(whole.info.seconds, 5);
+    whole.info.seconds = expected.info.seconds;
+    expect_same_moments(whole, expected);
+    ASSERT_EQ(whole.document_values.size(), 1u) << option.key;
+    EXPECT_TRUE(whole.document_values[0].values.equal(expected.document_values[0].values));
+  }
+}
+
+TEST_F(KeptBeside, TakesTheRoomOfAnotherVersion) {
+  CaptureMoments whole = capture(keep_everything());
+  whole.info.kept["plasticity"].numerics = 1;
+  whole.accumulated.back().total[0].fill_(1);
+  CaptureMoments part = capture({.plasticity = true});
+  part.accumulated.back().total[0].fill_(2);
+  add_kept(whole, std::move(part), {"plasticity"});
+  EXPECT_EQ(whole.info.kept, capture(keep_everything()).info.kept);
+  EXPECT_TRUE(whole.accumulated.back().total[0].eq(2).all().item<bool>());
+}
+
+TEST_F(KeptBeside, IsOfTheSameDocuments) {
+  CaptureMoments whole = capture(keep_nothing());
+  EXPECT_THROW(add_kept(whole, capture({.plasticity = true}, 5), {"plasticity"}), InputError);
+  CaptureMoments other = capture({.plasticity = true});
+  other.documents[3].digest ^= 1;
+  EXPECT_THROW(add_kept(whole, std::move(other), {"plasticity"}), InputError);
+}
+
+// A sum has what both parts have in one way.
+TEST_F(KeptBeside, SumsLackWhatIsOfOtherVersions) {
+  CaptureMoments whole = capture(keep_everything()), part = capture(keep_everything());
+  for (DocumentRecord& document : part.documents) document.index += 100;
+  part.info.kept["plasticity"].numerics += 1;
+  part.info.kept["loss"].numerics += 1;
+  join_capture(whole, std::move(part));
+  EXPECT_EQ(names_of(whole.info.kept), (std::vector<std::string>{"lags", "pre_rope"}));
+  EXPECT_EQ(whole.accumulated.size(), 3u);
+  EXPECT_TRUE(whole.document_values.empty());
 }
 
 TEST(KeepCount, IsANumberNoneOrAll) {

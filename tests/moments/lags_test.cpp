@@ -35,7 +35,7 @@ TEST(Lags, AreThoseOfAllPairs) {
   kRun.read(collector);
   const TemporaryFolder folder;
   const CaptureMoments moments = kRun.written(folder, collector);
-  EXPECT_EQ(moments.info.kept, std::vector<std::string>{"lags"});
+  EXPECT_EQ(names_of(moments.info.kept), std::vector<std::string>{"lags"});
   ASSERT_EQ(moments.accumulated.size(), 2);
   const Accumulated& kept = moments.accumulated.back();
   const std::vector<int64_t> lags = capture_lags(collector.shape());

@@ -10,6 +10,7 @@ class MadeUp : public Accumulator {
   explicit MadeUp(Tap tap) : tap_(std::move(tap)) {}
 
   std::string name() const override { return "made_up"; }
+  int64_t numerics() const override { return 1; }
   std::vector<Tap> taps(const CaptureShape&) const override { return {tap_}; }
   std::vector<KeptField> fields(const CaptureShape& shape) const override {
     return {{"sum", StreamKind::key, shape.head_dim, true},

@@ -86,7 +86,7 @@ TEST(PlasticityAccumulator, KeepsOneTokenOfEachBucket) {
   kRun.read(collector);
   const TemporaryFolder folder;
   const CaptureMoments moments = kRun.written(folder, collector);
-  EXPECT_EQ(moments.info.kept, (std::vector<std::string>{"lags", "plasticity"}));
+  EXPECT_EQ(names_of(moments.info.kept), (std::vector<std::string>{"lags", "plasticity"}));
   int64_t missing = 0;
   for (int64_t stream = 0; stream < 3; ++stream) {
     const QueryHead head = kHeads[static_cast<size_t>(stream)];
@@ -205,7 +205,7 @@ TEST(PlasticityAccumulator, ASumLacksWhatAPartLacks) {
   kRun.read(without, 1, 2);
   CaptureMoments merged = kRun.written(folder, with, 0, 2);
   join_capture(merged, kRun.written(folder, without, 1, 2));
-  EXPECT_EQ(merged.info.kept, std::vector<std::string>{"lags"});
+  EXPECT_EQ(names_of(merged.info.kept), std::vector<std::string>{"lags"});
   EXPECT_FALSE(KeptFields::find(merged, plasticity(), StreamKind::key));
 }
 

@@ -47,7 +47,7 @@ TEST_P(PreRopeSums, AreThoseOfAllTokens) {
   const TemporaryFolder folder;
   const CaptureMoments moments = kRun.written(folder, collector);
   const Accumulated& kept = moments.accumulated.back();
-  EXPECT_EQ(moments.info.kept, std::vector<std::string>{"pre_rope"});
+  EXPECT_EQ(names_of(moments.info.kept), std::vector<std::string>{"pre_rope"});
   const at::Tensor half = at::triu_indices(kDim, kDim);
   const auto near = [](const at::Tensor& found, const at::Tensor& expected) {
     return at::allclose(found.to(at::kDouble), expected, 1e-7, 1e-9);

@@ -37,6 +37,12 @@ inline void expect_same_moments(const CaptureMoments& a, const CaptureMoments& b
   }
 }
 
+inline std::vector<std::string> names_of(const KeepRecords& records) {
+  std::vector<std::string> names;
+  for (const auto& [name, record] : records) names.push_back(name);
+  return names;
+}
+
 // A few documents of random vectors, read by a collector in whatever parts a test wants.
 struct SmallRun {
   std::vector<int64_t> lengths;  // tokens of documents
@@ -93,7 +99,7 @@ struct SmallRun {
     CaptureInfo info;
     info.context = context;
     info.point = kPostRope;
-    info.kept = kept_names(collector.shape());
+    info.kept = kept_records(collector.shape());
     write_moments(folder.path() / "file", collector, info, records);
     CaptureMoments read = read_moments(folder.path() / "file");
     expect_same_moments(as_stored(collector, info, records), read);

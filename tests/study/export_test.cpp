@@ -75,7 +75,7 @@ struct Captured {
     info.model = "small";
     info.corpus = "0123456789abcdef0123";
     info.config = config_of();
-    info.kept = kept_names(collector.shape());
+    info.kept = kept_records(collector.shape());
     write_moments(folder.path() / kMomentsName, collector, info, records);
     moments = read_moments(folder.path() / kMomentsName);
   }

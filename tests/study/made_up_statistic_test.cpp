@@ -138,6 +138,20 @@ TEST_F(MadeUpStatistic, IsComparedAndDocumented) {
             std::string::npos);
 }
 
+TEST(AddedStatistics, AWrongRowCountSaysFoundAndExpected) {
+  Statistic wrong = kMadeUp;
+  wrong.compute = [](const HeadCases& head) { return kMadeUp.compute(head).slice(0, 0, 3); };
+  const AddedStatistic added(wrong);
+  try {
+    checkpoint("a", 1);
+    FAIL();
+  } catch (const std::logic_error& error) {
+    EXPECT_STREQ(error.what(),
+                 "statistic made_up: compute() gave [3, 1], expected [10, 1 or more]: one row for "
+                 "the whole sample, then each block left out");
+  }
+}
+
 TEST(AddedStatistics, GoWithTheirOwner) {
   const size_t before = statistics().size();
   {

@@ -20,6 +20,7 @@ void require_consecutive(const Positions& positions) {
 class Lags : public Accumulator {
  public:
   std::string name() const override { return "lags"; }
+  int64_t numerics() const override { return 7; }
 
   std::vector<Tap> taps(const CaptureShape& shape) const override {
     if (capture_lags(shape).empty()) return {};

@@ -53,6 +53,7 @@ at::Tensor on_device(const std::vector<int64_t>& values, const at::Device& devic
 class Plasticity : public Accumulator {
  public:
   std::string name() const override { return "plasticity"; }
+  int64_t numerics() const override { return 7; }
 
   std::vector<Tap> taps(const CaptureShape& shape) const override {
     if (!has(shape)) return {};

@@ -115,6 +115,7 @@ class Sums {
 class PreRope : public Accumulator {
  public:
   std::string name() const override { return "pre_rope"; }
+  int64_t numerics() const override { return 7; }
 
   std::vector<Tap> taps(const CaptureShape& shape) const override {
     if (!has(shape)) return {};

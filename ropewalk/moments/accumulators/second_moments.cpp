@@ -3,6 +3,7 @@
 #include "ropewalk/kernels/gpu_chunks.h"
 #include "ropewalk/model/config.h"
 #include "ropewalk/moments/accumulators/stream_moments.h"
+#include "ropewalk/moments/capture_info.h"
 #include "ropewalk/text/documents.h"
 
 namespace ropewalk {
@@ -11,6 +12,7 @@ namespace {
 class SecondMoments : public Accumulator {
  public:
   std::string name() const override { return ""; }
+  int64_t numerics() const override { return kNumerics; }
 
   std::vector<Tap> taps(const CaptureShape& shape) const override {
     return {{shape.point, "q"}, {shape.point, "k"}};
