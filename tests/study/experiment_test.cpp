@@ -73,7 +73,7 @@ TEST(Experiment, ReadsEverything) {
   EXPECT_EQ(e.corpus.id, "key");
   EXPECT_EQ(e.head_count, 300);
   EXPECT_EQ(e.head_seed, 7);
-  EXPECT_TRUE(e.loss);
+  EXPECT_TRUE(e.keep.loss);
   EXPECT_EQ(e.figures.to_json(), Json::parse(R"({"statistics": ["r2cv_q", "abs_r_k"],
                                                  "portraits": [["r_q", "bias_context"]]})"));
   EXPECT_EQ(e.memory, int64_t{2} << 30);
