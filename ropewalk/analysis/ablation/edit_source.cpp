@@ -118,8 +118,8 @@ EditSource::Stream EditSource::stream(StreamKind kind, const LayerHead& head) co
 }
 
 at::Tensor EditSource::centre(StreamKind kind, const LayerHead& head) const {
-  const auto sums = std::any_cast<std::shared_ptr<const PreRopeCases>>(
-      sums_->part(kind, row_of(kind, head)));
+  const auto sums =
+      std::any_cast<std::shared_ptr<const PreRopeCases>>(sums_->part(kind, row_of(kind, head)));
   const at::Tensor mean = sums->centre().select(0, 0);
   if (!mean.isfinite().all().item<bool>()) {
     throw InputError(
