@@ -133,10 +133,11 @@ class Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  // Nobody gets it any more, once the job at hand has stopped.
+  // Nobody gets it any more, once the job at hand has stopped: also one that has its turn and waits
+  // for the GIL to begin.
   static void end() {
     program_ends = true;
-    if (holder != std::thread::id()) request_interrupt(SIGINT);
+    request_interrupt(SIGINT);
     const nb::gil_scoped_release released;
     one_job.lock();
   }

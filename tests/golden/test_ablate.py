@@ -240,9 +240,9 @@ def test_edits_that_change_nothing(bench):
 
 
 def test_sets_are_those_of_heads_csv(bench, tmp_path):
-    done = engine.run("analyze", bench.capture, "--out", tmp_path / "qk.csv", "--quiet")
+    done = engine.run("analyze", bench.capture, "--out", tmp_path / "tables", "--quiet")
     assert done.code == 0, done.stderr
-    heads = pandas.read_csv(tmp_path / "heads.csv")
+    heads = pandas.read_csv(tmp_path / "tables" / "heads.csv")
     ranked = heads.sort_values("dist_range", ascending=False)[:4]
     out = bench.run(["top:dist_range:10%", "bottom:r2cv_k:50%:kv"], "window:6", "--controls", 0)
     members = pandas.read_csv(out / "ablate_controls.csv").set_index("set").members

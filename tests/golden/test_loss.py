@@ -303,7 +303,7 @@ def test_in_figures_and_on_the_page(study, tmp_path):
     done = engine.run("figures", out, "--out", tmp_path / "again", "--format", "json", "--title", "Loss", "--quiet")
     assert done.code == 0 and (tmp_path / "again" / "loss.vl.json").read_bytes() == (out / "figures" / "loss.vl.json").read_bytes()
     captures = [out / "checkpoints" / label for label in ("init", "a", "b")]
-    done = engine.run("analyze", *captures, "--out", tmp_path / "table" / "qk.csv", "--quiet")
+    done = engine.run("analyze", *captures, "--out", tmp_path / "table", "--quiet")
     assert done.code == 0, done.stderr
     analysed = pandas.read_csv(tmp_path / "table" / "loss.csv")
     pandas.testing.assert_frame_equal(analysed.drop(columns=["model", "phase"]), table.drop(columns=["model", "phase"]))

@@ -293,8 +293,8 @@ def test_every_key_of_an_experiment_is_edited():
     """Keys as the parser spells them, by the function that reads them."""
     study = engine.repository() / "ropewalk" / "study"
     source = "".join((study / f"experiment{part}.cpp").read_text() for part in ("", "_checkpoint", "_corpus", "_phases"))
-    # test_datasets, test_published, test_hub, test_several_models
-    elsewhere = {"read_corpus": {"dataset"}, "read_checkpoint": {"subfolder", "vectors"}, "read_experiment": {"models"}}
+    # test_datasets, test_published, test_hub, test_several_models, test_ablate
+    elsewhere = {"read_corpus": {"dataset"}, "read_checkpoint": {"subfolder", "vectors"}, "read_experiment": {"models", "ablate"}}
     key = r'\{"(\w+)",\s*(?:\[&\]|keep)'
     parts = re.split(r"\n\w[\w:]* (read_\w+)\(", source)
     known = {name: set(re.findall(key, text)) for name, text in zip(parts[1::2], parts[2::2])}
