@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     documents.push_back(random_document(i, model.context, config.vocabulary_size, random));
   }
   MomentsCollector moments(config, model.heads, {});
-  MomentsCollector all(config, model.heads, {.pre_rope = true, .context = model.context});
+  MomentsCollector all(config, model.heads, {.keep = KeepOptions{}, .context = model.context});
   InTurn collector(moments, all, size);
   ForwardOptions forward;
   forward.memory = model.memory;

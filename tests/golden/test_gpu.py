@@ -78,7 +78,7 @@ def test_agrees_with_the_cpu(measure, expected, dtype, gap, tolerance):
 @pytest.mark.parametrize("dtype, share, logits", [("float32", 1e-4, 1e-3), ("bfloat16", 1e-2, 5e-2)])
 def test_frequencies_and_distances_agree_with_the_cpu(capture, dtype, share, logits):
     expected, measured = capture("cpu", "float32"), capture("cuda", dtype)
-    bands = [pandas.read_csv(folder / "bands.csv") for folder in (expected, measured)]
+    bands = [pandas.read_csv(folder / "tables" / "bands.csv") for folder in (expected, measured)]
     assert (bands[0].theta == bands[1].theta).all() and len(bands[0]) > 0
     for column in ("energy_q", "energy_k"):
         away = (bands[1][column] / bands[0][column] - 1).abs()
@@ -87,7 +87,7 @@ def test_frequencies_and_distances_agree_with_the_cpu(capture, dtype, share, log
         mean, other = (load_file(folder / "moments.safetensors")[f"pre_rope.{kind}.sum"] for folder in (expected, measured))
         away = np.linalg.norm(other - mean, axis=1) / np.linalg.norm(mean, axis=1)
         assert away.max() <= share, (kind, away.max())
-    curves = [pandas.read_csv(folder / "curves.csv") for folder in (expected, measured)]
+    curves = [pandas.read_csv(folder / "tables" / "curves.csv") for folder in (expected, measured)]
     assert (curves[0].x == curves[1].x).all() and set(curves[0].curve) == {"dist_pred", "dist_actual"}
     assert (curves[1].value - curves[0].value).abs().max() <= logits
 
