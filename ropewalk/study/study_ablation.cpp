@@ -61,7 +61,7 @@ class CheckpointAblation {
     model_ = open_model(model);
     require_captured_config(model_, capture_.info, source_);
     documents_ = cut_documents(documents, model_.context);
-    require_other_documents(capture_, source_, documents_, "the corpus");
+    require_other_documents(capture_.documents, source_, documents_, "the corpus");
     weights_.emplace(model_.weights());
   }
 

@@ -298,6 +298,42 @@ def test_ctrl_c_keeps_what_is_done(bench, tmp_path):
         assert (out / name).read_bytes() == (straight / name).read_bytes(), name
 
 
+def test_a_kill_loses_a_round_at_most(bench, tmp_path):
+    """Killed again and again, with nothing left to say: the numbers are those of a run that nobody disturbed."""
+    sets, edits, out = ["0.1,2.3", "top:r2cv_k:20%:kv"], "distance,still:40,head:zero", tmp_path / "out"
+    options = ("--memory", "2MB", "--controls", 3)
+    command = [engine.program(), *map(str, bench.command(out, sets, edits, *options))]
+    kills = 0
+    for files in (1, 7, 20):
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        until = time.monotonic() + 300
+        while process.poll() is None and time.monotonic() < until and len(list(out.glob("edits/*.json"))) < files:
+            time.sleep(0.002)
+        process.kill()
+        kills += process.wait() < 0
+    assert kills > 0, "it was done before it could be killed"
+    bench.run(sets, edits, *options, out=out)
+    straight = bench.run(sets, edits, *options)
+    for name in TABLES:
+        assert (out / name).read_bytes() == (straight / name).read_bytes(), name
+
+
+def test_an_edit_of_other_numbers_is_another(bench, whole, tmp_path):
+    """Of the same name and heads, made of sums that have changed since."""
+    out = tmp_path / "out"
+    shutil.copytree(whole, out)
+    numbers = {}
+    for path in (out / "edits").iterdir():
+        file = json.loads(path.read_text())
+        numbers.setdefault(file["edit"], set()).add(file["numbers"])
+        if file["edit"] == "distance":
+            path.write_text(json.dumps({**file, "numbers": "0" * 64, "loss": (np.array(file["loss"]) + 1).tolist()}))
+    assert len(numbers["distance"]) > 20 and len(numbers["window:6"]) == 1 and numbers["unedited"] == {""}
+    bench.run(SETS, "distance,window:6,head:zero", out=out)
+    for name in TABLES:
+        assert (out / name).read_bytes() == (whole / name).read_bytes(), name
+
+
 def test_dry_run(bench, whole):
     done = engine.run(*bench.command(bench.root / "dry", ["0.1,2.3", "layer:2"], "distance,window:6"), "--dry-run")
     assert done.code == 0, done.stderr
@@ -329,6 +365,13 @@ def test_a_model_that_moved(bench, tmp_path):
     save_file(tensors, tmp_path / "there" / "model.safetensors", metadata={"format": "pt"})
     refused = bench.refused("layer:0", "head", "--model", tmp_path / "there", capture=capture, code=3)
     assert "was made of other weights than these" in refused
+    with_loss = bench.captured(bench.model, tmp_path / "with-loss", "--loss")
+    shutil.copytree(bench.model, tmp_path / "normed")
+    tensors = load_file(bench.model / "model.safetensors")
+    tensors["model.norm.weight"] = tensors["model.norm.weight"] + 1
+    save_file(tensors, tmp_path / "normed" / "model.safetensors", metadata={"format": "pt"})
+    refused = bench.refused("layer:0", "head", "--model", tmp_path / "normed", capture=with_loss, code=3)
+    assert "was made of other weights than these" in refused, "the capture knows the head too, by the loss"
     other = plain_models.write(MODELS["llama_gqa"], tmp_path / "other")
     assert "is of another model than" in bench.refused("layer:0", "head", "--model", other, capture=capture, code=3)
 
