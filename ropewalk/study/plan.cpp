@@ -162,7 +162,9 @@ FoundVectors plan_vectors(const Experiment& experiment, const Phase& phase,
 // The documents that a checkpoint reads, planned for it too.
 size_t place_text(const Experiment& experiment, const Phase& phase, const OpenModel& model,
                   StudyPlan& plan) {
-  const int64_t vocabulary = model.known_words();
+  // With `ablate`, the head must predict them.
+  const int64_t vocabulary =
+      experiment.ablate ? model.text.config.vocabulary_size : model.known_words();
   const TextPlan own{phase.tokenizer ? phase.tokenizer : experiment.tokenizer,
                      phase.tokenizer ? phase.line : experiment.tokenizer_line, model.context,
                      vocabulary};

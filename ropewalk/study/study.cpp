@@ -123,6 +123,9 @@ Study open_study(const RunOptions& options) {
   for (size_t text = 0; processes.first() && !vectors && text < study.documents.size(); ++text) {
     const Timeline::Span span(*study.timeline, "documents");
     study.documents[text] = study_documents(study.experiment, study.plan, text, study.dataset);
+    if (!study.experiment.ablate) continue;
+    study.ablate_documents.push_back(
+        ablate_documents(study.experiment, study.plan, text, study.documents[text]));
   }
   const auto count = [](const auto& list, const char* thing) {
     return format_number_of(static_cast<int64_t>(list.size()), thing);

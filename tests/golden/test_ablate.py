@@ -1,6 +1,7 @@
 """`ropewalk ablate`: what its edits are made of, what its tables say, what it refuses, and that it goes on where it was interrupted."""
 
 import dataclasses
+import hashlib
 import json
 import math
 import os
@@ -486,9 +487,10 @@ class Study:
         self.texts = make_texts(7, 16)
         tiny_models.write_corpus(root / "tokens.jsonl", self.texts)
 
-    def write(self, name, ablate, documents=12, **settings):
-        phases = [dict(name="P", context=CONTEXT, checkpoints=[dict(label="init", random=1), dict(label="a", path="a"), dict(label="b", path="b")])]
-        corpus = dict(path="tokens.jsonl", **({} if documents is None else dict(documents=documents)))
+    def write(self, name, ablate, documents=12, corpus=(), checkpoints=("a", "b"), **settings):
+        checkpoints = [dict(label="init", random=1), *(dict(label=label, path=label) for label in checkpoints)]
+        phases = [dict(name="P", context=CONTEXT, checkpoints=checkpoints)]
+        corpus = {"path": "tokens.jsonl", **({} if documents is None else dict(documents=documents)), **dict(corpus)}
         experiment = dict(name="Needs", corpus=corpus, dtype="float32", phases=phases, ablate=ablate, **settings)
         (self.root / f"{name}.yaml").write_text(json.dumps({key: value for key, value in experiment.items() if value is not None}))
         return self.root / f"{name}.yaml"
@@ -557,5 +559,31 @@ def test_in_an_experiment_that_cannot_be(study, tmp_path):
     assert "the edit 'distance' needs pre_rope: true" in refused(ABLATE, pre_rope=False)
     assert "expected documents of at least 2" in refused({**ABLATE, "edits": "head", "documents": 1})
     message = refused(ABLATE, documents=16)
-    assert "the corpus has 16 documents that are long enough, and 16 are measured" in message
-    assert (tmp_path / "out" / "qk.csv").exists(), "what does not hang on it is there"
+    assert "ablate: takes documents after those that are measured: " in message and "has 16 documents that are long enough, expected more than 16" in message
+    repeated = {**study.texts, 14: study.texts[3]}
+    tiny_models.write_corpus(study.root / "repeated.jsonl", repeated)
+    message = refused(ABLATE, corpus=dict(path="repeated.jsonl"))
+    assert "the corpus: 1 of 4 documents are also among those that the study was made of" in message
+    assert not (tmp_path / "out").exists(), "all of it before anything is computed"
+    message = refused({**ABLATE, "sets": "layer:1", "edits": "still:40"}, checkpoints=["a"])
+    assert "'init': " in message and "does not turn queries and keys" in message
+    assert (tmp_path / "out" / "report.html").exists() or (tmp_path / "out" / "qk.csv").exists(), "what does not hang on it is there"
+    table = tmp_path / "words"
+    shutil.copytree(tiny_models.write(MODELS["mllama_text"], tmp_path / "mllama"), study.root / "mllama")
+    words = {i: [tiny_models.VOCAB + i % 2, *tokens[1:]] for i, tokens in study.texts.items()}
+    tiny_models.write_corpus(study.root / "words.jsonl", words)
+    message = refused({**ABLATE, "edits": "window:6"}, corpus=dict(path="words.jsonl"), checkpoints=["mllama"])
+    assert f"expected an id from 0 to {tiny_models.VOCAB - 1}" in message and not table.exists(), "what the head cannot predict"
+
+
+def test_pieces_in_an_experiment(study, tmp_path):
+    """Of a text that is cut, the pieces after those that were measured."""
+    long = np.random.default_rng(9).integers(0, tiny_models.VOCAB, 40 * CONTEXT).tolist()
+    tiny_models.write_corpus(study.root / "long.jsonl", {1: long})
+    out = tmp_path / "out"
+    done = study.run(study.write("pieces", ABLATE, corpus=dict(path="long.jsonl", chunk=True), checkpoints=["a"]), out)
+    assert done.code == 0, done.stderr
+    digests = set(pandas.read_csv(out / "ablate_documents.csv").digest)
+    pieces = [long[i * CONTEXT : (i + 1) * CONTEXT] for i in range(16)]
+    first = [hashlib.sha256(np.array(piece, "<i4").tobytes()).hexdigest()[:16] for piece in pieces]
+    assert digests == set(first[12:])
