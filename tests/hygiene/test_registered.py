@@ -52,7 +52,7 @@ def test_every_test_folder_is_entered():
 
 
 def test_tests_mirror_sources():
-    """tests/base/hash_test.cpp tests something of ropewalk/base."""
+    """tests/base/files/hash_test.cpp tests something of ropewalk/base."""
     for path in tree.tracked("_test.cpp"):
         assert (tree.ROOT / "ropewalk" / path.parent.name).is_dir(), tree.name(path)
 
