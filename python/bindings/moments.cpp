@@ -26,8 +26,8 @@
 #include "ropewalk/study/capture/capture_folder.h"
 #include "ropewalk/study/capture/capture_store.h"
 #include "ropewalk/study/experiment/training_time.h"
-#include "ropewalk/study/run/results_folder.h"
 #include "ropewalk/study/show/analyze.h"
+#include "ropewalk/study/show/tables_folder.h"
 #include "ropewalk/study/show/watched_steps.h"
 
 namespace ropewalk::python {

@@ -1,4 +1,5 @@
 #include "ropewalk/study/show/analyze.h"
+#include "ropewalk/study/experiment/limits.h"
 
 #include <algorithm>
 #include <memory>

@@ -10,7 +10,7 @@
 #include "ropewalk/cli/text_options.h"
 #include "ropewalk/cli/verbs.h"
 #include "ropewalk/study/capture/capture_vectors.h"
-#include "ropewalk/study/experiment/most_blocks.h"
+#include "ropewalk/study/experiment/limits.h"
 
 namespace ropewalk::cli {
 namespace {

@@ -52,4 +52,14 @@ Json read_json_file(const std::filesystem::path& path) {
   return parse_json(read_text_file(path, kLimit), path.string());
 }
 
+Json read_if_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return {};
+  try {
+    return read_json_file(path);
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
 }  // namespace ropewalk

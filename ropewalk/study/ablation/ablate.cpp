@@ -15,7 +15,7 @@
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/study/capture/capture_folder.h"
 #include "ropewalk/study/capture/capture_store.h"
-#include "ropewalk/study/run/results_folder.h"
+#include "ropewalk/study/show/result_files.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {

@@ -16,10 +16,9 @@
 #include "ropewalk/study/experiment/experiment_checkpoint.h"
 #include "ropewalk/study/experiment/experiment_corpus.h"
 #include "ropewalk/study/experiment/experiment_phases.h"
-#include "ropewalk/study/experiment/most_blocks.h"
+#include "ropewalk/study/experiment/limits.h"
 #include "ropewalk/study/experiment/ready_made.h"
 #include "ropewalk/study/experiment/yaml_map.h"
-#include "ropewalk/study/show/analyze.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;

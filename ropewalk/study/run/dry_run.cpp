@@ -11,6 +11,7 @@
 #include "ropewalk/study/run/results_folder.h"
 #include "ropewalk/study/run/study_ablation.h"
 #include "ropewalk/study/run/work.h"
+#include "ropewalk/study/show/result_files.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {

@@ -3,7 +3,7 @@
 #include "ropewalk/base/files/atomic_file.h"
 #include "ropewalk/base/files/hash.h"
 #include "ropewalk/base/version.h"
-#include "ropewalk/study/run/results_folder.h"
+#include "ropewalk/study/show/result_files.h"
 
 namespace ropewalk {
 namespace {

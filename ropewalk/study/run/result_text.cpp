@@ -7,8 +7,8 @@
 #include "ropewalk/analysis/run/class_shares.h"
 #include "ropewalk/analysis/run/documents_needed.h"
 #include "ropewalk/study/run/results.h"
-#include "ropewalk/study/run/results_folder.h"
 #include "ropewalk/study/show/report.h"
+#include "ropewalk/study/show/result_files.h"
 
 namespace ropewalk {
 namespace {

@@ -21,6 +21,7 @@
 #include "ropewalk/study/run/study_ablation.h"
 #include "ropewalk/study/show/figures.h"
 #include "ropewalk/study/show/report.h"
+#include "ropewalk/study/show/result_files.h"
 #include "ropewalk/study/show/tables.h"
 
 namespace ropewalk {

@@ -14,57 +14,11 @@
 #include "ropewalk/figures/figure.h"
 #include "ropewalk/study/capture/capture_files.h"
 #include "ropewalk/study/capture/stage.h"
+#include "ropewalk/study/show/result_files.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
-
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(fs::symlink_status(path, ignored));
-}
-
-std::string beginning(const fs::path& path) {
-  constexpr size_t kBytes = 4096;
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return "";  // a pipe would wait for somebody to write
-  std::string text(kBytes, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(text.data(), kBytes);
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
-}
-
-// What a specification of a figure says first, and a page of ours.
-constexpr const char* kVegaLite = "vega-lite";
-constexpr const char* kPage = "<title>Ropewalk report</title>";
-
-constexpr std::array kTableFiles{kTable, kHeads, kBands, kCurves, kChanges, kSummary, kReport};
-
-// Whether a file looks as ours does: asked where the manifest, which lists them, is lost.
-bool looks_ours(const fs::path& path) {
-  const std::string name = path.filename().string();
-  const std::string extension = path.extension().string();
-  if (extension == ".csv") {
-    const std::string first = beginning(path);
-    return first.starts_with("model,checkpoint,phase,order,") ||
-           first.starts_with("model,from,to,kind,layer");
-  }
-  if (name.ends_with(".vl.json")) {
-    const Json spec = read_if_there(path);
-    return spec.is_object() && spec.contains("$schema") &&
-           spec["$schema"].dump().find(kVegaLite) != std::string::npos;
-  }
-  if (extension == ".json") {
-    const Json json = read_if_there(path);
-    return json.is_object() && json.contains("checkpoints");
-  }
-  if (extension == ".html") return beginning(path).find(kPage) != std::string::npos;
-  // A picture is known by its specification.
-  fs::path specification = path;
-  specification.replace_extension(".vl.json");
-  return is_there(specification) && looks_ours(specification);
-}
 
 void refuse_foreign(const std::vector<fs::path>& foreign) {
   if (foreign.empty()) return;
@@ -142,47 +96,9 @@ void refuse_other_experiment(const Study& study, const Json& manifest) {
 
 }  // namespace
 
-Json read_if_there(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return {};
-  try {
-    return read_json_file(path);
-  } catch (const InputError&) {
-    return {};
-  }
-}
-
 void require_own_folder(const Study& study, const Json& manifest) {
   refuse_other_experiment(study, manifest);
   refuse_foreign(find_foreign(study, manifest));
-}
-
-fs::path tables_folder(const fs::path& given) {
-  std::error_code error;
-  fs::path folder = given;
-  if (given.empty()) throw UsageError("--out: is empty; name a folder");
-  if (folder.extension() == ".csv" && !fs::is_directory(folder, error)) {
-    folder.replace_extension();
-    log::warning("--out {}: tables go to a folder, and this one is {}", given.string(),
-                 folder.string());
-  }
-  if (is_there(folder) && !fs::is_directory(folder, error)) {
-    throw UsageError("--out {}: is not a folder", folder.string());
-  }
-  refuse_held(folder);
-  std::set<std::string> foreign;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    const bool made = std::any_of(kTableFiles.begin(), kTableFiles.end(), [&](const char* file) {
-      return name == file && looks_ours(entry.path());
-    });
-    const bool drawn = name == kFigures && entry.is_directory(error);
-    if (!made && !drawn && !name.starts_with('.')) foreign.insert(name);
-  }
-  if (foreign.empty()) return folder;
-  throw UsageError("--out {}: holds {}, which ropewalk analyze did not write; name another folder",
-                   folder.string(),
-                   printable_excerpt(fmt::format("{}", fmt::join(foreign, ", ")), 200));
 }
 
 ResultsFolder::ResultsFolder(const fs::path& out) : lock_(out) {

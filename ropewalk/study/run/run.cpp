@@ -13,6 +13,7 @@
 #include "ropewalk/study/capture/process_documents.h"
 #include "ropewalk/study/run/results.h"
 #include "ropewalk/study/run/results_folder.h"
+#include "ropewalk/study/show/result_files.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;

@@ -13,8 +13,8 @@
 #include "ropewalk/study/ablation/ablate.h"
 #include "ropewalk/study/capture/capture_folder.h"
 #include "ropewalk/study/capture/capture_store.h"
-#include "ropewalk/study/run/results_folder.h"
 #include "ropewalk/study/run/study_documents.h"
+#include "ropewalk/study/show/result_files.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {

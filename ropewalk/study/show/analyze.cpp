@@ -23,7 +23,7 @@
 #include "ropewalk/study/capture/loss.h"
 #include "ropewalk/study/experiment/revisions.h"
 #include "ropewalk/study/experiment/training_time.h"
-#include "ropewalk/study/run/results_folder.h"
+#include "ropewalk/study/show/tables_folder.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;

@@ -11,8 +11,6 @@
 
 namespace ropewalk {
 
-inline constexpr int64_t kMostComponents = 1024;
-
 struct AnalyzeOptions {
   std::vector<std::string> captures;  // folders, each with the label to give it: LABEL=PATH
   std::filesystem::path out;          // folder of the tables

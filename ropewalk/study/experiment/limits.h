@@ -8,4 +8,7 @@ namespace ropewalk {
 // square: of 256 blocks and 128 dimensions, most of a GiB for each core.
 inline constexpr int64_t kMostBlocks = 256;
 
+// The most principal components of a head that a table has rows of.
+inline constexpr int64_t kMostComponents = 1024;
+
 }  // namespace ropewalk
