@@ -72,7 +72,7 @@ def forgotten(texts):
     need(rows(table).keys() == set(rows(table).values()) == members(table).keys(), "rows of kKeepOptions, their keys and members of KeepOptions differ")
     kept = re.search(r"^\| `kept` \|.*$", texts["docs/formats.md"], re.M).group(0)
     defaults, passed = keywords(texts[VERBS], "capture")
-    edits = re.search(r"^EXPERIMENT_EDITS = \{(.*?)^\}", texts["tests/golden/test_trust.py"], re.M | re.S).group(1)
+    edits = re.search(r"^EXPERIMENT_EDITS = \{(.*?)^\}", texts["tests/golden/study/test_trust.py"], re.M | re.S).group(1)
     for key, default in members(table).items():
         option = ("--no-" if default == "true" else "--") + key.replace("_", "-")
         need(key in accumulators | ALONE, f"{key}: no accumulator has its name")
@@ -99,7 +99,7 @@ STEPS = {
     "analysis": ("ropewalk/analysis/cases/plasticity.cpp", r"std::unique_ptr<KeptParts> plasticity\(", "std::unique_ptr<KeptParts> lunch("),
     "source of the analysis": ("ropewalk/analysis/CMakeLists.txt", r"  plasticity\.cpp\n|  \w+/plasticity\.cpp\n", ""),
     "test": ("tests/moments/CMakeLists.txt", r"  plasticity_test\.cpp\n", ""),
-    "test of the experiment": ("tests/golden/test_trust.py", r'    "plasticity": dict\(.*\n', ""),
+    "test of the experiment": ("tests/golden/study/test_trust.py", r'    "plasticity": dict\(.*\n', ""),
     "keyword": (VERBS, r", plasticity: bool = False", ""),
     "default of the keyword": (VERBS, r", plasticity: bool = False", ", plasticity: bool = True"),
     "option": (VERBS, r"plasticity=plasticity, ", ""),

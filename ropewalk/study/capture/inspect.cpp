@@ -19,7 +19,7 @@ namespace ropewalk {
 namespace {
 
 // The program's code, torch's and Arrow's libraries and their start-up state, measured on x86-64
-// Linux (tests/golden/test_models.py compares), with the buffer of the vectors writer.
+// Linux (tests/golden/model/test_models.py compares), with the buffer of the vectors writer.
 constexpr int64_t kProgram = int64_t{150} << 20;
 
 std::string ranges(const std::vector<int64_t>& layers) {

@@ -16,7 +16,7 @@ import analysis_reference
 import engine
 import reference
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 MODEL = ROOT / ".cache" / "smollm2-135m"
 CONTEXT = 4096
 LAYERS, HEADS, KV_HEADS = 30, 9, 3

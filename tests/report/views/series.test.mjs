@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { launch, open, readCsv, report, reports, settled } from "./browser.mjs";
+import { launch, open, readCsv, report, reports, settled } from "../browser.mjs";
 
 let browser, bands, curves;
 before(async () => {

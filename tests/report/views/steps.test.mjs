@@ -1,7 +1,7 @@
 // Steps of a reader: Back and Forward between views, a head's panel that comes into view and gives the focus back.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { launch, open, report, settled } from "./browser.mjs";
+import { launch, open, report, settled } from "../browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {
   choose, downloaded, launch, open, portraitSpot, readTable, report, settled, shown, withError,
-} from "./browser.mjs";
+} from "../browser.mjs";
 
 let browser, table;
 before(async () => {

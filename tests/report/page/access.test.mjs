@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { launch, open, report, require, settled } from "./browser.mjs";
+import { launch, open, report, require, settled } from "../browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));

@@ -17,7 +17,7 @@ from trust_study import DOCUMENTS, TABLES, Study, good, inodes, numbers, tables
 HEADER = (engine.repository() / "ropewalk/moments/keep_options.h").read_text()
 # By key, whether a capture keeps it by default.
 SWITCHES = {key: value == "true" for key, value in re.findall(r"^  bool (\w+) = (true|false);", HEADER, re.M)}
-OLDER = Path(__file__).resolve().parent / "older_study"
+OLDER = Path(__file__).resolve().parents[1] / "older_study"
 CORPUS = {"path": "corpus.jsonl", "documents": DOCUMENTS}
 
 

@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 from test_models import FAMILIES, largest, rms, worst
 from tiny_models import CONTEXT, MODELS
 
-DEMO = Path(__file__).resolve().parents[2] / "data" / "demo"
+DEMO = Path(__file__).resolve().parents[3] / "data" / "demo"
 CAPTURE = [DEMO / "LC2-500", "--tokenizer", DEMO / "tokenizer.json", "--corpus", DEMO / "eval.jsonl", "--context", 2048, "--documents", 32]
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

@@ -1,7 +1,7 @@
 // Every number of a page says where it is from, and is what stands there: on every page of every run.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { launch, open, report, settled } from "./browser.mjs";
+import { launch, open, report, settled } from "../browser.mjs";
 import { drawings, wrongInDrawings } from "./drawings.mjs";
 import { Files, inSight, wrong } from "./numbers.mjs";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { choose, error, launch, open, readCsv, report, reports, settled, shown } from "./browser.mjs";
+import { choose, error, launch, open, readCsv, report, reports, settled, shown } from "../browser.mjs";
 
 let browser, heads;
 before(async () => {

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { readCsv, reports } from "./browser.mjs";
+import { readCsv, reports } from "../browser.mjs";
 
 const CLASSES = ["position-dominated", "q-positional", "k-positional", "content-focused", "mixed"];
 const NUMBER = String.raw`[+−]?\d[\d,]*(?:\.\d+)?(?:e[+−-]?\d+)?`;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { launch, open, readCsv, readSummary, report, reports, settled } from "./browser.mjs";
+import { launch, open, readCsv, readSummary, report, reports, settled } from "../browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -70,8 +70,8 @@ test("a head's panel says what not to trust, in sentences", async () => {
 });
 
 test("every flag that docs/formats.md knows has a name of its own on the page", async () => {
-  const page = readFileSync(new URL("../../report/src/data/flags.ts", import.meta.url), "utf8");
-  const docs = readFileSync(new URL("../../docs/formats.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../../report/src/data/flags.ts", import.meta.url), "utf8");
+  const docs = readFileSync(new URL("../../../docs/formats.md", import.meta.url), "utf8");
   const tables = docs.split("\n| flag | meaning |\n").slice(1).map((text) => text.split("\n\n")[0]);
   const names = tables.flatMap((text) => [...text.matchAll(/^\|((?: `\w+`,?)+) \|/gm)].flatMap(([, cell]) => cell.match(/\w+/g)));
   assert.ok(names.length > 15, `${names.length}`);

@@ -1,7 +1,7 @@
 // Runs that are not as one would like: hostile names, missing numbers, one checkpoint, one head, no summary.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { downloaded, launch, open, readCsv, readSummary, readTable, report, settled, shown } from "./browser.mjs";
+import { downloaded, launch, open, readCsv, readSummary, readTable, report, settled, shown } from "../browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));

@@ -554,7 +554,7 @@ def test_no_document_is_long_enough(study):
 
 # What comes with the project
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_a_file_that_is_not_utf8_is_refused_with_the_line(tmp_path):

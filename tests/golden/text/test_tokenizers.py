@@ -16,7 +16,7 @@ from tokenizer_families import FAMILIES, assemble, train
 from tokenizers import Regex, pre_tokenizers
 
 TOOL = Path(os.environ["ROPEWALK_BUILD"]) / "tests" / "tokenize_tool"
-DIGESTS = Path(__file__).with_name("token_digests.json")
+DIGESTS = Path(__file__).parents[1] / "token_digests.json"
 STRINGS = 20_000
 PART_STRINGS = 400
 PART_TEXTS = ["aab abab ba xaxb aaaa", "line one\nline two\n", "\n", "12345 1234567 1,2", "bcx ax Abc ABC'S 'LL"]

@@ -1,7 +1,7 @@
 // Paper: everything is drawn, nothing is cut, colours are kept, the checkpoint is named.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { launch, open, readTable, report, settled } from "./browser.mjs";
+import { launch, open, readTable, report, settled } from "../browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { downloaded, launch, open, readCsv, readTable, report, settled, withError } from "./browser.mjs";
+import { downloaded, launch, open, readCsv, readTable, report, settled, withError } from "../browser.mjs";
 
 let browser, table;
 before(async () => {

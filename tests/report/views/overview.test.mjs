@@ -1,7 +1,7 @@
 // The overview: every number against summary.json, figures, downloads, themes.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { downloaded, error, launch, open, readSummary, report, settled, shown, withError } from "./browser.mjs";
+import { downloaded, error, launch, open, readSummary, report, settled, shown, withError } from "../browser.mjs";
 
 let browser;
 before(async () => (browser = await launch()));

@@ -13,7 +13,7 @@ import analysis_reference as expected
 import edit_reference
 import tiny_models
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DOCUMENTS, TOKENS, DIM, BLOCKS = 32, 128, 8, 16
 
 
