@@ -8,11 +8,11 @@
 #include <random>
 #include <string_view>
 
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/forward.h"
-#include "ropewalk/moments/loss_collector.h"
-#include "ropewalk/study/open_model.h"
+#include "ropewalk/moments/collectors/loss_collector.h"
+#include "ropewalk/study/source/open_model.h"
 
 int main(int argc, char** argv) {
   using namespace ropewalk;

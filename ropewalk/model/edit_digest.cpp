@@ -1,4 +1,4 @@
-#include "ropewalk/base/hash.h"
+#include "ropewalk/base/files/hash.h"
 #include "ropewalk/model/edit.h"
 
 namespace ropewalk {
