@@ -10,6 +10,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/version.h"
+#include "ropewalk/study/report_effects.h"
 #include "ropewalk/study/report_series.h"
 #include "ropewalk/study/report_table.h"
 #include "ropewalk/study/report_template.h"
@@ -64,7 +65,7 @@ std::string report_template_digest() {
 }
 
 void write_report(const StudyTables& tables, const std::vector<Figure>& figures, Json manifest,
-                  const std::string& title, const fs::path& out) {
+                  const Json& effects, const std::string& title, const fs::path& out) {
   if (!can_write_report()) {
     throw SystemError(
         "this program was built without the report; install Node 20.19 or later, run "
@@ -88,6 +89,7 @@ void write_report(const StudyTables& tables, const std::vector<Figure>& figures,
                                  {"column_names", column_names()},
                                  {"table", report_table(tables.heads)},
                                  {"series", report_series(tables.heads)},
+                                 {"effects", effects},
                                  {"figure_names", names},
                                  {"figures", drawn}});
   write_file_atomically(out, text);
@@ -99,7 +101,9 @@ fs::path write_report(const ReportOptions& options) {
   const TableFigures drawn = table_figures(table);
   const std::string stem = table.filename() == kTable ? "" : table.stem().string() + ".";
   const fs::path out = options.out.value_or(table.parent_path() / (stem + "report.html"));
-  write_report(drawn.tables, drawn.figures, drawn.manifest, drawn.title, out);
+  // What ablate left beside another table is of other heads.
+  const Json effects = table.filename() == kTable ? report_effects(table.parent_path()) : Json();
+  write_report(drawn.tables, drawn.figures, drawn.manifest, effects, drawn.title, out);
   return out;
 }
 

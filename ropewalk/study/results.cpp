@@ -18,6 +18,7 @@
 #include "ropewalk/study/figures.h"
 #include "ropewalk/study/loss.h"
 #include "ropewalk/study/report.h"
+#include "ropewalk/study/report_effects.h"
 #include "ropewalk/study/results_folder.h"
 #include "ropewalk/study/stage.h"
 #include "ropewalk/study/study_ablation.h"
@@ -210,7 +211,9 @@ Stage report_stage(const Study& study, const Json& manifest, Products& products)
             for (Figure& figure : ablation_figures(study, manifest.value("ablate", Json()))) {
               figures.push_back(std::move(figure));
             }
-            write_report(products.tables(), figures, manifest, study.experiment.name,
+            const bool edited = manifest.value("ablate", Json()).is_object();
+            write_report(products.tables(), figures, manifest,
+                         edited ? report_effects(study.out) : Json(), study.experiment.name,
                          study.out / kReport);
             return {kReport};
           }};

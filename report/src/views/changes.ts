@@ -10,6 +10,8 @@ import { headLines, meanLines, type Line } from "./change_lines";
 
 /** Steps side by side on a sheet of paper. */
 const PRINTED_STEPS = 4;
+/** As many are shown though no phase begins among them. */
+const FEW_STEPS = 8;
 
 /** What changed between checkpoints, and whether it is more than chance of which documents were read. */
 export function changes(context: Context): HTMLElement | null {
@@ -18,10 +20,14 @@ export function changes(context: Context): HTMLElement | null {
   if (all.length === 0) return null;
   const checkpoint = new Map(run.checkpoints.map((c) => [c.label, c]));
   const phaseOf = (label: string) => checkpoint.get(label)?.phase ?? "";
-  const crossing = all.filter((d) => phaseOf(d.from) !== phaseOf(d.to));
-  let every = crossing.length === 0;
+  const whole = summary.wholeRun();
+  const first = whole ? [whole] : [];
+  const crossing = all.filter((d) => phaseOf(d.from) !== phaseOf(d.to) || d.kind === "context");
+  const short = [...first, ...crossing];
+  let every = short.length === 0 || (crossing.length === 0 && all.length <= FEW_STEPS);
 
-  const heading = ({ from, to }: Difference) => {
+  const heading = (difference: Difference) => {
+    const { from, to } = difference;
     const [before, after] = [phaseOf(from), phaseOf(to)];
     const both = [from, to].flatMap((label) => checkpoint.get(label) ?? []);
     const contexts = both.map((c) => run.order.context(c)).filter((tokens) => tokens);
@@ -30,7 +36,8 @@ export function changes(context: Context): HTMLElement | null {
       "th",
       { scope: "col", class: before !== after ? "crossing" : "", "data-from": from, "data-to": to },
       h("span", {}, `${from} → ${to}`),
-      before !== after ? h("span", { class: "phase-change" }, `${before || DASH} → ${after || DASH}`) : null,
+      difference === whole ? h("span", { class: "phase-change" }, "the whole run") : null,
+      before !== after && difference !== whole ? h("span", { class: "phase-change" }, `${before || DASH} → ${after || DASH}`) : null,
       contexts.length === 2 && contexts[0] !== contexts[1]
         ? h("span", { class: "phase-change" }, "context ", context(both[0]), " → ", context(both[1]))
         : null,
@@ -51,12 +58,12 @@ export function changes(context: Context): HTMLElement | null {
   };
   const holder = h("div", {});
   const show = () => {
-    const steps = every ? all : crossing;
+    const steps = every ? [...first, ...all] : short;
     const width = isPrinting() ? PRINTED_STEPS : steps.length;
     const tables: HTMLElement[] = [];
     for (let from = 0; from < steps.length; from += width) tables.push(tableOf(steps.slice(from, from + width)));
     holder.replaceChildren(...tables);
-    toggle.textContent = every ? "Only between phases" : "Every step";
+    toggle.textContent = !every ? "Every step" : crossing.length ? "Only between phases" : "Only the whole run";
   };
   const turn = () => {
     every = !every;
@@ -67,8 +74,8 @@ export function changes(context: Context): HTMLElement | null {
   show();
   return card(
     "What changed",
-    rules(context, all),
-    crossing.length ? h("div", { class: "toolbar" }, toggle) : null,
+    rules(context, [...first, ...all]),
+    short.length && all.length > crossing.length ? h("div", { class: "toolbar" }, toggle) : null,
     scroller("What changed between checkpoints", holder),
   );
 }
