@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ropewalk/analysis/loss_reader.h"
-#include "ropewalk/analysis/qk_reader.h"
-#include "ropewalk/analysis/series.h"
-#include "ropewalk/analysis/series_reader.h"
-#include "ropewalk/base/json.h"
-#include "ropewalk/figures/theme.h"
+#include "ropewalk/analysis/statistics/series.h"
+#include "ropewalk/analysis/table/loss_reader.h"
+#include "ropewalk/analysis/table/qk_reader.h"
+#include "ropewalk/analysis/table/series_reader.h"
+#include "ropewalk/base/files/json.h"
+#include "ropewalk/figures/parts/theme.h"
 
 namespace ropewalk {
 namespace {
