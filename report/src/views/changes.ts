@@ -1,6 +1,6 @@
 import type { Context } from "../context";
 import type { Difference } from "../data/blob";
-import type { Checkpoint } from "../data/run";
+import type { Checkpoint, Run } from "../data/run";
 import { number, ofEntry } from "../data/source";
 import { h } from "../dom";
 import { DASH } from "../format";
@@ -13,36 +13,37 @@ const PRINTED_STEPS = 4;
 /** As many are shown though no phase begins among them. */
 const FEW_STEPS = 8;
 
+const checkpointOf = (run: Run, label: string) => run.checkpoints.find((c) => c.label === label);
+const phaseOf = (run: Run, label: string) => checkpointOf(run, label)?.phase ?? "";
+
+/** Of the column of a step: its checkpoints, and where they differ in phase or context. */
+function heading({ run }: Context, { from, to }: Difference, whole: boolean): HTMLElement {
+  const [before, after] = [phaseOf(run, from), phaseOf(run, to)];
+  const both = [from, to].flatMap((label) => checkpointOf(run, label) ?? []);
+  const contexts = both.map((c) => run.order.context(c)).filter((tokens) => tokens);
+  const context = (c: Checkpoint) => number(ofEntry(c, "context"), String(run.order.context(c)));
+  return h(
+    "th",
+    { scope: "col", class: before !== after ? "crossing" : "", "data-from": from, "data-to": to },
+    h("span", {}, `${from} → ${to}`),
+    whole ? h("span", { class: "phase-change" }, "the whole run") : null,
+    before !== after && !whole ? h("span", { class: "phase-change" }, `${before || DASH} → ${after || DASH}`) : null,
+    contexts.length === 2 && contexts[0] !== contexts[1]
+      ? h("span", { class: "phase-change" }, "context ", context(both[0]), " → ", context(both[1]))
+      : null,
+  );
+}
+
 /** What changed between checkpoints, and whether it is more than chance of which documents were read. */
 export function changes(context: Context): HTMLElement | null {
   const { run, summary } = context;
   const all = summary.differences();
   if (all.length === 0) return null;
-  const checkpoint = new Map(run.checkpoints.map((c) => [c.label, c]));
-  const phaseOf = (label: string) => checkpoint.get(label)?.phase ?? "";
   const whole = summary.wholeRun();
   const first = whole ? [whole] : [];
-  const crossing = all.filter((d) => phaseOf(d.from) !== phaseOf(d.to) || d.kind === "context");
+  const crossing = all.filter((d) => phaseOf(run, d.from) !== phaseOf(run, d.to) || d.kind === "context");
   const short = [...first, ...crossing];
   let every = short.length === 0 || (crossing.length === 0 && all.length <= FEW_STEPS);
-
-  const heading = (difference: Difference) => {
-    const { from, to } = difference;
-    const [before, after] = [phaseOf(from), phaseOf(to)];
-    const both = [from, to].flatMap((label) => checkpoint.get(label) ?? []);
-    const contexts = both.map((c) => run.order.context(c)).filter((tokens) => tokens);
-    const context = (c: Checkpoint) => number(ofEntry(c, "context"), String(run.order.context(c)));
-    return h(
-      "th",
-      { scope: "col", class: before !== after ? "crossing" : "", "data-from": from, "data-to": to },
-      h("span", {}, `${from} → ${to}`),
-      difference === whole ? h("span", { class: "phase-change" }, "the whole run") : null,
-      before !== after && difference !== whole ? h("span", { class: "phase-change" }, `${before || DASH} → ${after || DASH}`) : null,
-      contexts.length === 2 && contexts[0] !== contexts[1]
-        ? h("span", { class: "phase-change" }, "context ", context(both[0]), " → ", context(both[1]))
-        : null,
-    );
-  };
   const groups = [meanLines(context), headLines(context)];
   const tableOf = (steps: Difference[]) => {
     const row = ({ name, note, key, cell }: Line) =>
@@ -52,7 +53,7 @@ export function changes(context: Context): HTMLElement | null {
         h("th", { scope: "row" }, name, note ? h("span", { class: "phase-change" }, note) : null),
         ...steps.map(cell),
       );
-    const head = h("tr", {}, h("th", { scope: "col" }, "change of"), ...steps.map(heading));
+    const head = h("tr", {}, h("th", { scope: "col" }, "change of"), ...steps.map((step) => heading(context, step, step === whole)));
     const bodies = groups.map((lines) => h("tbody", {}, ...lines.map(row)));
     return h("table", { class: "numbers changes" }, h("thead", {}, head), ...bodies);
   };

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "ropewalk/analysis/ablation/effect_reader.h"
 #include "ropewalk/analysis/run/summary.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/atomic_file.h"
@@ -21,7 +22,6 @@
 #include "ropewalk/study/run/study_ablation.h"
 #include "ropewalk/study/show/figures.h"
 #include "ropewalk/study/show/report.h"
-#include "ropewalk/study/show/report_effects.h"
 #include "ropewalk/study/show/result_files.h"
 #include "ropewalk/study/show/tables.h"
 
@@ -214,7 +214,7 @@ Stage report_stage(const Study& study, const Json& manifest, Products& products)
             }
             const bool edited = manifest.value("ablate", Json()).is_object();
             write_report(products.tables(), figures, manifest,
-                         edited ? report_effects(study.out) : Json(), study.experiment.name,
+                         edited ? read_effects(study.out) : Json(), study.experiment.name,
                          study.out / kReport);
             return {kReport};
           }};

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "ropewalk/analysis/ablation/effect_reader.h"
 #include "ropewalk/analysis/table/table_columns.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/atomic_file.h"
@@ -10,7 +11,6 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/version.h"
-#include "ropewalk/study/show/report_effects.h"
 #include "ropewalk/study/show/report_series.h"
 #include "ropewalk/study/show/report_table.h"
 #include "ropewalk/study/show/report_template.h"
@@ -102,7 +102,7 @@ fs::path write_report(const ReportOptions& options) {
   const std::string stem = table.filename() == kTable ? "" : table.stem().string() + ".";
   const fs::path out = options.out.value_or(table.parent_path() / (stem + "report.html"));
   // What ablate left beside another table is of other heads.
-  const Json effects = table.filename() == kTable ? report_effects(table.parent_path()) : Json();
+  const Json effects = table.filename() == kTable ? read_effects(table.parent_path()) : Json();
   write_report(drawn.tables, drawn.figures, drawn.manifest, effects, drawn.title, out);
   return out;
 }

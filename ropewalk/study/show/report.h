@@ -30,7 +30,7 @@ std::string report_template_digest();
 // false. Returns where the report is.
 std::filesystem::path write_report(const ReportOptions& options);
 
-// The same of tables and figures at hand. `manifest`: null for none; `effects`: report_effects().
+// The same of tables and figures at hand. `manifest`: null for none; `effects`: read_effects().
 // An empty title: the model's.
 void write_report(const StudyTables& tables, const std::vector<Figure>& figures, Json manifest,
                   const Json& effects, const std::string& title, const std::filesystem::path& out);

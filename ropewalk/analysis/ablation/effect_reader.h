@@ -10,6 +10,6 @@ namespace ropewalk {
 // a results folder, as the report's page reads it (docs/report.md): one entry per row, with the
 // heads of its set. Null where the files are not there. Throws InputError where one is no such
 // table.
-Json report_effects(const std::filesystem::path& folder);
+Json read_effects(const std::filesystem::path& folder);
 
 }  // namespace ropewalk

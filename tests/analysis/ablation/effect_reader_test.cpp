@@ -1,4 +1,4 @@
-#include "ropewalk/study/show/report_effects.h"
+#include "ropewalk/analysis/ablation/effect_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -12,26 +12,26 @@ constexpr const char* kSets =
     "checkpoint,set,edit,draw,heads,members\n'=a,top:r2cv_k:10%,window:8,,2,\"0.1,1.3\"\n"
     "'=a,top:r2cv_k:10%,window:8,1,2,\"0.2,1.0\"\n";
 
-TEST(ReportEffects, HaveTheHeadsOfTheirSets) {
+TEST(EffectReader, HaveTheHeadsOfTheirSets) {
   const TemporaryFolder folder;
-  EXPECT_TRUE(report_effects(folder.path()).is_null()) << "nothing was edited";
+  EXPECT_TRUE(read_effects(folder.path()).is_null()) << "nothing was edited";
   folder.write("ablate_controls.csv", kSets);
-  EXPECT_TRUE(report_effects(folder.path()).is_null());
+  EXPECT_TRUE(read_effects(folder.path()).is_null());
   folder.write(
       "ablate.csv",
       "checkpoint,set,edit,dloss,dloss_se,control\n'=a,top:r2cv_k:10%,window:8,0.25,0.5,\n");
-  EXPECT_EQ(report_effects(folder.path()), Json::parse(R"([{"checkpoint": "=a", "control": null,
+  EXPECT_EQ(read_effects(folder.path()), Json::parse(R"([{"checkpoint": "=a", "control": null,
       "dloss": 0.25, "edit": "window:8", "heads": [[0, 1], [1, 3]], "se": 0.5,
       "set": "top:r2cv_k:10%"}])"));
 }
 
-TEST(ReportEffects, NameWhatIsWrong) {
+TEST(EffectReader, NameWhatIsWrong) {
   const auto fails = [](const std::string& sets, const std::string& table) -> std::string {
     const TemporaryFolder folder;
     folder.write("ablate_controls.csv", sets);
     folder.write("ablate.csv", table);
     try {
-      report_effects(folder.path());
+      read_effects(folder.path());
     } catch (const InputError& error) {
       return error.what();
     }

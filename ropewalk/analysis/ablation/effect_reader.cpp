@@ -1,18 +1,17 @@
-#include "ropewalk/study/show/report_effects.h"
+#include "ropewalk/analysis/ablation/effect_reader.h"
 
 #include <cmath>
 #include <limits>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "ropewalk/analysis/ablation/effect_table.h"
+#include "ropewalk/analysis/ablation/set_name.h"
 #include "ropewalk/analysis/table/csv_record.h"
 #include "ropewalk/base/csv.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/mapped_file.h"
-#include "ropewalk/figures/parts/head_name.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -36,16 +35,16 @@ void read_table(const fs::path& path, Add add) {
 }
 
 // [[layer, query head], …] of "3.0,3.1".
-Json heads_of(const CsvRecord& record, size_t column, std::string_view text) {
+Json heads_of(const CsvRecord& record, size_t column, const std::string& text) {
   Json heads = Json::array();
-  while (true) {
-    const size_t end = text.find(',');
-    const auto head = find_head(text.substr(0, end));
-    if (!head) record.fail(column, "heads such as 3.0,3.1");
-    heads.push_back({head->layer, head->q_head});
-    if (end == std::string_view::npos) return heads;
-    text.remove_prefix(end + 1);
+  try {
+    for (const QueryHead& head : parse_set_name(text).heads)
+      heads.push_back({head.layer, head.q_head});
+  } catch (const UsageError&) {
+    heads.clear();
   }
+  if (heads.empty()) record.fail(column, "heads such as 3.0,3.1");
+  return heads;
 }
 
 using SetKey = std::pair<std::string, std::string>;  // checkpoint, set
@@ -68,7 +67,7 @@ Json or_null(double value) { return std::isnan(value) ? Json() : Json(value); }
 
 }  // namespace
 
-Json report_effects(const fs::path& folder) {
+Json read_effects(const fs::path& folder) {
   if (!fs::exists(folder / kAblateTable) || !fs::exists(folder / kAblateControls)) return nullptr;
   const std::map<SetKey, Json> sets = read_sets(folder / kAblateControls);
   Json effects = Json::array();
