@@ -278,6 +278,17 @@ TEST(Figures, TaxonomyStacksToOne) {
   EXPECT_EQ(layer(spec, "segments")["encoding"]["y"]["scale"]["domain"], Json::parse("[0, 1]"));
 }
 
+TEST(Figures, TaxonomySaysWhyABarIsMissing) {
+  RunNumbers run = run_of(2);
+  for (CheckpointNumbers& one : run.checkpoints) one.classes[0].se = 0.1;
+  EXPECT_NE(subtitle(taxonomy(run, {})).find("position-dominated share."), std::string::npos);
+  run.checkpoints[1].classes[0].se = std::nan("");
+  const std::string text = subtitle(taxonomy(run, {}));
+  EXPECT_NE(text.find("share; none where resampling the documents hardly moves it."),
+            std::string::npos)
+      << text;
+}
+
 // One checkpoint: these numbers of PC0's r_q and r_k, one head per layer.
 RunNumbers run_of_layers(const std::vector<std::pair<double, double>>& numbers) {
   std::string text = "checkpoint,layer,q_head,pc,r_q,r_k\n";
@@ -378,6 +389,8 @@ TEST(Figures, PortraitsOfAnyTwo) {
   EXPECT_EQ(encoding["x"]["scale"]["domain"], Json::parse("[-0.05, 1.05]"));
   EXPECT_EQ(encoding["y"]["scale"]["domain"], Json::parse("[-0.05, 1.05]"));
   EXPECT_EQ(encoding["y"]["axis"]["title"], "|r_k| on PC0");
+  EXPECT_EQ(spec["title"]["text"], "Heads by variance on PC0 and |r_k| on PC0")
+      << "in words, not keys";
   EXPECT_EQ(spec["datasets"]["heads 0"][1]["abs_r_k"], 0.1);
   const Json lines = portraits(run_of(1), {}, reading_place("r_k"), reading_place("r_q"));
   EXPECT_EQ(lines["concat"][0]["layer"].size(), 3u) << "thresholds go with their axes";

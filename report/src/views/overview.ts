@@ -27,6 +27,7 @@ export function overview(context: Context): Part {
   const tile = (
     name: string,
     hint: string,
+    definition: string,
     look: string,
     leaf: (c: Checkpoint) => Leaf,
     from: (c: Checkpoint) => string,
@@ -59,7 +60,7 @@ export function overview(context: Context): Part {
       { class: "tile", "data-statistic": name },
       h("div", { class: "tile-name" }, name),
       h("div", { class: "tile-value", "data-number": from(last) }, value, error ? h("span", { class: "se" }, error) : null),
-      h("div", { class: "tile-hint", title: hint }, hint),
+      h("div", { class: "tile-hint", title: definition }, hint),
       run.steps.length > 1 ? spark : null,
       first !== last ? h("div", { class: "tile-from muted" }, `${first.label}: `, number(from(first), text(leaf(first)))) : null,
     );
@@ -68,11 +69,11 @@ export function overview(context: Context): Part {
   const tiles = h(
     "div",
     { class: "tiles" },
-    ...means(run).map(({ key, name, hint, reading }) =>
-      tile(name, hint, look(reading), (c) => summary.leaf(key, c), (c) => summary.from(key, c)),
+    ...means(run).map(({ key, name, hint, statistic: { definition }, reading }) =>
+      tile(name, hint, definition.replaceAll("`", ""), look(reading), (c) => summary.leaf(key, c), (c) => summary.from(key, c)),
     ),
-    run.losses ? tile("loss", "nats per token", "variance", lossOf, ofLoss) : null,
-    tile(CLASSES[0], "share of heads", "class-0", (c) => summary.share(CLASSES[0], c), (c) => summary.shareFrom(CLASSES[0], c), true),
+    run.losses ? tile("loss", "nats per token", "of the next token", "variance", lossOf, ofLoss) : null,
+    tile(CLASSES[0], "share of heads", `r_q and |r_k| above ${run.high}, on PC0`, "class-0", (c) => summary.share(CLASSES[0], c), (c) => summary.shareFrom(CLASSES[0], c), true),
   );
 
   const entry = summary.entry(last);

@@ -86,7 +86,7 @@ Json class_changes(const HeadGroup& from, const HeadGroup& to, const Pairing& pa
         drawn.push_back(after.drawn[i][j] - before.drawn[i][j]);
       }
       change.se = pair.paired ? standard_deviation(drawn) : std::hypot(before.se(i), after.se(i));
-      // Where hardly any draw differs, as sure as shares of so many heads are.
+      // Where hardly any draw differs, the binomial error of that number of heads.
       if (before.without_spread(i) && after.without_spread(i))
         change.se = std::hypot(share_error(before, i), share_error(after, i));
     }

@@ -138,14 +138,18 @@ Json summarize(const CheckpointAnalysis& checkpoint) {
 struct Compared {
   size_t from = 0;
   size_t to = 0;
-  bool contexts = false;  // one checkpoint at two contexts
+  enum { step, contexts, whole } kind = step;  // contexts: one checkpoint at two of them
 };
 
 std::vector<Compared> compared_in(const RunOrder& order, size_t checkpoints) {
   std::vector<Compared> all;
   for (size_t i = 0; i < checkpoints; ++i) {
-    if (const auto from = order.step_from(i)) all.push_back({*from, i, false});
-    if (const auto from = order.context_from(i)) all.push_back({*from, i, true});
+    if (const auto from = order.step_from(i)) all.push_back({*from, i, Compared::step});
+    if (const auto from = order.context_from(i)) all.push_back({*from, i, Compared::contexts});
+  }
+  const auto run = order.whole_run();
+  if (run && order.step_from(run->second) != run->first) {
+    all.push_back({run->first, run->second, Compared::whole});
   }
   return all;
 }
@@ -174,7 +178,7 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_ch
     const Compared& one = comparisons[i - parts.size()];
     Json& difference = differences[i - parts.size()];
     difference = compare_checkpoints(checkpoints[one.from], checkpoints[one.to], min_change);
-    if (one.contexts) difference["kind"] = "context";
+    if (one.kind == Compared::contexts) difference["kind"] = "context";
   });
   for (const Json& part : parts) {
     json["checkpoints"].push_back(part.at("checkpoint"));
@@ -186,7 +190,13 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_ch
   if (Json heads = top_heads(checkpoints, min_change); !heads.is_null()) {
     json["top_heads"] = std::move(heads);
   }
-  for (Json& difference : differences) json["differences"].push_back(std::move(difference));
+  for (size_t i = 0; i < differences.size(); ++i) {
+    if (comparisons[i].kind == Compared::whole) {
+      json["whole_run"] = std::move(differences[i]);
+    } else {
+      json["differences"].push_back(std::move(differences[i]));
+    }
+  }
   return json;
 }
 

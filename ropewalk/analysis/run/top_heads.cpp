@@ -9,6 +9,7 @@
 
 #include "ropewalk/analysis/run/head_changes.h"
 #include "ropewalk/analysis/run/run_order.h"
+#include "ropewalk/base/units.h"
 
 namespace ropewalk {
 namespace {
@@ -32,20 +33,22 @@ std::string labels(const std::vector<const CheckpointAnalysis*>& checkpoints) {
   return text;
 }
 
+// The same to stand in a sentence.
+std::string in_words(const std::vector<const CheckpointAnalysis*>& checkpoints) {
+  if (checkpoints.size() == 1) return checkpoints.front()->label;
+  return fmt::format("{} seeds of random weights", checkpoints.size());
+}
+
 // The change that gives a head its score.
 struct Candidate {
   double score = -1;
   PlacedReading reading;
   HeadChange change;
   std::string from;
+  std::string from_words;
   std::string to;
   bool axis_changed = false;
 };
-
-// Never "0.000", which would say certainty.
-std::string error_text(double se) {
-  return se < 0.0005 && se > 0 ? fmt::format("{:.1g}", se) : fmt::format("{:.3f}", se);
-}
 
 std::string sentence(const Candidate& one, const std::string& first) {
   const HeadChange& head = one.change;
@@ -54,10 +57,13 @@ std::string sentence(const Candidate& one, const std::string& first) {
   std::string title = whole.substr(0, whole.find(','));
   title[0] = title[0] == 's' ? 'S' : title[0];
   const char* verb = head.change.value < 0 ? "fell" : "rose";
-  std::string text = fmt::format("{} {} from {:.2f} at {} to {:.2f} at {}", title, verb,
-                                 head.before, one.from, head.after, one.to);
-  if (!std::isnan(head.change.se))
-    text += fmt::format(" ({:+.3f} ± {})", head.change.value, error_text(head.change.se));
+  std::string text =
+      fmt::format("{} {} from {} at {} to {} at {}", title, verb, format_decimals(head.before, 2),
+                  one.from_words, format_decimals(head.after, 2), one.to);
+  if (!std::isnan(head.change.se)) {
+    text += fmt::format(" ({}{}{})", head.change.value > 0 ? "+" : "",
+                        format_decimals(head.change.value, 3), format_error(head.change.se, 3));
+  }
   if (!std::isnan(head.effect)) {
     text += fmt::format(", {:.1f} times the spread over heads", std::abs(head.effect));
   }
@@ -156,7 +162,8 @@ Json top_heads(const std::vector<CheckpointAnalysis>& checkpoints, double min_ch
         const double score = score_of(change);
         Candidate& known = best[head];
         if ((other && key == kLogits) || score <= known.score) continue;
-        known = {score, reading, change, labels(comparison.from()), to.label, other};
+        known = {score,    reading, change, labels(comparison.from()), in_words(comparison.from()),
+                 to.label, other};
       }
     }
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "ropewalk/analysis/ablation/effect_reader.h"
 #include "ropewalk/analysis/run/summary.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/atomic_file.h"
@@ -211,7 +212,9 @@ Stage report_stage(const Study& study, const Json& manifest, Products& products)
             for (Figure& figure : ablation_figures(study, manifest.value("ablate", Json()))) {
               figures.push_back(std::move(figure));
             }
-            write_report(products.tables(), figures, manifest, study.experiment.name,
+            const bool edited = manifest.value("ablate", Json()).is_object();
+            write_report(products.tables(), figures, manifest,
+                         edited ? read_effects(study.out) : Json(), study.experiment.name,
                          study.out / kReport);
             return {kReport};
           }};

@@ -170,6 +170,7 @@ void check_summary(const Json& summary, const std::string& source) {
       for (const char* key : {"changed", "axis_changed"}) head.at(key).truth();
     });
   }
+  if (top.has("whole_run")) check_difference(top.at("whole_run"), keys);
   if (top.has("differences")) {
     top.at("differences").each([&](const Value& difference) {
       check_difference(difference, keys);

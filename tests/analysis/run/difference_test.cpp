@@ -150,6 +150,19 @@ TEST(Summary, SaysWhatCountsAsChanged) {
   EXPECT_EQ(changed, Json({{"min_change", 0.125}, {"max_q", 0.05}}));
 }
 
+TEST(Summary, TellsTheWholeRunWhereNoStepDoes) {
+  const CheckpointAnalysis a = make_checkpoint("a", 0, true), b = make_checkpoint("b", 0.1, true),
+                           c = make_checkpoint("c", 0.3, true);
+  const Json summary = summarize({a, b, c}, kMinChange);
+  EXPECT_EQ(summary["differences"].size(), 2u);
+  EXPECT_EQ(summary["whole_run"], compare_checkpoints(a, c, kMinChange));
+  EXPECT_NEAR(summary["whole_run"]["mean_r_q"]["value"].get<double>(), 0.3 / 20, 1e-12);
+  EXPECT_FALSE(summarize({a, b}, kMinChange).contains("whole_run")) << "that is the step";
+  CheckpointAnalysis random = a;
+  random.random = true;
+  EXPECT_FALSE(summarize({random, b, c}, kMinChange).contains("whole_run"));
+}
+
 TEST(Summary, LeavesOutUndefinedHeads) {
   CheckpointAnalysis checkpoint = make_checkpoint("a", 0, true);
   std::vector<double>& r_q = checkpoint.columns[statistic_place("r_q")].value;
