@@ -110,7 +110,7 @@ void AblationJob::choose_sets() {
     if (drawn < input_.controls) {
       log::warning("{}: {} of {} control sets: {}", name.text, drawn, input_.controls,
                    set.controls.why_none.empty() ? "there are no other sets like it"
-                   : set.controls.moved > 0
+                   : set.controls.why_none == "controls_moved"
                        ? "over a quarter of its heads would have to be drawn from other layers"
                        : "too few heads are left beside it");
     }
