@@ -110,7 +110,7 @@ void AblationJob::choose_sets() {
     if (drawn < input_.controls) {
       log::warning("{}: {} of {} control sets: {}", name.text, drawn, input_.controls,
                    set.controls.why_none.empty() ? "there are no other sets like it"
-                   : set.controls.moved > 0
+                   : set.controls.why_none == "controls_moved"
                        ? "over a quarter of its heads would have to be drawn from other layers"
                        : "too few heads are left beside it");
     }
@@ -230,19 +230,18 @@ std::string AblationJob::describe() const {
   }
   const std::vector<size_t> tasks = missing();
   const auto count = static_cast<int64_t>(input_.documents.documents.size());
-  double passes = 0;
-  if (!tasks.empty()) {
-    passes = plan_edits(pass(), edits_of(tasks)).passes + 1;  // and the unedited one
-  }
+  const EditPlan plan = plan_edits(pass(), edits_of(tasks));
+  const double passes = tasks.empty() ? 0 : plan.passes + 1;  // and the unedited one
   const double flops = passes * flops_per_document(input_.model) * static_cast<double>(count);
   constexpr double kEfficiency = 0.5;  // as in the dry run of a study
   const double rate = product_rate(input_.model.dtype, input_.model.device) * kEfficiency;
   text += fmt::format(
       "\n{} of {}; {} of {} edits of heads are done; the others cost {:.1f} unedited passes, about "
-      "{} on this machine, within {} of memory\n",
+      "{} on this machine, in {}, within {} of memory ({} of hidden states per document)\n",
       format_number_of(count, "document"), format_number_of(input_.model.context, "token"),
       tasks_.size() - tasks.size(), tasks_.size(), passes, format_duration(flops / rate),
-      format_bytes(input_.model.memory));
+      format_number_of(static_cast<int64_t>(plan.rounds.size()), "round"),
+      format_bytes(input_.model.memory), format_bytes(plan.hidden_bytes));
   return text;
 }
 

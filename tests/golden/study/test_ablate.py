@@ -341,6 +341,8 @@ def test_dry_run(bench, whole):
     assert not (bench.root / "dry").exists()
     assert "layer:2 " in done.stdout and "6 documents of 64 tokens" in done.stdout
     assert "0 of 66 edits of heads are done" in done.stdout, "a set of 20 controls and one without, two edits and removal"
+    hidden = 17 * CONTEXT * WIDE.config["hidden_size"] * 4
+    assert "in 5 rounds" in done.stdout and f"({hidden / 1024:.1f} KiB of hidden states per document)" in done.stdout, "of sixteen edits and the pass without"
     again = engine.run(*bench.command(whole, ["0.1,2.3", "layer:2"], "distance,window:6"), "--dry-run")
     assert "66 of 66 edits of heads are done; the others cost 0.0 unedited passes" in again.stdout
 
