@@ -92,14 +92,14 @@ std::string no_positions(const TextModel& text, int64_t context) {
 }
 
 OpenModel open_model(const ModelOptions& options, std::shared_ptr<const Checkpoint> opened) {
-  if (!opened) opened = std::make_shared<const Checkpoint>(options.model);
+  if (!opened) opened = std::make_shared<const Checkpoint>(options.model, options.headers);
   OpenModel model = choose_settings(opened->config(), options, opened.get());
   model.checkpoint = std::move(opened);
   return model;
 }
 
 OpenModel open_without_weights(const ModelOptions& options) {
-  return choose_settings(ConfigFile(options.model / "config.json"), options, nullptr);
+  return choose_settings(*options.headers->json(options.model / "config.json"), options, nullptr);
 }
 
 WeightReader OpenModel::weights() const {

@@ -1,6 +1,7 @@
 """A study whose stages overlap: captures are written and analysed while the next checkpoint is measured. Numbers are those of the plain order, bit for
 bit, whatever happens on the way."""
 
+import collections
 import json
 import os
 import random
@@ -56,6 +57,11 @@ def straight(study):
     return out
 
 
+def headers(lines):
+    """How often a file's header, or a config.json, was read."""
+    return collections.Counter(re.findall(r"(\S+): header read", lines))
+
+
 def manifest(out):
     found = json.loads((out / "manifest.json").read_text())
     seconds = found.pop("seconds")
@@ -80,8 +86,15 @@ def test_both_ways_of_reading_weights_give_the_same_bytes(study, straight, tmp_p
     environment = {"ROPEWALK_DIRECT_IO": asked, "ROPEWALK_CACHE": str(tmp_path / "cache")}  # no hash is remembered
     done = study.run(tmp_path / "out", "--log-level", "debug", environment=environment)
     assert (done.stderr.count("past the system's cache") > 0) == (asked == "1")
+    assert set(headers(done.stderr).values()) == {1}
     assert results(tmp_path / "out") == results(straight)
     assert manifest(tmp_path / "out")[0]["tables"] == manifest(straight)[0]["tables"]
+
+
+def test_headers_are_read_once(study, straight):
+    """Audit, plan, what is there already, reading ahead and measuring all open the checkpoints."""
+    files = [study.root / label / name for label in LABELS[1:] for name in ("config.json", breakable.WEIGHTS)]
+    assert headers(study.stages) == {str(file): 1 for file in files}
 
 
 def test_time_line(study, straight):
