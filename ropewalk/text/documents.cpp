@@ -149,6 +149,7 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
     }
     if (options.chunk && set.documents.size() > before) ++set.texts;
   }
+  set.waited = entries.waited();
   if (set.entries_read == 0) throw InputError("{}: holds no documents", corpus.name());
   if (set.skipped_empty == set.entries_read) {
     throw InputError("{}: all {} documents are empty", corpus.name(), set.entries_read);

@@ -124,6 +124,7 @@ Study open_study(const RunOptions& options) {
   for (size_t text = 0; processes.first() && !vectors && text < study.documents.size(); ++text) {
     const Timeline::Span span(*study.timeline, "documents");
     study.documents[text] = study_documents(study.experiment, study.plan, text, study.dataset);
+    study.timeline->add("tokens", study.documents[text].waited);
   }
   const auto count = [](const auto& list, const char* thing) {
     return format_number_of(static_cast<int64_t>(list.size()), thing);

@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 import breakable
 import engine
@@ -106,6 +107,23 @@ def test_time_line(study, straight):
         assert stages["write", label][0] <= stages["measure", following][1], "written only after the next was measured"
     seconds = manifest(straight)[1]
     assert seconds["total"] >= seconds["measure"] > 0 and seconds["analyze"] > 0 and seconds["write"] > 0
+    assert seconds["tokens"] == 0, "the corpus is of ids"
+
+
+def test_time_line_of_texts(study, tmp_path):
+    """How long reading waited for ids is a part of how long it took."""
+    words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "text.jsonl").write_text("".join(json.dumps({"text": " ".join(random.Random(i).choices("abc", k=CONTEXT))}) + "\n" for i in range(DOCUMENTS)))
+    settings = json.loads((study.root / "run.yaml").read_text())
+    settings |= {"corpus": {"path": str(tmp_path / "text.jsonl")}, "tokenizer": str(tmp_path / "tokenizer.json")}
+    settings["phases"][0]["checkpoints"] = [{"label": "A", "path": str(study.root / "A")}]
+    (tmp_path / "run.yaml").write_text(json.dumps(settings))
+    done = engine.run("run", tmp_path / "run.yaml", "--out", tmp_path / "out", "--format", "json")
+    assert done.code == 0, done.stderr
+    seconds = manifest(tmp_path / "out")[1]
+    assert 0 < seconds["tokens"] <= seconds["documents"] <= seconds["open"]
 
 
 def test_nothing_to_do_changes_nothing(study, straight):
