@@ -3,29 +3,56 @@
 #include <cmath>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
 
 namespace ropewalk {
+namespace {
+
+std::string shown(const Json& value) { return printable_excerpt(value.dump(), 60); }
+
+}  // namespace
 
 ConfigFile::ConfigFile(const std::filesystem::path& path)
     : ConfigFile(read_json_file(path), path.string()) {}
 
 ConfigFile::ConfigFile(Json object, std::string source)
-    : json_(std::move(object)), source_(std::move(source)) {
-  if (!json_.is_object()) throw InputError("{}: is not a JSON object", source_);
+    : ConfigFile(std::make_shared<const Json>(std::move(object)), std::move(source), "") {}
+
+ConfigFile ConfigFile::of(const Json& object, std::string source) {
+  return {std::shared_ptr<const Json>(std::shared_ptr<void>(), &object), std::move(source), ""};
+}
+
+ConfigFile::ConfigFile(std::shared_ptr<const Json> json, std::string source, std::string prefix)
+    : json_(std::move(json)), source_(std::move(source)), prefix_(std::move(prefix)) {
+  if (json_->is_object()) return;
+  if (prefix_.empty()) throw InputError("{}: is not a JSON object", source_);
+  prefix_.pop_back();
+  throw InputError("{}: found {}, expected an object", where(""), shown(*json_));
 }
 
 std::string ConfigFile::where(const std::string& key) const {
-  return fmt::format("{}: key '{}{}'", source_, prefix_, key);
+  return fmt::format("{}: key '{}'", source_, printable_excerpt(prefix_ + key, 200));
 }
 
 bool ConfigFile::has(const std::string& key) const {
-  const auto found = json_.find(key);
-  return found != json_.end() && !found->is_null();
+  const auto found = json_->find(key);
+  return found != json_->end() && !found->is_null();
 }
 
 const Json& ConfigFile::at(const std::string& key, const char* expected) const {
   if (!has(key)) throw InputError("{} is missing; expected {}", where(key), expected);
-  return json_[key];
+  return (*json_)[key];
+}
+
+const Json& ConfigFile::list(const std::string& key, const char* expected) const {
+  const Json& value = at(key, expected);
+  if (!value.is_array()) refuse(key, expected);
+  return value;
+}
+
+void ConfigFile::refuse(const std::string& key, const std::string& expected) const {
+  const Json found = json_->value(key, Json());
+  throw InputError("{}: found {}, expected {}", where(key), shown(found), expected);
 }
 
 int64_t ConfigFile::size(const std::string& key) const {
@@ -37,7 +64,7 @@ int64_t ConfigFile::size(const std::string& key) const {
       value.is_number_integer() ||
       (value.is_number_float() && std::trunc(value.get<double>()) == value.get<double>());
   if (!whole || value.get<double>() < 1 || value.get<double>() > static_cast<double>(kLimit)) {
-    throw InputError("{}: found {}, expected {}", where(key), value.dump(), kExpected);
+    refuse(key, kExpected);
   }
   return static_cast<int64_t>(value.get<double>());
 }
@@ -50,11 +77,19 @@ std::optional<int64_t> ConfigFile::optional_size(const std::string& key) const {
   return has(key) ? std::optional(size(key)) : std::nullopt;
 }
 
-double ConfigFile::number(const std::string& key) const {
-  const Json& value = at(key, "a number");
-  if (!value.is_number() || !std::isfinite(value.get<double>())) {
-    throw InputError("{}: found {}, expected a number", where(key), value.dump());
+int64_t ConfigFile::count(const std::string& key) const {
+  if (!has(key)) return 0;
+  const Json& value = (*json_)[key];
+  if (!value.is_number_integer() || value < 0 || value > INT64_MAX / 2) {
+    refuse(key, "a whole number from 0");
   }
+  return value.get<int64_t>();
+}
+
+double ConfigFile::number(const std::string& key) const {
+  constexpr const char* kExpected = "a number";
+  const Json& value = at(key, kExpected);
+  if (!value.is_number() || !std::isfinite(value.get<double>())) refuse(key, kExpected);
   return value.get<double>();
 }
 
@@ -68,25 +103,25 @@ std::optional<double> ConfigFile::optional_number(const std::string& key) const 
 
 double ConfigFile::positive(const std::string& key) const {
   const double value = number(key);
-  if (!(value > 0)) {
-    throw InputError("{}: found {}, expected a number above 0", where(key), value);
-  }
+  if (!(value > 0)) refuse(key, "a number above 0");
   return value;
 }
 
-bool ConfigFile::flag(const std::string& key, bool otherwise) const {
-  if (!has(key)) return otherwise;
-  const Json& value = json_[key];
-  if (!value.is_boolean()) {
-    throw InputError("{}: found {}, expected true or false", where(key), value.dump());
-  }
+bool ConfigFile::flag(const std::string& key) const {
+  constexpr const char* kExpected = "true or false";
+  const Json& value = at(key, kExpected);
+  if (!value.is_boolean()) refuse(key, kExpected);
   return value.get<bool>();
 }
 
+bool ConfigFile::flag(const std::string& key, bool otherwise) const {
+  return has(key) ? flag(key) : otherwise;
+}
+
 std::string ConfigFile::text(const std::string& key) const {
-  const Json& value = at(key, "a string");
-  if (!value.is_string())
-    throw InputError("{}: found {}, expected a string", where(key), value.dump());
+  constexpr const char* kExpected = "a string";
+  const Json& value = at(key, kExpected);
+  if (!value.is_string()) refuse(key, kExpected);
   return value.get<std::string>();
 }
 
@@ -96,49 +131,73 @@ std::string ConfigFile::text(const std::string& key, const std::string& otherwis
 
 std::vector<double> ConfigFile::positives(const std::string& key) const {
   constexpr const char* kExpected = "a list of numbers above 0";
-  const Json& value = at(key, kExpected);
   std::vector<double> result;
-  for (const Json& item : value) {
-    if (!value.is_array() || !item.is_number() || !(item.get<double>() > 0) ||
-        !std::isfinite(item.get<double>())) {
-      throw InputError("{}: found {}, expected {}", where(key), item.dump(), kExpected);
-    }
+  for (const Json& item : list(key, kExpected)) {
+    const bool fits =
+        item.is_number() && item.get<double>() > 0 && std::isfinite(item.get<double>());
+    if (!fits) refuse(key, kExpected);
     result.push_back(item.get<double>());
   }
   return result;
 }
 
 std::vector<int64_t> ConfigFile::integers(const std::string& key) const {
-  const Json& value = at(key, "a list of whole numbers");
+  constexpr const char* kExpected = "a list of whole numbers";
   std::vector<int64_t> result;
-  for (const Json& item : value) {
-    if (!value.is_array() || !item.is_number_integer()) {
-      throw InputError("{}: found {}, expected a list of whole numbers", where(key), value.dump());
-    }
+  for (const Json& item : list(key, kExpected)) {
+    if (!item.is_number_integer()) refuse(key, kExpected);
     result.push_back(item.get<int64_t>());
   }
   return result;
 }
 
 std::vector<std::string> ConfigFile::texts(const std::string& key) const {
-  const Json& value = at(key, "a list of strings");
+  constexpr const char* kExpected = "a list of strings";
   std::vector<std::string> result;
-  for (const Json& item : value) {
-    if (!value.is_array() || !item.is_string()) {
-      throw InputError("{}: found {}, expected a list of strings", where(key), value.dump());
-    }
+  for (const Json& item : list(key, kExpected)) {
+    if (!item.is_string()) refuse(key, kExpected);
     result.push_back(item.get<std::string>());
   }
   return result;
 }
 
+std::vector<std::pair<std::string, std::string>> ConfigFile::pairs(const std::string& key) const {
+  constexpr const char* kExpected = "a list of pairs of strings";
+  std::vector<std::pair<std::string, std::string>> result;
+  for (const Json& item : list(key, kExpected)) {
+    const bool fits =
+        item.is_array() && item.size() == 2 && item[0].is_string() && item[1].is_string();
+    if (!fits) refuse(key, kExpected);
+    result.emplace_back(item[0].get<std::string>(), item[1].get<std::string>());
+  }
+  return result;
+}
+
+ConfigFile ConfigFile::inside(const Json& value, const std::string& key) const {
+  return {std::shared_ptr<const Json>(json_, &value), source_, prefix_ + key + "."};
+}
+
 ConfigFile ConfigFile::object(const std::string& key) const {
-  const Json& value = at(key, "an object");
-  if (!value.is_object())
-    throw InputError("{}: found {}, expected an object", where(key), value.dump());
-  ConfigFile inner(value, source_);
-  inner.prefix_ = prefix_ + key + ".";
-  return inner;
+  return inside(at(key, "an object"), key);
+}
+
+std::vector<ConfigFile> ConfigFile::objects(const std::string& key, bool some_null) const {
+  std::vector<ConfigFile> result;
+  size_t place = 0;
+  for (const Json& item : list(key, "a list")) {
+    const std::string name = fmt::format("{}[{}]", key, place++);
+    if (!some_null || !item.is_null()) result.push_back(inside(item, name));
+  }
+  return result;
+}
+
+std::vector<ConfigFile> ConfigFile::members(const std::string& key) const {
+  std::vector<ConfigFile> result;
+  const ConfigFile whole = object(key);
+  for (const auto& [name, member] : whole.json().items()) {
+    result.push_back(whole.inside(member, name));
+  }
+  return result;
 }
 
 }  // namespace ropewalk

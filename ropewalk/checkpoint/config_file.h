@@ -2,36 +2,44 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ropewalk/base/files/json.h"
 
 namespace ropewalk {
 
-// A config.json (or an object inside it) with typed access. Every getter names file and key in its
-// InputError when the key is missing or has another type. `null` counts as missing, as it does for
-// the programs that write these files.
+// A JSON file, or a value inside it, with checked access. Every getter names file and key in its
+// InputError when the key is missing or holds something else. `null` counts as missing, as it does
+// for the programs that write a config.json.
 class ConfigFile {
  public:
+  // Of an object.
   explicit ConfigFile(const std::filesystem::path& path);
   ConfigFile(Json object, std::string source);
+  // The same of JSON that outlives this, and is not copied.
+  static ConfigFile of(const Json& object, std::string source);
 
   const std::string& source() const { return source_; }
-  const Json& json() const { return json_; }
+  const Json& json() const { return *json_; }
   bool has(const std::string& key) const;
 
   // Whole number >= 1.
   int64_t size(const std::string& key) const;
   int64_t size(const std::string& key, int64_t otherwise) const;
   std::optional<int64_t> optional_size(const std::string& key) const;
+  // Whole number >= 0; 0 where the key is missing.
+  int64_t count(const std::string& key) const;
   // Finite number.
   double number(const std::string& key) const;
   double number(const std::string& key, double otherwise) const;
   std::optional<double> optional_number(const std::string& key) const;
   // Finite number above 0.
   double positive(const std::string& key) const;
+  bool flag(const std::string& key) const;
   bool flag(const std::string& key, bool otherwise) const;
   std::string text(const std::string& key) const;
   std::string text(const std::string& key, const std::string& otherwise) const;
@@ -40,12 +48,23 @@ class ConfigFile {
   std::vector<std::string> texts(const std::string& key) const;
   // A nested object; errors inside it name "key.inner".
   ConfigFile object(const std::string& key) const;
+  std::vector<std::pair<std::string, std::string>> pairs(const std::string& key) const;
+  // The objects of a list, "key[2]", of which some may be null and are left out; and those of a
+  // nested object, "key.inner".
+  std::vector<ConfigFile> objects(const std::string& key, bool some_null = false) const;
+  std::vector<ConfigFile> members(const std::string& key) const;
+
+  // Throws that a key holds something else. `expected`: in words.
+  [[noreturn]] void refuse(const std::string& key, const std::string& expected) const;
 
  private:
+  ConfigFile(std::shared_ptr<const Json> json, std::string source, std::string prefix);
   const Json& at(const std::string& key, const char* expected) const;
+  const Json& list(const std::string& key, const char* expected) const;
+  ConfigFile inside(const Json& value, const std::string& key) const;
   std::string where(const std::string& key) const;
 
-  Json json_;
+  std::shared_ptr<const Json> json_;
   std::string source_;
   std::string prefix_;
 };
