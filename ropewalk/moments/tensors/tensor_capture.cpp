@@ -218,9 +218,10 @@ CaptureMoments TensorCapture::layer(int64_t number) {
   collector_.fetch();
   CaptureInfo info;
   info.ropewalk = version();
-  info.config = describe_config(config_);
+  Json described = describe_config(config_);
+  if (!turns_) described.erase("rope");  // how vectors were turned is not known
+  info.config = std::move(described);
   info.kept = kept_records(collector_.shape());
-  if (!turns_) info.config.erase("rope");  // how vectors were turned is not known
   info.context = context_;
   info.point = kPostRope;
   info.blocks = collector_.blocks();

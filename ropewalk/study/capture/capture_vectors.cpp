@@ -90,8 +90,7 @@ FoundVectors describe_vectors(const VectorsOptions& options) {
   const VectorsSource& source = found.source;
   CaptureInfo& info = found.info;
   info.config = describe_model(options, source);
-  const auto heads = [&](const char* key) { return info.config.at(key).get<int64_t>(); };
-  require_keys(source, heads("n_q_heads") / heads("n_kv_heads"));
+  require_keys(source, info.config.n_q_heads / info.config.n_kv_heads);
   info.ropewalk = version();
   info.model = !options.model_name.empty() ? options.model_name
                : source.repository         ? source.repository->id
