@@ -16,7 +16,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-std::shared_ptr<const ConfigFile> open_config(const fs::path& folder, KnownHeaders& known) {
+std::shared_ptr<const JsonReader> open_config(const fs::path& folder, KnownHeaders& known) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {
     throw SystemError("{}: is not a folder; expected one with config.json and weights",
@@ -77,7 +77,7 @@ void Checkpoint::add_shard(const fs::path& file) {
 }
 
 void Checkpoint::open_index(const fs::path& index) {
-  const ConfigFile weight_map = known_->json(index)->object("weight_map");
+  const JsonReader weight_map = known_->json(index)->object("weight_map");
   std::set<std::string> names;
   for (const auto& [tensor, shard] : weight_map.json().items()) {
     if (!shard.is_string() || !is_plain_name(shard.get<std::string>())) {

@@ -31,7 +31,7 @@ class Checkpoint {
                       std::shared_ptr<KnownHeaders> known = std::make_shared<KnownHeaders>());
 
   const std::filesystem::path& folder() const { return folder_; }
-  const ConfigFile& config() const { return *config_; }
+  const JsonReader& config() const { return *config_; }
   bool has(const std::string& tensor) const { return tensors_.contains(tensor); }
   // Throws InputError naming the tensor and the folder.
   TensorView tensor(const std::string& name) const;
@@ -69,7 +69,7 @@ class Checkpoint {
 
   std::shared_ptr<KnownHeaders> known_;
   std::filesystem::path folder_;
-  std::shared_ptr<const ConfigFile> config_;
+  std::shared_ptr<const JsonReader> config_;
   std::vector<std::unique_ptr<WeightsFile>> shards_;
   std::map<std::string, TensorView> tensors_;
   std::map<const WeightsFile*, std::unique_ptr<TensorHashes>> hashes_;

@@ -22,10 +22,10 @@ std::shared_ptr<const T> KnownHeaders::once(const std::filesystem::path& file,
   return content;
 }
 
-std::shared_ptr<const ConfigFile> KnownHeaders::json(const std::filesystem::path& file) {
+std::shared_ptr<const JsonReader> KnownHeaders::json(const std::filesystem::path& file) {
   struct stat status {};
-  if (::stat(file.c_str(), &status) != 0) return std::make_shared<ConfigFile>(file);  // throws
-  return once<ConfigFile>(file, status, [&] { return ConfigFile(file); });
+  if (::stat(file.c_str(), &status) != 0) return std::make_shared<JsonReader>(file);  // throws
+  return once<JsonReader>(file, status, [&] { return JsonReader(file); });
 }
 
 std::shared_ptr<const WeightsHeader> KnownHeaders::weights(

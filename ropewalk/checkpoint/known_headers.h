@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/checkpoint/weights_file.h"
 
 namespace ropewalk {
@@ -17,7 +17,7 @@ namespace ropewalk {
 // read again. No file stays mapped. From any thread.
 class KnownHeaders {
  public:
-  std::shared_ptr<const ConfigFile> json(const std::filesystem::path& file);
+  std::shared_ptr<const JsonReader> json(const std::filesystem::path& file);
   std::shared_ptr<const WeightsHeader> weights(const MappedFile& file,
                                                const std::function<WeightsHeader()>& read);
 

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/base/printable.h"
-#include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/model/config/describe_config.h"
 #include "ropewalk/model/tap.h"
 
@@ -22,7 +22,7 @@ bool is_count(const Json& value) {
 }
 
 // Two whole numbers from 0 that fit into 32 bits.
-std::pair<int32_t, int32_t> pair_of(const Json& value, const ConfigFile& file, const char* key) {
+std::pair<int32_t, int32_t> pair_of(const Json& value, const JsonReader& file, const char* key) {
   const auto fits = [](const Json& number) {
     return number.is_number_integer() && number >= 0 &&
            number <= std::numeric_limits<int32_t>::max();
@@ -33,7 +33,7 @@ std::pair<int32_t, int32_t> pair_of(const Json& value, const ConfigFile& file, c
   return {value[0].get<int32_t>(), value[1].get<int32_t>()};
 }
 
-std::vector<QueryHead> heads_at(const ConfigFile& file) {
+std::vector<QueryHead> heads_at(const JsonReader& file) {
   std::vector<QueryHead> heads;
   if (!file.has("heads")) return heads;
   const Json& list = file.json().at("heads");
@@ -46,7 +46,7 @@ std::vector<QueryHead> heads_at(const ConfigFile& file) {
 }
 
 // A list of names in captures of earlier editions, which had one version of all numerics.
-KeepRecords kept_at(const ConfigFile& file, int64_t numerics) {
+KeepRecords kept_at(const JsonReader& file, int64_t numerics) {
   KeepRecords records;
   if (!file.has("kept")) return records;
   const Json& kept = file.json().at("kept");
@@ -146,7 +146,7 @@ Json CaptureInfo::described() const {
 }
 
 CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) {
-  const ConfigFile file(json, source);
+  const JsonReader file(json, source);
   if (file.count("format") != kMomentsFormat) {
     throw InputError("{}: moments format {}, expected {}", source,
                      shorten(json.value("format", Json())), kMomentsFormat);
@@ -172,12 +172,12 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
                       : file.count("random");
   info.kept = kept_at(file, info.numerics);
   if (file.has("vectors")) {
-    const ConfigFile vectors = file.object("vectors");
+    const JsonReader vectors = file.object("vectors");
     info.vectors = {vectors.text("sampling", ""), vectors.number("rate", 0),
                     vectors.count("bucket_size"), vectors.text("ids", "")};
   }
   if (file.has("chunk")) {
-    const ConfigFile chunk = file.object("chunk");
+    const JsonReader chunk = file.object("chunk");
     info.texts = chunk.count("texts");
     info.pieces = chunk.text("pieces", "");
     info.named = chunk.has("named") ? chunk.count("named") : 1;
@@ -201,7 +201,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
     info.shard = Shard{index, count};
   }
   if (file.has("source")) {
-    const ConfigFile from = file.object("source");
+    const JsonReader from = file.object("source");
     info.source = {from.text("model", ""), from.text("tokenizer", ""), from.text("field", ""),
                    from.text("id", ""), Json::object()};
     if (from.has("config")) info.source->config = from.object("config").json();
@@ -209,7 +209,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
   info.seconds = file.number("seconds", 0);
   info.moments = file.text("moments", "");
   if (file.has("vector_files")) {
-    const ConfigFile files = file.object("vector_files");
+    const JsonReader files = file.object("vector_files");
     info.vector_files = {files.count("bytes"), files.text("hash", "")};
   }
   return info;

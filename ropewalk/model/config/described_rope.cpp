@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 
 namespace ropewalk {
 namespace {
 
-RopeType read_type(const ConfigFile& described) {
+RopeType read_type(const JsonReader& described) {
   const std::string name = described.text("type");
   for (const RopeType type : {RopeType::standard, RopeType::linear, RopeType::dynamic,
                               RopeType::llama3, RopeType::yarn, RopeType::longrope}) {
@@ -18,7 +18,7 @@ RopeType read_type(const ConfigFile& described) {
                    described.source(), name);
 }
 
-RopeSettings read_settings(const ConfigFile& described) {
+RopeSettings read_settings(const JsonReader& described) {
   RopeSettings rope;
   rope.type = read_type(described);
   rope.theta = described.positive("theta");
@@ -75,14 +75,14 @@ const RopeSettings* DescribedRope::of_layer(int64_t layer) const {
   return &ropes[own == rope_of_layer.end() ? 0 : static_cast<size_t>(own->second)];
 }
 
-std::optional<DescribedRope> read_described_rope(const ConfigFile& config) {
+std::optional<DescribedRope> read_described_rope(const JsonReader& config) {
   if (!config.has("rope")) return std::nullopt;
   DescribedRope found;
-  for (const ConfigFile& described : config.objects("rope")) {
+  for (const JsonReader& described : config.objects("rope")) {
     found.ropes.push_back(read_settings(described));
   }
   if (config.has("rope_of_layer")) {
-    const ConfigFile places = config.object("rope_of_layer");
+    const JsonReader places = config.object("rope_of_layer");
     for (const auto& [layer, place] : places.json().items()) {
       const bool known = place.is_number_integer() && place >= 0 && place < found.ropes.size();
       if (!known) places.refuse(layer, "a place in 'rope'");
@@ -90,7 +90,7 @@ std::optional<DescribedRope> read_described_rope(const ConfigFile& config) {
     }
   }
   if (config.has("query_scaling")) {
-    const ConfigFile scaling = config.object("query_scaling");
+    const JsonReader scaling = config.object("query_scaling");
     found.query_scaling = {scaling.number("beta"), scaling.size("original_context")};
   }
   return found;

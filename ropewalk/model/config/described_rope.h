@@ -23,6 +23,6 @@ struct DescribedRope {
 
 // Reads a description; none where it has no key `rope`, as in captures of vectors. Throws
 // InputError naming source and key where it is not what describe_config writes.
-std::optional<DescribedRope> read_described_rope(const ConfigFile& config);
+std::optional<DescribedRope> read_described_rope(const JsonReader& config);
 
 }  // namespace ropewalk

@@ -3,24 +3,24 @@
 #include <fmt/format.h>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 
 namespace ropewalk {
 namespace {
 
 constexpr int64_t kMost = 1000000;  // layers, heads or dimensions
 
-int64_t size_of(const ConfigFile& file, const char* key) {
+int64_t size_of(const JsonReader& file, const char* key) {
   const int64_t found = file.size(key, 0);
   if (found > kMost) file.refuse(key, fmt::format("at most {}", kMost));
   return found;
 }
 
 // Numbers of those layers that have one, by layer.
-std::map<int64_t, double> by_layer(const ConfigFile& file, const char* key) {
+std::map<int64_t, double> by_layer(const JsonReader& file, const char* key) {
   std::map<int64_t, double> numbers;
   if (!file.has(key)) return numbers;
-  const ConfigFile stated = file.object(key);
+  const JsonReader stated = file.object(key);
   for (const auto& [layer, number] : stated.json().items()) {
     numbers[std::strtoll(layer.c_str(), nullptr, 10)] = stated.positive(layer);
   }
@@ -31,8 +31,8 @@ std::map<int64_t, double> by_layer(const ConfigFile& file, const char* key) {
 
 ModelDescription::ModelDescription(Json described, const std::string& source)
     : json_(std::move(described)) {
-  const ConfigFile outer({{"config", json_}}, source);
-  const ConfigFile file = outer.object("config");
+  const JsonReader outer({{"config", json_}}, source);
+  const JsonReader file = outer.object("config");
   architecture = file.text("architecture", "");
   layers = size_of(file, "layers");
   n_q_heads = size_of(file, "n_q_heads");

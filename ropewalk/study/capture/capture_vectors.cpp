@@ -37,7 +37,7 @@ Json describe_model(const VectorsOptions& options, const VectorsSource& source) 
             {"n_kv_heads", facts.n_kv_heads},
             {"nope_layers", Json::array()}};
   }
-  const ConfigFile file(*options.model / "config.json");
+  const JsonReader file(*options.model / "config.json");
   const ModelConfig config = read_text_model(override_config(file, options.config)).config;
   if (layers > config.n_layers) {
     throw InputError("{}: has vectors of layer {}, and the model {} layers", source.title,

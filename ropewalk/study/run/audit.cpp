@@ -30,13 +30,13 @@ struct Subject {
   const Phase* phase = nullptr;
   const CheckpointEntry* entry = nullptr;
   std::map<std::string, std::string> weights;  // name of a weight file (or "all") and its hash
-  std::optional<ConfigFile> config;
+  std::optional<JsonReader> config;
   std::vector<std::string> missing;
 };
 
 // Everything but what differs between programs that write the same config.
 Json settings(const Subject& subject) {
-  const ConfigFile config = override_config(*subject.config, subject.phase->config);
+  const JsonReader config = override_config(*subject.config, subject.phase->config);
   return describe_config(read_text_model(config).config).flatten();
 }
 

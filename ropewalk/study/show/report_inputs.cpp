@@ -1,7 +1,7 @@
 #include "ropewalk/study/show/report_inputs.h"
 
 #include "ropewalk/analysis/statistics/statistic.h"
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 
 namespace ropewalk {
 namespace {
@@ -26,23 +26,23 @@ SummaryKeys summary_keys() {
 }
 
 // {"value": …, "se": …}
-void check_leaf(const ConfigFile& leaf) {
+void check_leaf(const JsonReader& leaf) {
   if (!leaf.json().contains("value")) leaf.number("value");  // says that it is missing
   leaf.optional_number("value");
   leaf.optional_number("se");
 }
 
-void check_leaves(const ConfigFile& file, const std::string& key) {
+void check_leaves(const JsonReader& file, const std::string& key) {
   if (!file.has(key)) return;
-  for (const ConfigFile& leaf : file.members(key)) check_leaf(leaf);
+  for (const JsonReader& leaf : file.members(key)) check_leaf(leaf);
 }
 
-void check_difference(const ConfigFile& difference, const SummaryKeys& keys) {
+void check_difference(const JsonReader& difference, const SummaryKeys& keys) {
   difference.text("from");
   difference.text("to");
   for (const std::string& name : keys.leaves) {
     if (!difference.has(name)) continue;
-    const ConfigFile leaf = difference.object(name);
+    const JsonReader leaf = difference.object(name);
     check_leaf(leaf);
     if (!leaf.has("stayed")) continue;
     leaf.number("heads");
@@ -53,13 +53,13 @@ void check_difference(const ConfigFile& difference, const SummaryKeys& keys) {
   check_leaves(difference, "taxonomy");
   for (const std::string& name : keys.heads) {
     if (!difference.has(name)) continue;
-    for (const ConfigFile& head : difference.objects(name)) {
+    for (const JsonReader& head : difference.objects(name)) {
       for (const char* key : {"layer", "q_head", "value", "se"}) head.number(key);
     }
   }
 }
 
-void check_top_head(const ConfigFile& head) {
+void check_top_head(const JsonReader& head) {
   for (const char* key : {"layer", "q_head", "score"}) head.number(key);
   head.integers("q_heads");
   for (const char* key : {"statistic", "from", "to", "sentence"}) head.text(key);
@@ -73,8 +73,8 @@ void check_top_head(const ConfigFile& head) {
 
 void check_summary(const Json& summary, const std::string& source) {
   const SummaryKeys keys = summary_keys();
-  const ConfigFile top = ConfigFile::of(summary, source);
-  for (const ConfigFile& checkpoint : top.objects("checkpoints")) {
+  const JsonReader top = JsonReader::of(summary, source);
+  for (const JsonReader& checkpoint : top.objects("checkpoints")) {
     checkpoint.text("label");
     for (const char* key : {"documents", "blocks", "context", "last_layer", "t95"}) {
       checkpoint.optional_number(key);
@@ -89,36 +89,36 @@ void check_summary(const Json& summary, const std::string& source) {
   for (const std::string& name : keys.leaves) check_leaves(top, name);
   check_leaves(top, "loss");
   if (top.has("taxonomy")) {
-    const ConfigFile classes = top.object("taxonomy");
+    const JsonReader classes = top.object("taxonomy");
     for (const auto& [label, shares] : classes.json().items()) check_leaves(classes, label);
   }
   for (const std::string& name : keys.depth) {
     if (!top.has(name)) continue;
-    const ConfigFile cells = top.object(name);
+    const JsonReader cells = top.object(name);
     for (const auto& [label, list] : cells.json().items()) {
-      for (const ConfigFile& cell : cells.objects(label, true)) check_leaf(cell);
+      for (const JsonReader& cell : cells.objects(label, true)) check_leaf(cell);
     }
   }
   if (top.has("top_heads")) {
-    for (const ConfigFile& head : top.objects("top_heads")) check_top_head(head);
+    for (const JsonReader& head : top.objects("top_heads")) check_top_head(head);
   }
   if (top.has("differences")) {
-    for (const ConfigFile& one : top.objects("differences")) check_difference(one, keys);
+    for (const JsonReader& one : top.objects("differences")) check_difference(one, keys);
   }
 }
 
 void check_manifest(const Json& manifest, const std::string& source) {
-  const ConfigFile top = ConfigFile::of(manifest, source);
+  const JsonReader top = JsonReader::of(manifest, source);
   if (top.number("format") != 1) top.refuse("format", "1");
   for (const char* key : {"name", "ropewalk"}) top.text(key);
   top.object("experiment").text("text");
   top.object("corpus");
-  for (const ConfigFile& capture : top.objects("checkpoints")) capture.text("label");
-  const ConfigFile settings = top.object("settings");
+  for (const JsonReader& capture : top.objects("checkpoints")) capture.text("label");
+  const JsonReader settings = top.object("settings");
   settings.text("axis", "");
   if (settings.has("portraits")) settings.texts("portraits");
   if (!settings.has("figures")) return;
-  const ConfigFile figures = settings.object("figures");
+  const JsonReader figures = settings.object("figures");
   figures.texts("statistics");
   if (figures.has("distance")) figures.texts("distance");
   figures.pairs("portraits");

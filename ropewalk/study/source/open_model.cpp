@@ -14,12 +14,12 @@ namespace {
 
 // What most of the weights are stored as. Of the Hub's that is what config.json says, whether or
 // not they are here already: the choice of a dtype must not depend on that.
-std::string stored_dtype(const ConfigFile& file, const ModelOptions& options,
+std::string stored_dtype(const JsonReader& file, const ModelOptions& options,
                          const Checkpoint* checkpoint) {
   return options.hub || checkpoint == nullptr ? stated_dtype(file) : checkpoint->stored_dtype();
 }
 
-OpenModel choose_settings(const ConfigFile& file, const ModelOptions& options,
+OpenModel choose_settings(const JsonReader& file, const ModelOptions& options,
                           const Checkpoint* checkpoint) {
   OpenModel model;
   model.name = options.hub ? options.hub->name() : options.model.string();

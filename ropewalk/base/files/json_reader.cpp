@@ -1,4 +1,4 @@
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 
 #include <cmath>
 
@@ -12,17 +12,17 @@ std::string shown(const Json& value) { return printable_excerpt(value.dump(), 60
 
 }  // namespace
 
-ConfigFile::ConfigFile(const std::filesystem::path& path)
-    : ConfigFile(read_json_file(path), path.string()) {}
+JsonReader::JsonReader(const std::filesystem::path& path)
+    : JsonReader(read_json_file(path), path.string()) {}
 
-ConfigFile::ConfigFile(Json object, std::string source)
-    : ConfigFile(std::make_shared<const Json>(std::move(object)), std::move(source), "") {}
+JsonReader::JsonReader(Json object, std::string source)
+    : JsonReader(std::make_shared<const Json>(std::move(object)), std::move(source), "") {}
 
-ConfigFile ConfigFile::of(const Json& object, std::string source) {
+JsonReader JsonReader::of(const Json& object, std::string source) {
   return {std::shared_ptr<const Json>(std::shared_ptr<void>(), &object), std::move(source), ""};
 }
 
-ConfigFile::ConfigFile(std::shared_ptr<const Json> json, std::string source, std::string prefix)
+JsonReader::JsonReader(std::shared_ptr<const Json> json, std::string source, std::string prefix)
     : json_(std::move(json)), source_(std::move(source)), prefix_(std::move(prefix)) {
   if (json_->is_object()) return;
   if (prefix_.empty()) throw InputError("{}: is not a JSON object", source_);
@@ -30,32 +30,32 @@ ConfigFile::ConfigFile(std::shared_ptr<const Json> json, std::string source, std
   throw InputError("{}: found {}, expected an object", where(""), shown(*json_));
 }
 
-std::string ConfigFile::where(const std::string& key) const {
+std::string JsonReader::where(const std::string& key) const {
   return fmt::format("{}: key '{}'", source_, printable_excerpt(prefix_ + key, 200));
 }
 
-bool ConfigFile::has(const std::string& key) const {
+bool JsonReader::has(const std::string& key) const {
   const auto found = json_->find(key);
   return found != json_->end() && !found->is_null();
 }
 
-const Json& ConfigFile::at(const std::string& key, const char* expected) const {
+const Json& JsonReader::at(const std::string& key, const char* expected) const {
   if (!has(key)) throw InputError("{} is missing; expected {}", where(key), expected);
   return (*json_)[key];
 }
 
-const Json& ConfigFile::list(const std::string& key, const char* expected) const {
+const Json& JsonReader::list(const std::string& key, const char* expected) const {
   const Json& value = at(key, expected);
   if (!value.is_array()) refuse(key, expected);
   return value;
 }
 
-void ConfigFile::refuse(const std::string& key, const std::string& expected) const {
+void JsonReader::refuse(const std::string& key, const std::string& expected) const {
   const Json found = json_->value(key, Json());
   throw InputError("{}: found {}, expected {}", where(key), shown(found), expected);
 }
 
-int64_t ConfigFile::size(const std::string& key) const {
+int64_t JsonReader::size(const std::string& key) const {
   constexpr const char* kExpected = "a whole number of at least 1";
   constexpr int64_t kLimit = int64_t{1} << 40;  // keeps every product of two sizes within 64 bits
   const Json& value = at(key, kExpected);
@@ -69,15 +69,15 @@ int64_t ConfigFile::size(const std::string& key) const {
   return static_cast<int64_t>(value.get<double>());
 }
 
-int64_t ConfigFile::size(const std::string& key, int64_t otherwise) const {
+int64_t JsonReader::size(const std::string& key, int64_t otherwise) const {
   return has(key) ? size(key) : otherwise;
 }
 
-std::optional<int64_t> ConfigFile::optional_size(const std::string& key) const {
+std::optional<int64_t> JsonReader::optional_size(const std::string& key) const {
   return has(key) ? std::optional(size(key)) : std::nullopt;
 }
 
-int64_t ConfigFile::count(const std::string& key) const {
+int64_t JsonReader::count(const std::string& key) const {
   if (!has(key)) return 0;
   const Json& value = (*json_)[key];
   if (!value.is_number_integer() || value < 0 || value > INT64_MAX / 2) {
@@ -86,50 +86,50 @@ int64_t ConfigFile::count(const std::string& key) const {
   return value.get<int64_t>();
 }
 
-double ConfigFile::number(const std::string& key) const {
+double JsonReader::number(const std::string& key) const {
   constexpr const char* kExpected = "a number";
   const Json& value = at(key, kExpected);
   if (!value.is_number() || !std::isfinite(value.get<double>())) refuse(key, kExpected);
   return value.get<double>();
 }
 
-double ConfigFile::number(const std::string& key, double otherwise) const {
+double JsonReader::number(const std::string& key, double otherwise) const {
   return has(key) ? number(key) : otherwise;
 }
 
-std::optional<double> ConfigFile::optional_number(const std::string& key) const {
+std::optional<double> JsonReader::optional_number(const std::string& key) const {
   return has(key) ? std::optional(number(key)) : std::nullopt;
 }
 
-double ConfigFile::positive(const std::string& key) const {
+double JsonReader::positive(const std::string& key) const {
   const double value = number(key);
   if (!(value > 0)) refuse(key, "a number above 0");
   return value;
 }
 
-bool ConfigFile::flag(const std::string& key) const {
+bool JsonReader::flag(const std::string& key) const {
   constexpr const char* kExpected = "true or false";
   const Json& value = at(key, kExpected);
   if (!value.is_boolean()) refuse(key, kExpected);
   return value.get<bool>();
 }
 
-bool ConfigFile::flag(const std::string& key, bool otherwise) const {
+bool JsonReader::flag(const std::string& key, bool otherwise) const {
   return has(key) ? flag(key) : otherwise;
 }
 
-std::string ConfigFile::text(const std::string& key) const {
+std::string JsonReader::text(const std::string& key) const {
   constexpr const char* kExpected = "a string";
   const Json& value = at(key, kExpected);
   if (!value.is_string()) refuse(key, kExpected);
   return value.get<std::string>();
 }
 
-std::string ConfigFile::text(const std::string& key, const std::string& otherwise) const {
+std::string JsonReader::text(const std::string& key, const std::string& otherwise) const {
   return has(key) ? text(key) : otherwise;
 }
 
-std::vector<double> ConfigFile::positives(const std::string& key) const {
+std::vector<double> JsonReader::positives(const std::string& key) const {
   constexpr const char* kExpected = "a list of numbers above 0";
   std::vector<double> result;
   for (const Json& item : list(key, kExpected)) {
@@ -141,7 +141,7 @@ std::vector<double> ConfigFile::positives(const std::string& key) const {
   return result;
 }
 
-std::vector<int64_t> ConfigFile::integers(const std::string& key) const {
+std::vector<int64_t> JsonReader::integers(const std::string& key) const {
   constexpr const char* kExpected = "a list of whole numbers";
   std::vector<int64_t> result;
   for (const Json& item : list(key, kExpected)) {
@@ -151,7 +151,7 @@ std::vector<int64_t> ConfigFile::integers(const std::string& key) const {
   return result;
 }
 
-std::vector<std::string> ConfigFile::texts(const std::string& key) const {
+std::vector<std::string> JsonReader::texts(const std::string& key) const {
   constexpr const char* kExpected = "a list of strings";
   std::vector<std::string> result;
   for (const Json& item : list(key, kExpected)) {
@@ -161,7 +161,7 @@ std::vector<std::string> ConfigFile::texts(const std::string& key) const {
   return result;
 }
 
-std::vector<std::pair<std::string, std::string>> ConfigFile::pairs(const std::string& key) const {
+std::vector<std::pair<std::string, std::string>> JsonReader::pairs(const std::string& key) const {
   constexpr const char* kExpected = "a list of pairs of strings";
   std::vector<std::pair<std::string, std::string>> result;
   for (const Json& item : list(key, kExpected)) {
@@ -173,16 +173,16 @@ std::vector<std::pair<std::string, std::string>> ConfigFile::pairs(const std::st
   return result;
 }
 
-ConfigFile ConfigFile::inside(const Json& value, const std::string& key) const {
+JsonReader JsonReader::inside(const Json& value, const std::string& key) const {
   return {std::shared_ptr<const Json>(json_, &value), source_, prefix_ + key + "."};
 }
 
-ConfigFile ConfigFile::object(const std::string& key) const {
+JsonReader JsonReader::object(const std::string& key) const {
   return inside(at(key, "an object"), key);
 }
 
-std::vector<ConfigFile> ConfigFile::objects(const std::string& key, bool some_null) const {
-  std::vector<ConfigFile> result;
+std::vector<JsonReader> JsonReader::objects(const std::string& key, bool some_null) const {
+  std::vector<JsonReader> result;
   size_t place = 0;
   for (const Json& item : list(key, "a list")) {
     const std::string name = fmt::format("{}[{}]", key, place++);
@@ -191,9 +191,9 @@ std::vector<ConfigFile> ConfigFile::objects(const std::string& key, bool some_nu
   return result;
 }
 
-std::vector<ConfigFile> ConfigFile::members(const std::string& key) const {
-  std::vector<ConfigFile> result;
-  const ConfigFile whole = object(key);
+std::vector<JsonReader> JsonReader::members(const std::string& key) const {
+  std::vector<JsonReader> result;
+  const JsonReader whole = object(key);
   for (const auto& [name, member] : whole.json().items()) {
     result.push_back(whole.inside(member, name));
   }

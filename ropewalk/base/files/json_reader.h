@@ -15,13 +15,13 @@ namespace ropewalk {
 // A JSON file, or a value inside it, with checked access. Every getter names file and key in its
 // InputError when the key is missing or holds something else. `null` counts as missing, as it does
 // for the programs that write a config.json.
-class ConfigFile {
+class JsonReader {
  public:
   // Of an object.
-  explicit ConfigFile(const std::filesystem::path& path);
-  ConfigFile(Json object, std::string source);
+  explicit JsonReader(const std::filesystem::path& path);
+  JsonReader(Json object, std::string source);
   // The same of JSON that outlives this, and is not copied.
-  static ConfigFile of(const Json& object, std::string source);
+  static JsonReader of(const Json& object, std::string source);
 
   const std::string& source() const { return source_; }
   const Json& json() const { return *json_; }
@@ -47,21 +47,21 @@ class ConfigFile {
   std::vector<int64_t> integers(const std::string& key) const;
   std::vector<std::string> texts(const std::string& key) const;
   // A nested object; errors inside it name "key.inner".
-  ConfigFile object(const std::string& key) const;
+  JsonReader object(const std::string& key) const;
   std::vector<std::pair<std::string, std::string>> pairs(const std::string& key) const;
   // The objects of a list, "key[2]", of which some may be null and are left out; and those of a
   // nested object, "key.inner".
-  std::vector<ConfigFile> objects(const std::string& key, bool some_null = false) const;
-  std::vector<ConfigFile> members(const std::string& key) const;
+  std::vector<JsonReader> objects(const std::string& key, bool some_null = false) const;
+  std::vector<JsonReader> members(const std::string& key) const;
 
   // Throws that a key holds something else. `expected`: in words.
   [[noreturn]] void refuse(const std::string& key, const std::string& expected) const;
 
  private:
-  ConfigFile(std::shared_ptr<const Json> json, std::string source, std::string prefix);
+  JsonReader(std::shared_ptr<const Json> json, std::string source, std::string prefix);
   const Json& at(const std::string& key, const char* expected) const;
   const Json& list(const std::string& key, const char* expected) const;
-  ConfigFile inside(const Json& value, const std::string& key) const;
+  JsonReader inside(const Json& value, const std::string& key) const;
   std::string where(const std::string& key) const;
 
   std::shared_ptr<const Json> json_;
