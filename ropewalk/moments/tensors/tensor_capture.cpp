@@ -9,9 +9,9 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/json.h"
+#include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/base/processes/communicator.h"
 #include "ropewalk/base/version.h"
-#include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/kernels/products/elementwise.h"
 #include "ropewalk/kernels/products/exact_float32.h"
 #include "ropewalk/model/architecture.h"
@@ -30,7 +30,7 @@ constexpr int64_t kMostPositions = int64_t{1} << 26;  // a table of them takes g
 ModelConfig known_config(const TensorShape& shape) {
   constexpr const char* kSource = "config";
   ModelConfig config =
-      read_text_model(ConfigFile(parse_json(shape.config, kSource), kSource)).config;
+      read_text_model(JsonReader(parse_json(shape.config, kSource), kSource)).config;
   const std::array<int64_t, 4> said{config.n_layers, config.n_q_heads, config.n_kv_heads,
                                     config.d_head};
   const std::array<int64_t, 4> found{shape.layers, shape.q_heads, shape.kv_heads, shape.head_dim};
@@ -218,9 +218,10 @@ CaptureMoments TensorCapture::layer(int64_t number) {
   collector_.fetch();
   CaptureInfo info;
   info.ropewalk = version();
-  info.config = describe_config(config_);
+  Json described = describe_config(config_);
+  if (!turns_) described.erase("rope");  // how vectors were turned is not known
+  info.config = std::move(described);
   info.kept = kept_records(collector_.shape());
-  if (!turns_) info.config.erase("rope");  // how vectors were turned is not known
   info.context = context_;
   info.point = kPostRope;
   info.blocks = collector_.blocks();

@@ -79,7 +79,7 @@ TEST(TensorCapture, AllLayersMakeOneFile) {
   write_moments(path, capture.moments());
   const CaptureMoments read = read_moments(path);
   EXPECT_EQ(read.documents.size(), 4);
-  EXPECT_FALSE(read.info.config.contains("rope")) << "none is not the same as not known";
+  EXPECT_FALSE(read.info.config.rope) << "none is not the same as not known";
   EXPECT_EQ(read.info.tokens, 9 + 10 + 11 + 12);
   for (int64_t layer = 0; layer < 2; ++layer) {
     const StreamSet one = capture.layer(layer).streams(StreamKind::key);
@@ -101,7 +101,7 @@ TEST(TensorCapture, LayersWithoutDocumentsAreLeftOut) {
   EXPECT_EQ(moments.documents.size(), 1);
   for (const StreamId& id : moments.queries) EXPECT_EQ(id.layer, 1);
   EXPECT_EQ(moments.queries.size(), 4);
-  EXPECT_EQ(moments.info.config.at("layers"), 2);
+  EXPECT_EQ(moments.info.config.layers, 2);
 }
 
 TEST(TensorCapture, PositionsThatComeAgain) {
