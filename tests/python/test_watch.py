@@ -77,7 +77,7 @@ def test_padded_batches_are_turned_back_as_a_whole(monkeypatch):
     mask[1, 9:] = 0
     with ropewalk.watch(model, batches=1, pre_rope=True) as watch:
         model(input_ids=ids, attention_mask=mask)
-        moments = watch._measurement.moments
+        moments = watch._measuring.measurement.moments
         found = moments.to_numpy()["pre_rope.key.sum"]
     keys = before[0]
     expected = keys[0, :, 4:].sum(1) + keys[1, :, 4:9].sum(1)
@@ -256,6 +256,13 @@ def test_evaluation_and_generation_do_not_count(checkpoint, tmp_path):
     assert ropewalk.open(tmp_path / "out").capture("step-0").info["tokens"] == documents.numel()
 
 
+def test_a_pass_with_gradients_counts_in_eval_mode(tmp_path):
+    model, documents = make_model().eval(), make_documents()
+    with ropewalk.watch(model, batches=2, out=tmp_path / "out", errors="raise"):
+        train_step(model, sgd(model), in_batches(documents, 2))
+    assert ropewalk.open(tmp_path / "out").capture("step-0").info["tokens"] == documents.numel()
+
+
 def test_chosen_layers(tmp_path):
     model = make_model()
     with ropewalk.watch(model, layers=[1, 2], batches=2, out=tmp_path / "out"):
@@ -310,4 +317,4 @@ def test_a_module_that_holds_its_watch_is_copied_and_saved(tmp_path):
         del copies
         for _ in range(2):
             model(x).sum().backward()
-        assert model.watch._measurement.batches == 2
+        assert model.watch._measuring.measurement.batches == 2

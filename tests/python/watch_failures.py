@@ -103,7 +103,7 @@ def odd_tap(training):
 
 def no_memory(training):
     """Something that nobody thought of fails where queries and keys are added."""
-    measurement = training.watch._measurement
+    measurement = training.watch._measuring.measurement
     if measurement is not None and training.rank == 1 - (not training.parallel):
 
         def fail(*_):
@@ -203,6 +203,23 @@ def plain(name, rank=0, parallel=False):
     return Training(rank, parallel).train(**happens)
 
 
+def raised(name, out, rank):
+    """At which step, and what, where errors are to be raised: in both processes, though only one has them."""
+    options, happens, _ = FAILURES[name]
+    training = Training(rank, True)
+    training.watch = ropewalk.watch(training.run, **{"every": 4, "batches": 4, "out": out, "errors": "raise", **options})
+    try:
+        training.train(**happens)
+    except ropewalk.Error as error:
+        return f"at {training.step}: {error}"
+    finally:
+        training.watch.abort()
+    return "nothing"
+
+
+RAISED = ("shape", "logger", "prefix")  # some that one process alone meets
+
+
 def main(folder):
     watch_group.begin()
     rank = distributed.get_rank()
@@ -211,6 +228,8 @@ def main(folder):
         losses, lines = train_with(name, Path(folder) / name, rank, True)
         assert same_bits(losses, without), name
         print(f"{rank} {name}: {len(lines)} {' | '.join(lines)}", flush=True)
+    for name in RAISED:
+        print(f"{rank} raises {name}: {raised(name, Path(folder) / f'{name} raised', rank)}", flush=True)
     watch_group.end()
 
 
