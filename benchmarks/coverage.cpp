@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 
-#include "ropewalk/base/json.h"
-#include "tests/analysis/simulation.h"
+#include "ropewalk/base/files/json.h"
+#include "tests/analysis/run/simulation.h"
 
 int main(int argc, char** argv) {
   using namespace ropewalk;

@@ -8,8 +8,8 @@
 #include <ctime>
 #include <random>
 
-#include "ropewalk/base/json.h"
-#include "ropewalk/study/edited_loss.h"
+#include "ropewalk/base/files/json.h"
+#include "ropewalk/study/ablation/edited_loss.h"
 
 namespace {
 

@@ -8,13 +8,13 @@
 #include <cstdlib>
 #include <random>
 
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 #include "ropewalk/base/units.h"
-#include "ropewalk/kernels/gpu.h"
+#include "ropewalk/kernels/gpu/gpu.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/model/forward.h"
-#include "ropewalk/moments/moments_collector.h"
-#include "ropewalk/study/open_model.h"
+#include "ropewalk/moments/collectors/moments_collector.h"
+#include "ropewalk/study/source/open_model.h"
 
 namespace {
 

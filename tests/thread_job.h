@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "ropewalk/base/communicator.h"
+#include "ropewalk/base/processes/communicator.h"
 
 namespace ropewalk {
 

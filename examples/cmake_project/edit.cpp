@@ -2,7 +2,7 @@
 // logit per token more? Prints what that costs: edit_heads MODEL TOKENS.jsonl
 #include <cstdio>
 
-#include "ropewalk/study/edited_loss.h"
+#include "ropewalk/study/ablation/edited_loss.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) return std::fprintf(stderr, "usage: edit_heads MODEL TOKENS.jsonl\n"), 2;

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "ropewalk/analysis/analyze_capture.h"
-#include "ropewalk/moments/tensor_capture.h"
+#include "ropewalk/analysis/analyze/analyze_capture.h"
+#include "ropewalk/moments/tensors/tensor_capture.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/job.h"
 #include "ropewalk/figures/render.h"
-#include "ropewalk/study/report.h"
-#include "ropewalk/study/table_figures.h"
+#include "ropewalk/study/show/report.h"
+#include "ropewalk/study/show/table_figures.h"
 
 namespace ropewalk::python {
 namespace {

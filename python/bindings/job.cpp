@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/base/progress.h"
 #include "ropewalk/companion/companion.h"
 

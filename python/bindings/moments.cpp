@@ -1,4 +1,4 @@
-#include "ropewalk/moments/shared_moments.h"
+#include "ropewalk/moments/tensors/shared_moments.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -13,22 +13,22 @@
 #include "python/bindings/job.h"
 #include "python/bindings/processes.h"
 #include "python/bindings/tensors.h"
-#include "ropewalk/analysis/analyze_capture.h"
-#include "ropewalk/analysis/capture_facts.h"
-#include "ropewalk/base/atomic_file.h"
+#include "ropewalk/analysis/analyze/analyze_capture.h"
+#include "ropewalk/analysis/analyze/capture_facts.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/folder_lock.h"
-#include "ropewalk/base/json.h"
-#include "ropewalk/base/parallel.h"
-#include "ropewalk/moments/join_batches.h"
-#include "ropewalk/moments/merge.h"
-#include "ropewalk/moments/moments_file.h"
-#include "ropewalk/study/analyze.h"
-#include "ropewalk/study/capture_folder.h"
-#include "ropewalk/study/capture_store.h"
-#include "ropewalk/study/results_folder.h"
-#include "ropewalk/study/training_time.h"
-#include "ropewalk/study/watched_steps.h"
+#include "ropewalk/base/files/atomic_file.h"
+#include "ropewalk/base/files/folder_lock.h"
+#include "ropewalk/base/files/json.h"
+#include "ropewalk/base/processes/parallel.h"
+#include "ropewalk/moments/collectors/join_batches.h"
+#include "ropewalk/moments/files/merge.h"
+#include "ropewalk/moments/files/moments_file.h"
+#include "ropewalk/study/capture/capture_folder.h"
+#include "ropewalk/study/capture/capture_store.h"
+#include "ropewalk/study/experiment/training_time.h"
+#include "ropewalk/study/show/analyze.h"
+#include "ropewalk/study/show/tables_folder.h"
+#include "ropewalk/study/show/watched_steps.h"
 
 namespace ropewalk::python {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "python/bindings/bindings.h"
-#include "ropewalk/base/communicator.h"
+#include "ropewalk/base/processes/communicator.h"
 
 namespace ropewalk::python {
 

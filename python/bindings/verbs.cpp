@@ -7,11 +7,11 @@
 #include <algorithm>
 
 #include "python/bindings/job.h"
-#include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/processes/communicator.h"
 #include "ropewalk/kernels/torch.h"
-#include "ropewalk/study/audit.h"
-#include "ropewalk/study/revisions.h"
+#include "ropewalk/study/experiment/revisions.h"
+#include "ropewalk/study/run/audit.h"
 
 namespace ropewalk::python {
 namespace {

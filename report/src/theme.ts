@@ -1,4 +1,4 @@
-// Colours of the figures (ropewalk/figures/theme.h), and their kin for a dark page.
+// Colours of the figures (ropewalk/figures/parts/theme.h), and their kin for a dark page.
 
 import { isPrinting, onPrint } from "./print";
 

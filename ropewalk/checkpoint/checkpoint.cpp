@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <set>
 
-#include "ropewalk/base/content_hash.h"
-#include "ropewalk/base/direct_reading.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/hash.h"
-#include "ropewalk/base/parallel.h"
+#include "ropewalk/base/files/content_hash.h"
+#include "ropewalk/base/files/direct_reading.h"
+#include "ropewalk/base/files/hash.h"
+#include "ropewalk/base/processes/parallel.h"
 #include "ropewalk/checkpoint/pytorch_file.h"
 #include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/checkpoint/weight_names.h"

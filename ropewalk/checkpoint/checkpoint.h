@@ -49,7 +49,7 @@ class Checkpoint {
   const std::vector<std::unique_ptr<WeightsFile>>& shards() const { return shards_; }
 
   // From now on weights are read past the system's cache of files, into memory that is taken until
-  // the end of this object (base/direct_reading.h). Before other threads know of the object.
+  // the end of this object (base/files/direct_reading.h). Before other threads know of the object.
   void read_directly();
   bool is_read_directly() const;
   // Where they are: reads these tensors, in this order and several parts at a time, and waits for

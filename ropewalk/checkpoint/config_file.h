@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 
 namespace ropewalk {
 

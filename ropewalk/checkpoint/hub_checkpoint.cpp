@@ -6,9 +6,9 @@
 #include <set>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/hash.h"
+#include "ropewalk/base/files/hash.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/parallel.h"
+#include "ropewalk/base/processes/parallel.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/checkpoint/tokenizer_files.h"

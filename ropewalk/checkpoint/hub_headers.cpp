@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/parallel.h"
+#include "ropewalk/base/processes/parallel.h"
 #include "ropewalk/checkpoint/zip_archive.h"
 
 namespace ropewalk {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "ropewalk/base/last_resort.h"
+#include "ropewalk/base/processes/last_resort.h"
 #include "ropewalk/checkpoint/hub_checkpoint.h"
 
 namespace ropewalk {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 
 namespace ropewalk {
 namespace {

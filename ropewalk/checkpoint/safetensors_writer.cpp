@@ -6,7 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 
 namespace ropewalk {
 namespace {

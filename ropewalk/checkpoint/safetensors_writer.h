@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/base/atomic_file.h"
+#include "ropewalk/base/files/atomic_file.h"
 
 namespace ropewalk {
 

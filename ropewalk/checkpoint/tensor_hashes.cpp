@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/hash.h"
-#include "ropewalk/base/json.h"
-#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/files/atomic_file.h"
+#include "ropewalk/base/files/hash.h"
+#include "ropewalk/base/files/json.h"
+#include "ropewalk/base/files/mapped_file.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;

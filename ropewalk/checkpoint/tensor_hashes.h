@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "ropewalk/base/content_hash.h"
+#include "ropewalk/base/files/content_hash.h"
 
 namespace ropewalk {
 

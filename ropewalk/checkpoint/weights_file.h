@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/base/content_hash.h"
-#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/files/content_hash.h"
+#include "ropewalk/base/files/mapped_file.h"
 
 namespace ropewalk {
 

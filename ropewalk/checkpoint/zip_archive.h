@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/files/mapped_file.h"
 
 namespace ropewalk {
 

@@ -1,4 +1,4 @@
-#include "ropewalk/study/ablate.h"
+#include "ropewalk/study/ablation/ablate.h"
 
 #include "ropewalk/base/units.h"
 #include "ropewalk/cli/options.h"

@@ -1,11 +1,12 @@
-#include "ropewalk/study/analyze.h"
+#include "ropewalk/study/show/analyze.h"
+#include "ropewalk/study/experiment/limits.h"
 
 #include <algorithm>
 #include <memory>
 #include <string>
 
-#include "ropewalk/analysis/series_table.h"
-#include "ropewalk/analysis/table_columns.h"
+#include "ropewalk/analysis/table/series_table.h"
+#include "ropewalk/analysis/table/table_columns.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"

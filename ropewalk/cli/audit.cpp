@@ -1,11 +1,11 @@
-#include "ropewalk/study/audit.h"
+#include "ropewalk/study/run/audit.h"
 
 #include <memory>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/cli/verbs.h"
-#include "ropewalk/study/revisions.h"
+#include "ropewalk/study/experiment/revisions.h"
 
 namespace ropewalk::cli {
 

@@ -1,4 +1,4 @@
-#include "ropewalk/study/capture.h"
+#include "ropewalk/study/capture/capture.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/text_options.h"
 #include "ropewalk/cli/verbs.h"
-#include "ropewalk/study/capture_vectors.h"
-#include "ropewalk/study/most_blocks.h"
+#include "ropewalk/study/capture/capture_vectors.h"
+#include "ropewalk/study/experiment/limits.h"
 
 namespace ropewalk::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "ropewalk/study/export.h"
+#include "ropewalk/study/show/export.h"
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-#include "ropewalk/study/figures.h"
+#include "ropewalk/study/show/figures.h"
 
 #include <algorithm>
 #include <memory>
@@ -6,9 +6,9 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
-#include "ropewalk/figures/head_name.h"
-#include "ropewalk/figures/reading_look.h"
-#include "ropewalk/study/compare.h"
+#include "ropewalk/figures/parts/head_name.h"
+#include "ropewalk/figures/parts/reading_look.h"
+#include "ropewalk/study/show/compare.h"
 
 namespace ropewalk::cli {
 

@@ -1,8 +1,8 @@
-#include "ropewalk/study/inspect.h"
+#include "ropewalk/study/capture/inspect.h"
 
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
-#include "ropewalk/study/locate.h"
+#include "ropewalk/study/source/locate.h"
 
 namespace ropewalk::cli {
 

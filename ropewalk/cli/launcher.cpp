@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "ropewalk/base/standard_streams.h"
+#include "ropewalk/base/processes/standard_streams.h"
 
 int main(int argc, char** argv) {
   ropewalk::fill_standard_streams();

@@ -1,4 +1,4 @@
-#include "ropewalk/study/loss.h"
+#include "ropewalk/study/capture/loss.h"
 
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/text_options.h"

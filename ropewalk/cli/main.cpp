@@ -19,12 +19,12 @@
 #include <thread>
 #include <vector>
 
-#include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/interrupt.h"
-#include "ropewalk/base/last_resort.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/standard_streams.h"
+#include "ropewalk/base/processes/communicator.h"
+#include "ropewalk/base/processes/interrupt.h"
+#include "ropewalk/base/processes/last_resort.h"
+#include "ropewalk/base/processes/standard_streams.h"
 #include "ropewalk/base/terminal.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/cli/verbs.h"

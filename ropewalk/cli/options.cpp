@@ -10,9 +10,9 @@
 #include <limits>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/launcher.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/parallel.h"
+#include "ropewalk/base/processes/launcher.h"
+#include "ropewalk/base/processes/parallel.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/kernels/torch.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "ropewalk/study/open_model.h"
+#include "ropewalk/study/source/open_model.h"
 
 namespace ropewalk::cli {
 

@@ -1,4 +1,4 @@
-#include "ropewalk/study/report.h"
+#include "ropewalk/study/show/report.h"
 
 #include <memory>
 

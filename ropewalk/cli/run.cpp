@@ -1,8 +1,8 @@
-#include "ropewalk/study/run.h"
+#include "ropewalk/study/run/run.h"
 
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
-#include "ropewalk/study/ready_made.h"
+#include "ropewalk/study/experiment/ready_made.h"
 
 namespace ropewalk::cli {
 namespace {

@@ -1,8 +1,8 @@
 #include "ropewalk/cli/text_options.h"
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/study/hub_place.h"
-#include "ropewalk/study/locate.h"
+#include "ropewalk/study/source/hub_place.h"
+#include "ropewalk/study/source/locate.h"
 
 namespace ropewalk::cli {
 namespace {

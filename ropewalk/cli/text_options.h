@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ropewalk/cli/options.h"
-#include "ropewalk/study/capture.h"
+#include "ropewalk/study/capture/capture.h"
 
 namespace ropewalk::cli {
 

@@ -12,8 +12,8 @@
 #include <cstring>
 #include <utility>
 
-#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/companion/sources.h"
 
 namespace ropewalk {

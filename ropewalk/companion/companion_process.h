@@ -11,7 +11,7 @@
 #include <string_view>
 #include <thread>
 
-#include "ropewalk/base/last_resort.h"
+#include "ropewalk/base/processes/last_resort.h"
 #include "ropewalk/companion/companion.h"
 #include "ropewalk/companion/spawned_python.h"
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ropewalk/analysis/student_t.h"
+#include "ropewalk/analysis/math/student_t.h"
 #include "ropewalk/base/units.h"
-#include "ropewalk/figures/text_width.h"
-#include "ropewalk/figures/theme.h"
+#include "ropewalk/figures/parts/text_width.h"
+#include "ropewalk/figures/parts/theme.h"
 
 namespace ropewalk {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ropewalk/analysis/ablation/effect_table.h"
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 
 namespace ropewalk {
 

@@ -1,6 +1,6 @@
 #include "ropewalk/figures/asked_figures.h"
 
-#include "ropewalk/figures/head_name.h"
+#include "ropewalk/figures/parts/head_name.h"
 
 namespace ropewalk {
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 #include "ropewalk/moments/head_sampling.h"
 
 namespace ropewalk {

@@ -5,10 +5,10 @@
 #include <numbers>
 #include <numeric>
 
-#include "ropewalk/analysis/series.h"
-#include "ropewalk/figures/checkpoint_rows.h"
+#include "ropewalk/analysis/statistics/series.h"
+#include "ropewalk/figures/parts/checkpoint_rows.h"
+#include "ropewalk/figures/parts/theme.h"
 #include "ropewalk/figures/series_figures.h"
-#include "ropewalk/figures/theme.h"
 
 namespace ropewalk {
 namespace {

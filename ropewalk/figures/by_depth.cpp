@@ -6,14 +6,14 @@
 #include <cmath>
 
 #include "ropewalk/base/printable.h"
-#include "ropewalk/figures/checkpoint_rows.h"
-#include "ropewalk/figures/depth_columns.h"
-#include "ropewalk/figures/depth_scale.h"
 #include "ropewalk/figures/figure.h"
-#include "ropewalk/figures/reading_look.h"
-#include "ropewalk/figures/run_notes.h"
-#include "ropewalk/figures/text_width.h"
-#include "ropewalk/figures/theme.h"
+#include "ropewalk/figures/parts/checkpoint_rows.h"
+#include "ropewalk/figures/parts/depth_columns.h"
+#include "ropewalk/figures/parts/depth_scale.h"
+#include "ropewalk/figures/parts/reading_look.h"
+#include "ropewalk/figures/parts/run_notes.h"
+#include "ropewalk/figures/parts/text_width.h"
+#include "ropewalk/figures/parts/theme.h"
 
 namespace ropewalk {
 namespace {

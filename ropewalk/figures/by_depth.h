@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 #include "ropewalk/figures/figure.h"
 
 namespace ropewalk {

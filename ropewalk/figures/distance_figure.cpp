@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ropewalk/figures/distance_panel.h"
-#include "ropewalk/figures/run_notes.h"
+#include "ropewalk/figures/parts/distance_panel.h"
+#include "ropewalk/figures/parts/run_notes.h"
 #include "ropewalk/figures/series_figures.h"
 
 namespace ropewalk {

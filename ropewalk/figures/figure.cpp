@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "ropewalk/analysis/series.h"
+#include "ropewalk/analysis/statistics/series.h"
 #include "ropewalk/figures/by_depth.h"
 #include "ropewalk/figures/over_training.h"
-#include "ropewalk/figures/reading_look.h"
+#include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/series_figures.h"
 
 namespace ropewalk {

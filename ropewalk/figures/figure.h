@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/analysis/run_numbers.h"
-#include "ropewalk/base/json.h"
+#include "ropewalk/analysis/run/run_numbers.h"
+#include "ropewalk/base/files/json.h"
 #include "ropewalk/figures/asked_figures.h"
-#include "ropewalk/figures/time_axis.h"
+#include "ropewalk/figures/parts/time_axis.h"
 
 namespace ropewalk {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "ropewalk/analysis/series.h"
-#include "ropewalk/figures/distance_panel.h"
-#include "ropewalk/figures/run_notes.h"
+#include "ropewalk/analysis/statistics/series.h"
+#include "ropewalk/figures/parts/distance_panel.h"
+#include "ropewalk/figures/parts/run_notes.h"
 #include "ropewalk/figures/series_figures.h"
 
 namespace ropewalk {

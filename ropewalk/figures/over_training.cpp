@@ -6,13 +6,13 @@
 #include <cmath>
 #include <set>
 
-#include "ropewalk/figures/checkpoint_axis.h"
-#include "ropewalk/figures/mean_layers.h"
-#include "ropewalk/figures/reading_look.h"
-#include "ropewalk/figures/run_notes.h"
-#include "ropewalk/figures/stacked_shares.h"
-#include "ropewalk/figures/text_width.h"
-#include "ropewalk/figures/theme.h"
+#include "ropewalk/figures/parts/checkpoint_axis.h"
+#include "ropewalk/figures/parts/mean_layers.h"
+#include "ropewalk/figures/parts/reading_look.h"
+#include "ropewalk/figures/parts/run_notes.h"
+#include "ropewalk/figures/parts/stacked_shares.h"
+#include "ropewalk/figures/parts/text_width.h"
+#include "ropewalk/figures/parts/theme.h"
 
 namespace ropewalk {
 namespace {

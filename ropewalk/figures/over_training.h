@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 #include "ropewalk/figures/figure.h"
 
 namespace ropewalk {

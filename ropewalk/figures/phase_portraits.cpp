@@ -7,12 +7,12 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
-#include "ropewalk/figures/checkpoint_axis.h"
 #include "ropewalk/figures/figure.h"
-#include "ropewalk/figures/portrait_axis.h"
-#include "ropewalk/figures/run_notes.h"
-#include "ropewalk/figures/text_width.h"
-#include "ropewalk/figures/theme.h"
+#include "ropewalk/figures/parts/checkpoint_axis.h"
+#include "ropewalk/figures/parts/portrait_axis.h"
+#include "ropewalk/figures/parts/run_notes.h"
+#include "ropewalk/figures/parts/text_width.h"
+#include "ropewalk/figures/parts/theme.h"
 
 namespace ropewalk {
 namespace {

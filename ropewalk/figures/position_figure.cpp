@@ -4,15 +4,15 @@
 #include <cmath>
 #include <limits>
 
-#include "ropewalk/analysis/series.h"
+#include "ropewalk/analysis/statistics/series.h"
 #include "ropewalk/base/printable.h"
-#include "ropewalk/figures/mean_layers.h"
 #include "ropewalk/figures/over_training.h"
-#include "ropewalk/figures/reading_look.h"
-#include "ropewalk/figures/run_notes.h"
+#include "ropewalk/figures/parts/mean_layers.h"
+#include "ropewalk/figures/parts/reading_look.h"
+#include "ropewalk/figures/parts/run_notes.h"
+#include "ropewalk/figures/parts/text_width.h"
+#include "ropewalk/figures/parts/theme.h"
 #include "ropewalk/figures/series_figures.h"
-#include "ropewalk/figures/text_width.h"
-#include "ropewalk/figures/theme.h"
 
 namespace ropewalk {
 namespace {

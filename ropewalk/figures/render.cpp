@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/files/atomic_file.h"
 #include "ropewalk/companion/companion.h"
 
 namespace ropewalk {

@@ -23,8 +23,8 @@ bool has_distances(const HeadTable& table, const QueryHead& head);
 // Whether a checkpoint has rows of the head.
 bool has_head(const HeadTable& table, const QueryHead& head);
 
-// Curves that have a figure of their own (analysis/series.h), drawn over training, mean over heads,
-// and below by position, at a few checkpoints.
+// Curves that have a figure of their own (analysis/statistics/series.h), drawn over training, mean
+// over heads, and below by position, at a few checkpoints.
 std::vector<const SeriesStatistic*> position_figures();
 Json position_figure(const SeriesStatistic& curve, const RunNumbers& run,
                      const FigureOptions& options);

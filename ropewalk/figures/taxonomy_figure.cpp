@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ropewalk/figures/checkpoint_axis.h"
 #include "ropewalk/figures/figure.h"
-#include "ropewalk/figures/run_notes.h"
-#include "ropewalk/figures/theme.h"
+#include "ropewalk/figures/parts/checkpoint_axis.h"
+#include "ropewalk/figures/parts/run_notes.h"
+#include "ropewalk/figures/parts/theme.h"
 
 namespace ropewalk {
 namespace {

@@ -1,7 +1,7 @@
 #include "ropewalk/hub/answers.h"
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 
 namespace ropewalk {
 namespace {

@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/files/atomic_file.h"
+#include "ropewalk/base/files/mapped_file.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/mapped_file.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/hub/fetched.h"
 #include "ropewalk/hub/requests.h"

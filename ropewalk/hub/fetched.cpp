@@ -3,10 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/files/atomic_file.h"
+#include "ropewalk/base/files/mapped_file.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/mapped_file.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;

@@ -6,8 +6,8 @@
 #include <exception>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/base/utf8.h"
 #include "ropewalk/base/version.h"
 

@@ -7,8 +7,8 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/parallel.h"
 #include "ropewalk/base/printable.h"
+#include "ropewalk/base/processes/parallel.h"
 #include "ropewalk/base/progress.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/hub/answers.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "ropewalk/base/atomic_file.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/hash.h"
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/atomic_file.h"
+#include "ropewalk/base/files/hash.h"
+#include "ropewalk/base/files/json.h"
 #include "ropewalk/base/log.h"
 
 namespace ropewalk {

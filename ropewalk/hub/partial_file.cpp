@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/hub/fetched.h"
 
 namespace ropewalk {

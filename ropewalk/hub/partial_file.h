@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ropewalk/base/hash.h"
+#include "ropewalk/base/files/hash.h"
 
 namespace ropewalk {
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ropewalk/base/atomic_file.h"
-#include "ropewalk/base/content_hash.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/hash.h"
+#include "ropewalk/base/files/atomic_file.h"
+#include "ropewalk/base/files/content_hash.h"
+#include "ropewalk/base/files/hash.h"
+#include "ropewalk/base/files/mapped_file.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/base/mapped_file.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;

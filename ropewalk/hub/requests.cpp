@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/base/units.h"
 
 namespace ropewalk {

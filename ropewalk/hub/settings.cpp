@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/files/mapped_file.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;

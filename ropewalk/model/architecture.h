@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ropewalk/checkpoint/config_file.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/model/weights.h"
 
 namespace ropewalk {

@@ -7,10 +7,10 @@
 #include <chrono>
 #include <optional>
 
-#include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/free_memory.h"
-#include "ropewalk/kernels/passes.h"
+#include "ropewalk/base/processes/communicator.h"
+#include "ropewalk/base/processes/free_memory.h"
+#include "ropewalk/kernels/gpu/passes.h"
 
 namespace ropewalk {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/model/config.h"
-#include "ropewalk/model/slow_pairs.h"
+#include "ropewalk/model/config/config.h"
+#include "ropewalk/model/config/slow_pairs.h"
 
 namespace ropewalk {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ropewalk/kernels/edited_attention.h"
+#include "ropewalk/kernels/attention/edited_attention.h"
+#include "ropewalk/model/config/slow_pairs.h"
 #include "ropewalk/model/head_outputs.h"
-#include "ropewalk/model/slow_pairs.h"
 #include "ropewalk/text/documents.h"
 
 namespace ropewalk {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "ropewalk/kernels/torch.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/model/edit.h"
 #include "ropewalk/model/layer.h"
 

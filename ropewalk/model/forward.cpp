@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/interrupt.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/kernels/exact_float32.h"
+#include "ropewalk/base/processes/interrupt.h"
+#include "ropewalk/kernels/products/exact_float32.h"
 #include "ropewalk/model/layer_stream.h"
 #include "ropewalk/model/layers.h"
 #include "ropewalk/model/mixture.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ropewalk/kernels/torch.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/model/edit.h"
 #include "ropewalk/model/memory_plan.h"
 #include "ropewalk/model/observer.h"

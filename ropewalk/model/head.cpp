@@ -7,7 +7,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/checkpoint/checkpoint.h"
-#include "ropewalk/kernels/linear.h"
+#include "ropewalk/kernels/products/linear.h"
 #include "ropewalk/model/layer_parts.h"
 
 namespace ropewalk {

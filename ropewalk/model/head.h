@@ -2,7 +2,7 @@
 
 #include "ropewalk/kernels/torch.h"
 #include "ropewalk/model/architecture.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/model/layer_weights.h"
 
 namespace ropewalk {

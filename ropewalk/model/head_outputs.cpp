@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/model/edit.h"
 
 namespace ropewalk {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ropewalk/kernels/attention.h"
-#include "ropewalk/kernels/biased_attention.h"
-#include "ropewalk/kernels/linear.h"
+#include "ropewalk/kernels/attention/attention.h"
+#include "ropewalk/kernels/attention/biased_attention.h"
+#include "ropewalk/kernels/products/linear.h"
 #include "ropewalk/model/layer_parts.h"
 #include "ropewalk/model/mixture.h"
 

@@ -3,10 +3,10 @@
 #include <functional>
 #include <span>
 
-#include "ropewalk/kernels/biased_attention.h"
+#include "ropewalk/kernels/attention/biased_attention.h"
 #include "ropewalk/kernels/torch.h"
-#include "ropewalk/model/config.h"
-#include "ropewalk/model/rope.h"
+#include "ropewalk/model/config/config.h"
+#include "ropewalk/model/config/rope.h"
 #include "ropewalk/model/weights.h"
 
 namespace ropewalk {

@@ -1,7 +1,7 @@
 #include "ropewalk/model/layer_parts.h"
 
-#include "ropewalk/kernels/elementwise.h"
-#include "ropewalk/kernels/linear.h"
+#include "ropewalk/kernels/products/elementwise.h"
+#include "ropewalk/kernels/products/linear.h"
 
 namespace ropewalk {
 

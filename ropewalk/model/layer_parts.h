@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ropewalk/kernels/torch.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/model/layer_weights.h"
 
 // What a layer's MLP and its experts are made of.

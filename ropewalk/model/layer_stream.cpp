@@ -9,7 +9,7 @@
 #include <malloc.h>
 #endif
 
-#include "ropewalk/kernels/gpu.h"
+#include "ropewalk/kernels/gpu/gpu.h"
 
 namespace ropewalk {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "ropewalk/base/worker.h"
+#include "ropewalk/base/processes/worker.h"
 #include "ropewalk/model/memory_plan.h"
 #include "ropewalk/model/weights.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "ropewalk/kernels/linear.h"
+#include "ropewalk/kernels/products/linear.h"
 #include "ropewalk/model/architecture.h"
 
 namespace ropewalk {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ropewalk/kernels/torch.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/model/extent.h"
 
 namespace ropewalk {
@@ -45,7 +45,7 @@ struct LayerWeights {
 };
 
 // Packs the projections for this processor, the head and its experts' too, where it has a kernel
-// for them; in their own memory (kernels/linear.h).
+// for them; in their own memory (kernels/products/linear.h).
 void pack_projections(LayerWeights& weights);
 
 // Those of a layer's weights that are defined, its experts' included.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ropewalk/base/interrupt.h"
-#include "ropewalk/kernels/linear.h"
+#include "ropewalk/base/processes/interrupt.h"
+#include "ropewalk/kernels/products/linear.h"
 #include "ropewalk/model/edited_layer.h"
 #include "ropewalk/model/head.h"
 #include "ropewalk/model/layer_parts.h"

@@ -8,11 +8,11 @@
 
 #include "ropewalk/kernels/positions.h"
 #include "ropewalk/kernels/torch.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
+#include "ropewalk/model/config/rope.h"
 #include "ropewalk/model/edit.h"
 #include "ropewalk/model/layer.h"
 #include "ropewalk/model/observers.h"
-#include "ropewalk/model/rope.h"
 #include "ropewalk/model/weights.h"
 #include "ropewalk/text/documents.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/text/documents.h"
 
 namespace ropewalk {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "ropewalk/base/interrupt.h"
-#include "ropewalk/kernels/linear.h"
+#include "ropewalk/base/processes/interrupt.h"
+#include "ropewalk/kernels/products/linear.h"
 #include "ropewalk/model/layer_parts.h"
 
 namespace ropewalk {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "ropewalk/kernels/torch.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/model/layer_weights.h"
 
 namespace ropewalk {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/model/extent.h"
 #include "ropewalk/model/observer.h"
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "ropewalk/base/hash.h"
+#include "ropewalk/base/files/hash.h"
 
 namespace ropewalk {
 namespace {

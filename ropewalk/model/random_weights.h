@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ropewalk/kernels/torch.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/model/layer_weights.h"
 
 namespace ropewalk {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ropewalk/base/content_hash.h"
+#include "ropewalk/base/files/content_hash.h"
 
 namespace ropewalk {
 namespace {

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/kernels/elementwise.h"
+#include "ropewalk/kernels/products/elementwise.h"
 #include "ropewalk/model/architecture.h"
 #include "ropewalk/model/head.h"
 #include "ropewalk/model/stored_tensor.h"

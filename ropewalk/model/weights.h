@@ -8,7 +8,7 @@
 
 #include "ropewalk/checkpoint/checkpoint.h"
 #include "ropewalk/kernels/torch.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/model/layer_weights.h"
 #include "ropewalk/model/random_weights.h"
 

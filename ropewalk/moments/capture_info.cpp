@@ -8,7 +8,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/checkpoint/config_file.h"
-#include "ropewalk/model/describe_config.h"
+#include "ropewalk/model/config/describe_config.h"
 #include "ropewalk/model/tap.h"
 
 namespace ropewalk {

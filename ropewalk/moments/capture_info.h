@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 #include "ropewalk/moments/head_sampling.h"
 #include "ropewalk/moments/keep_options.h"
 

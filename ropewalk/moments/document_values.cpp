@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/processes/communicator.h"
 #include "ropewalk/checkpoint/safetensors.h"
 
 namespace ropewalk {

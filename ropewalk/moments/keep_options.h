@@ -8,11 +8,11 @@
 #include <string>
 #include <variant>
 
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 
 // What is kept of vectors beside second moments, in the order of files: one name per file of
 // moments/accumulators/. What statistics read of it is in analysis/ under the same name
-// (analysis/kept_parts.h).
+// (analysis/cases/kept_parts.h).
 #define ROPEWALK_ACCUMULATORS(X) X(pre_rope) X(lags) X(plasticity)
 
 namespace ropewalk {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/hash.h"
-#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/files/hash.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/text/encoded_corpus.h"
 #include "ropewalk/text/tokenizer.h"
 

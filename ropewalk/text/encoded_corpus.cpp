@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/interrupt.h"
-#include "ropewalk/base/parallel.h"
+#include "ropewalk/base/processes/interrupt.h"
+#include "ropewalk/base/processes/parallel.h"
 
 namespace ropewalk {
 namespace {

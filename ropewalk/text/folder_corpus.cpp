@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/text/corpus_formats.h"
 
 namespace ropewalk {

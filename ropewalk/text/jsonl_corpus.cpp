@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 #include "ropewalk/base/utf8.h"
 #include "ropewalk/text/corpus_formats.h"
 #include "ropewalk/text/line_reader.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/base/utf8.h"
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/hash.h"
-#include "ropewalk/base/mapped_file.h"
-#include "ropewalk/base/parallel.h"
+#include "ropewalk/base/files/hash.h"
+#include "ropewalk/base/files/mapped_file.h"
+#include "ropewalk/base/processes/parallel.h"
 #include "ropewalk/base/utf8.h"
 #include "ropewalk/checkpoint/tokenizer_files.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/files/mapped_file.h"
 #include "ropewalk/checkpoint/safetensors.h"
 #include "tests/temporary_folder.h"
 

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/processes/interrupt.h"
 #include "tests/temporary_folder.h"
 
 namespace ropewalk {

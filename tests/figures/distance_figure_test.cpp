@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "ropewalk/analysis/qk_reader.h"
-#include "ropewalk/analysis/series_reader.h"
+#include "ropewalk/analysis/table/qk_reader.h"
+#include "ropewalk/analysis/table/series_reader.h"
+#include "ropewalk/figures/parts/theme.h"
 #include "ropewalk/figures/series_figures.h"
-#include "ropewalk/figures/theme.h"
 
 namespace ropewalk {
 namespace {

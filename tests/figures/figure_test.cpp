@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ropewalk/analysis/heads_reader.h"
-#include "ropewalk/analysis/qk_reader.h"
-#include "ropewalk/analysis/series.h"
+#include "ropewalk/analysis/statistics/series.h"
+#include "ropewalk/analysis/table/heads_reader.h"
+#include "ropewalk/analysis/table/qk_reader.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/figures/by_depth.h"
 #include "ropewalk/figures/over_training.h"
+#include "ropewalk/figures/parts/theme.h"
 #include "ropewalk/figures/series_figures.h"
-#include "ropewalk/figures/theme.h"
-#include "tests/analysis/made_head.h"
+#include "tests/analysis/cases/made_head.h"
 
 namespace ropewalk {
 namespace {

@@ -1,4 +1,4 @@
-#include "ropewalk/study/dataset_card.h"
+#include "ropewalk/study/source/dataset_card.h"
 
 #include "tests/fuzz/target.h"
 

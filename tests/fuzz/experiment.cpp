@@ -1,4 +1,4 @@
-#include "ropewalk/study/experiment.h"
+#include "ropewalk/study/experiment/experiment.h"
 
 #include "tests/fuzz/target.h"
 

@@ -1,4 +1,4 @@
-#include "ropewalk/moments/merge.h"
+#include "ropewalk/moments/files/merge.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

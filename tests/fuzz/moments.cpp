@@ -1,4 +1,4 @@
-#include "ropewalk/moments/merge.h"
+#include "ropewalk/moments/files/merge.h"
 #include "tests/fuzz/target.h"
 
 void ropewalk::fuzz::read(const Input& input) {

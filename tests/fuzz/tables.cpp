@@ -1,9 +1,9 @@
 #include <array>
 
-#include "ropewalk/analysis/heads_reader.h"
-#include "ropewalk/analysis/loss_reader.h"
-#include "ropewalk/analysis/qk_reader.h"
-#include "ropewalk/analysis/series_reader.h"
+#include "ropewalk/analysis/table/heads_reader.h"
+#include "ropewalk/analysis/table/loss_reader.h"
+#include "ropewalk/analysis/table/qk_reader.h"
+#include "ropewalk/analysis/table/series_reader.h"
 #include "tests/fuzz/target.h"
 
 // qk.csv, heads.csv, bands.csv, curves.csv and loss.csv of one study, with a form feed between

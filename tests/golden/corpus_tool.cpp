@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 #include "ropewalk/text/corpus.h"
 
 namespace {

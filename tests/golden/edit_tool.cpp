@@ -7,8 +7,8 @@
 #include <string>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/json.h"
-#include "ropewalk/study/edited_loss.h"
+#include "ropewalk/base/files/json.h"
+#include "ropewalk/study/ablation/edited_loss.h"
 
 namespace {
 

@@ -108,7 +108,7 @@ def jackknife(full, replicates, sizes):
 
 
 def small_documents(kind):
-    """The vectors of tests/analysis/head_columns_test.cpp: [documents, tokens, d] of queries (kind 0) or keys (kind 1)."""
+    """The vectors of tests/analysis/statistics/head_columns_test.cpp: [documents, tokens, d] of queries (kind 0) or keys (kind 1)."""
     i, t, j = np.ogrid[:5, :20, :12]
     noise = (7 * t + 13 * j + 5 * i + 3 * t * j + 4 * kind + t * t * (j + 1) + i * i * j * t) % 23 - 11
     slope = np.array([[1.0, -0.5, 0.25], [0.5, 0.75, -1.0]])[kind][j % 3]

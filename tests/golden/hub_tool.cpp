@@ -7,7 +7,7 @@
 #include <exception>
 #include <string>
 
-#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/base/terminal.h"
 #include "ropewalk/checkpoint/hub_checkpoint.h"
 

@@ -3,10 +3,10 @@
 #include <iostream>
 #include <string>
 
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 #include "ropewalk/moments/head_sampling.h"
 #include "ropewalk/moments/python_random.h"
-#include "ropewalk/moments/token_sampler.h"
+#include "ropewalk/moments/vectors/token_sampler.h"
 
 namespace {
 

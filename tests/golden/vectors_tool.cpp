@@ -6,9 +6,9 @@
 #include <string>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/json.h"
-#include "ropewalk/moments/vectors_reader.h"
-#include "ropewalk/moments/vectors_writer.h"
+#include "ropewalk/base/files/json.h"
+#include "ropewalk/moments/vectors/vectors_reader.h"
+#include "ropewalk/moments/vectors/vectors_writer.h"
 
 namespace {
 

@@ -34,7 +34,7 @@ def test_every_python_test_is_run(folder, function):
     listing = (tree.ROOT / "tests" / folder / "CMakeLists.txt").read_text()
     run = set(re.findall(rf"^\s*{function}\((\w+)", listing, re.M)) - {"name"}
     there = {path.stem.removeprefix("test_") for path in tree.tracked(".py")
-             if path.parent == tree.ROOT / "tests" / folder and path.name.startswith("test_")}  # fmt: skip
+             if path.is_relative_to(tree.ROOT / "tests" / folder) and path.name.startswith("test_")}  # fmt: skip
     assert there <= run
 
 
@@ -52,9 +52,10 @@ def test_every_test_folder_is_entered():
 
 
 def test_tests_mirror_sources():
-    """tests/base/hash_test.cpp tests something of ropewalk/base."""
+    """tests/base/files/hash_test.cpp tests something of ropewalk/base/files."""
     for path in tree.tracked("_test.cpp"):
-        assert (tree.ROOT / "ropewalk" / path.parent.name).is_dir(), tree.name(path)
+        room = path.parent.relative_to(tree.ROOT / "tests")
+        assert (tree.ROOT / "ropewalk" / room).is_dir(), tree.name(path)
 
 
 def test_cases_stand_where_cmake_sees_them():

@@ -66,13 +66,13 @@ def forgotten(texts):
         readers = [path for path, text in texts.items() if re.search(rf"^std::unique_ptr<KeptParts> {name}\(const AnalyzedCapture& ", text, re.M)]
         need(readers, f"{name}: analysis/ has no parts_of::{name}")
         need(all(path.removeprefix("ropewalk/analysis/") in sources["analysis"] for path in readers), f"{name}: analysis/CMakeLists.txt lacks what reads it")
-        need(f"tests/moments/{name}_test.cpp" in texts, f"{name}: has no tests/moments/{name}_test.cpp")
-        need(f"{name}_test.cpp" in texts["tests/moments/CMakeLists.txt"], f"{name}: tests/moments/CMakeLists.txt lacks its test")
+        need(f"tests/moments/accumulators/{name}_test.cpp" in texts, f"{name}: has no tests/moments/accumulators/{name}_test.cpp")
+        need(f"accumulators/{name}_test.cpp" in texts["tests/moments/CMakeLists.txt"], f"{name}: tests/moments/CMakeLists.txt lacks its test")
         need(re.search(rf"^\| `{name}\.", texts["docs/formats.md"], re.M), f"{name}: docs/formats.md lacks its tensors")
     need(rows(table).keys() == set(rows(table).values()) == members(table).keys(), "rows of kKeepOptions, their keys and members of KeepOptions differ")
     kept = re.search(r"^\| `kept` \|.*$", texts["docs/formats.md"], re.M).group(0)
     defaults, passed = keywords(texts[VERBS], "capture")
-    edits = re.search(r"^EXPERIMENT_EDITS = \{(.*?)^\}", texts["tests/golden/test_trust.py"], re.M | re.S).group(1)
+    edits = re.search(r"^EXPERIMENT_EDITS = \{(.*?)^\}", texts["tests/golden/study/test_trust.py"], re.M | re.S).group(1)
     for key, default in members(table).items():
         option = ("--no-" if default == "true" else "--") + key.replace("_", "-")
         need(key in accumulators | ALONE, f"{key}: no accumulator has its name")
@@ -96,10 +96,10 @@ STEPS = {
     "row": (HEADER, r'\{"plasticity", &KeepOptions::plasticity', '{"lunch", &KeepOptions::pre_rope'),
     "name of the accumulator": (HEADER, r"(?<=bool |ons::)plasticity|(?<=\{\")plasticity", "lunch"),
     "source": ("ropewalk/moments/CMakeLists.txt", r"  accumulators/plasticity\.cpp\n", ""),
-    "analysis": ("ropewalk/analysis/plasticity.cpp", r"std::unique_ptr<KeptParts> plasticity\(", "std::unique_ptr<KeptParts> lunch("),
+    "analysis": ("ropewalk/analysis/cases/plasticity.cpp", r"std::unique_ptr<KeptParts> plasticity\(", "std::unique_ptr<KeptParts> lunch("),
     "source of the analysis": ("ropewalk/analysis/CMakeLists.txt", r"  plasticity\.cpp\n|  \w+/plasticity\.cpp\n", ""),
-    "test": ("tests/moments/CMakeLists.txt", r"  plasticity_test\.cpp\n", ""),
-    "test of the experiment": ("tests/golden/test_trust.py", r'    "plasticity": dict\(.*\n', ""),
+    "test": ("tests/moments/CMakeLists.txt", r"  accumulators/plasticity_test\.cpp\n", ""),
+    "test of the experiment": ("tests/golden/study/test_trust.py", r'    "plasticity": dict\(.*\n', ""),
     "keyword": (VERBS, r", plasticity: bool = False", ""),
     "default of the keyword": (VERBS, r", plasticity: bool = False", ", plasticity: bool = True"),
     "option": (VERBS, r"plasticity=plasticity, ", ""),

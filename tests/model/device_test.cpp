@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "ropewalk/base/communicator.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/processes/communicator.h"
 
 namespace ropewalk {
 namespace {

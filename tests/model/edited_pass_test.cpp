@@ -4,7 +4,7 @@
 #include <map>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/interrupt.h"
+#include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/model/edited_layer.h"
 #include "ropewalk/model/forward.h"
 #include "ropewalk/model/head_outputs.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/kernels/elementwise.h"
+#include "ropewalk/kernels/products/elementwise.h"
 #include "ropewalk/model/layer.h"
 #include "tests/kernels/tensors.h"
 #include "tests/model/tiny_checkpoint.h"

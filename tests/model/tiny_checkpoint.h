@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/base/json.h"
+#include "ropewalk/base/files/json.h"
 #include "ropewalk/checkpoint/checkpoint.h"
 #include "ropewalk/model/architecture.h"
 #include "ropewalk/text/documents.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/moments/loss_collector.h"
+#include "ropewalk/moments/collectors/loss_collector.h"
 #include "tests/kernels/tensors.h"
 #include "tests/model/tiny_checkpoint.h"
 

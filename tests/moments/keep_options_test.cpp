@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <set>
 
-#include "ropewalk/analysis/kept_parts.h"
+#include "ropewalk/analysis/cases/kept_parts.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/moments/accumulator.h"
-#include "ropewalk/moments/loss_collector.h"
-#include "tests/moments/small_config.h"
-#include "tests/moments/small_run.h"
+#include "ropewalk/moments/accumulators/accumulator.h"
+#include "ropewalk/moments/collectors/loss_collector.h"
+#include "tests/moments/collectors/small_run.h"
+#include "tests/moments/files/small_config.h"
 
 namespace ropewalk {
 namespace {

@@ -9,7 +9,7 @@
 namespace ropewalk {
 namespace {
 
-// Expected values are CPython's; tests/golden/test_sampling.py compares thousands more.
+// Expected values are CPython's; tests/golden/capture/test_sampling.py compares thousands more.
 
 using Sample = std::vector<int64_t>;
 

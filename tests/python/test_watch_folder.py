@@ -160,7 +160,7 @@ class Others:
 
 
 def test_a_process_keeps_what_it_keeps_alone(monkeypatch):
-    """Whatever the number of processes; what is sent is counted in tests/moments/join_batches_test.cpp."""
+    """Whatever the number of processes; what is sent is counted in tests/moments/collectors/join_batches_test.cpp."""
     sizes = {}
     for processes in (1, 64, 256):
         monkeypatch.setattr(_watch, "Processes", lambda group, processes=processes: Others(processes))

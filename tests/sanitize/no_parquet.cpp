@@ -1,6 +1,6 @@
 // Stands in for the Parquet reader, which the smoke program is built without: no file is one.
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/mapped_file.h"
+#include "ropewalk/base/files/mapped_file.h"
 #include "ropewalk/text/corpus_formats.h"
 
 namespace ropewalk {

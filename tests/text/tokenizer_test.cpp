@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/hash.h"
+#include "ropewalk/base/files/hash.h"
 #include "tests/temporary_folder.h"
 #include "tests/text/all_ids.h"
 

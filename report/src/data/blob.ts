@@ -51,7 +51,7 @@ export interface PackedFlags {
   runs: number[];
 }
 
-/** One way to look at a statistic, as it is or its absolute value: ropewalk/analysis/statistic.h. */
+/** One way to look at a statistic, as it is or its absolute value: ropewalk/analysis/statistics/statistic.h. */
 export interface Reading {
   key: string;
   name: string;
@@ -164,7 +164,7 @@ export interface SummaryBlob {
   [key: string]: unknown;
 }
 
-/** Numbers of a head along something: ropewalk/analysis/series.h. */
+/** Numbers of a head along something: ropewalk/analysis/statistics/series.h. */
 export interface SeriesStatistic {
   key: string;
   title: string;

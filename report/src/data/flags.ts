@@ -10,7 +10,7 @@ export interface Flag {
   kind: "doubt" | "missing" | "about";
 }
 
-/** In the order in which they matter. What each means, in a sentence, the program says (analysis/head_flags.h). */
+/** In the order in which they matter. What each means, in a sentence, the program says (analysis/run/head_flags.h). */
 const KINDS: [string, Flag["kind"], string][] = [
   [AXIS_CHANGED, "doubt", "the axis changed"],
   ["sign_uncertain", "doubt", "the sign is uncertain"],

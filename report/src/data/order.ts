@@ -2,7 +2,7 @@ import { splitLabel } from "./label";
 import type { Checkpoint } from "./run";
 
 /**
- * How the checkpoints of a run follow each other: the steps of changes.csv (analysis/run_order.h). Without checkpoints at several
+ * How the checkpoints of a run follow each other: the steps of changes.csv (analysis/run/run_order.h). Without checkpoints at several
  * contexts, each follows the one before. With them, each context reads as a run of its own. Models side by side follow nothing.
  */
 export class Order {

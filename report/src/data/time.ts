@@ -1,6 +1,6 @@
 import type { Run } from "./run";
 
-/** By what checkpoints are laid out: ropewalk/figures/time_axis.h. */
+/** By what checkpoints are laid out: ropewalk/figures/parts/time_axis.h. */
 export const TIME_AXES = ["labels", "steps", "tokens", "log-steps", "log-tokens"] as const;
 export type TimeAxisName = (typeof TIME_AXES)[number];
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <set>
 
-#include "ropewalk/analysis/head_group.h"
-#include "ropewalk/analysis/resampling.h"
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/math/resampling.h"
+#include "ropewalk/analysis/run/head_group.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 #include "ropewalk/base/error.h"
 
 namespace ropewalk {

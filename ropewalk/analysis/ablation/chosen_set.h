@@ -6,7 +6,7 @@
 
 #include "ropewalk/analysis/ablation/head_units.h"
 #include "ropewalk/analysis/ablation/set_name.h"
-#include "ropewalk/analysis/head_table.h"
+#include "ropewalk/analysis/table/head_table.h"
 
 namespace ropewalk {
 

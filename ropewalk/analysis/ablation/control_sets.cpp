@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-#include "ropewalk/base/hash.h"
+#include "ropewalk/base/files/hash.h"
 
 namespace ropewalk {
 namespace {

@@ -5,10 +5,10 @@
 #include <map>
 #include <numeric>
 
-#include "ropewalk/analysis/jackknife.h"
-#include "ropewalk/analysis/resampling.h"
-#include "ropewalk/analysis/student_t.h"
-#include "ropewalk/moments/loss_collector.h"
+#include "ropewalk/analysis/math/jackknife.h"
+#include "ropewalk/analysis/math/resampling.h"
+#include "ropewalk/analysis/math/student_t.h"
+#include "ropewalk/moments/collectors/loss_collector.h"
 
 namespace ropewalk {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ropewalk/analysis/turning.h"
+#include "ropewalk/analysis/cases/turning.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/checkpoint/config_file.h"
-#include "ropewalk/kernels/biased_attention.h"
+#include "ropewalk/kernels/attention/biased_attention.h"
 #include "ropewalk/model/tap.h"
 #include "ropewalk/moments/accumulators/pre_rope.h"
 

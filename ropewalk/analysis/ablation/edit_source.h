@@ -5,10 +5,10 @@
 #include <string>
 
 #include "ropewalk/analysis/ablation/edit_name.h"
-#include "ropewalk/analysis/capture_facts.h"
-#include "ropewalk/analysis/kept_parts.h"
-#include "ropewalk/analysis/rope_source.h"
-#include "ropewalk/model/described_rope.h"
+#include "ropewalk/analysis/analyze/capture_facts.h"
+#include "ropewalk/analysis/cases/kept_parts.h"
+#include "ropewalk/analysis/cases/rope_source.h"
+#include "ropewalk/model/config/described_rope.h"
 #include "ropewalk/model/edit.h"
 
 namespace ropewalk {

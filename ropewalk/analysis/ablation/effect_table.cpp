@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ropewalk/analysis/change.h"
-#include "ropewalk/analysis/qk_table.h"
+#include "ropewalk/analysis/run/change.h"
+#include "ropewalk/analysis/table/qk_table.h"
 
 namespace ropewalk {
 namespace {

@@ -7,7 +7,7 @@
 #include "ropewalk/analysis/ablation/control_sets.h"
 #include "ropewalk/analysis/ablation/edit_effect.h"
 #include "ropewalk/analysis/ablation/edit_name.h"
-#include "ropewalk/moments/capture_moments.h"
+#include "ropewalk/moments/files/capture_moments.h"
 
 namespace ropewalk {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <optional>
 
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/nearest.h"
 #include "ropewalk/base/printable.h"

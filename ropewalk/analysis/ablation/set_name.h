@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/analysis/taxonomy.h"
+#include "ropewalk/analysis/table/taxonomy.h"
 #include "ropewalk/moments/head_sampling.h"
 
 namespace ropewalk {
@@ -17,7 +17,8 @@ struct SetName {
   std::string text;  // without spaces
   Kind kind = Kind::list;
   HeadClass head_class = HeadClass::mixed;
-  std::string column;  // the key of a reading (analysis/statistic.h): dist_range, abs_r_k, …
+  std::string
+      column;  // the key of a reading (analysis/statistics/statistic.h): dist_range, abs_r_k, …
   double share = 0;    // of the heads that have a number there
   bool by_kv = false;  // KV heads are ranked, each by its largest query head
   int64_t layer = 0;

@@ -1,7 +1,7 @@
 // PC0 followed along a run (carried_signs.h): these need the checkpoint before.
 
-#include "ropewalk/analysis/head_cases.h"
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/cases/head_cases.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <map>
 
-#include "ropewalk/analysis/distance_curves.h"
-#include "ropewalk/analysis/resampling.h"
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/cases/distance_curves.h"
+#include "ropewalk/analysis/math/resampling.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "ropewalk/analysis/drift_axis.h"
-#include "ropewalk/analysis/head_axes.h"
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/cases/drift_axis.h"
+#include "ropewalk/analysis/cases/head_axes.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {

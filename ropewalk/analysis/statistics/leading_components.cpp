@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "ropewalk/analysis/head_cases.h"
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/cases/head_cases.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "ropewalk/analysis/head_axes.h"
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/cases/head_axes.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {

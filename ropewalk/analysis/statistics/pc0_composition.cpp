@@ -1,7 +1,7 @@
 // What PC0 is made of: its variance split into offset, position and content, exactly.
 
-#include "ropewalk/analysis/head_cases.h"
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/cases/head_cases.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {

@@ -1,8 +1,8 @@
 // Whether content or position decides which key a query prefers. curves.csv has it by position.
 
-#include "ropewalk/analysis/plasticity.h"
+#include "ropewalk/analysis/cases/plasticity.h"
 
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {

@@ -1,7 +1,7 @@
 // Position without any axis: how well it follows from the whole vector.
 
-#include "ropewalk/analysis/position_fit.h"
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/cases/position_fit.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {

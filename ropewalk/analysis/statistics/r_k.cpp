@@ -1,5 +1,5 @@
-#include "ropewalk/analysis/head_cases.h"
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/cases/head_cases.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 const std::vector<Statistic>& r_k() {

@@ -1,8 +1,8 @@
 // Rotary frequencies: which of them carry energy, what turning adds to the variance, and how
 // closely vectors lie around their mean before they turn. bands.csv has the same by pair.
 
-#include "ropewalk/analysis/bands.h"
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/cases/bands.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {

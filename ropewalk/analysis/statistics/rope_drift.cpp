@@ -1,8 +1,8 @@
 // Whether drift is just the mean, turning with position.
 
-#include "ropewalk/analysis/head_cases.h"
-#include "ropewalk/analysis/rope_cases.h"
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/cases/head_cases.h"
+#include "ropewalk/analysis/cases/rope_cases.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ropewalk/analysis/head_cases.h"
-#include "ropewalk/analysis/statistic.h"
-#include "ropewalk/analysis/updated_axis.h"
+#include "ropewalk/analysis/cases/head_cases.h"
+#include "ropewalk/analysis/math/updated_axis.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {

@@ -1,7 +1,7 @@
 // PC0 of queries and keys about their own means: what is left of it when the offset is gone.
 
-#include "ropewalk/analysis/head_axes.h"
-#include "ropewalk/analysis/statistic.h"
+#include "ropewalk/analysis/cases/head_axes.h"
+#include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/kernels/lags.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/kernels/moments/lags.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/moments/accumulators/pre_rope.h"
 
 namespace ropewalk {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ropewalk/model/config.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/moments/accumulators/pre_rope.h"
 #include "ropewalk/moments/accumulators/stream_moments.h"
 #include "ropewalk/text/documents.h"

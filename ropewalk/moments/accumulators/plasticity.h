@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ropewalk/moments/accumulator.h"
+#include "ropewalk/moments/accumulators/accumulator.h"
 
 namespace ropewalk {
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "ropewalk/kernels/gpu_chunks.h"
-#include "ropewalk/kernels/head_rows.h"
-#include "ropewalk/kernels/moments.h"
-#include "ropewalk/kernels/sums.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/kernels/gpu/gpu_chunks.h"
+#include "ropewalk/kernels/moments/head_rows.h"
+#include "ropewalk/kernels/moments/moments.h"
+#include "ropewalk/kernels/moments/sums.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/moments/accumulators/stream_moments.h"
 #include "ropewalk/text/documents.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ropewalk/moments/accumulator.h"
+#include "ropewalk/moments/accumulators/accumulator.h"
 
 namespace ropewalk {
 

@@ -1,7 +1,7 @@
 #include "ropewalk/moments/accumulators/second_moments.h"
 
-#include "ropewalk/kernels/gpu_chunks.h"
-#include "ropewalk/model/config.h"
+#include "ropewalk/kernels/gpu/gpu_chunks.h"
+#include "ropewalk/model/config/config.h"
 #include "ropewalk/moments/accumulators/stream_moments.h"
 #include "ropewalk/moments/capture_info.h"
 #include "ropewalk/text/documents.h"

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "ropewalk/kernels/moments.h"
-#include "ropewalk/moments/accumulator.h"
+#include "ropewalk/kernels/moments/moments.h"
+#include "ropewalk/moments/accumulators/accumulator.h"
 
 namespace ropewalk {
 
-// Moments of every token's queries and keys (kernels/moments.h). Every capture has them; their
-// fields have no name before "query" and "key".
+// Moments of every token's queries and keys (kernels/moments/moments.h). Every capture has them;
+// their fields have no name before "query" and "key".
 const Accumulator& second_moments();
 
 // The moments of one kind among the fields of second_moments().

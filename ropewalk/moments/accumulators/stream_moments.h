@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ropewalk/kernels/moments.h"
+#include "ropewalk/kernels/moments/moments.h"
 #include "ropewalk/model/tap.h"
 
 namespace ropewalk {

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "ropewalk/analysis/cases/logit_units.h"
+#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/base/files/json.h"
+
+namespace ropewalk {
+
+// What a capture.json, or the metadata of a moments file, says that its analysis rests on.
+struct CaptureFacts {
+  CheckpointOrigin origin;
+  std::string model;
+  std::string label;
+  bool random = false;   // fresh weights
+  bool chunked = false;  // documents are pieces of longer texts
+  std::string shard;     // "0/4": documents are a part of the corpus; empty: they are all of them
+  bool placed = false;   // and their ids say which of them are neighbours
+  std::set<int64_t> nope_layers;
+  LogitUnits units;
+
+  int64_t group() const { return origin.n_q_heads / origin.n_kv_heads; }  // query heads per KV head
+};
+
+// Throws InputError naming `source` and the key that is missing, of another kind or out of bounds.
+CaptureFacts read_capture_facts(const Json& info, const std::string& source);
+
+// A checkpoint without heads yet.
+CheckpointAnalysis begin_checkpoint(const CaptureFacts& facts);
+
+}  // namespace ropewalk

@@ -1,0 +1,233 @@
+#include "ropewalk/analysis/run/difference.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ropewalk/analysis/math/jackknife.h"
+#include "ropewalk/analysis/math/resampling.h"
+#include "ropewalk/analysis/math/student_t.h"
+#include "ropewalk/analysis/run/change.h"
+#include "ropewalk/analysis/run/class_shares.h"
+#include "ropewalk/analysis/run/head_changes.h"
+#include "ropewalk/analysis/run/loss_change.h"
+#include "ropewalk/analysis/run/sign_turns.h"
+#include "ropewalk/analysis/table/taxonomy.h"
+
+namespace ropewalk {
+namespace {
+
+Json leaf(const Change& change) {
+  const auto number = [](double v) { return std::isnan(v) ? Json() : Json(v); };
+  return {{"value", number(change.value)}, {"se", number(change.se)}, {"real", change.real()}};
+}
+
+double share_error(const ClassShares& shares, size_t i) {
+  const ShareInterval interval = shares.interval(i);
+  return (interval.high - interval.low) / 2 / student_t_95(1e9);
+}
+
+// The reading whose changes stand for those of this one.
+PlacedReading carried_reading(const PlacedReading& reading) {
+  const std::string& key = reading.statistic->carried;
+  if (key.empty() || reading.reading->absolute) return reading;
+  const size_t place = statistic_place(key);
+  const Statistic* statistic = statistics()[place];
+  return {place, statistic, &statistic->readings.front()};
+}
+
+// Heads whose PC0 is the same axis in both checkpoints, and that axis the same way round.
+class SameAxes {
+ public:
+  SameAxes(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
+           const Comparison& comparison)
+      : to_(to) {
+    const auto sign = [&](const CheckpointAnalysis& checkpoint, size_t row) {
+      return comparison.axis_sign(checkpoint.layer[row], checkpoint.q_head[row]);
+    };
+    const std::vector<size_t> heads = to.head_rows();
+    for (size_t number = 0; number < heads.size(); ++number) {
+      if (sign(to, heads[number]) < 0) turn(heads[number], number, heads.size());
+    }
+    before_ = make_group(from, [&](size_t row) { return sign(from, row) != 0; });
+    after_ = make_group(to_, [&](size_t row) { return sign(to_, row) != 0; });
+  }
+  SameAxes(const SameAxes&) = delete;
+  SameAxes& operator=(const SameAxes&) = delete;
+
+  const HeadGroup& before() const { return before_; }
+  const HeadGroup& after() const { return after_; }
+
+ private:
+  // Turns what hangs on the sign of a head's axis: of its row of PC0, and its number among `heads`.
+  void turn(size_t row, size_t number, size_t heads) {
+    for (size_t place = 0; place < statistics().size(); ++place) {
+      if (statistics()[place]->sign != Sign::run) continue;
+      HeadColumn& column = to_.columns[place];
+      column.value[row] *= -1;
+      const size_t blocks = column.replicates.size() / heads;
+      for (size_t b = 0; b < blocks; ++b) column.replicates[number * blocks + b] *= -1;
+    }
+  }
+
+  CheckpointAnalysis to_;
+  HeadGroup before_;
+  HeadGroup after_;
+};
+
+Json class_changes(const HeadGroup& from, const HeadGroup& to, const Pairing& pair) {
+  const ClassShares before = class_shares(from);
+  const ClassShares after = class_shares(to);
+  Json classes = Json::object();
+  for (size_t i = 0; i < kHeadClasses.size(); ++i) {
+    Change change{after.values[i] - before.values[i], std::nan(""), pair.df};
+    if (!before.drawn.empty() && !after.drawn.empty()) {
+      std::vector<double> drawn;
+      for (size_t j = 0; j < after.drawn[i].size(); ++j) {
+        drawn.push_back(after.drawn[i][j] - before.drawn[i][j]);
+      }
+      change.se = pair.paired ? standard_deviation(drawn) : std::hypot(before.se(i), after.se(i));
+      // Where hardly any draw differs, as sure as shares of so many heads are.
+      if (before.without_spread(i) && after.without_spread(i))
+        change.se = std::hypot(share_error(before, i), share_error(after, i));
+    }
+    classes[std::string(class_name(kHeadClasses[i]))] = leaf(change);
+  }
+  return classes;
+}
+
+// Heads in which a statistic changed, by decreasing effect.
+Json changed_heads(const CheckpointAnalysis& to, const std::vector<HeadChange>& heads) {
+  std::vector<HeadChange> changed;
+  for (const HeadChange& head : heads) {
+    if (head.changed) changed.push_back(head);
+  }
+  std::stable_sort(changed.begin(), changed.end(), [](const HeadChange& a, const HeadChange& b) {
+    return std::abs(a.effect) > std::abs(b.effect);
+  });
+  Json list = Json::array();
+  for (const HeadChange& head : changed) {
+    list.push_back({{"layer", to.layer[head.row]},
+                    {"q_head", to.q_head[head.row]},
+                    {"value", head.change.value},
+                    {"se", head.change.se},
+                    {"effect", std::isnan(head.effect) ? Json() : Json(head.effect)}});
+  }
+  return list;
+}
+
+// Heads whose PC0 is another axis.
+Json changed_axes(const CheckpointAnalysis& to, const std::vector<HeadChange>& heads) {
+  Json list = Json::array();
+  for (const HeadChange& head : heads) {
+    if (!head.axis_changed) continue;
+    list.push_back({{"layer", to.layer[head.row]}, {"q_head", to.q_head[head.row]}});
+  }
+  return list;
+}
+
+// A change of a mean or spread in two ways: of all heads, by the numbers that the summary has of
+// each checkpoint; and of those whose PC0 is the same axis in both, with their signs carried. Where
+// signs or axes turn, the two contradict each other, and neither is real.
+Json in_two_ways(Change all, size_t heads, const Change& stayed, size_t staying) {
+  const bool agree = all.value * stayed.value > 0;
+  Json json = leaf(all);
+  json["real"] = agree && all.real();
+  json["heads"] = heads;
+  json["stayed"] = leaf(stayed);
+  json["stayed"]["real"] = agree && stayed.real();
+  json["stayed"]["heads"] = staying;
+  return json;
+}
+
+// What changed between two checkpoints over heads.
+class OverHeads {
+ public:
+  OverHeads(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
+            const Comparison& comparison)
+      : before_(whole_group(from)),
+        after_(whole_group(to)),
+        same_(from, to, comparison),
+        pair_(pairing(from, to)) {}
+
+  Json of(const PlacedReading& reading, Over what) const {
+    const PlacedReading of_run = carried_reading(reading);
+    const bool on_axis = of_run.statistic->sign == Sign::run && !of_run.reading->absolute;
+    Change all = change(before_, after_, reading, what);
+    if (on_axis) {
+      if (pair_.paired && what == Over::mean) {  // else each side's error has it
+        all.se = std::hypot(all.se, sign_error(before_, reading), sign_error(after_, reading));
+      }
+      return in_two_ways(all, after_.rows.size(),
+                         change(same_.before(), same_.after(), of_run, what),
+                         same_.after().rows.size());
+    }
+    Json json = leaf(all);
+    if (reading.statistic->step) {
+      json["real"] = Json();
+      json["flag"] = kStepFunction;
+    }
+    if (reading.statistic->sign == Sign::rule && !reading.reading->absolute) {
+      json["real"] = Json();
+      json["flag"] = "sign_rule";
+    }
+    return json;
+  }
+
+  Json classes() const { return class_changes(before_, after_, pair_); }
+  const Pairing& pair() const { return pair_; }
+
+ private:
+  Change change(const HeadGroup& from, const HeadGroup& to, const PlacedReading& reading,
+                Over what) const {
+    return subtract(estimate(from, reading, what), estimate(to, reading, what), to.block_sizes,
+                    pair_);
+  }
+  // What signs add that could as well be others.
+  static double sign_error(const HeadGroup& group, const PlacedReading& reading) {
+    return reading.statistic->carried.empty() ? 0 : turning_error(group, reading.place);
+  }
+
+  HeadGroup before_;
+  HeadGroup after_;
+  SameAxes same_;
+  Pairing pair_;
+};
+
+}  // namespace
+
+Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
+                         double min_change) {
+  const Comparison comparison({&from}, to);
+  const OverHeads over(from, to, comparison);
+  Json json{{"from", from.label}, {"to", to.label}, {"paired", over.pair().paired ? 1 : 0}};
+  json["few_blocks"] = over.pair().df + 1 < kFewBlocks;
+  const auto add = [&](const std::string& key, const PlacedReading& reading, Over what) {
+    if (key.empty()) return;
+    json[key] = over.of(reading, what);
+    if (!other_context(*reading.statistic, from, to)) return;
+    json[key]["real"] = Json();
+    json[key]["flag"] = kOtherContext;
+  };
+  for (const PlacedReading& reading : all_readings()) {
+    add(reading.reading->mean, reading, Over::mean);
+    add(reading.reading->spread, reading, Over::spread);
+  }
+  if (!from.loss.empty() && !to.loss.empty()) {
+    json["loss"] = leaf(loss_change(from, to));
+    if (from.origin.context != to.origin.context) {  // the loss depends on position
+      json["loss"]["real"] = Json();
+      json["loss"]["flag"] = kOtherContext;
+    }
+  }
+  json["taxonomy"] = over.classes();
+  for (const PlacedReading& reading : all_readings()) {
+    if (!reading.statistic->list_changes || reading.reading->absolute) continue;
+    const PlacedReading of_run = carried_reading(reading);
+    const std::vector<HeadChange> heads = comparison.changes(of_run, min_change);
+    json["heads_" + reading.statistic->key] = changed_heads(to, heads);
+    if (of_run.statistic->sign == Sign::run) json["axes"] = changed_axes(to, heads);
+  }
+  return json;
+}
+
+}  // namespace ropewalk

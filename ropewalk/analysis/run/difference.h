@@ -1,0 +1,19 @@
+#pragma once
+
+#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/base/files/json.h"
+
+namespace ropewalk {
+
+// What changed from one checkpoint to the next: the entry of summary.json's "differences". Where
+// both read the same documents in the same blocks, errors are those of the paired difference; else
+// they are joined as independent. A change of a mean is real when it exceeds its 95 % interval; one
+// of a number per token has no such verdict where contexts differ (other_context()), nor has one
+// whose sign is a rule's alone. Means on PC0 change in two ways, of all heads as the summary has
+// them and of the heads whose PC0 is the same axis in both, taken the same way round: neither is
+// real where the two contradict each other. Heads whose PC0 is another axis are listed apart. Lists
+// of heads follow head_changes.h.
+Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
+                         double min_change);
+
+}  // namespace ropewalk

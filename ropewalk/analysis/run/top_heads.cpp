@@ -1,0 +1,171 @@
+#include "ropewalk/analysis/run/top_heads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "ropewalk/analysis/run/head_changes.h"
+#include "ropewalk/analysis/run/run_order.h"
+
+namespace ropewalk {
+namespace {
+
+using Head = std::pair<int64_t, int64_t>;  // layer, query head
+
+constexpr const char* kScored[] = {"r2cv_q", "r2cv_k", "logit_pos_share"};
+constexpr const char* kLogits = "logit_pos_share";
+
+Json or_null(double value) { return std::isnan(value) ? Json() : Json(value); }
+
+// Without an error nothing is taken off.
+double score_of(const HeadChange& one) {
+  const double se = std::isnan(one.effect_se) ? 0 : one.effect_se;
+  return std::isnan(one.effect) ? 0 : std::max(0.0, std::abs(one.effect) - se);
+}
+
+std::string labels(const std::vector<const CheckpointAnalysis*>& checkpoints) {
+  std::string text;
+  for (const auto* one : checkpoints) text += (text.empty() ? "" : " + ") + one->label;
+  return text;
+}
+
+// The change that gives a head its score.
+struct Candidate {
+  double score = -1;
+  PlacedReading reading;
+  HeadChange change;
+  std::string from;
+  std::string to;
+  bool axis_changed = false;
+};
+
+// Never "0.000", which would say certainty.
+std::string error_text(double se) {
+  return se < 0.0005 && se > 0 ? fmt::format("{:.1g}", se) : fmt::format("{:.3f}", se);
+}
+
+std::string sentence(const Candidate& one, const std::string& first) {
+  const HeadChange& head = one.change;
+  // "R² of keys" of "R² of keys, cross-validated", to begin a sentence.
+  const std::string& whole = one.reading.statistic->title;
+  std::string title = whole.substr(0, whole.find(','));
+  title[0] = title[0] == 's' ? 'S' : title[0];
+  const char* verb = head.change.value < 0 ? "fell" : "rose";
+  std::string text = fmt::format("{} {} from {:.2f} at {} to {:.2f} at {}", title, verb,
+                                 head.before, one.from, head.after, one.to);
+  if (!std::isnan(head.change.se))
+    text += fmt::format(" ({:+.3f} ± {})", head.change.value, error_text(head.change.se));
+  if (!std::isnan(head.effect)) {
+    text += fmt::format(", {:.1f} times the spread over heads", std::abs(head.effect));
+  }
+  text += head.changed ? "." : "; by the rule of changes.csv that is no change.";
+  if (one.axis_changed) text += fmt::format(" Its PC0 is another axis than at {}.", first);
+  return text;
+}
+
+// Query heads whose change is that of the keys they share, and so one change.
+struct Line {
+  int64_t layer = 0;
+  std::vector<int64_t> q_heads;
+  int64_t kv_head = CheckpointAnalysis::kUnknown;
+  const Candidate* candidate = nullptr;
+
+  bool holds(int64_t other_layer, int64_t other_kv_head, const Candidate& other) const {
+    const Candidate& mine = *candidate;
+    return mine.reading.reading->hue == Hue::keys && kv_head != CheckpointAnalysis::kUnknown &&
+           layer == other_layer && kv_head == other_kv_head &&
+           mine.reading.place == other.reading.place && mine.from == other.from &&
+           mine.score == other.score && mine.axis_changed == other.axis_changed;
+  }
+};
+
+Json entry(const Line& line, const std::string& first) {
+  const Candidate& one = *line.candidate;
+  const HeadChange& found = one.change;
+  return {{"layer", line.layer},
+          {"q_head", line.q_heads.front()},
+          {"q_heads", line.q_heads},
+          {"score", one.score},
+          {"statistic", one.reading.reading->key},
+          {"from", one.from},
+          {"to", one.to},
+          {"before", or_null(found.before)},
+          {"after", or_null(found.after)},
+          {"change", or_null(found.change.value)},
+          {"se", or_null(found.change.se)},
+          {"effect", or_null(found.effect)},
+          {"effect_se", or_null(found.effect_se)},
+          {"changed", found.changed},
+          {"axis_changed", one.axis_changed},
+          {"sentence", sentence(one, first)}};
+}
+
+// By decreasing score, ties by layer and head; heads that share their change in one line.
+std::vector<Line> ranked_lines(const std::map<Head, Candidate>& best,
+                               const CheckpointAnalysis& checkpoint) {
+  std::vector<Line> lines;
+  std::map<std::pair<int64_t, int64_t>, std::vector<size_t>> of_keys;  // lines, by layer, KV head
+  for (const auto& [head, one] : best) {
+    if (one.score < 0) continue;
+    const int64_t kv_head = checkpoint.kv_head[one.change.row];
+    std::vector<size_t>& known = of_keys[{head.first, kv_head}];
+    const auto same = std::find_if(known.begin(), known.end(), [&](size_t i) {
+      return lines[i].holds(head.first, kv_head, one);
+    });
+    if (same != known.end()) {
+      lines[*same].q_heads.push_back(head.second);
+      continue;
+    }
+    known.push_back(lines.size());
+    lines.push_back({head.first, {head.second}, kv_head, &one});
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
+    return a.candidate->score > b.candidate->score;
+  });
+  return lines;
+}
+
+}  // namespace
+
+Json top_heads(const std::vector<CheckpointAnalysis>& checkpoints, double min_change) {
+  const RunOrder order(checkpoints);
+  const auto last = order.last();
+  if (!last) return {};
+  const CheckpointAnalysis& to = checkpoints[*last];
+  std::vector<Comparison> comparisons;
+  std::vector<const CheckpointAnalysis*> baselines;
+  for (const size_t from : order.baselines(*last)) baselines.push_back(&checkpoints[from]);
+  if (!baselines.empty()) comparisons.emplace_back(baselines, to);
+  const auto run = order.whole_run();
+  if (run) comparisons.emplace_back(std::vector{&checkpoints[run->first]}, to);
+  const auto axis_changed = [&](const Head& head) {
+    return run && comparisons.back().axis_sign(head.first, head.second) == 0;
+  };
+
+  std::map<Head, Candidate> best;
+  for (const PlacedReading& reading : all_readings()) {
+    const std::string& key = reading.reading->key;
+    if (std::find(std::begin(kScored), std::end(kScored), key) == std::end(kScored)) continue;
+    for (const Comparison& comparison : comparisons) {
+      for (const HeadChange& change : comparison.changes(reading, min_change)) {
+        const Head head{to.layer[change.row], to.q_head[change.row]};
+        const bool other = axis_changed(head);
+        const double score = score_of(change);
+        Candidate& known = best[head];
+        if ((other && key == kLogits) || score <= known.score) continue;
+        known = {score, reading, change, labels(comparison.from()), to.label, other};
+      }
+    }
+  }
+  const std::vector<Line> ranked = ranked_lines(best, to);
+  if (ranked.empty()) return {};
+  Json list = Json::array();
+  const std::string first = run ? checkpoints[run->first].label : "";
+  for (const Line& line : ranked) list.push_back(entry(line, first));
+  return list;
+}
+
+}  // namespace ropewalk

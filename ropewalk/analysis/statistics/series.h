@@ -1,0 +1,55 @@
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ropewalk/analysis/statistics/statistic.h"
+
+namespace ropewalk {
+
+// The file that holds it: bands.csv, with one row per rotary pair of a head and a column each, or
+// curves.csv, with one row per head, curve and point.
+enum class SeriesTable { bands, curves };
+
+// How a curve by position is drawn in every run that has it: means over heads over training and,
+// below, the curve at a few checkpoints. The figure has the name of the curve.
+struct PositionFigure {
+  std::string title{};  // empty: none
+  std::string what{};   // one sentence without its full stop
+  // Over training, the first with a band across heads.
+  struct Line {
+    std::string reading{};  // of a statistic
+    std::string name{};
+    std::string shape{};  // of its markers
+  };
+  std::vector<Line> lines{};
+};
+
+// Numbers of a head along something: rotary pairs, distances or positions. Tables, their readers,
+// errors, means over heads in summary.json and what documents say about it take it from the list.
+struct SeriesStatistic {
+  std::string key{};         // bands: the column, with key_se; curves: the name in `curve`
+  std::string title{};       // for people, short
+  std::string definition{};  // one sentence without its full stop
+  SeriesTable table = SeriesTable::bands;
+  Hue hue = Hue::both;
+  double low = -std::numeric_limits<double>::max();  // limits of its values
+  double high = std::numeric_limits<double>::max();
+
+  // Where the head has numbers: theta of each pair (radians per token), distances, or positions.
+  // None: the head has no such numbers at all.
+  std::vector<double> (*points)(const HeadCases&) = nullptr;
+  // [cases, points] float64, as Statistic::compute; NaN where undefined.
+  at::Tensor (*compute)(const HeadCases&) = nullptr;
+  PositionFigure figure{};  // of one between 0 and 1, though an estimate may lie above
+};
+
+// All of them, in the order of columns and curves: those of series/.
+const std::vector<const SeriesStatistic*>& series();
+
+// Its place in that list. Throws std::logic_error on an unknown key.
+size_t series_place(std::string_view key);
+
+}  // namespace ropewalk

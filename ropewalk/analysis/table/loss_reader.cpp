@@ -1,0 +1,116 @@
+#include "ropewalk/analysis/table/loss_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "ropewalk/analysis/table/csv_record.h"
+#include "ropewalk/base/csv.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/files/mapped_file.h"
+#include "ropewalk/base/printable.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr const char* kNeeded = "checkpoint, position, position_end, loss, documents, tokens";
+constexpr double kMost = std::numeric_limits<double>::max();
+constexpr double kAgreement = 1e-6;  // the table has 9 significant digits
+constexpr int64_t kNone = -1;
+
+class Filler {
+ public:
+  Filler(HeadTable& table, const CsvHeader& header) : table_(table), header_(header) {
+    const auto column = [&](const char* name) { return header.require(name, "", kNeeded); };
+    checkpoint_ = column("checkpoint");
+    begin_ = column("position");
+    end_ = column("position_end");
+    loss_ = column("loss");
+    documents_ = column("documents");
+    tokens_ = column("tokens");
+    se_ = header.find("loss_se");
+    for (CheckpointAnalysis& checkpoint : table.checkpoints) {
+      checkpoint.loss.clear();
+      known_[checkpoint.label] = &checkpoint;
+    }
+  }
+
+  void add(const CsvRecord& record) {
+    const std::string label = record.name(checkpoint_);
+    const auto found = known_.find(label);
+    if (found == known_.end()) {
+      throw InputError("{}, line {}: checkpoint '{}' is not in {}; it belongs to another table",
+                       header_.source(), record.line(), printable_excerpt(label, 60),
+                       table_.source);
+    }
+    std::vector<LossRow>& rows = found->second->loss;
+    const int64_t begin = record.count(begin_, kNone), end = record.count(end_, kNone);
+    const bool whole = begin == kNone && end == kNone;
+    if (whole != rows.empty()) {
+      throw InputError(
+          "{}, line {}: position of checkpoint '{}' is {}; expected one row over all positions, "
+          "whose position is empty, and then its bins",
+          header_.source(), record.line(), printable_excerpt(label, 60),
+          whole ? "empty once more" : "not empty");
+    }
+    LossRow row;
+    if (!whole) {
+      if (begin == kNone) record.fail(begin_, "a position");
+      if (end <= begin) record.fail(end_, "a position after that where the bin begins");
+      if (rows.size() > 1 && begin < rows.back().end) {
+        record.fail(begin_, "a bin after the one of the line before");
+      }
+      row.begin = begin;
+      row.end = end;
+    }
+    row.loss = record.number(loss_, 0, kMost);
+    row.se = se_ ? record.number(*se_, 0, kMost) : std::nan("");
+    row.documents = record.count(documents_, 0);
+    row.groups = row.documents;
+    row.tokens = record.count(tokens_, 0);
+    rows.push_back(row);
+  }
+
+ private:
+  HeadTable& table_;
+  const CsvHeader& header_;
+  size_t checkpoint_ = 0, begin_ = 0, end_ = 0, loss_ = 0, documents_ = 0, tokens_ = 0;
+  std::optional<size_t> se_;
+  std::map<std::string, CheckpointAnalysis*> known_;
+};
+
+}  // namespace
+
+void parse_loss_table(HeadTable& table, std::string_view text, const std::string& source) {
+  CsvReader reader(text, source);
+  std::vector<std::string> fields;
+  if (!reader.next(fields)) {
+    throw InputError("{}: is empty; expected a table with a line of column names", source);
+  }
+  const CsvHeader header(fields, source, reader.line());
+  HeadTable filled = table;
+  Filler filler(filled, header);
+  while (reader.next(fields)) filler.add(CsvRecord(header, fields, reader.line()));
+  table = std::move(filled);
+}
+
+void read_loss_table(HeadTable& table, const std::filesystem::path& path) {
+  parse_loss_table(table, MappedFile(path).text(), path.string());
+}
+
+bool states_losses(const Json& summary, const HeadTable& table) {
+  const Json stated = summary.value("loss", Json());
+  return std::all_of(
+      table.checkpoints.begin(), table.checkpoints.end(), [&](const CheckpointAnalysis& one) {
+        if (one.loss.empty() || std::isnan(one.loss.front().loss)) return true;
+        if (!stated.is_object() || !stated.contains(one.label)) return false;
+        const Json& leaf = stated[one.label];
+        const double loss = one.loss.front().loss;
+        return leaf.is_object() && leaf.contains("value") && leaf["value"].is_number() &&
+               std::abs(leaf["value"].get<double>() - loss) <= kAgreement * std::max(1.0, loss);
+      });
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/loss_row.h"
+
+namespace ropewalk {
+
+struct CaptureMoments;
+
+// A checkpoint's, of all positions together first, then of each bin that a document reaches.
+struct CheckpointLoss {
+  std::string model;
+  std::string label;
+  std::string phase;
+  int64_t order = 0;
+  bool random = false;  // fresh weights
+  std::vector<LossRow> rows;
+  std::vector<LossPart> parts;  // what its first row is made of
+};
+
+// Nothing where the capture has no loss.
+CheckpointLoss checkpoint_loss(const CaptureMoments& capture);
+
+// Those of the checkpoints of a table, where any was measured.
+std::vector<CheckpointLoss> losses_of(const std::vector<CheckpointAnalysis>& checkpoints);
+
+// The text of loss.csv: one row per checkpoint and bin.
+std::string format_loss_table(const std::vector<CheckpointLoss>& checkpoints);
+// The text of loss_documents.csv: one row per document of a capture.
+std::string format_loss_documents(const CaptureMoments& capture);
+
+}  // namespace ropewalk

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ropewalk/analysis/table/head_table.h"
+
+namespace ropewalk {
+
+// The flag of every row of a checkpoint with fresh weights.
+inline constexpr const char* kRandomWeights = "random_weights";
+inline constexpr const char* kNotMeasured = "not_measured";
+
+// Bytes that a label, a model's name or a phase may have.
+inline constexpr size_t kLongestName = 1000;
+
+// How numbers are written: 9 significant digits.
+inline constexpr const char* kTableNumber = "{:.9g}";
+
+// A name as tables hold it: with an apostrophe before one that a spreadsheet would take for a
+// formula (it starts with =, +, -, @, a tab or a carriage return), and before one that already
+// looks so guarded; and the name back.
+std::string guard_name(const std::string& name);
+std::string unguard_name(const std::string& field);
+
+// The same as a field of a CSV file, quoted where it would break the row.
+std::string csv_name(const std::string& name);
+
+// A number or a count as tables hold it: empty where it is missing.
+std::string table_number(double value);
+std::string table_count(int64_t value);
+
+// The text of qk.csv, one row per checkpoint, head and component; columns in docs/formats.md.
+// Missing numbers are empty.
+std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints);
+
+// The text of heads.csv, one row per checkpoint and head.
+std::string format_heads_table(const std::vector<CheckpointAnalysis>& checkpoints);
+
+}  // namespace ropewalk

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace ropewalk {
+
+using Json = nlohmann::json;
+
+// Parses strictly: UTF-8, no duplicate keys, no text after the value, at most `max_depth` levels.
+// `source` names the file in the InputError.
+Json parse_json(std::string_view text, const std::string& source, int max_depth = 64);
+
+// Reads and parses a JSON file of at most 256 MiB.
+Json read_json_file(const std::filesystem::path& path);
+
+// A file's JSON; null where it is missing or broken, so that whoever makes it makes it again.
+Json read_if_there(const std::filesystem::path& path);
+
+}  // namespace ropewalk

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ropewalk/analysis/run/run_numbers.h"
+#include "ropewalk/figures/parts/time_axis.h"
+
+namespace ropewalk {
+
+inline constexpr double kBaselineGap = 0.5;  // between baselines and the run
+inline constexpr double kEdge = 0.5;         // before the first and after the last
+
+// A checkpoint's place along the run, and its edges: halfway to its neighbours.
+struct CheckpointPlace {
+  double along = 0;
+  double from = 0;
+  double to = 0;
+};
+
+struct CheckpointPlaces {
+  std::vector<CheckpointPlace> places;                // of the run, without baselines
+  std::vector<std::pair<double, std::string>> ticks;  // on an axis of time: place, text
+};
+
+// 0, 1, … by labels, else by time. Throws InputError where a run cannot be laid out by it.
+CheckpointPlaces checkpoint_places(const RunNumbers& run, TimeAxis time);
+
+}  // namespace ropewalk

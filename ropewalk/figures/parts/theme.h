@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "ropewalk/analysis/statistics/statistic.h"
+#include "ropewalk/analysis/table/taxonomy.h"
+#include "ropewalk/base/files/json.h"
+
+namespace ropewalk::theme {
+
+// What all figures share. Sizes are pixels at scale 1: a figure fills a page's width, and still
+// reads at half that, one column.
+inline constexpr std::string_view kSchema = "https://vega.github.io/schema/vega-lite/v6.json";
+inline constexpr double kPlotWidth = 660;
+inline constexpr double kTitleSize = 19;
+inline constexpr double kSubtitleSize = 14;
+inline constexpr double kLabelSize = 14;
+inline constexpr double kPhaseSize = 13.5;
+
+inline constexpr std::string_view kInk = "#1b1f24";
+inline constexpr std::string_view kMutedInk = "#57606a";
+inline constexpr std::string_view kSeparator = "#8b949e";
+inline constexpr std::string_view kGrid = "#e4e7eb";
+inline constexpr std::string_view kEmptyCell = "#eceef0";
+inline constexpr std::string_view kWhite = "#ffffff";
+
+// Queries blue, keys red: also told apart by lightness, so that print in grey and colour-blind
+// readers keep them apart. The same holds for the classes of heads.
+inline constexpr std::string_view kQueries = "#17498f";
+inline constexpr std::string_view kKeys = "#e0503f";
+inline constexpr std::string_view kBoth = "#5b3f91";
+
+std::string_view hue_color(Hue hue);
+
+std::string_view class_color(HeadClass head_class);
+
+// ColorBrewer's Blues, Reds and Purples, from 0 to 1.
+using ColorRamp = std::array<std::string_view, 9>;
+extern const ColorRamp kBlues;
+extern const ColorRamp kReds;
+extern const ColorRamp kPurples;
+const ColorRamp& hue_ramp(Hue hue);
+
+// What lies below 0 beside such a ramp: as dark at the same size, but of another hue, also to
+// colour-blind eyes, and never white.
+struct NegativeRamp {
+  std::string_view name;  // of its hue
+  ColorRamp colors;
+};
+const NegativeRamp& negative_ramp(Hue hue);
+
+// Between two colours "#rrggbb", as the renderer has it.
+std::string mixed_color(std::string_view from, std::string_view to, double part);
+
+// The colour at `value` (clamped to 0–1), interpolated as the renderer does; "#rrggbb".
+std::string ramp_color(const ColorRamp& ramp, double value);
+
+// Black or white, whichever contrasts more with the background "#rrggbb" (WCAG 2 contrast ratio).
+std::string_view ink_on(std::string_view background);
+
+// A specification with schema, theme, title and subtitle; the rest is to be filled in. `width` is
+// that of the drawing, to which texts are fitted.
+Json begin_figure(const std::string& run_title, std::string_view title, const std::string& subtitle,
+                  double width);
+
+// A number for a specification: null where it is NaN.
+Json number(double value);
+
+// A title that is somebody's name. Vega looks titles up among the properties of an object, and
+// takes "constructor" for what every object has; a space after it makes it a text.
+std::string title(const std::string& text);
+
+// "±", "–" and friends as d3 writes them are avoided: numbers in texts are made here.
+std::string decimals(double value, int digits);
+
+}  // namespace ropewalk::theme

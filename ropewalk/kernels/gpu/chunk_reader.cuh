@@ -1,0 +1,74 @@
+#pragma once
+
+#include "ropewalk/kernels/gpu/gpu_common.cuh"
+
+// What is done with the moments of chunks (StreamChunks).
+namespace ropewalk::cuda {
+
+// The dimensions of a rotary pair.
+struct PairPlace {
+  int first;
+  int second;
+};
+__device__ inline PairPlace pair_place(const StreamChunks& chunks, int pair) {
+  if (chunks.interleaved) return {2 * pair, 2 * pair + 1};
+  return {pair, pair + static_cast<int>(chunks.turns / 2)};
+}
+
+// Of a pair. The root is exact to the last bit but one, in one instruction.
+__device__ inline float length(float x, float y) {
+  float root;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x * x + y * y));
+  return root;
+}
+
+struct ChunkReader {
+  const StreamChunks& chunks;
+  int64_t stream;
+
+  __device__ double count(int64_t chunk) const {
+    return static_cast<double>(min(chunks.chunk, chunks.tokens - chunk * chunks.chunk));
+  }
+  __device__ int64_t place(int64_t chunk, int64_t i) const {
+    return (stream * chunks.chunks() + chunk) * chunks.d + i;
+  }
+  // Sums of (x - shift) time, and of x - shift.
+  __device__ float2 sums(int64_t chunk, int64_t i) const {
+    return reinterpret_cast<const float2*>(chunks.sums)[place(chunk, i)];
+  }
+  __device__ double shift(int64_t chunk, int64_t i) const { return chunks.shift[place(chunk, i)]; }
+  __device__ double mean(int64_t chunk, int64_t i, double sum, double inverse) const {
+    return shift(chunk, i) + sum * inverse;
+  }
+};
+
+// 1 / n of a chunk, where all but the last are alike: divisions in float64 are slow.
+struct Inverses {
+  double usual;
+  double last;
+  __device__ explicit Inverses(const StreamChunks& chunks)
+      : usual(1 / static_cast<double>(chunks.chunk)),
+        last(1 / static_cast<double>(chunks.tokens - (chunks.chunks() - 1) * chunks.chunk)) {}
+  __device__ double of(int64_t chunk, int64_t chunks) const {
+    return chunk + 1 < chunks ? usual : last;
+  }
+};
+
+// The lowest document of which a stream has a number that is not finite.
+__device__ inline void note_bad(int64_t* bad, int64_t document, int64_t stream, double value) {
+  if (!isfinite(value)) {
+    atomicMin(reinterpret_cast<long long*>(bad) + stream, static_cast<long long>(document));
+  }
+}
+
+// Row and column of a place in a packed upper triangle.
+__device__ inline void unpack(int64_t place, int64_t d, int64_t& i, int64_t& j) {
+  const auto wide = static_cast<float>(2 * d + 1);
+  i = static_cast<int64_t>((wide - sqrtf(wide * wide - 8 * static_cast<float>(place))) / 2);
+  const auto start = [d](int64_t row) { return row * d - row * (row - 1) / 2; };
+  while (i > 0 && start(i) > place) --i;  // the root was rounded
+  while (start(i + 1) <= place) ++i;
+  j = i + place - start(i);
+}
+
+}  // namespace ropewalk::cuda

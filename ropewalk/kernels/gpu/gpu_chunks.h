@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ropewalk/kernels/gpu/passes.h"
+#include "ropewalk/kernels/positions.h"
+#include "ropewalk/kernels/torch.h"
+
+namespace ropewalk {
+
+// Which dimensions are in pairs.
+struct TurningPairs {
+  int64_t dim = 0;           // so many, from the front
+  bool interleaved = false;  // (2f, 2f + 1) rather than (f, f + dim / 2)
+};
+
+struct ChunkTensors {
+  at::Tensor shift;     // [streams, chunks, d]
+  at::Tensor sums;      // [streams, chunks, d, 2]
+  at::Tensor products;  // [streams, chunks, d, d]
+};
+
+// Moments of the tokens of a document, chunk by chunk, on a GPU, in float32 (StreamChunks). q and k
+// are [heads, T, d]; chosen heads int32. With `pairs` lengths of pairs in place of sums with time.
+struct GpuChunks {
+  GpuChunks(const at::Tensor& q, const at::Tensor& q_heads, const at::Tensor& k,
+            const at::Tensor& kv_heads, const Positions& positions, const TurningPairs& pairs = {});
+
+  StreamChunks pass;
+  ChunkTensors parts;
+  at::Tensor moduli;  // [streams, chunks, pairs]
+  at::Tensor middle;  // [chunks] float64: mean positions
+};
+
+// Bytes of the GPU that GpuChunks may hold at once.
+int64_t gpu_chunks_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens, int64_t d,
+                             at::ScalarType dtype);
+
+}  // namespace ropewalk

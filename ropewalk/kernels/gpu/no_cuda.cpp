@@ -1,0 +1,26 @@
+// Stands in for the .cu files where the program is built without CUDA.
+#include "ropewalk/base/error.h"
+#include "ropewalk/kernels/gpu/passes.h"
+
+namespace ropewalk::cuda {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw SystemError("this program was built without CUDA; use device cpu");
+}
+
+}  // namespace
+
+bool available() { return false; }
+void run(const NormPass&, Stream) { refuse(); }
+void run(const TurnPass&, const TurnPass&, Stream) { refuse(); }
+void run(const GatePass&, Stream) { refuse(); }
+bool has_chunk_moments(int64_t) { return false; }
+void chunk_moments(const Heads&, const Heads&, const StreamChunks&, Stream) { refuse(); }
+void chunk_moduli(Number, const Heads&, const Heads&, const StreamChunks&, Stream) { refuse(); }
+void run(const JoinPass&, Stream) { refuse(); }
+void run(const FewPass&, Stream) { refuse(); }
+void run(const SumsPass&, Stream) { refuse(); }
+void run(const LagsPass&, Stream) { refuse(); }
+
+}  // namespace ropewalk::cuda

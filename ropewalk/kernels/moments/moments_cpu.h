@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ropewalk/kernels/moments/rows.h"
+
+namespace ropewalk {
+
+// The vectors of a chunk of tokens of one head, with their positions less the chunk's mean
+// position.
+struct ChunkVectors {
+  NumberRows rows;
+  int64_t d;
+  const float* positions;
+};
+
+// Their moments about `mean`, their mean rounded to float32.
+struct ChunkMoments {
+  float* mean;      // [d]
+  float* rest;      // [d]: sum of x - mean
+  float* position;  // [d]: sum of (x - mean) t
+  float* products;  // [d, d]: sum of (x - mean)(x - mean)^T; of its lower half some
+};
+
+// Numbers of room that multiply_chunk wants: the vectors about their mean, in rows of whole lanes.
+int64_t chunk_room(int64_t tokens, int64_t d);
+
+void multiply_chunk(const ChunkVectors& vectors, float* room, const ChunkMoments& to);
+
+}  // namespace ropewalk

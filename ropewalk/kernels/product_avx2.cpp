@@ -1,8 +1,0 @@
-#include "ropewalk/kernels/product_rows.h"
-
-namespace ropewalk::cpu {
-
-extern const ProductKernel kProductAvx2;
-const ProductKernel kProductAvx2{"avx2", kRows, copy_rows, multiply};
-
-}  // namespace ropewalk::cpu

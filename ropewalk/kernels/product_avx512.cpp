@@ -1,8 +1,0 @@
-#include "ropewalk/kernels/product_rows.h"
-
-namespace ropewalk::cpu {
-
-extern const ProductKernel kProductAvx512;
-const ProductKernel kProductAvx512{"avx512", kRows, copy_rows, multiply};
-
-}  // namespace ropewalk::cpu

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ropewalk/moments/files/capture_moments.h"
+
+namespace ropewalk {
+
+// What one accumulator kept of the streams of one kind, by the names of its fields. Views of a
+// capture.
+class KeptFields {
+ public:
+  // Nothing where the capture does not have it.
+  static std::optional<KeptFields> find(const CaptureMoments& moments,
+                                        const Accumulator& accumulator, StreamKind kind);
+
+  // Else the file keeps numbers of all documents alone.
+  bool has_blocks() const { return !kept_->blocks.empty(); }
+  const at::Tensor& total(const std::string& field) const;   // [streams, width]
+  const at::Tensor& blocks(const std::string& field) const;  // [streams, blocks, width]
+
+ private:
+  KeptFields(const Accumulated& kept, std::vector<KeptField> fields, StreamKind kind)
+      : kept_(&kept), fields_(std::move(fields)), kind_(kind) {}
+  size_t place(const std::string& field) const;
+
+  const Accumulated* kept_;
+  std::vector<KeptField> fields_;
+  StreamKind kind_;
+};
+
+}  // namespace ropewalk

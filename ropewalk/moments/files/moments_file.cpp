@@ -1,0 +1,333 @@
+#include "ropewalk/moments/files/moments_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <stdexcept>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/processes/interrupt.h"
+#include "ropewalk/checkpoint/safetensors_writer.h"
+#include "ropewalk/moments/files/moments_tensors.h"
+
+namespace ropewalk {
+namespace {
+
+std::string_view bytes_of(const at::Tensor& tensor) {
+  return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
+}
+
+// Tensors of a file, each kept or made when its turn comes.
+class Bundle {
+ public:
+  void add(const std::string& name, at::ScalarType type, std::vector<int64_t> shape,
+           std::function<void(const ByteSink&)> produce) {
+    const int64_t bytes =
+        c10::multiply_integers(shape) * static_cast<int64_t>(c10::elementSize(type));
+    entries_.push_back({name, type_name(type), std::move(shape), bytes, std::move(produce)});
+  }
+  template <typename T>
+  void add(const std::string& name, const std::vector<T>& values) {
+    const auto type = c10::CppTypeToScalarType<T>::value;
+    at::Tensor kept = at::tensor(values, at::TensorOptions().dtype(type));
+    std::vector<int64_t> shape = kept.sizes().vec();
+    add(name, type, std::move(shape), [kept](const ByteSink& write) { write(bytes_of(kept)); });
+  }
+  const std::vector<TensorToWrite>& entries() const { return entries_; }
+
+ private:
+  std::vector<TensorToWrite> entries_;
+};
+
+// Consecutive layers of what accumulators kept: a layer of a capture under way, or everything that
+// was merged.
+struct Piece {
+  const std::vector<Accumulated>& kept;  // without totals: the blocks joined
+  std::function<void()> release;         // called when its numbers are not needed for now
+};
+
+// A reader takes what is not finite for damage. Sums of large vectors are not in float32, in which
+// files have blocks. `numbers` are of the streams from the `first` on.
+void require_finite(const at::Tensor& numbers, const std::string& name, const CaptureInfo& info,
+                    StreamKind kind, const std::vector<StreamId>& ids, int64_t first) {
+  // One value that is not finite makes the sum so, which is quicker to see.
+  if (std::isfinite(numbers.sum().item<double>())) return;
+  const at::Tensor finite = numbers.isfinite().flatten(1).all(1);  // [streams]
+  if (finite.all().item<bool>()) return;
+  const auto bad = first + finite.logical_not().nonzero()[0].item<int64_t>();
+  const StreamId& id = ids[static_cast<size_t>(bad)];
+  throw InputError(
+      "{}{} in layer {}, head {} are too large: sums over documents, '{}', overflow {}",
+      info.label.empty() ? "" : fmt::format("'{}': ", info.label),
+      kind == StreamKind::query ? "queries" : "keys", id.layer, id.head, name,
+      numbers.scalar_type() == at::kDouble ? "float64" : "float32");
+}
+
+// Writes one tensor piece by piece, so that no more than one is in memory at a time; `check` gets
+// each of them, and the place of its first stream.
+void add_pieces(Bundle& bundle, const std::string& name, at::ScalarType type,
+                std::vector<int64_t> shape, const std::vector<Piece>& pieces,
+                std::function<at::Tensor(const Piece&)> take,
+                std::function<void(const at::Tensor&, int64_t)> check) {
+  bundle.add(
+      name, type, std::move(shape),
+      [&pieces, type, take = std::move(take), check = std::move(check)](const ByteSink& write) {
+        int64_t first = 0;
+        for (const Piece& piece : pieces) {
+          throw_if_interrupted();
+          const at::Tensor numbers = take(piece).to(type).contiguous();
+          check(numbers, first);
+          write(bytes_of(numbers));
+          first += numbers.size(0);
+          piece.release();
+        }
+      });
+}
+
+// The narrowest type of numbers that holds all pieces' as they are.
+at::ScalarType narrowest_type(const std::vector<Piece>& pieces,
+                              const std::function<at::Tensor(const Piece&)>& take) {
+  at::ScalarType type = at::kHalf;
+  for (const Piece& piece : pieces) {
+    throw_if_interrupted();
+    const at::Tensor numbers = take(piece);
+    while (type != at::kDouble && !numbers.to(type).to(numbers.scalar_type()).equal(numbers)) {
+      type = type == at::kHalf ? at::kFloat : at::kDouble;
+    }
+    piece.release();
+  }
+  return type;
+}
+
+Json stored_info(const CaptureInfo& info) {
+  Json stored = info.to_json();
+  stored.erase("seconds");  // the same numbers are the same bytes
+  return stored;
+}
+
+// What a moments file holds.
+struct Contents {
+  const CaptureInfo& info;
+  const std::vector<DocumentRecord>& documents;
+  const BlockCounts& counts;
+  std::vector<StreamId> queries;
+  std::vector<StreamId> keys;
+  CaptureShape shape;
+  std::vector<Piece> pieces;
+  std::vector<BlockCounts> query_counts{};  // of sampled vectors
+  std::vector<BlockCounts> key_counts{};
+  std::vector<DocumentValues> values{};
+};
+
+// The fields of one kind of one accumulator.
+void add_fields(Bundle& bundle, const Contents& contents, size_t place, StreamKind kind) {
+  const Accumulator& accumulator = *contents.pieces.front().kept[place].accumulator;
+  const std::vector<KeptField> fields = accumulator.fields(contents.shape);
+  const std::vector<StreamId>& ids = kind == StreamKind::query ? contents.queries : contents.keys;
+  const auto streams = static_cast<int64_t>(ids.size());
+  // Joining the blocks takes longer than writing them, so totals, small beside those, are kept.
+  const auto totals = std::make_shared<std::map<const Piece*, std::vector<at::Tensor>>>();
+  const auto total = [&contents, totals, place](const Piece& piece) {
+    const Accumulated& kept = piece.kept[place];
+    if (!kept.total.empty()) return kept.total;
+    auto [found, added] = totals->try_emplace(&piece);
+    if (added) found->second = total_of(*kept.accumulator, kept.blocks, contents.counts);
+    return found->second;
+  };
+  for (const bool blocks : {false, true}) {
+    for (size_t i = 0; i < fields.size(); ++i) {
+      const KeptField& field = fields[i];
+      if (field.kind != kind || (blocks && !field.blocks)) continue;
+      const std::string name =
+          blocks ? blocks_name(accumulator, field) : total_name(accumulator, field);
+      const auto check = [&contents, &ids, kind, name](const at::Tensor& numbers, int64_t first) {
+        require_finite(numbers, name, contents.info, kind, ids, first);
+      };
+      // Of a collector that had room for more documents, those that were read.
+      const auto taken = [total, i, width = field.width](const Piece& piece) {
+        return total(piece)[i].narrow(1, 0, width);
+      };
+      if (blocks) {
+        add_pieces(
+            bundle, name, field.exact ? at::kDouble : at::kFloat,
+            {streams, contents.counts.blocks(), field.width}, contents.pieces,
+            [place, i](const Piece& piece) { return piece.kept[place].blocks[i]; }, check);
+      } else {
+        add_pieces(bundle, name,
+                   field.compact ? narrowest_type(contents.pieces, taken) : at::kDouble,
+                   {streams, field.width}, contents.pieces, taken, check);
+      }
+    }
+  }
+}
+
+void add_ids(Bundle& bundle, const std::string& kind, const std::vector<StreamId>& ids) {
+  std::vector<int64_t> layers;
+  std::vector<int64_t> heads;
+  for (const StreamId& id : ids) {
+    layers.push_back(id.layer);
+    heads.push_back(id.head);
+  }
+  bundle.add(kind + ".layer", layers);
+  bundle.add(kind + ".head", heads);
+}
+
+// [streams, blocks] of each stream's own counts.
+void add_counts(Bundle& bundle, const std::string& kind, const std::vector<BlockCounts>& counts) {
+  if (counts.empty()) return;
+  const std::vector<int64_t> shape{static_cast<int64_t>(counts.size()), counts.front().blocks()};
+  const auto add = [&](const char* name, const auto BlockCounts::*field) {
+    using Value = typename std::decay_t<decltype(counts.front().*field)>::value_type;
+    const auto type = c10::CppTypeToScalarType<Value>::value;
+    at::Tensor kept = at::empty(shape, at::TensorOptions().dtype(type));
+    for (size_t i = 0; i < counts.size(); ++i) {
+      kept[static_cast<int64_t>(i)].copy_(at::tensor(counts[i].*field, kept.options()));
+    }
+    bundle.add(kind + name, type, shape, [kept](const ByteSink& write) { write(bytes_of(kept)); });
+  };
+  add(".block_tokens", &BlockCounts::tokens);
+  add(".block_position_mean", &BlockCounts::position_mean);
+  add(".block_position_scatter", &BlockCounts::position_scatter);
+}
+
+void write_contents(const std::filesystem::path& path, const Contents& contents) {
+  Bundle bundle;
+  std::vector<int64_t> index;
+  std::vector<int64_t> digest;
+  std::vector<int64_t> prefix;
+  std::vector<int64_t> tokens;
+  for (const DocumentRecord& document : contents.documents) {
+    index.push_back(document.index);
+    digest.push_back(static_cast<int64_t>(document.digest));
+    prefix.push_back(static_cast<int64_t>(document.prefix_digest));
+    tokens.push_back(document.tokens);
+  }
+  bundle.add("document.index", index);
+  bundle.add("document.digest", digest);
+  bundle.add("document.prefix_digest", prefix);
+  bundle.add("document.tokens", tokens);
+  for (const DocumentValues& one : contents.values) {
+    const at::Tensor kept = one.values.contiguous();
+    bundle.add(document_name(one.name), at::kDouble, kept.sizes().vec(),
+               [kept](const ByteSink& write) { write(bytes_of(kept)); });
+  }
+  bundle.add("block.documents", contents.counts.documents);
+  bundle.add("block.tokens", contents.counts.tokens);
+  bundle.add("block.position_mean", contents.counts.position_mean);
+  bundle.add("block.position_scatter", contents.counts.position_scatter);
+  for (const StreamKind kind : {StreamKind::query, StreamKind::key}) {
+    if (contents.info.values_alone()) break;
+    const bool query = kind == StreamKind::query;
+    add_ids(bundle, kind_name(kind), query ? contents.queries : contents.keys);
+    add_counts(bundle, kind_name(kind), query ? contents.query_counts : contents.key_counts);
+    for (size_t place = 0; place < contents.pieces.front().kept.size(); ++place) {
+      add_fields(bundle, contents, place, kind);
+    }
+  }
+  write_safetensors(path, bundle.entries(), {{kMomentsInfoKey, stored_info(contents.info).dump()}});
+}
+
+void append_ids(std::vector<StreamId>& ids, int64_t layer, const std::vector<int64_t>& heads) {
+  for (const int64_t head : heads) ids.push_back({layer, head});
+}
+
+std::vector<Accumulated> kept_in(const MomentsCollector::Layer& layer) {
+  std::vector<Accumulated> kept;
+  for (size_t i = 0; i < layer.fields.size(); ++i) {
+    if (!layer.fields[i].empty()) kept.push_back({accumulators()[i], {}, layer.fields[i]});
+  }
+  return kept;
+}
+
+}  // namespace
+
+CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
+                             const MomentsCollector::Layer& gathered, CaptureInfo info) {
+  const LayerStreams& streams = collector.streams().at(layer);
+  CaptureMoments moments;
+  moments.info = std::move(info);
+  moments.counts = gathered.counts;
+  append_ids(moments.queries, layer, streams.q_heads);
+  append_ids(moments.keys, layer, streams.kv_heads);
+  moments.accumulated = kept_in(gathered);
+  for (Accumulated& one : moments.accumulated) {
+    one.total = total_of(*one.accumulator, one.blocks, gathered.counts);
+  }
+  return moments;
+}
+
+void write_moments(const std::filesystem::path& path, const MomentsCollector& collector,
+                   const CaptureInfo& info, const std::vector<DocumentRecord>& documents,
+                   const std::vector<DocumentValues>& values) {
+  const BlockCounts& counts = collector.layers().begin()->second.counts;
+  Contents contents{info, documents, counts, {}, {}, collector.shape(), {}, {}, {}, values};
+  contents.shape.documents =
+      std::min(contents.shape.documents, shape_of(info, documents, 0).documents);
+  std::map<int64_t, std::vector<Accumulated>> kept;
+  for (const auto& [number, layer] : collector.layers()) {
+    if (layer.counts != counts) {
+      throw std::logic_error(fmt::format("layer {} has read {} documents, the first one {}", number,
+                                         layer.counts.total_documents(), counts.total_documents()));
+    }
+    const LayerStreams& streams = collector.streams().at(number);
+    append_ids(contents.queries, number, streams.q_heads);
+    append_ids(contents.keys, number, streams.kv_heads);
+    kept[number] = kept_in(layer);
+    contents.pieces.push_back(
+        {kept[number], [&collector, &layer = layer] { collector.release(layer); }});
+  }
+  write_contents(path, contents);
+}
+
+CaptureMoments as_stored(CaptureMoments moments) {
+  const CaptureShape shape =
+      shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d());
+  for (Accumulated& kept : moments.accumulated) {
+    const std::vector<KeptField> fields = kept.accumulator->fields(shape);
+    for (size_t i = 0; i < kept.blocks.size(); ++i) {
+      kept.total[i] = kept.total[i].narrow(1, 0, fields[i].width);
+      at::Tensor& blocks = kept.blocks[i];
+      if (!fields[i].blocks) {
+        blocks = at::zeros({blocks.size(0), 1, 0}, at::kDouble);
+      } else if (!fields[i].exact) {
+        blocks = blocks.to(at::kFloat);
+        require_finite(blocks, blocks_name(*kept.accumulator, fields[i]), moments.info,
+                       fields[i].kind, moments.ids(fields[i].kind), 0);
+      }
+    }
+  }
+  moments.info = CaptureInfo::from_json(stored_info(moments.info), "moments");
+  return moments;
+}
+
+CaptureMoments as_stored(const MomentsCollector& collector, const CaptureInfo& info,
+                         const std::vector<DocumentRecord>& documents,
+                         const std::vector<DocumentValues>& values) {
+  std::vector<CaptureMoments> layers;
+  for (const auto& [number, layer] : collector.layers()) {
+    throw_if_interrupted();
+    CaptureMoments one = layer_moments(collector, number, layer, info);
+    one.documents = documents;
+    layers.push_back(as_stored(std::move(one)));
+  }
+  CaptureMoments all = join_layers(std::move(layers));
+  all.document_values = values;
+  return all;
+}
+
+void write_moments(const std::filesystem::path& path, const CaptureMoments& moments) {
+  const int64_t d = moments.accumulated.empty() ? 0 : moments.streams(StreamKind::query).d();
+  write_contents(path, {moments.info,
+                        moments.documents,
+                        moments.counts,
+                        moments.queries,
+                        moments.keys,
+                        shape_of(moments.info, moments.documents, d),
+                        {{moments.accumulated, [] {}}},
+                        moments.query_counts,
+                        moments.key_counts,
+                        moments.document_values});
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,289 @@
+#include "ropewalk/moments/tensors/tensor_capture.h"
+
+#include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/files/json.h"
+#include "ropewalk/base/processes/communicator.h"
+#include "ropewalk/base/version.h"
+#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/kernels/products/elementwise.h"
+#include "ropewalk/kernels/products/exact_float32.h"
+#include "ropewalk/model/architecture.h"
+#include "ropewalk/model/config/describe_config.h"
+#include "ropewalk/model/config/rotary_pairs.h"
+#include "ropewalk/moments/collectors/join_batches.h"
+#include "ropewalk/moments/files/moments_file.h"
+#include "ropewalk/text/documents.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr size_t kLatest = 64;                        // rows of a batch, or so
+constexpr int64_t kMostPositions = int64_t{1} << 26;  // a table of them takes gigabytes
+
+ModelConfig known_config(const TensorShape& shape) {
+  constexpr const char* kSource = "config";
+  ModelConfig config =
+      read_text_model(ConfigFile(parse_json(shape.config, kSource), kSource)).config;
+  const std::array<int64_t, 4> said{config.n_layers, config.n_q_heads, config.n_kv_heads,
+                                    config.d_head};
+  const std::array<int64_t, 4> found{shape.layers, shape.q_heads, shape.kv_heads, shape.head_dim};
+  if (said != found) {
+    throw UsageError(
+        "config says {} layers, query heads, key heads and dimensions, the vectors have {}: "
+        "expected the model's own",
+        fmt::join(said, ", "), fmt::join(found, ", "));
+  }
+  if (config.query_scaling) {
+    throw UsageError("config: queries of {} are scaled after RoPE; expected a model that does not",
+                     config.architecture);
+  }
+  return config;
+}
+
+// Of sizes whose products fit: what they take is then said by who takes it.
+void require_countable(const TensorShape& shape) {
+  constexpr double kMostHeads = 1 << 24, kMostBytes = 0x1p+50;
+  const double heads = static_cast<double>(shape.layers) * static_cast<double>(shape.q_heads);
+  const double d = static_cast<double>(shape.head_dim);
+  const double bytes = 2 * heads * static_cast<double>(shape.blocks) * (d + d * d / 2) * 8;
+  if (heads <= kMostHeads && d <= kMostHeads && bytes <= kMostBytes) return;
+  throw UsageError(
+      "{} layers of {} query heads of {} dimensions in {} blocks: expected at most {} heads and "
+      "{:.0f} TiB of sums, found {:.3g} and {:.3g}",
+      shape.layers, shape.q_heads, shape.head_dim, shape.blocks, kMostHeads, kMostBytes / 0x1p+40,
+      heads, bytes / 0x1p+40);
+}
+
+ModelConfig make_config(const TensorShape& shape) {
+  const bool sizes = shape.layers > 0 && shape.kv_heads > 0 && shape.q_heads >= shape.kv_heads &&
+                     shape.head_dim > 0 && shape.blocks > 0;
+  if (!sizes || shape.q_heads % shape.kv_heads != 0) {
+    throw UsageError(
+        "{} layers of {} query and {} key heads of {} dimensions in {} blocks: expected numbers "
+        "above 0, and a whole number of query heads for each key head",
+        shape.layers, shape.q_heads, shape.kv_heads, shape.head_dim, shape.blocks);
+  }
+  require_countable(shape);
+  ModelConfig config;
+  if (shape.config.empty()) {
+    config.n_layers = shape.layers;
+    config.n_q_heads = shape.q_heads;
+    config.n_kv_heads = shape.kv_heads;
+    config.d_head = shape.head_dim;
+    config.layers.resize(static_cast<size_t>(shape.layers));
+  } else {
+    config = known_config(shape);
+  }
+  if (shape.attention_scale > 0) config.attention_scale = shape.attention_scale;
+  return config;
+}
+
+std::vector<QueryHead> all_heads(const TensorShape& shape) {
+  std::vector<int32_t> layers(static_cast<size_t>(shape.layers));
+  for (size_t i = 0; i < layers.size(); ++i) layers[i] = static_cast<int32_t>(i);
+  return head_candidates(layers, static_cast<int32_t>(shape.q_heads));
+}
+
+void require_shape(const at::Tensor& vectors, const char* name, int64_t heads, int64_t tokens,
+                   int64_t head_dim) {
+  const std::vector<int64_t> expected{heads, tokens, head_dim};
+  if (vectors.sizes() == expected && at::isFloatingType(vectors.scalar_type())) return;
+  throw UsageError("{}: found a tensor of {} and {}, expected one of [{}] and a floating type",
+                   name, vectors.sizes().vec(), at::toString(vectors.scalar_type()),
+                   fmt::join(expected, ", "));
+}
+
+// As the kernels take them, without the history that autograd would keep.
+at::Tensor plain(const at::Tensor& vectors) {
+  const bool known = vectors.scalar_type() == at::kFloat || vectors.scalar_type() == at::kBFloat16;
+  const at::Tensor numbers = (known ? vectors : vectors.to(at::kFloat)).detach();
+  return numbers.stride(2) == 1 ? numbers : numbers.contiguous();
+}
+
+// The same, but float64 of the host, which second moments take as it is.
+at::Tensor widest(const at::Tensor& vectors, const at::Tensor& as_plain) {
+  const bool kept = vectors.scalar_type() == at::kDouble && vectors.is_cpu();
+  return kept ? vectors.detach() : as_plain;
+}
+
+KeepOptions kept_of(const TensorShape& shape) {
+  KeepOptions keep = shape.keep;
+  keep.pre_rope = keep.pre_rope && !shape.config.empty();
+  return keep;
+}
+
+}  // namespace
+
+TensorCapture::TensorCapture(const TensorShape& shape)
+    : turns_(!shape.config.empty()),
+      config_(make_config(shape)),
+      context_(shape.context),
+      collector_(config_, all_heads(shape), {.blocks = shape.blocks, .keep = kept_of(shape)}) {}
+
+void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
+                        const std::optional<at::Tensor>& positions, int64_t turned) {
+  if (layer < 0 || layer >= config_.n_layers) {
+    throw UsageError("layer {}: expected one from 0 to {}", layer, config_.n_layers - 1);
+  }
+  const int64_t tokens = q.dim() == 3 ? q.size(1) : 0;
+  require_shape(q, "q", config_.n_q_heads, tokens, config_.d_head);
+  require_shape(k, "k", config_.n_kv_heads, tokens, config_.d_head);
+  if (tokens == 0) throw UsageError("document {} has no tokens", document);
+  if (positions && (positions->dim() != 1 || positions->size(0) != tokens)) {
+    throw UsageError("positions: found a tensor of {}, expected one of [{}]",
+                     positions->sizes().vec(), tokens);
+  }
+  require_new(layer, {document});
+  Placed& at = placed(tokens, positions);
+  documents_[layer].insert(document);
+  const c10::NoGradGuard no_autograd;
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  const ExactFloat32 exact;
+  Document read;
+  read.index = document;
+  const at::Tensor queries = plain(q), keys = plain(k);
+  const auto collect = [&](const char* point, const at::Tensor& some_q, const at::Tensor& some_k) {
+    collector_.on_vectors(
+        {layer, &read, &at.positions, point, {{"q", some_q}, {"k", some_k}}, /*changing=*/true});
+  };
+  if (collector_.shape().keep.pre_rope) {
+    at::Tensor before_q = queries, before_k = keys;
+    const LayerConfig& settings = config_.layers[static_cast<size_t>(layer)];
+    if (settings.rope) {
+      const RopeTable& back = table_back(at, settings.rope_index, turned, q.device());
+      rotate(before_q, before_k, back.cos, back.sin, rotary_pairs(config_, layer).interleaved);
+    }
+    collect(kPreRope, before_q, before_k);
+  }
+  collect(kPostRope, widest(q, queries), widest(k, keys));
+}
+
+void TensorCapture::require_new(int64_t layer, const std::vector<int64_t>& documents) const {
+  const auto held = documents_.find(layer);
+  std::set<int64_t> here;
+  for (const int64_t document : documents) {
+    if (document < 0 || document > kMostDocuments) {
+      throw UsageError("document {}: expected a number from 0 to {}", document, kMostDocuments);
+    }
+    const bool before = held != documents_.end() && held->second.contains(document);
+    if (before || !here.insert(document).second) {
+      throw UsageError("document {} was added to layer {} before", document, layer);
+    }
+  }
+}
+
+TensorCapture::Placed& TensorCapture::placed(int64_t tokens,
+                                             const std::optional<at::Tensor>& given) {
+  const at::Tensor wanted = given ? given->to(at::kCPU).to(at::kLong) : at::arange(tokens);
+  for (Placed& known : latest_) {
+    if (known.positions.tensor().equal(wanted)) return known;
+  }
+  if (wanted.min().item<int64_t>() < 0) {
+    throw UsageError("positions: found {}, expected numbers from 0", wanted.min().item<int64_t>());
+  }
+  const auto last = wanted.max().item<int64_t>();
+  if (turns_ && last >= kMostPositions) {
+    throw UsageError("positions: found {}, expected less than {} where vectors are turned back",
+                     last, kMostPositions);
+  }
+  if (latest_.size() == kLatest) latest_.pop_front();
+  return latest_.emplace_back(wanted);
+}
+
+// RoPE multiplies a pair, as a complex number, by cos + i sin, whose length is its attention
+// factor; this divides by it.
+const RopeTable& TensorCapture::table_back(Placed& placed, int rope, int64_t turned,
+                                           const at::Device& device) const {
+  const auto found = placed.back.find({rope, turned});
+  if (found != placed.back.end() && found->second.cos.device() == device) return found->second;
+  const at::Tensor& positions = placed.positions.tensor();
+  const auto own = positions.max().item<int64_t>() + 1;
+  const RopeTable all =
+      make_rope_table(config_.ropes[static_cast<size_t>(rope)], std::max(own, turned), at::kCPU);
+  const at::Tensor cos = all.cos.index_select(0, positions);
+  const at::Tensor sin = all.sin.index_select(0, positions);
+  const at::Tensor squared = cos.square() + sin.square();
+  RopeTable back{(cos / squared).to(device), (-sin / squared).to(device)};
+  return placed.back.insert_or_assign({rope, turned}, std::move(back)).first->second;
+}
+
+CaptureMoments TensorCapture::layer(int64_t number) {
+  collector_.fetch();
+  CaptureInfo info;
+  info.ropewalk = version();
+  info.config = describe_config(config_);
+  info.kept = kept_records(collector_.shape());
+  if (!turns_) info.config.erase("rope");  // how vectors were turned is not known
+  info.context = context_;
+  info.point = kPostRope;
+  info.blocks = collector_.blocks();
+  CaptureMoments moments =
+      layer_moments(collector_, number, collector_.layers().at(number), std::move(info));
+  if (const auto read = documents_.find(number); read != documents_.end()) {
+    for (const int64_t document : read->second) moments.documents.push_back({document});
+  }
+  moments.info.documents = moments.counts.total_documents();
+  moments.info.tokens = moments.counts.total_tokens();
+  moments.info.corpus = documents_digest(moments.documents);
+  return moments;
+}
+
+CaptureMoments TensorCapture::moments() {
+  std::vector<CaptureMoments> layers;
+  for (const auto& [number, documents] : documents_) {
+    layers.push_back(layer(number));
+    const CaptureMoments &first = layers.front(), &next = layers.back();
+    if (next.documents == first.documents && next.counts == first.counts) continue;
+    throw UsageError(
+        "layer {} holds {} documents of {} tokens, layer {} holds {} of {}: expected the same "
+        "documents in every layer",
+        number, next.documents.size(), next.info.tokens, documents_.begin()->first,
+        first.documents.size(), first.info.tokens);
+  }
+  return layers.empty() ? layer(0) : join_layers(std::move(layers));
+}
+
+std::set<int64_t> TensorCapture::fetch_finite() {
+  const std::set<int64_t> blocks = collector_.fetch_finite();
+  for (const int64_t block : blocks) leave_out(block);
+  return blocks;
+}
+
+void TensorCapture::leave_out(int64_t block) {
+  collector_.leave_out(block);
+  for (auto& [number, documents] : documents_) {
+    std::erase_if(documents,
+                  [&](int64_t document) { return document % collector_.blocks() == block; });
+  }
+}
+
+std::unique_ptr<TensorCapture> TensorCapture::join(const SharedBatches& shared,
+                                                   const std::vector<int64_t>& layers,
+                                                   const TensorShape& shape,
+                                                   const Communicator& processes) const {
+  std::unique_ptr<TensorCapture> joint;
+  if (processes.first()) {
+    TensorShape joined = shape;
+    joined.blocks = shared.blocks;
+    joint = std::make_unique<TensorCapture>(joined);
+  }
+  for (const int64_t number : layers) {
+    join_batches(shared, number, collector_, joint ? &joint->collector_ : nullptr, processes);
+    if (!joint) continue;
+    std::set<int64_t>& documents = joint->documents_[number];
+    for (size_t i = 0; i < shared.documents.size(); ++i) {
+      const std::vector<int64_t> some = shared.document_numbers(static_cast<int64_t>(i));
+      documents.insert(some.begin(), some.end());
+    }
+  }
+  return joint;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,29 @@
+#include "ropewalk/study/capture/agreement.h"
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/processes/communicator.h"
+
+namespace ropewalk {
+
+void require_agreement(const Json& settings, const Communicator& processes) {
+  if (processes.alone()) return;
+  const Json first =
+      parse_json(processes.from_first(settings.dump()), "the first process's settings");
+  for (const auto& [key, value] : first.items()) {
+    const Json mine = settings.value(key, Json());
+    if (mine == value) continue;
+    constexpr size_t kShown = 60;
+    throw InputError(
+        "'{}' is {} here and {} in process 0; name --device and --dtype, and let every process "
+        "see the same files",
+        key, mine.dump().substr(0, kShown), value.dump().substr(0, kShown));
+  }
+}
+
+void require_same_weights(const std::string& digest, const Communicator& processes) {
+  if (processes.alone() || processes.from_first(digest) == digest) return;
+  throw InputError(
+      "the weights are others here than in process 0; let every process see the same files");
+}
+
+}  // namespace ropewalk

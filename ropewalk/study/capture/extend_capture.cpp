@@ -1,0 +1,121 @@
+#include "ropewalk/study/capture/extend_capture.h"
+
+#include <fmt/ranges.h>
+
+#include "ropewalk/base/files/atomic_file.h"
+#include "ropewalk/base/files/json.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/moments/files/merge.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+// Documents begin … end - 1 of a set.
+DocumentSet some_documents(const DocumentSet& documents, int64_t begin, int64_t end) {
+  DocumentSet some = documents;
+  some.documents.erase(some.documents.begin() + end, some.documents.end());
+  some.documents.erase(some.documents.begin(), some.documents.begin() + begin);
+  some.total_tokens = 0;
+  for (const Document& document : some.documents) {
+    some.total_tokens += static_cast<int64_t>(document.tokens.size());
+  }
+  return some;
+}
+
+// Of measuring; a moments file does not say.
+double seconds_of(const fs::path& capture) {
+  const fs::path description = capture / kCaptureName;
+  return CaptureInfo::from_json(read_json_file(description), description.string()).seconds;
+}
+
+// Vectors stay as they are: the same files, in another folder.
+void link_files(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::create_hard_links, error);
+  if (!error) return;
+  fs::remove_all(to);
+  fs::copy(from, to, fs::copy_options::recursive);  // a file system without hard links
+}
+
+// Of what is kept, these alone.
+KeepOptions only(const KeepOptions& keep, const std::set<std::string>& names) {
+  KeepOptions named = keep_nothing();
+  for (const KeepOption& option : kKeepOptions) {
+    if (names.contains(option.key)) option.visit(named, [](auto& member) { member = {1}; });
+  }
+  return keep_both(keep, named);
+}
+
+}  // namespace
+
+void complete_capture(const CaptureOptions& options, const OpenModel& model,
+                      const DocumentSet& documents, const std::set<std::string>& missing,
+                      StoredCapture* stored, CaptureStore& store) {
+  const bool first = options.model.processes.first();
+  if (first) {
+    log::info("{}: {} measured beside what is there", options.label, fmt::join(missing, ", "));
+  }
+  CaptureOptions beside = options;
+  beside.keep = only(options.keep, missing);
+  beside.vectors.reset();
+  beside.out = temporary_path(options.out.string() + ".beside");
+  OpenModel as_needed = model;
+  as_needed.head = beside.keep.loss;
+  const int64_t there = options.model.processes.from_first(first ? stored->info.documents : 0);
+  capture_documents(beside, as_needed, some_documents(documents, 0, there));
+  if (!first) return;
+  CaptureMoments part = read_moments(beside.out / kMomentsName);
+  CaptureMoments whole = read_moments(stored->folder / kMomentsName);
+  part.info.seconds = seconds_of(beside.out);
+  whole.info = stored->info;
+  whole.info.moments.clear();  // capture.json alone has these
+  whole.info.vector_files.reset();
+  whole.info.names() = part.info.names();
+  whole.info.config = part.info.config;
+  add_kept(whole, std::move(part), missing);
+  AtomicFolder folder(options.out);
+  write_moments(folder.path() / kMomentsName, whole);
+  if (whole.info.vectors) link_files(stored->folder / kVectorsName, folder.path() / kVectorsName);
+  describe_in(folder.path(), whole.info);
+  stored->in_use = false;
+  store.clear(options.label);
+  folder.commit();
+  std::error_code ignored;
+  fs::remove_all(beside.out, ignored);
+}
+
+void extend_capture(const CaptureOptions& options, const OpenModel& model,
+                    const DocumentSet& documents, StoredCapture* stored, CaptureStore& store) {
+  const Communicator& processes = options.model.processes;
+  const bool first = processes.first();
+  const int64_t there = processes.from_first(first ? stored->info.documents : 0);
+  if (first) {
+    log::info("{}: {} of {} documents are there already", options.label, there,
+              documents.documents.size());
+  }
+  // The rest is a capture of its own for a while, under a temporary name.
+  CaptureOptions rest = options;
+  rest.out = temporary_path(options.out.string() + ".more");
+  capture_documents(
+      rest, model,
+      some_documents(documents, there, static_cast<int64_t>(documents.documents.size())));
+  if (!first) return;
+  CaptureMoments more = read_moments(rest.out / kMomentsName);
+  more.info.seconds = seconds_of(rest.out);
+  CaptureMoments whole = read_moments(stored->folder / kMomentsName);
+  const double seconds = stored->info.seconds;
+  whole.info = more.info;  // the same but for names, which are the new ones now
+  whole.info.seconds = seconds;
+  join_capture(whole, std::move(more));
+  AtomicFolder folder(options.out);
+  write_moments(folder.path() / kMomentsName, whole);
+  describe_in(folder.path(), whole.info);
+  stored->in_use = false;
+  store.clear(options.label);
+  folder.commit();
+  std::error_code ignored;
+  fs::remove_all(rest.out, ignored);
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,76 @@
+#include "ropewalk/study/experiment/experiment_ablate.h"
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/study/experiment/yaml_map.h"
+
+namespace ropewalk {
+namespace {
+
+// One value or a list of them, each parsed by what the command line takes.
+template <typename Name>
+std::vector<Name> read_names(const YamlValue& value, Name (*parse)(const std::string&)) {
+  std::vector<Name> names;
+  const std::vector<YamlValue> given = value.is_list() ? value.list() : std::vector{value};
+  for (const YamlValue& one : given) {
+    try {
+      names.push_back(parse(one.text()));
+    } catch (const UsageError& error) {
+      // The field is named by the file's line.
+      const std::string text = error.what();
+      one.fail(text.substr(std::min(text.size(), error.field().size() + 1)));
+    }
+  }
+  if (names.empty()) value.fail("names none; expected at least one");
+  return names;
+}
+
+}  // namespace
+
+Json Experiment::Ablate::to_json() const {
+  Json json{{"sets", Json::array()},
+            {"edits", Json::array()},
+            {"documents", documents},
+            {"controls", controls}};
+  for (const SetName& set : sets) json["sets"].push_back(set.text);
+  for (const EditName& edit : edits) json["edits"].push_back(edit.text);
+  return json;
+}
+
+void read_ablate(const YamlValue& value, Experiment& experiment) {
+  Experiment::Ablate ablate;
+  ablate.line = value.line();
+  value.map(
+      {{"sets", [&](const YamlValue& v) { ablate.sets = read_names(v, parse_set_name); }, true},
+       {"edits", [&](const YamlValue& v) { ablate.edits = read_names(v, parse_edit_name); }, true},
+       {"documents", [&](const YamlValue& v) { ablate.documents = v.integer(1, INT64_MAX); }},
+       {"controls", [&](const YamlValue& v) { ablate.controls = v.integer(0, 10000); }}});
+  experiment.ablate = ablate;
+}
+
+void check_ablate(const Experiment& experiment) {
+  if (!experiment.ablate) return;
+  const Experiment::Ablate& ablate = *experiment.ablate;
+  const std::string line = experiment.at(ablate.line);
+  if (experiment.from_vectors()) {
+    throw InputError("{}: ablate: needs checkpoints to run, and captured vectors are none", line);
+  }
+  if (!experiment.corpus.documents) {
+    throw InputError(
+        "{}: ablate: takes the corpus's entries after those that are measured; say how many are "
+        "with corpus: {{documents: N}}",
+        line);
+  }
+  for (const EditName& edit : ablate.edits) {
+    if (edit.needs_sums() && !experiment.keep.pre_rope) {
+      throw InputError("{}: ablate: the edit '{}' needs pre_rope: true", line, edit.text);
+    }
+    if (edit.needs_others() && ablate.documents < 2) {
+      throw InputError(
+          "{}: ablate: the edit '{}' takes the mean over other documents; expected documents of at "
+          "least 2",
+          line, edit.text);
+    }
+  }
+}
+
+}  // namespace ropewalk

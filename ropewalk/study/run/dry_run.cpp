@@ -1,0 +1,168 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ropewalk/base/units.h"
+#include "ropewalk/model/device.h"
+#include "ropewalk/study/capture/capture_vectors.h"
+#include "ropewalk/study/capture/inspect.h"
+#include "ropewalk/study/run/analysis_memory.h"
+#include "ropewalk/study/run/results_folder.h"
+#include "ropewalk/study/run/study_ablation.h"
+#include "ropewalk/study/run/work.h"
+#include "ropewalk/study/show/result_files.h"
+#include "ropewalk/study/source/locate.h"
+
+namespace ropewalk {
+namespace {
+
+using Task = Work::Task;
+
+// How much of a Hub checkpoint is still to come.
+int64_t missing(const HubCheckpoint& checkpoint) {
+  int64_t bytes = 0;
+  for (const HubFile& file : missing_weights(shared_hub(), checkpoint)) bytes += file.size;
+  return bytes;
+}
+
+// Documents of a checkpoint that are read already.
+int64_t done_documents(const Work& work) {
+  if (work.task == Task::keep) return work.stored->info.documents;
+  return work.resumed + (work.task == Task::extend ? work.stored->info.documents : 0);
+}
+
+// That any of its checkpoints could read.
+int64_t most_documents(const Study& study) {
+  size_t most = 0;
+  for (const DocumentSet& set : study.documents) most = std::max(most, set.documents.size());
+  return static_cast<int64_t>(most);
+}
+
+// "0.02", "1.3"
+std::string format_hours(double seconds) {
+  const double hours = seconds / 3600;
+  return hours < 0.001 ? "under 0.001" : fmt::format("{:.2g}", hours);
+}
+
+bool is_measured(const Work& work) {
+  return work.task != Task::leave_out && work.task != Task::keep;
+}
+
+// `download`: bytes that must come first.
+std::string to_do(const Work& work, int64_t download) {
+  const int64_t done = done_documents(work);
+  if (work.task == Task::leave_out) return "not asked for";
+  if (!is_measured(work)) return "measured already";
+  std::string text =
+      download > 0 ? fmt::format("download {}, measure", format_bytes(download)) : "measure";
+  if (work.stored != nullptr && !work.missing.empty()) {
+    text += fmt::format(" {} beside what is there", fmt::join(work.missing, ", "));
+    if (work.task == Task::complete) return text;
+    text += ", and add documents";
+  }
+  if (done > 0) text += fmt::format(", {} of {} documents done", done, work.info.documents);
+  if (!work.why.empty() && work.task == Task::measure) text += fmt::format(" ({})", work.why);
+  return text;
+}
+
+// What a run would spend.
+struct Costs {
+  double operations = 0;
+  double rate = 0;  // of products on this machine; 0: there are none
+  int64_t memory = 0;
+  std::map<std::string, int64_t> downloads;  // by checkpoint: contexts share weights
+};
+
+std::string row(const Work& work, const std::string& context, const std::string& tokens,
+                const std::string& size, const std::string& operations, const std::string& to_do) {
+  return fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9}  {}\n",
+                     work.planned->capture.label, work.planned->phase, context, tokens, size,
+                     operations, to_do);
+}
+
+std::string row_of_vectors(const Work& work, Costs& costs) {
+  const FoundVectors& vectors = *work.planned->vectors;
+  int64_t download = 0;
+  if (is_measured(work)) {
+    download = missing_bytes(shared_hub(), vectors.source);
+    costs.downloads[vectors.source.name()] = download;
+  }
+  const int64_t context = vectors.info.context;
+  return row(work, context > 0 ? std::to_string(context) : "–", "–",
+             format_bytes(vectors.source.bytes()), "–", to_do(work, download));
+}
+
+std::string row_of_weights(const Work& work, Costs& costs) {
+  const ModelOptions& options = work.planned->capture.model;
+  const bool remote = options.hub && !has_weights(shared_hub(), *options.hub);
+  const OpenModel model = remote ? open_without_weights(options) : open_model(options);
+  const double flops =
+      flops_per_document(model) * static_cast<double>(work.info.documents - done_documents(work));
+  if (work.task != Task::leave_out) costs.operations += flops;
+  if (costs.rate == 0) costs.rate = product_rate(model.dtype, model.device);
+  costs.memory = std::max(costs.memory, model.memory);
+  if (model.device.is_cpu()) {
+    costs.memory = std::max(costs.memory, analysis_memory(*work.planned).least());
+  }
+  int64_t download = 0;
+  if (remote && is_measured(work)) {
+    auto [found, added] = costs.downloads.try_emplace(options.hub->name());
+    if (added) found->second = missing(*options.hub);
+    download = found->second;
+  }
+  return row(work, std::to_string(model.context),
+             format_count(static_cast<double>(work.info.tokens)),
+             options.random ? "random"
+             : remote       ? "on the Hub"
+                            : format_bytes(needed_weights(model)),
+             fmt::format("{:.3g}", flops / 1e12), to_do(work, download));
+}
+
+std::string describe(const Costs& costs) {
+  int64_t bytes = 0;
+  for (const auto& [name, size] : costs.downloads) bytes += size;
+  const std::string download = bytes > 0 ? format_bytes(bytes) + " to download; " : "";
+  if (costs.rate == 0) return download + "no GPU is needed\n";
+  // Attention and what is not a matrix product run below the rate of a large product.
+  constexpr double kEfficiency = 0.5;
+  // What SmolLM3-3B's shapes reach in bfloat16 on one H200 (docs/performance.md); small models
+  // reach less.
+  constexpr double kH200 = 550e12;
+  return fmt::format(
+      "{}about {} of computing on this machine, within {} of memory; {} GPU hours on one H200, at "
+      "{:.0f} TFLOP/s\n",
+      download, format_duration(costs.operations / (costs.rate * kEfficiency)),
+      format_bytes(costs.memory), format_hours(costs.operations / kH200), kH200 / 1e12);
+}
+
+}  // namespace
+
+std::string describe_run(const RunOptions& options) {
+  const Study study = open_study(options);
+  require_own_folder(study, read_if_there(study.out / kManifest));
+  CaptureStore store(study.out);
+  const std::vector<Work> works = decide_work(study, store);
+  const bool vectors = study.experiment.from_vectors();
+  std::string text = fmt::format(
+      "{}: {}, {}, into {}\n\n", study.experiment.name,
+      format_number_of(static_cast<int64_t>(works.size()),
+                       study.experiment.models ? "model" : "checkpoint"),
+      vectors ? "captured vectors" : format_number_of(most_documents(study), "document"),
+      study.out.string());
+  text += fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9}  {}\n", "checkpoint", "phase",
+                      "context", "tokens", vectors ? "vectors" : "weights", "TFLOP", "to do");
+  Costs costs;
+  for (const Work& work : works) {
+    text += work.planned->vectors ? row_of_vectors(work, costs) : row_of_weights(work, costs);
+  }
+  for (const CheckpointFailure& failure : study.plan.failures) {
+    text += fmt::format("{:<16}  cannot be measured: {}\n", failure.label, failure.text());
+  }
+  for (const auto& folder : store.unused(study.labels())) {
+    text += fmt::format("\n{}: nothing refers to it any more; --prune removes it", folder.string());
+  }
+  return text + "\n" + describe(costs) + describe_study_ablation(study);
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,369 @@
+#include "ropewalk/study/run/measure.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <future>
+#include <set>
+#include <span>
+#include <thread>
+#include <tuple>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/processes/interrupt.h"
+#include "ropewalk/base/units.h"
+#include "ropewalk/model/device.h"
+#include "ropewalk/study/capture/capture_state.h"
+#include "ropewalk/study/capture/capture_vectors.h"
+#include "ropewalk/study/capture/extend_capture.h"
+#include "ropewalk/study/run/read_ahead.h"
+#include "ropewalk/study/run/work.h"
+#include "ropewalk/study/source/locate.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+using Task = Work::Task;
+
+class Measuring {
+ public:
+  explicit Measuring(const Study& study)
+      : study_(study), processes_(study.options.processes), store_(study.out) {
+    result_.analyses = std::make_shared<Analyses>(study);
+  }
+
+  Measured run();
+
+ private:
+  // What is no failure of this checkpoint is thrown on.
+  void note_failure(const PlannedCheckpoint& planned, const std::exception& error);
+  // Decided by the first process, known to all.
+  std::vector<Work> decide();
+  // Begins to read what will be measured.
+  void read_ahead(std::span<const Work> works);
+  // `later`: what comes after it.
+  void take(Work& work, std::span<const Work> later);
+  // What was measured is written beside what follows.
+  void measure(Work& work, std::span<const Work> later);
+  void measure_captured(const PlannedCheckpoint& planned, std::span<const Work> later);
+  void write_beside(const PlannedCheckpoint& planned, std::span<const Work> later,
+                    std::shared_ptr<MeasuredCapture> measured);
+  // Adds what the capture that is there lacks.
+  void complete(const CaptureOptions& capture, const OpenModel& model, Work& work);
+  void evict(const PlannedCheckpoint& planned, std::span<const Work> later);
+  // Waits for what is being written. A failure is noted, or thrown.
+  void finish_writing();
+  // Of memory, that the writing and analysing of other checkpoints take at once.
+  int64_t bytes_beside() const;
+  void finish(const PlannedCheckpoint& planned, std::span<const Work> later);
+  void report_unused() const;
+
+  const Study& study_;
+  const Communicator& processes_;
+  CaptureStore store_;
+  Measured result_;
+  std::set<std::string> failed_;  // labels
+  bool stopped_ = false;          // by a failure
+
+  // The checkpoint that is being written.
+  struct Written {
+    const PlannedCheckpoint* planned = nullptr;
+    std::span<const Work> later;
+    int64_t bytes = 0;
+    std::future<void> done;
+  };
+  std::optional<Written> writing_;
+  std::optional<ReadAhead> ahead_;
+  Worker writer_;  // ends first: what was measured is written, whatever else happens
+};
+
+// Of what captures keep, these, as the first process has them.
+std::set<std::string> names_from_first(const std::set<std::string>& names,
+                                       const Communicator& processes) {
+  std::set<std::string> all;
+  const auto add = [&](const std::string& name) {
+    if (processes.from_first(int64_t{names.contains(name)}) != 0) all.insert(name);
+  };
+  for (const Accumulator* accumulator : accumulators()) add(accumulator->name());
+  for (const KeepOption& option : kKeepOptions) add(option.key);
+  return all;
+}
+
+bool is_to_measure(const Work& work) {
+  return work.task == Task::measure || work.task == Task::complete || work.task == Task::extend;
+}
+
+void Measuring::note_failure(const PlannedCheckpoint& planned, const std::exception& error) {
+  const bool signal = dynamic_cast<const Interrupted*>(&error) != nullptr;
+  if (signal || processes_.count() > 1) std::rethrow_exception(std::current_exception());
+  result_.failures.push_back({planned.capture.label, std::current_exception()});
+  failed_.insert(planned.capture.label);
+  stopped_ = !study_.options.keep_going;
+  if (study_.options.keep_going) log::error("{}", error.what());
+}
+
+// The stop of a capture that can go on, in words. `there`: documents of it that were read before.
+std::string stopped(const PlannedCheckpoint& planned, int64_t there, int64_t documents) {
+  const auto saved = planned.capture.state
+                         ? find_state(*planned.capture.state, [](const StateInfo&) { return true; })
+                         : std::nullopt;
+  const bool own = saved && saved->file == *planned.capture.state;
+  return fmt::format(
+      "stopped after {} of {} documents of '{}'; run the same command again to go on",
+      there + (own ? saved->info.documents : 0), documents, planned.capture.label);
+}
+
+void Measuring::measure(Work& work, std::span<const Work> later) {
+  const CaptureOptions& capture = work.planned->capture;
+  const bool first = processes_.first();
+  if (first) {
+    if (work.task != Task::measure && !is_whole(*work.stored)) work.task = Task::measure;
+    if (!work.why.empty() && work.task == Task::measure) {
+      log::info("{}: measured again: {}", capture.label, work.why);
+    }
+    set_aside_foreign_state(*capture.state, study_.out / "replaced");
+  }
+  if (work.planned->vectors) return measure_captured(*work.planned, later);
+  if (ahead_) ahead_->begin(capture.label);
+  if (capture.model.hub) {
+    processes_.first_before_others([&] {
+      fetch_weights(shared_hub(), *capture.model.hub, {capture.label + ": download", true, {}});
+    });
+  }
+  const OpenModel model =
+      open_model(capture.model, ahead_ ? ahead_->ready(capture.label) : nullptr);
+  log::info("{}: running in {}", capture.label, model.arithmetic());
+  const DocumentSet& documents = study_.documents_for(*work.planned, model.context);
+  work.task = static_cast<Task>(processes_.from_first(static_cast<int64_t>(work.task)));
+  const int64_t there = first && work.task == Task::extend ? work.stored->info.documents : 0;
+  try {
+    std::optional<Timeline::Span> span(std::in_place, *study_.timeline, "measure", capture.label);
+    if (work.task != Task::measure) {
+      finish_writing();
+      result_.analyses->wait();
+      complete(capture, model, work);
+      if (work.task == Task::extend) {
+        extend_capture(capture, model, documents, work.stored, store_);
+      }
+      finish(*work.planned, later);
+      return;
+    }
+    if (first) store_.clear(capture.label);
+    const Beside beside{bytes_beside(), [this] {
+                          finish_writing();
+                          result_.analyses->wait();
+                        }};
+    std::shared_ptr<MeasuredCapture> measured =
+        measure_documents(capture, model, documents, beside);
+    span.reset();
+    write_beside(*work.planned, later, std::move(measured));
+  } catch (const Interrupted& interrupted) {
+    const auto all = static_cast<int64_t>(documents.documents.size());
+    throw Interrupted(interrupted.signal(), stopped(*work.planned, there, all));
+  } catch (const UsageError& error) {
+    const Experiment& experiment = study_.experiment;
+    const bool memory = error.field() == "memory" && experiment.memory;
+    throw InputError("{}: '{}': {}",
+                     experiment.at(memory ? experiment.memory_line : work.planned->line),
+                     capture.label, error.what());
+  }
+}
+
+void Measuring::complete(const CaptureOptions& capture, const OpenModel& model, Work& work) {
+  if (work.missing.empty()) return;
+  complete_capture(capture, model, study_.documents_for(*work.planned, model.context), work.missing,
+                   work.stored, store_);
+  if (!processes_.first()) return;
+  store_.add(capture.label);
+  work.stored = store_.at(capture.label);
+}
+
+void Measuring::measure_captured(const PlannedCheckpoint& planned, std::span<const Work> later) {
+  const FoundVectors& vectors = *planned.vectors;
+  const std::string& label = planned.capture.label;
+  fetch_vectors(shared_hub(), vectors.source, {label + ": download", true, {}});
+  std::jthread meanwhile;  // what it has not fetched is left to an ordinary fetch
+  const auto next = std::find_if(later.begin(), later.end(), is_to_measure);
+  if (next != later.end()) {
+    meanwhile = std::jthread([source = next->planned->vectors->source](std::stop_token stop) {
+      try {
+        fetch_vectors(shared_hub(), source, {source.title, false, std::move(stop)});
+      } catch (const std::exception& error) {
+        log::debug("in the background: {}", error.what());
+      }
+    });
+  }
+  store_.clear(label);
+  std::optional<Timeline::Span> span(std::in_place, *study_.timeline, "measure", label);
+  std::shared_ptr<MeasuredCapture> measured = measure_vectors(vectors, planned.capture.out, label);
+  span.reset();
+  write_beside(planned, later, std::move(measured));
+}
+
+void Measuring::write_beside(const PlannedCheckpoint& planned, std::span<const Work> later,
+                             std::shared_ptr<MeasuredCapture> measured) {
+  finish_writing();
+  if (!measured) return evict(planned, later);
+  const int64_t bytes = measured->bytes();
+  result_.analyses->start(planned, measured);
+  auto write = [this, measured = std::move(measured), &planned]() mutable {
+    std::optional<Timeline::Span> writing(std::in_place, *study_.timeline, "write",
+                                          planned.capture.label);
+    const CaptureInfo info = measured->write();
+    writing.reset();
+    measured.reset();  // its memory serves the analysis
+    result_.analyses->start({&planned, planned.capture.out, info});
+  };
+  std::future<void> done = writer_.run(std::move(write));
+  writing_ = {&planned, later, bytes, std::move(done)};
+}
+
+int64_t Measuring::bytes_beside() const {
+  const int64_t begun = result_.analyses->bytes();
+  if (!writing_) return begun;
+  // What is written now is analysed next.
+  return writing_->bytes + std::max(begun, analysis_memory(*writing_->planned).most());
+}
+
+void Measuring::finish_writing() {
+  if (!writing_) return;
+  Written written = std::move(*writing_);
+  writing_.reset();
+  try {
+    written.done.get();
+    finish(*written.planned, written.later);
+  } catch (const std::exception& error) {
+    note_failure(*written.planned, error);
+  }
+}
+
+void Measuring::finish(const PlannedCheckpoint& planned, std::span<const Work> later) {
+  if (processes_.first()) {
+    const StoredCapture& capture = store_.add(planned.capture.label);
+    result_.checkpoints.push_back({&planned, capture.folder, capture.info});
+    result_.analyses->start(result_.checkpoints.back());
+  }
+  evict(planned, later);
+}
+
+std::vector<Work> Measuring::decide() {
+  std::vector<Work> works(study_.plan.checkpoints.size());
+  if (processes_.first()) works = decide_work(study_, store_);
+  for (const Work& work : works) {  // an interrupted capture of another name goes on under its own
+    if (work.state.empty() || work.state == *work.planned->capture.state) continue;
+    std::error_code ignored;
+    fs::rename(work.state, *work.planned->capture.state, ignored);
+  }
+  for (size_t i = 0; i < works.size(); ++i) {
+    works[i].planned = &study_.plan.checkpoints[i];
+    works[i].task = static_cast<Task>(processes_.from_first(static_cast<int64_t>(works[i].task)));
+    works[i].missing = names_from_first(works[i].missing, processes_);
+  }
+  return works;
+}
+
+void Measuring::read_ahead(std::span<const Work> works) {
+  if (!processes_.first() || study_.experiment.from_vectors()) return;
+  std::vector<ReadAhead::Checkpoint> checkpoints;
+  for (const Work& work : works) {
+    if (!is_to_measure(work) || failed_.contains(work.planned->capture.label)) continue;
+    checkpoints.push_back({work.planned->capture.model, work.planned->capture.label});
+  }
+  if (checkpoints.empty()) return;
+  // Other processes find in the system's cache what the first one has read.
+  const bool directly = processes_.alone() &&
+                        reads_directly(parse_device(checkpoints.front().model.device, processes_));
+  ahead_.emplace(std::move(checkpoints), *study_.timeline, directly);
+}
+
+void Measuring::evict(const PlannedCheckpoint& planned, std::span<const Work> later) {
+  const auto& hub = planned.capture.model.hub;
+  const std::string& label = planned.capture.label;
+  // One process per machine, as each may have a cache of its own.
+  if (!study_.options.evict || processes_.local_rank() > 0) return;
+  const auto say = [&](int64_t freed) {
+    if (freed > 0) log::info("{}: {} removed from the cache", label, format_bytes(freed));
+  };
+  if (planned.vectors) return say(evict_vectors(shared_hub(), planned.vectors->source));
+  if (!hub) return;
+  const bool needed = std::any_of(later.begin(), later.end(), [&](const Work& work) {
+    const auto& other = work.planned->capture.model.hub;
+    return other && other->name() == hub->name();
+  });
+  if (needed) return;
+  say(evict_weights(shared_hub(), *hub));
+}
+
+void Measuring::take(Work& work, std::span<const Work> later) {
+  const PlannedCheckpoint& planned = *work.planned;
+  if (work.task == Task::leave_out) {
+    if (!work.why.empty() && processes_.first()) {
+      log::warning(
+          "{}: left out of tables and figures, as its capture is of something else: {}; run "
+          "without --only to measure it again",
+          planned.capture.label, work.why);
+    }
+    return;
+  }
+  if (work.task != Task::keep) return measure(work, later);
+  if (!processes_.first()) return;
+  if (study_.wanted(planned)) {
+    const auto& all = study_.plan.checkpoints;
+    log::info("{} of {}, {}: measured already", &planned - all.data() + 1, all.size(),
+              planned.capture.label);
+  }
+  store_.adopt(*work.stored, work.info);
+  remove_states(*planned.capture.state, study_.out / "replaced");
+  result_.checkpoints.push_back({&planned, work.stored->folder, work.stored->info});
+  // Tables of something new are needed, so that it will be asked for.
+  if (std::any_of(later.begin(), later.end(), is_to_measure)) {
+    result_.analyses->start(result_.checkpoints.back());
+  }
+}
+
+void Measuring::report_unused() const {
+  const std::vector<fs::path> unused = store_.unused(study_.labels());
+  if (unused.empty()) return;
+  std::vector<std::string> names;
+  for (const fs::path& folder : unused) names.push_back(folder.string());
+  log::info("{}: nothing refers to {} any more; --prune removes {}", fmt::join(names, ", "),
+            names.size() == 1 ? "it" : "them", names.size() == 1 ? "it" : "them");
+}
+
+Measured Measuring::run() {
+  result_.failures = study_.plan.failures;
+  std::vector<Work> works = decide();
+  read_ahead(works);
+  for (size_t i = 0; i < works.size(); ++i) {
+    throw_if_interrupted();
+    const std::span<Work> later = std::span(works).subspan(i + 1);
+    if (failed_.contains(works[i].planned->capture.label)) continue;
+    if (stopped_ && is_to_measure(works[i])) continue;
+    try {
+      take(works[i], later);
+      if (!is_to_measure(works[i])) evict(*works[i].planned, later);
+    } catch (const std::exception& error) {
+      note_failure(*works[i].planned, error);
+    }
+  }
+  finish_writing();
+  if (processes_.first()) {
+    if (study_.options.prune) store_.prune(study_.labels());
+    report_unused();
+  }
+  // Writing ends later than reading a kept one does. Models have one order: theirs is the plan's.
+  std::sort(result_.checkpoints.begin(), result_.checkpoints.end(),
+            [](const MeasuredCheckpoint& a, const MeasuredCheckpoint& b) {
+              return std::tuple(a.planned->order, a.planned) <
+                     std::tuple(b.planned->order, b.planned);
+            });
+  return std::move(result_);
+}
+
+}  // namespace
+
+Measured measure_study(const Study& study) { return Measuring(study).run(); }
+
+}  // namespace ropewalk

@@ -1,0 +1,315 @@
+#include "ropewalk/study/run/results.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ropewalk/analysis/run/summary.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/files/atomic_file.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/processes/interrupt.h"
+#include "ropewalk/base/version.h"
+#include "ropewalk/study/capture/capture_files.h"
+#include "ropewalk/study/capture/capture_folder.h"
+#include "ropewalk/study/capture/capture_store.h"
+#include "ropewalk/study/capture/loss.h"
+#include "ropewalk/study/capture/stage.h"
+#include "ropewalk/study/run/analyses.h"
+#include "ropewalk/study/run/results_folder.h"
+#include "ropewalk/study/run/study_ablation.h"
+#include "ropewalk/study/show/figures.h"
+#include "ropewalk/study/show/report.h"
+#include "ropewalk/study/show/result_files.h"
+#include "ropewalk/study/show/tables.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+// Whether a run did more than a look at what is there.
+bool worked(const Json& seconds) {
+  static const std::set<std::string> kLooking{"open", "documents", "total"};
+  return std::any_of(seconds.items().begin(), seconds.items().end(),
+                     [](const auto& stage) { return !kLooking.contains(stage.key()); });
+}
+
+// A capture whose bytes are not those that were written.
+class Damaged : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A whole capture that cannot be analysed.
+class NotAnalysed : public InputError {
+ public:
+  NotAnalysed(std::string label, const InputError& why, const fs::path& folder)
+      : InputError("'{}' cannot be analysed: {}; {} is left as it is", label, why.what(),
+                   folder.string()),
+        label_(std::move(label)) {}
+  const std::string& label() const { return label_; }
+
+ private:
+  std::string label_;
+};
+
+// Whether the bytes are to blame. Where capture.json has no hash, nobody knows.
+bool is_damaged(const MeasuredCheckpoint& measured) {
+  try {
+    require_whole(measured.folder, measured.info);
+    return false;
+  } catch (const InputError&) {
+    return true;
+  }
+}
+
+// Discards a damaged capture, and says so: then its checkpoint is measured again. What is so once
+// more is no damage, and would be for ever.
+void give_up_capture(const Study& study, const MeasuredCheckpoint& measured, const InputError& why,
+                     std::set<std::string>& again) {
+  const std::string& label = measured.planned->capture.label;
+  if (!again.insert(label).second) {
+    throw InputError("{}, also after '{}' was measured again", why.what(), label);
+  }
+  try {
+    discard_capture(study.out, measured.folder);
+  } catch (const SystemError& error) {
+    throw SystemError("{}; {}", error.what(), why.what());
+  }
+  log::warning("{}; '{}' is measured again", why.what(), label);
+}
+
+CheckpointAnalysis analyze_checkpoint(const Study& study, const MeasuredCheckpoint& measured,
+                                      Analyses& analyses, std::set<std::string>& again) {
+  CheckpointAnalysis checkpoint;
+  try {
+    checkpoint = analyses.take(measured);
+  } catch (const InputError& error) {
+    if (!is_damaged(measured)) {
+      throw NotAnalysed(measured.planned->capture.label, error, measured.folder);
+    }
+    give_up_capture(study, measured, error, again);
+    throw Damaged(error.what());
+  }
+  checkpoint.label = measured.planned->capture.label;
+  checkpoint.phase = measured.planned->phase;
+  checkpoint.order = measured.planned->order;
+  const TrainingTime& time = measured.planned->time;
+  checkpoint.step = time.step.value_or(CheckpointAnalysis::kUnknown);
+  checkpoint.tokens = time.tokens.value_or(CheckpointAnalysis::kUnknown);
+  checkpoint.beside = study.experiment.models;
+  checkpoint.model = study.experiment.models ? checkpoint.label : study.experiment.name;
+  // All read the same documents, each cut to its own context: pairs are by the whole ones.
+  const auto& documents = study.documents[measured.planned->text].documents;
+  for (size_t i = 0; i < std::min(checkpoint.documents.size(), documents.size()); ++i) {
+    checkpoint.documents[i] = {documents[i].index, documents[i].prefix_digest};
+  }
+  return checkpoint;
+}
+
+// Checkpoints that claim to be different ones.
+void warn_of_same_weights(const Measured& measured) {
+  std::map<std::string, std::string> first;
+  for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
+    if (checkpoint.info.random) continue;
+    const std::string& label = checkpoint.planned->checkpoint;  // of all its contexts
+    const auto [found, added] = first.try_emplace(checkpoint.info.weights, label);
+    if (!added && found->second != label) {
+      log::warning("'{}' and '{}' have the same {}", found->second, label,
+                   checkpoint.planned->vectors ? "vectors" : "weights");
+    }
+  }
+}
+
+Json table_inputs(const Study& study, const Measured& measured) {
+  Json captures = Json::array();
+  for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
+    const CaptureInfo& info = checkpoint.info;
+    captures.push_back({{"label", info.label},
+                        {"phase", checkpoint.planned->phase},
+                        {"order", checkpoint.planned->order},
+                        {"step", checkpoint.planned->time.step.value_or(-1)},
+                        {"tokens", checkpoint.planned->time.tokens.value_or(-1)},
+                        {"identity", info.identity()},
+                        {"corpus", info.corpus},
+                        {"moments", info.moments}});
+  }
+  Json inputs{{"program", version_details()},
+              {"name", study.experiment.name},
+              {"components", study.experiment.components},
+              {"captures", captures}};
+  inputs.update(keep_json(study.experiment.keep));
+  return inputs;
+}
+
+// Tables and figures, handed from stage to stage; read or made anew where a stage was up to date.
+class Products {
+ public:
+  explicit Products(const Study& study) : study_(study) {}
+
+  void set(StudyTables tables) { tables_ = std::move(tables); }
+  const StudyTables& tables() {
+    if (!tables_) tables_ = read_tables(study_.out / kTable, study_.out / kSummary);
+    return *tables_;
+  }
+  const std::vector<Figure>& figures() {
+    if (!figures_) figures_ = study_figures(tables(), {}, study_.experiment);
+    return *figures_;
+  }
+
+ private:
+  const Study& study_;
+  std::optional<StudyTables> tables_;
+  std::optional<std::vector<Figure>> figures_;
+};
+
+Stage tables_stage(const Study& study, const Measured& measured, Products& products,
+                   std::set<std::string>& again) {
+  const auto make = [&]() -> std::vector<fs::path> {
+    std::vector<CheckpointAnalysis> checkpoints;
+    for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
+      throw_if_interrupted();
+      checkpoints.push_back(analyze_checkpoint(study, checkpoint, *measured.analyses, again));
+    }
+    const Timeline::Span span(*study.timeline, "tables");
+    products.set(write_tables(study.out, checkpoints));
+    std::vector<fs::path> files{kTable, kHeads, kBands, kCurves, kChanges, kSummary};
+    if (study.experiment.keep.loss) files.emplace_back(kLossTable);
+    return files;
+  };
+  return {"tables", table_inputs(study, measured), make};
+}
+
+Stage figures_stage(const Study& study, const Json& tables, Products& products) {
+  const Experiment& experiment = study.experiment;
+  const Json inputs{{"program", version_details()},
+                    {"tables", tables},
+                    {"name", experiment.name},
+                    {"portraits", experiment.portraits},
+                    {"figures", experiment.figures.to_json()},
+                    {"axis", time_axis_name(experiment.axis)},
+                    {"formats", study.options.formats}};
+  const auto make = [&study, &products] {
+    const Timeline::Span span(*study.timeline, "figures");
+    std::vector<fs::path> files;
+    for (const fs::path& file : save_figures(products.tables(), products.figures(),
+                                             study.out / kFigures, study.options.formats)) {
+      files.push_back(kFigures / file.filename());
+    }
+    return files;
+  };
+  return {"figures", inputs, make};
+}
+
+Stage report_stage(const Study& study, const Json& manifest, Products& products) {
+  return {"report",
+          {{"page", report_template_digest()}, {"manifest", manifest}},
+          [&study, &products, manifest]() -> std::vector<fs::path> {
+            const Timeline::Span span(*study.timeline, "report");
+            std::vector<Figure> figures = products.figures();
+            for (Figure& figure : ablation_figures(study, manifest.value("ablate", Json()))) {
+              figures.push_back(std::move(figure));
+            }
+            write_report(products.tables(), figures, manifest, study.experiment.name,
+                         study.out / kReport);
+            return {kReport};
+          }};
+}
+
+// Draws the figures; an error is returned, as it must not keep the report from being written.
+std::exception_ptr try_figures(const Study& study, Products& products, const Json& former,
+                               Json& manifest) {
+  try {
+    manifest["figures"] =
+        run_stage(study.out, figures_stage(study, manifest["tables"]["files"], products), former);
+    return nullptr;
+  } catch (const SystemError&) {
+    return std::current_exception();
+  }
+}
+
+// Edits heads, where the experiment asks for it; an error is returned likewise.
+std::exception_ptr try_ablation(const Study& study, const Measured& measured, const Json& former,
+                                Json& manifest) {
+  if (!study.experiment.ablate) {
+    remove_made(study.out, former);
+    manifest.erase("ablate");
+    return nullptr;
+  }
+  try {
+    manifest["ablate"] = run_stage(study.out, ablation_stage(study, measured), former);
+    return nullptr;
+  } catch (const InputError&) {
+    return std::current_exception();
+  } catch (const SystemError&) {
+    return std::current_exception();
+  }
+}
+
+// Of all that was measured.
+bool write_all(const Study& study, const Measured& measured, const Json& former,
+               std::set<std::string>& again) {
+  const auto record = [&](const char* stage) {
+    return former.is_object() ? former.value(stage, Json()) : Json();
+  };
+  warn_of_same_weights(measured);
+  Products products(study);
+  const auto write = [&](Json& manifest) {
+    const Json seconds = study.timeline->seconds();
+    manifest["seconds"] = worked(seconds) ? seconds : record("seconds");
+    write_manifest(study, manifest);
+  };
+  Json manifest = describe_study(study, measured.checkpoints);
+  // What former runs made stays known as ours, whatever happens on the way.
+  for (const char* stage : {"tables", "figures", "report"}) manifest[stage] = record(stage);
+  if (record("ablate").is_object()) manifest["ablate"] = record("ablate");
+  try {
+    manifest["tables"] =
+        run_stage(study.out, tables_stage(study, measured, products, again), record("tables"));
+  } catch (const Damaged&) {
+    return false;
+  }
+  // Pictures and a page of other tables must not stand beside these, whatever happens on the way.
+  if (recorded_files(manifest["tables"]) != recorded_files(record("tables"))) {
+    for (const char* stage : {"figures", "report"}) remove_made(study.out, record(stage));
+  }
+  write(manifest);
+  const std::exception_ptr undrawn = try_figures(study, products, record("figures"), manifest);
+  write(manifest);
+  const std::exception_ptr unedited = try_ablation(study, measured, record("ablate"), manifest);
+  write(manifest);
+  if (can_write_report()) {
+    // The page holds all of it that is the same in every run, but its own record.
+    Json shown = manifest;
+    for (const char* key : {"report", "seconds"}) shown.erase(key);
+    if (undrawn) shown.erase("figures");
+    manifest["report"] =
+        run_stage(study.out, report_stage(study, shown, products), record("report"));
+    write(manifest);
+  } else {
+    log::info("no report: this program was built without it");
+  }
+  if (undrawn) std::rethrow_exception(undrawn);
+  if (unedited) std::rethrow_exception(unedited);
+  return true;
+}
+
+}  // namespace
+
+bool write_results(const Study& study, Measured& measured, const Json& former,
+                   std::set<std::string>& again) {
+  try {
+    return write_all(study, measured, former, again);
+  } catch (const NotAnalysed& failure) {
+    if (!study.options.keep_going) throw;
+    log::error("{}", failure.what());
+    measured.failures.push_back({failure.label(), std::current_exception()});
+    std::erase_if(measured.checkpoints, [&](const MeasuredCheckpoint& checkpoint) {
+      return checkpoint.planned->capture.label == failure.label();
+    });
+  }
+  return measured.checkpoints.empty() || write_results(study, measured, former, again);
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,174 @@
+#include "ropewalk/study/run/study_ablation.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/processes/interrupt.h"
+#include "ropewalk/base/units.h"
+#include "ropewalk/base/version.h"
+#include "ropewalk/figures/ablate_figure.h"
+#include "ropewalk/moments/files/moments_file.h"
+#include "ropewalk/study/ablation/ablate.h"
+#include "ropewalk/study/capture/capture_folder.h"
+#include "ropewalk/study/capture/capture_store.h"
+#include "ropewalk/study/run/study_documents.h"
+#include "ropewalk/study/show/result_files.h"
+#include "ropewalk/study/source/locate.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kFolder = "ablate";
+
+// The entries after the study's own, long enough by the same rule, by text.
+DocumentSet next_documents(const Study& study, size_t text) {
+  const Experiment::Ablate& ablate = *study.experiment.ablate;
+  const int64_t own = *study.experiment.corpus.documents;
+  Experiment more = study.experiment;
+  *more.corpus.documents += ablate.documents;
+  std::optional<Dataset> ignored;
+  DocumentSet next = study_documents(more, study.plan, text, ignored);
+  auto& documents = next.documents;
+  if (static_cast<int64_t>(documents.size()) <= own) {
+    throw InputError(
+        "{}: ablate: the corpus has {} that are long enough, and {} are measured; expected more, "
+        "or "
+        "fewer in corpus: {{documents: N}}",
+        study.experiment.at(ablate.line),
+        format_number_of(static_cast<int64_t>(documents.size()), "document"), own);
+  }
+  documents.erase(documents.begin(), documents.begin() + own);
+  return next;
+}
+
+// One checkpoint, opened to be run once more.
+class CheckpointAblation {
+ public:
+  CheckpointAblation(const Study& study, const MeasuredCheckpoint& measured,
+                     const DocumentSet& documents)
+      : study_(study),
+        measured_(measured),
+        source_(moments_path(measured.folder).string()),
+        capture_(read_capture(measured.folder, Blocks::if_there, Tokens::all)) {
+    ModelOptions model = measured.planned->capture.model;
+    model.head = true;
+    model.sliding = true;
+    model.heads.reset();
+    if (model.hub) fetch_weights(shared_hub(), *model.hub, {model.hub->revision, true, {}});
+    model_ = open_model(model);
+    require_captured_config(model_, capture_.info, source_);
+    documents_ = cut_documents(documents, model_.context);
+    require_other_documents(capture_, source_, documents_, "the corpus");
+    weights_.emplace(model_.weights());
+  }
+
+  Ablation run() const {
+    const Experiment::Ablate& ablate = *study_.experiment.ablate;
+    const std::string& label = measured_.planned->capture.label;
+    AblationJob job({capture_, source_, model_, *weights_, documents_, ablate.sets, ablate.edits,
+                     ablate.controls, study_.out / kFolder / label, /*skip_empty=*/true});
+    Ablation made = job.run();
+    made.label = label;
+    made.model = study_.experiment.models ? label : study_.experiment.name;
+    made.phase = measured_.planned->phase;
+    made.order = measured_.planned->order;
+    return made;
+  }
+
+ private:
+  const Study& study_;
+  const MeasuredCheckpoint& measured_;
+  std::string source_;
+  CaptureMoments capture_;
+  OpenModel model_;
+  DocumentSet documents_;
+  std::optional<WeightReader> weights_;
+};
+
+std::vector<Ablation> measure_all(const Study& study, const Measured& measured,
+                                  const std::map<size_t, DocumentSet>& documents) {
+  std::vector<Ablation> made;
+  for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
+    throw_if_interrupted();
+    const PlannedCheckpoint& planned = *checkpoint.planned;
+    log::info("{}: edits of heads", planned.capture.label);
+    const Timeline::Span span(*study.timeline, "ablate", planned.capture.label);
+    try {
+      made.push_back(CheckpointAblation(study, checkpoint, documents.at(planned.text)).run());
+    } catch (const InputError& error) {
+      throw InputError("ablate: '{}': {}", planned.capture.label, error.what());
+    }
+    const auto& hub = planned.capture.model.hub;
+    if (study.options.evict && hub) evict_weights(shared_hub(), *hub);
+    if (made.back().cases.empty()) made.pop_back();
+  }
+  if (made.empty()) {
+    throw InputError("{}: ablate: no checkpoint has a head of these sets",
+                     study.experiment.at(study.experiment.ablate->line));
+  }
+  return made;
+}
+
+}  // namespace
+
+Stage ablation_stage(const Study& study, const Measured& measured) {
+  std::map<size_t, DocumentSet> documents;
+  Json captures = Json::array(), texts = Json::array();
+  for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
+    const size_t text = checkpoint.planned->text;
+    if (!documents.contains(text)) {
+      const DocumentSet& next = documents[text] = next_documents(study, text);
+      texts.push_back(documents_digest(make_records(next.documents)));
+    }
+    captures.push_back({{"label", checkpoint.planned->capture.label},
+                        {"phase", checkpoint.planned->phase},
+                        {"order", checkpoint.planned->order},
+                        {"moments", checkpoint.info.moments},
+                        {"weights", checkpoint.info.weights}});
+  }
+  return {"ablate",
+          {{"program", version_details()},
+           {"name", study.experiment.name},
+           {"ablate", study.experiment.ablate->to_json()},
+           {"formats", study.options.formats},
+           {"documents", texts},
+           {"captures", captures}},
+          [&study, &measured, documents = std::move(documents)] {
+            return write_ablations(measure_all(study, measured, documents), study.out,
+                                   study.options.formats);
+          }};
+}
+
+std::vector<Figure> ablation_figures(const Study& study, const Json& record) {
+  std::vector<Figure> figures;
+  const Json files = recorded_files(record);
+  for (const char* name : {kAblateFigure, kAblateTraining}) {
+    const fs::path file = fs::path(kFigures) / (std::string(name) + ".vl.json");
+    if (files.contains(file.string())) {
+      figures.push_back({name, read_json_file(study.out / file)});
+    }
+  }
+  return figures;
+}
+
+std::string describe_study_ablation(const Study& study) {
+  if (!study.experiment.ablate) return {};
+  const Experiment::Ablate& ablate = *study.experiment.ablate;
+  const auto sets = static_cast<int64_t>(ablate.sets.size());
+  const auto edits = static_cast<int64_t>(ablate.edits.size());
+  // Removal too, where it is not one of the edits.
+  const bool removal = std::none_of(ablate.edits.begin(), ablate.edits.end(),
+                                    [](const EditName& edit) { return edit.text == kRemoval; });
+  return fmt::format(
+      "\nablate: {} of {} in each checkpoint, beside {}, on {} more: up to {} passes of edits per "
+      "checkpoint, each at most as long as a pass to the loss\n",
+      format_number_of(edits, "edit"), format_number_of(sets, "set"),
+      format_number_of(ablate.controls, "random set"),
+      format_number_of(ablate.documents, "document"),
+      sets * (edits + (removal ? 1 : 0)) * (1 + ablate.controls));
+}
+
+}  // namespace ropewalk

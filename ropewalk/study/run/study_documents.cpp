@@ -1,0 +1,116 @@
+#include "ropewalk/study/run/study_documents.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/checkpoint/tokenizer_files.h"
+#include "ropewalk/study/source/corpus_place.h"
+#include "ropewalk/study/source/hub_place.h"
+#include "ropewalk/study/source/locate.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+// Whose tokenizer it is where the first checkpoint, which usually has it, could not be opened:
+// another's may read other tokens.
+void note_other_tokenizer(const Experiment& experiment, const StudyPlan& plan,
+                          const PlannedCheckpoint& has_it) {
+  if (experiment.models) return;
+  for (const Phase& phase : experiment.phases) {
+    for (const CheckpointEntry& entry : phase.checkpoints) {
+      if (entry.label == has_it.checkpoint) return;
+      for (const CheckpointFailure& failure : plan.failures) {
+        if (entry.random || failure.label != phase.labels_of(entry).front()) continue;
+        log::info("the tokenizer is that of '{}', as '{}' could not be opened", has_it.checkpoint,
+                  entry.label);
+        return;
+      }
+    }
+  }
+}
+
+std::optional<fs::path> find_tokenizer(const Experiment& experiment, const StudyPlan& plan,
+                                       size_t text) {
+  const std::optional<std::string>& name = plan.texts[text].tokenizer;
+  if (name) {
+    const std::string line = experiment.at(plan.texts[text].tokenizer_line);
+    const fs::path path = experiment.resolve(*name);
+    std::error_code ignored;
+    if (fs::exists(path, ignored)) return path;
+    if (is_hub_id(*name)) {
+      try {
+        return locate_tokenizer(*name);
+      } catch (const InputError& error) {
+        throw InputError("{}: tokenizer '{}' is not there (looked for {}), and {}", line, *name,
+                         path.string(), error.what());
+      }
+    }
+    throw InputError(
+        "{}: tokenizer '{}' is not there (looked for {}); write a folder, the path of a "
+        "tokenizer.json or a Hub model (org/name)",
+        line, *name, path.string());
+  }
+  bool asked = false;  // one revision speaks for all of the Hub's
+  for (const PlannedCheckpoint& planned : plan.checkpoints) {
+    if (planned.text != text) continue;
+    const ModelOptions& model = planned.capture.model;
+    if (model.hub && !std::exchange(asked, true)) fetch_tokenizer(shared_hub(), *model.hub);
+    if (holds_tokenizer(model.model)) {
+      note_other_tokenizer(experiment, plan, planned);
+      return planned.capture.model.model;
+    }
+  }
+  return std::nullopt;
+}
+
+// Where the experiment's corpus is; a path that is not there is an InputError.
+CorpusPlace find_corpus(const Experiment& experiment) {
+  const Experiment::Corpus& corpus = experiment.corpus;
+  CorpusPlace place{corpus.path, corpus.dataset, {corpus.field, corpus.id}};
+  if (corpus.dataset || is_hub_place(corpus.path.string())) return place;
+  place.path = experiment.resolve(corpus.path);
+  std::error_code ignored;
+  if (fs::exists(place.path, ignored)) return place;
+  throw InputError("{}: corpus: there is no {}; paths are relative to the experiment file",
+                   experiment.at(corpus.line), place.path.string());
+}
+
+}  // namespace
+
+DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan, size_t text,
+                            std::optional<Dataset>& found) {
+  const CorpusPlace place = find_corpus(experiment);
+  DocumentOptions wanted;
+  wanted.context = plan.texts[text].longest_context;
+  wanted.min_tokens = experiment.corpus.min_tokens;
+  wanted.documents = experiment.corpus.documents;
+  wanted.vocabulary_size = static_cast<int32_t>(plan.texts[text].vocabulary);
+  wanted.chunk = experiment.corpus.chunk;
+  wanted.blocks = experiment.blocks;
+  const std::optional<fs::path> tokenizer = find_tokenizer(experiment, plan, text);
+  try {
+    return read_placed_documents(place, tokenizer, wanted, found);
+  } catch (const InputError& error) {
+    if (!place.dataset && !is_hub_place(place.path.string())) throw;
+    throw InputError("{}: corpus: {}", experiment.at(experiment.corpus.line), error.what());
+  }
+}
+
+DocumentSet cut_documents(const DocumentSet& documents, int64_t context) {
+  DocumentSet cut = documents;
+  cut.total_tokens = 0;
+  for (Document& document : cut.documents) {
+    const auto size = std::min<size_t>(document.tokens.size(), static_cast<size_t>(context));
+    if (size < document.tokens.size()) {
+      document.tokens.resize(size);
+      document.set_digests();
+    }
+    cut.total_tokens += static_cast<int64_t>(size);
+  }
+  return cut;
+}
+
+}  // namespace ropewalk

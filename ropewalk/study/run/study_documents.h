@@ -1,0 +1,15 @@
+#pragma once
+
+#include "ropewalk/study/run/plan.h"
+
+namespace ropewalk {
+
+// The documents of plan.texts[text], chosen once for its longest context; `found` becomes the
+// dataset that they are from, where it is one.
+DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan, size_t text,
+                            std::optional<Dataset>& found);
+
+// Documents, cut to a context.
+DocumentSet cut_documents(const DocumentSet& documents, int64_t context);
+
+}  // namespace ropewalk

@@ -1,0 +1,63 @@
+#include "ropewalk/study/show/compare_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ropewalk/analysis/statistics/statistic.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/nearest.h"
+#include "ropewalk/base/printable.h"
+#include "ropewalk/study/show/tables.h"
+
+namespace ropewalk {
+
+std::vector<std::string> compared_keys() {
+  std::vector<std::string> keys, depth;
+  for (const PlacedReading& placed : all_readings()) {
+    if (!placed.reading->mean.empty()) keys.push_back(placed.reading->mean);
+    if (!placed.reading->depth.empty()) depth.push_back(placed.reading->depth);
+  }
+  keys.push_back("taxonomy");
+  keys.insert(keys.end(), depth.begin(), depth.end());
+  keys.emplace_back(kOtherModels);
+  return keys;
+}
+
+void check_reference_keys(const Json& reference, const std::string& source) {
+  const std::vector<std::string> compared = compared_keys();
+  const std::vector<std::string_view> known(compared.begin(), compared.end());
+  const std::vector<PlacedReading> readings = all_readings();
+  for (const auto& [key, value] : reference.items()) {
+    const bool spread = std::any_of(
+        readings.begin(), readings.end(),
+        [&key = key](const PlacedReading& placed) { return placed.reading->spread == key; });
+    if (spread) continue;
+    const std::string near = nearest(key, known);
+    if (near.empty() || near == key) continue;
+    throw InputError("{}: unknown key '{}'; did you mean {}?", source, printable_excerpt(key, 60),
+                     near);
+  }
+}
+
+std::string why_without_numbers(const RunNumbers& run) {
+  const std::vector<PlacedReading> readings = all_readings();
+  const std::filesystem::path table = run.source;
+  const std::string heads = (table.parent_path() / kHeads).string();
+  for (size_t i = 0; i < readings.size(); ++i) {
+    if (readings[i].statistic->table != Table::heads) continue;
+    const auto there = [&](const CheckpointNumbers& numbers) {
+      return !std::isnan(numbers.readings[i].over_heads.mean);
+    };
+    if (std::any_of(run.checkpoints.begin(), run.checkpoints.end(), there)) {
+      return fmt::format("{} has no such column", heads);
+    }
+  }
+  return fmt::format(
+      "{} is not there or was left out; ropewalk run and ropewalk analyze write it beside the "
+      "table",
+      heads);
+}
+
+}  // namespace ropewalk

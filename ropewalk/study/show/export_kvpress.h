@@ -1,0 +1,12 @@
+#pragma once
+
+#include "ropewalk/study/show/exported.h"
+
+namespace ropewalk {
+
+// Means and covariances of queries before RoPE, of tokens past the first four, as Expected
+// Attention of kvpress reads them (ExpectedAttentionStats). Throws InputError where the capture
+// does not keep sums before RoPE, or where kvpress would rotate other pairs than the model does.
+Exported export_to_kvpress(const ExportSource& source);
+
+}  // namespace ropewalk

@@ -1,0 +1,98 @@
+#include "ropewalk/study/show/exported.h"
+
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "ropewalk/analysis/math/jackknife.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/printable.h"
+#include "ropewalk/checkpoint/config_file.h"
+
+namespace ropewalk {
+namespace {
+
+// Layers that a capture leaves out unless it is told to take them.
+int64_t unmeasured_sliding_layers(const ExportSource& source,
+                                  const std::map<int64_t, int64_t>& measured) {
+  const CaptureInfo& info = source.moments.info;
+  const ConfigFile config(info.config, source.name);
+  if (!config.has("sliding_windows")) return 0;
+  const ConfigFile windows = config.object("sliding_windows");
+  int64_t count = 0;
+  for (const auto& [key, ignored] : windows.json().items()) {
+    const int64_t layer = std::strtoll(key.c_str(), nullptr, 10);
+    if (windows.number(key) < static_cast<double>(info.context) && !measured.contains(layer)) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+void require_all_heads(const ExportSource& source, const std::string& program) {
+  const ConfigFile config(source.moments.info.config, source.name);
+  if (config.has("skipped_layers") && !config.integers("skipped_layers").empty()) {
+    throw InputError("{}: layers {} have no self-attention; {} has no place for such a model",
+                     source.name, list_layers(config.integers("skipped_layers")), program);
+  }
+  const std::vector<StreamId>& found = source.moments.queries;
+  std::map<int64_t, int64_t> measured;  // heads of a layer
+  StreamId next{0, 0};                  // the first that is missing, as long as all are there
+  for (const StreamId& id : found) {
+    if (id.layer >= source.layers() || id.head >= source.q_heads()) {
+      throw InputError(
+          "{}: tensors 'query.layer' and 'query.head' name layer {} head {}; the model has {} "
+          "layers and {} query heads",
+          source.name, id.layer, id.head, source.layers(), source.q_heads());
+    }
+    ++measured[id.layer];
+    if (id != next) continue;
+    if (++next.head == source.q_heads()) next = {next.layer + 1, 0};
+  }
+  const auto count = static_cast<int64_t>(found.size());
+  const int64_t all = source.layers() * source.q_heads();
+  if (count == all) return;
+  const int64_t sliding = unmeasured_sliding_layers(source, measured);
+  const bool sampled = all - count > sliding * source.q_heads();
+  throw InputError(
+      "{}: holds {} of the model's {} query heads, and {} needs all; the first that is missing is "
+      "head {} of layer {}; capture again {}{}{}",
+      source.name, count, all, program, next.head, next.layer, sliding > 0 ? "with --sliding" : "",
+      sliding > 0 && sampled ? " and " : "", sampled ? "without --heads" : "");
+}
+
+double relative_error(const at::Tensor& whole, const at::Tensor& replicates,
+                      std::span<const double> sizes) {
+  const at::Tensor columns = replicates.t().contiguous();  // [d, blocks]
+  const at::Tensor estimate = whole.contiguous();
+  const double* values = estimate.const_data_ptr<double>();
+  double errors = 0;
+  double squares = 0;
+  for (int64_t j = 0; j < estimate.numel(); ++j) {
+    const double* column = columns.const_data_ptr<double>() + j * columns.size(1);
+    const double se = jackknife_se(values[j], {column, sizes.size()}, sizes);
+    errors += se * se;
+    squares += values[j] * values[j];
+  }
+  return squares > 0 ? std::sqrt(errors / squares) : std::numeric_limits<double>::quiet_NaN();
+}
+
+Json by_layer(std::span<const double> values, int64_t layers) {
+  Json rows = Json::array();
+  const size_t heads = values.size() / static_cast<size_t>(layers);
+  for (; !values.empty(); values = values.subspan(heads)) {
+    const auto some = values.first(heads);
+    rows.push_back(std::vector<double>(some.begin(), some.end()));
+  }
+  return rows;
+}
+
+std::string list_layers(const std::vector<int64_t>& layers) {
+  return printable_excerpt(fmt::format("{}", fmt::join(layers, ", ")), 200);
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,136 @@
+#include "ropewalk/study/show/report_series.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <span>
+
+#include "ropewalk/analysis/statistics/series.h"
+#include "ropewalk/study/show/report_table.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr int64_t kNoRow = -1;
+constexpr int64_t kAsBefore = -2;  // the same numbers as the cell before: query heads share keys
+// Base64 of the three bytes of a number and the two of its error.
+constexpr size_t kCharactersPerThree = 20;
+
+const char* file_of(const SeriesStatistic& one) {
+  return one.table == SeriesTable::bands ? "bands" : "curves";
+}
+
+// What the points of a series are.
+const char* axis_of(const SeriesStatistic& one) {
+  if (one.table == SeriesTable::bands) return "wavelength";
+  return one.key.starts_with("dist_") ? "distance" : "position";
+}
+
+bool same(std::span<const double> a, std::span<const double> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
+    return std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y);
+  });
+}
+
+// The points that heads have, each set once for the whole page.
+class Grids {
+ public:
+  int64_t find(std::span<const double> points) {
+    const std::vector<double> key(points.begin(), points.end());
+    const auto [found, added] = places_.try_emplace(key, static_cast<int64_t>(list_.size()));
+    if (added) list_.push_back(key);
+    return found->second;
+  }
+  const std::vector<std::vector<double>>& list() const { return list_; }
+
+ private:
+  std::map<std::vector<double>, int64_t> places_;
+  std::vector<std::vector<double>> list_;
+};
+
+// One series of all checkpoints and heads.
+struct Column {
+  std::vector<int64_t> runs;  // code, length, code, length, …
+  std::vector<double> value, se;
+
+  void add(int64_t code) {
+    if (!runs.empty() && runs[runs.size() - 2] == code) {
+      ++runs.back();
+    } else {
+      runs.insert(runs.end(), {code, 1});
+    }
+  }
+  bool any() const {
+    return std::any_of(value.begin(), value.end(), [](double v) { return std::isfinite(v); });
+  }
+};
+
+Column gather(const HeadTable& table, size_t place, Grids& grids) {
+  const auto places = head_places(table);
+  Column column;
+  for (const CheckpointAnalysis& checkpoint : table.checkpoints) {
+    const std::vector<size_t> rows = checkpoint.head_rows();
+    std::vector<size_t> heads(places.size(), rows.size());  // at each place of the page
+    for (size_t i = 0; i < rows.size(); ++i) {
+      heads[places.at({checkpoint.layer[rows[i]], checkpoint.q_head[rows[i]]})] = i;
+    }
+    std::span<const double> points_before, value_before, se_before;
+    for (const size_t head : heads) {
+      const auto points = series_points(checkpoint, place, head);
+      if (points.empty()) {
+        column.add(kNoRow);
+        points_before = {};
+        continue;
+      }
+      const auto value = checkpoint.series[place].values(head);
+      const auto se = checkpoint.series[place].errors(head);
+      if (same(points, points_before) && same(value, value_before) && same(se, se_before)) {
+        column.add(kAsBefore);
+        continue;
+      }
+      column.add(grids.find(points));
+      column.value.insert(column.value.end(), value.begin(), value.end());
+      column.se.insert(column.se.end(), se.begin(), se.end());
+      points_before = points, value_before = value, se_before = se;
+    }
+  }
+  return column;
+}
+
+}  // namespace
+
+Json report_series(const HeadTable& table, size_t most) {
+  Grids grids;
+  std::map<size_t, Column> columns;
+  std::map<std::string, size_t> sizes;  // of the files, in characters
+  for (size_t place = 0; place < series().size(); ++place) {
+    Column column = gather(table, place, grids);
+    if (!column.any()) continue;
+    sizes[file_of(*series()[place])] += column.value.size() * kCharactersPerThree / 3;
+    columns.emplace(place, std::move(column));
+  }
+  Json list = Json::array(), packed = Json::object(), left_out = Json::object();
+  for (const auto& [file, size] : sizes) {
+    if (size > most) left_out[file] = size;
+  }
+  for (const auto& [place, column] : columns) {
+    const SeriesStatistic& one = *series()[place];
+    if (left_out.contains(file_of(one))) continue;
+    list.push_back({{"key", one.key},
+                    {"title", one.title},
+                    {"definition", one.definition},
+                    {"table", file_of(one)},
+                    {"axis", axis_of(one)},
+                    {"hue", hue_name(one.hue)},
+                    {"low", limit_or_null(one.low)},
+                    {"high", limit_or_null(one.high)}});
+    packed[one.key] = {{"cells", column.runs},
+                       {"value", pack_floats(column.value, FloatKind::float24)},
+                       {"se", pack_floats(column.se, FloatKind::bfloat16)}};
+  }
+  return {
+      {"statistics", list}, {"grids", grids.list()}, {"columns", packed}, {"left_out", left_out}};
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,69 @@
+#include <cmath>
+#include <limits>
+
+#include "ropewalk/analysis/run/head_flags.h"
+#include "ropewalk/analysis/statistics/statistic.h"
+#include "ropewalk/analysis/table/table_columns.h"
+#include "ropewalk/study/show/report_table.h"
+
+namespace ropewalk {
+namespace {
+
+Json describe(const Reading& reading) {
+  return {{"key", reading.key},
+          {"name", reading.name},
+          {"absolute", reading.absolute},
+          {"hue", hue_name(reading.hue)},
+          {"low", reading.low},
+          {"high", reading.high},
+          {"change", reading.change},
+          {"mean", reading.mean},
+          {"mean_name", reading.mean_name},
+          {"hint", reading.hint},
+          {"shape", reading.line.shape}};
+}
+
+}  // namespace
+
+const char* hue_name(Hue hue) {
+  return hue == Hue::queries ? "queries" : hue == Hue::keys ? "keys" : "both";
+}
+
+Json limit_or_null(double value) {
+  return std::abs(value) < std::numeric_limits<double>::max() ? Json(value) : Json();
+}
+
+Json report_statistics() {
+  Json list = Json::array();
+  for (const Statistic* statistic : statistics()) {
+    Json readings = Json::array();
+    for (const Reading& reading : statistic->readings) readings.push_back(describe(reading));
+    list.push_back({{"key", statistic->key},
+                    {"title", statistic->title},
+                    {"definition", statistic->definition},
+                    {"scale", statistic->scale.name()},
+                    {"floor", statistic->scale.floor()},
+                    {"step", statistic->step},
+                    {"per", statistic->per == Per::head ? "head" : "component"},
+                    {"table", statistic->table == Table::heads ? "heads" : "components"},
+                    {"group", statistic_group(*statistic)},
+                    {"low", limit_or_null(statistic->low)},
+                    {"high", limit_or_null(statistic->high)},
+                    {"on_pc0", statistic->sign == Sign::run || !statistic->carried.empty()},
+                    {"carried", statistic->carried.empty() ? Json() : Json(statistic->carried)},
+                    {"per_token", statistic->unit != Unit::one},
+                    {"error", statistic->error ? Json(error_column(statistic->key)) : Json()},
+                    {"shares", statistic->shares},
+                    {"changes", statistic->list_changes},
+                    {"readings", readings}});
+  }
+  return list;
+}
+
+Json report_flags() {
+  Json meanings = Json::object();
+  for (const auto& [name, meaning] : head_flag_meanings()) meanings[name] = meaning;
+  return meanings;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <array>
+#include <filesystem>
+
+#include "ropewalk/study/show/tables.h"
+
+namespace ropewalk {
+
+inline constexpr const char* kManifest = "manifest.json";
+inline constexpr const char* kReport = "report.html";
+inline constexpr const char* kFigures = "figures";
+
+// The tables of a results folder, and their page.
+inline constexpr std::array kTableFiles{kTable,   kHeads,   kBands, kCurves,
+                                        kChanges, kSummary, kReport};
+
+// Whether anything has this name, a broken link too.
+bool is_there(const std::filesystem::path& path);
+
+// Whether a file looks as ours does: asked where the manifest, which lists them, is lost.
+bool looks_ours(const std::filesystem::path& path);
+
+}  // namespace ropewalk

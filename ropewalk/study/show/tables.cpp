@@ -1,0 +1,175 @@
+#include "ropewalk/study/show/tables.h"
+
+#include <functional>
+
+#include "ropewalk/analysis/run/carried_signs.h"
+#include "ropewalk/analysis/run/series_summary.h"
+#include "ropewalk/analysis/run/summary.h"
+#include "ropewalk/analysis/table/heads_reader.h"
+#include "ropewalk/analysis/table/loss_reader.h"
+#include "ropewalk/analysis/table/loss_table.h"
+#include "ropewalk/analysis/table/qk_reader.h"
+#include "ropewalk/analysis/table/qk_table.h"
+#include "ropewalk/analysis/table/series_reader.h"
+#include "ropewalk/analysis/table/series_table.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/files/atomic_file.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/printable.h"
+#include "ropewalk/base/processes/parallel.h"
+#include "ropewalk/base/units.h"
+#include "ropewalk/study/capture/loss.h"
+#include "ropewalk/study/experiment/training_time.h"
+#include "ropewalk/study/show/report_inputs.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+void warn_of_undefined(const RunNumbers& run) {
+  for (const auto* group : {&run.checkpoints, &run.baselines}) {
+    for (const CheckpointNumbers& numbers : *group) {
+      if (numbers.undefined == 0 && !numbers.heads.empty()) continue;
+      log::warning("{}: checkpoint '{}' has {} with r_q and r_k on PC0, {} without", run.source,
+                   printable_excerpt(numbers.label, 60),
+                   format_number_of(static_cast<int64_t>(numbers.heads.size()), "head"),
+                   numbers.undefined);
+    }
+  }
+}
+
+constexpr const char* kMakers = "ropewalk run and ropewalk analyze write one";
+
+// Before nothing is read as if it were a table.
+void require_table(const fs::path& table) {
+  std::error_code error;
+  if (!fs::exists(table, error) && !error) {
+    throw SystemError("{}: there is no such table; {}", table.string(), kMakers);
+  }
+}
+
+// Reads a file of a folder of tables; one that is not what it should be is left out.
+template <typename Read>
+void read_if_whole(const fs::path& path, const Read& read) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return;
+  if (!fs::is_regular_file(path, ignored)) {
+    log::warning("{}: is {}, not a table; going on without it", path.string(),
+                 fs::is_directory(path, ignored) ? "a folder" : "no file");
+    return;
+  }
+  try {
+    read(path);
+  } catch (const InputError& error) {
+    log::warning("{}; going on without it", error.what());
+  }
+}
+
+void read_others(HeadTable& heads, const fs::path& folder) {
+  read_if_whole(folder / kHeads, [&](const fs::path& path) { read_heads_table(heads, path); });
+  read_if_whole(folder / kBands,
+                [&](const fs::path& path) { read_series_table(heads, SeriesTable::bands, path); });
+  read_if_whole(folder / kCurves,
+                [&](const fs::path& path) { read_series_table(heads, SeriesTable::curves, path); });
+  read_if_whole(folder / kLossTable, [&](const fs::path& path) { read_loss_table(heads, path); });
+}
+
+// A loss.csv that stayed from another table of the same checkpoints must not pass for this one's.
+void leave_out_foreign_losses(StudyTables& tables, const fs::path& path) {
+  if (tables.summary.is_null() || states_losses(tables.summary, tables.heads)) return;
+  log::warning("{}: its losses are not those of {}, so it is of another table; going on without it",
+               path.string(), tables.summary_source);
+  for (CheckpointAnalysis& checkpoint : tables.heads.checkpoints) checkpoint.loss.clear();
+}
+
+}  // namespace
+
+fs::path find_table(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return path;
+  if (fs::exists(path / kTable, error)) return path / kTable;
+  throw SystemError("{}: is a folder and holds no qk.csv; {}", path.string(), kMakers);
+}
+
+void StudyTables::take_errors() {
+  for (CheckpointAnalysis& checkpoint : heads.checkpoints) {
+    if (take_series_errors(checkpoint, summary)) continue;
+    log::warning(
+        "{}: means by rotary pair or by distance of '{}' are not those of bands.csv and curves.csv "
+        "beside {}: one of these files is incomplete or belongs to another run; going on without "
+        "their standard errors",
+        summary_source, checkpoint.label, heads.source);
+    return;
+  }
+}
+
+StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::path& folder,
+                        const ChangeOptions& options) {
+  carry_signs(checkpoints);
+  StudyTables tables;
+  tables.summary_source = (folder / kSummary).string();
+  const std::vector<std::function<void()>> parts{
+      [&] { tables.heads = as_written(checkpoints, (folder / kTable).string()); },
+      [&] { tables.summary = summarize(checkpoints, options.min_change); }};
+  run_parallel(parts.size(), [&](size_t i) { parts[i](); });
+  tables.take_errors();
+  return tables;
+}
+
+StudyTables write_tables(const fs::path& folder, std::vector<CheckpointAnalysis> checkpoints,
+                         const ChangeOptions& options) {
+  StudyTables tables = make_tables(checkpoints, folder, options);
+  const std::vector<CheckpointAnalysis>& written = tables.heads.checkpoints;
+  using Format = std::function<std::string()>;
+  std::vector<std::pair<const char*, Format>> files{
+      {kTable, [&] { return format_qk_table(written); }},
+      {kHeads, [&] { return format_heads_table(written); }},
+      {kBands, [&] { return format_series_table(written, SeriesTable::bands); }},
+      {kCurves, [&] { return format_series_table(written, SeriesTable::curves); }},
+      {kChanges, [&] { return format_changes_table(checkpoints, options); }},
+      {kSummary, [&] { return tables.summary.dump(2) + "\n"; }}};
+  const std::vector<CheckpointLoss> losses = losses_of(written);
+  if (!losses.empty()) {
+    files.emplace_back(kLossTable, [&] { return format_loss_table(losses); });
+  }
+  std::vector<FileText> texts(files.size());
+  run_parallel(files.size(), [&](size_t i) {
+    texts[i] = {folder / files[i].first, files[i].second()};
+  });
+  write_files_atomically(texts);
+  return tables;
+}
+
+StudyTables read_tables(const fs::path& given, const std::optional<fs::path>& summary) {
+  const fs::path table = find_table(given);
+  require_table(table);
+  StudyTables tables;
+  tables.heads = read_qk_table(table);
+  for (CheckpointAnalysis& checkpoint : tables.heads.checkpoints) fill_training_time(checkpoint);
+  const bool alone = table.filename() != kTable;
+  if (!alone) read_others(tables.heads, table.parent_path());
+  const fs::path path = summary.value_or(table.parent_path() / kSummary);
+  tables.summary_source = path.string();
+  std::error_code ignored;
+  const bool absent = !summary && (alone || !fs::exists(path, ignored));
+  if (!absent) tables.summary = read_summary(path);
+  leave_out_foreign_losses(tables, table.parent_path() / kLossTable);
+  RunNumbers run;
+  try {
+    run = tables.numbers();
+  } catch (const InputError& error) {
+    if (summary || tables.summary.is_null()) throw;
+    tables.summary = Json();
+    run = tables.numbers();  // throws where the table itself is at fault
+    log::warning("{}; going on without standard errors", error.what());
+  }
+  tables.take_errors();
+  if (absent) {
+    log::info("{}: no standard errors, which are in a {} beside a {}", table.string(), kSummary,
+              kTable);
+  }
+  warn_of_undefined(run);
+  return tables;
+}
+
+}  // namespace ropewalk

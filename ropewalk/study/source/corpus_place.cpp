@@ -1,0 +1,56 @@
+#include "ropewalk/study/source/corpus_place.h"
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/base/units.h"
+#include "ropewalk/study/source/hub_place.h"
+#include "ropewalk/study/source/locate.h"
+#include "ropewalk/text/tokenizer.h"
+
+namespace ropewalk {
+namespace fs = std::filesystem;
+namespace {
+
+fs::path fetch_file(const std::string& text) {
+  const HubPlace place = parse_hub_place(text, "hf://datasets/org/name/file.parquet");
+  if (place.inside.empty()) {
+    throw InputError(
+        "{}: names no file; write hf://datasets/org/name/file.parquet, or take the whole dataset "
+        "by "
+        "its name",
+        text);
+  }
+  Hub& hub = shared_hub();
+  const std::string commit = hub.commit(place.repository, place.revision, place.inside);
+  const fs::path there =
+      hub.fetch(place.repository, commit, place.inside, {place.inside, true, {}});
+  if (!there.empty()) return there;
+  throw InputError("{}: {}", text,
+                   hub.settings().offline ? "is not in the cache, and HF_HUB_OFFLINE is set"
+                                          : "the dataset has no such file");
+}
+
+}  // namespace
+
+DocumentSet read_placed_documents(const CorpusPlace& corpus,
+                                  const std::optional<fs::path>& tokenizer,
+                                  const DocumentOptions& options, std::optional<Dataset>& found) {
+  if (!corpus.dataset) {
+    const std::string path = corpus.path.string();
+    return read_documents(is_hub_place(path) ? fetch_file(path) : corpus.path, corpus.fields,
+                          tokenizer, options);
+  }
+  found = find_dataset(shared_hub(), *corpus.dataset);
+  int64_t size = 0;
+  for (const HubFile& file : found->files) size += file.size;
+  log::info("{}: {} in {} at commit {}", found->title(), format_bytes(size),
+            format_number_of(static_cast<int64_t>(found->files.size()), "file"), found->commit);
+  std::optional<Tokenizer> known;
+  if (tokenizer) known = Tokenizer::from_file(*tokenizer);
+  const OpenDataset dataset = open_dataset(shared_hub(), *found, corpus.fields);
+  DocumentSet documents = select_documents(*dataset.entries, known ? &*known : nullptr, options);
+  log::info("{}: {} downloaded", found->title(), format_bytes(dataset.travelled()));
+  return documents;
+}
+
+}  // namespace ropewalk

@@ -1,0 +1,118 @@
+#include "ropewalk/study/source/open_model.h"
+
+#include <algorithm>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/base/log.h"
+#include "ropewalk/checkpoint/config_overrides.h"
+#include "ropewalk/model/config/precision.h"
+#include "ropewalk/model/device.h"
+
+namespace ropewalk {
+
+namespace {
+
+// What most of the weights are stored as. Of the Hub's that is what config.json says, whether or
+// not they are here already: the choice of a dtype must not depend on that.
+std::string stored_dtype(const ConfigFile& file, const ModelOptions& options,
+                         const Checkpoint* checkpoint) {
+  return options.hub || checkpoint == nullptr ? stated_dtype(file) : checkpoint->stored_dtype();
+}
+
+OpenModel choose_settings(const ConfigFile& file, const ModelOptions& options,
+                          const Checkpoint* checkpoint) {
+  OpenModel model;
+  model.name = options.hub ? options.hub->name() : options.model.string();
+  model.text = read_text_model(override_config(file, options.config));
+  const ModelConfig& config = model.text.config;
+
+  model.device = parse_device(options.device, options.processes);
+  model.memory = options.memory.value_or(0);
+  if (model.memory == 0) model.memory = default_memory(model.device, options.processes);
+  model.context = options.context.value_or(config.max_positions);
+  if (!options.from_file) {
+    const std::string problem = no_positions(model.text, model.context);
+    if (!problem.empty()) throw InputError("{}: {}", model.name, problem);
+    const std::string beyond = beyond_stated(config, model.context);
+    if (!beyond.empty()) log::warning("{}", beyond);
+  }
+
+  std::vector<int32_t> layers;
+  for (int64_t i = 0; i < config.n_layers; ++i) {
+    const LayerConfig& layer = config.layers[static_cast<size_t>(i)];
+    if (!layer.self_attention) continue;
+    const bool slides = layer.window && *layer.window < model.context;
+    if (slides) model.sliding_layers.push_back(i);
+    if (!slides || options.sliding) layers.push_back(static_cast<int32_t>(i));
+  }
+  if (layers.empty()) {
+    throw UsageError(
+        "{}: every layer slides over less than the context of {} tokens; {} to measure them, or "
+        "take "
+        "a shorter {}",
+        model.name, model.context, options.from_file ? "write sliding: true" : "add --sliding",
+        options.from_file ? "context" : "--context");
+  }
+  const auto candidates = head_candidates(layers, static_cast<int32_t>(config.n_q_heads));
+  model.heads =
+      sample_heads(candidates, options.heads.value_or(static_cast<int64_t>(candidates.size())),
+                   options.seed)
+          .drawn;
+  for (const QueryHead& head : model.heads) {
+    model.last_layer = std::max<int64_t>(model.last_layer, head.layer);
+  }
+  model.head = options.head;
+  // A loss is measured in the arithmetic that queries and keys are.
+  const Precision precision =
+      choose_precision(options.dtype, model.device,
+                       {stored_dtype(file, options, checkpoint),
+                        needed_elements(*model.text.architecture, config, model.measured())});
+  model.dtype = precision.dtype;
+  model.dtype_reason = precision.why;
+  if (options.random) model.random.emplace(*options.random, config);
+  return model;
+}
+
+}  // namespace
+
+std::string beyond_stated(const ModelConfig& config, int64_t context) {
+  if (context <= config.max_positions) return {};
+  return fmt::format(
+      "context {} is beyond the model's max_position_embeddings {}: later tokens stand at "
+      "positions "
+      "that it was not made for",
+      context, config.max_positions);
+}
+
+std::string no_positions(const TextModel& text, int64_t context) {
+  const int64_t most = text.config.max_positions;
+  if (text.architecture->position_embedding.empty() || context <= most) return {};
+  return fmt::format("context {} is beyond its {} learned positions; take at most {}", context,
+                     most, most);
+}
+
+OpenModel open_model(const ModelOptions& options, std::shared_ptr<const Checkpoint> opened) {
+  if (!opened) opened = std::make_shared<const Checkpoint>(options.model);
+  OpenModel model = choose_settings(opened->config(), options, opened.get());
+  model.checkpoint = std::move(opened);
+  return model;
+}
+
+OpenModel open_without_weights(const ModelOptions& options) {
+  return choose_settings(ConfigFile(options.model / "config.json"), options, nullptr);
+}
+
+WeightReader OpenModel::weights() const {
+  return {*checkpoint, *text.architecture, text.config, extent(), dtype, device, random};
+}
+
+std::string OpenModel::stage_name(int64_t stage) const {
+  const int64_t last = extent().last_layer;
+  return stage > last ? "head" : fmt::format("layer {}/{}", stage + 1, last + 1);
+}
+
+std::string OpenModel::arithmetic() const {
+  return fmt::format("{} on {} ({})", dtype_name(dtype), device.str(), dtype_reason);
+}
+
+}  // namespace ropewalk

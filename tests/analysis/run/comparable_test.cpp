@@ -1,0 +1,95 @@
+#include "ropewalk/analysis/run/comparable.h"
+
+#include <gtest/gtest.h>
+
+#include "ropewalk/base/error.h"
+
+namespace ropewalk {
+namespace {
+
+CheckpointAnalysis checkpoint(const std::string& label) {
+  CheckpointAnalysis made;
+  made.label = label;
+  made.origin = {"llama", 12, 4, 2, 16, "float32", "cpu"};
+  made.blocks = 16;
+  made.documents = {{0, 7}, {1, 8}};
+  return made;
+}
+
+std::string refusal(const CheckpointAnalysis& other) {
+  try {
+    // One that does not say what it is stands between the two.
+    CheckpointAnalysis unknown = checkpoint("vectors");
+    unknown.origin = {};
+    check_comparable({checkpoint("a"), unknown, other});
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing thrown";
+}
+
+TEST(Comparable, RefusesOtherShapes) {
+  CheckpointAnalysis other = checkpoint("b");
+  other.origin.layers = 24;
+  EXPECT_EQ(refusal(other),
+            "'a' and 'b' cannot stand in one table: layers is 12 and 24; make one table of each");
+  other = checkpoint("b");
+  other.origin.architecture = "qwen3";
+  EXPECT_NE(refusal(other).find("architecture is 'llama' and 'qwen3'"), std::string::npos);
+  EXPECT_EQ(refusal(checkpoint("b")), "nothing thrown");
+}
+
+TEST(Comparable, SaysWherePairsAreLost) {
+  EXPECT_TRUE(check_comparable({checkpoint("a"), checkpoint("b"), checkpoint("c")}).empty());
+  CheckpointAnalysis other = checkpoint("b");
+  other.documents = {{0, 7}, {1, 9}};
+  other.origin.dtype = "bfloat16";
+  EXPECT_EQ(check_comparable({checkpoint("a"), other, checkpoint("c")}),
+            (std::vector<std::string>{
+                "'a' and 'b' read different documents: errors of their difference are joined as if "
+                "independent (and 1 more pair)",
+                "'a' and 'b' ran in float32 and bfloat16: their difference holds that of the "
+                "arithmetic (and 1 more pair)"}));
+  other = checkpoint("b");
+  other.documents = {{0, 7}, {1, 9}};
+  other.origin.context = 64;
+  EXPECT_NE(
+      check_comparable({checkpoint("a"), other})[0].find("or the same at contexts that do not"),
+      std::string::npos);
+  other = checkpoint("b");
+  other.blocks = 8;
+  other.origin.device = "cuda";
+  const auto warnings = check_comparable({checkpoint("a"), other});
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_NE(warnings[0].find("have 16 and 8 blocks"), std::string::npos);
+  EXPECT_NE(warnings[1].find("ran on cpu and cuda"), std::string::npos);
+}
+
+TEST(Comparable, SaysWhereOneKeptLess) {
+  CheckpointAnalysis whole = checkpoint("a");
+  whole.origin.kept = {"lags", "pre_rope"};
+  EXPECT_TRUE(check_comparable({whole, whole}).empty());
+  EXPECT_EQ(check_comparable({whole, checkpoint("b")}),
+            std::vector<std::string>{
+                "'b' has no lags or pre_rope data, 'a' has: its columns are empty, and it has no "
+                "such rows in bands.csv and curves.csv"});
+  CheckpointAnalysis other = checkpoint("b");
+  other.origin.kept = {"lags", "plasticity"};
+  const std::vector<std::string> both = check_comparable({whole, other});
+  ASSERT_EQ(both.size(), 1u);
+  EXPECT_EQ(both[0].find("'a' has no plasticity data, 'b' has"), 0u);
+}
+
+TEST(Comparable, TellsModelsOfTheHubApart) {
+  CheckpointAnalysis first = checkpoint("a"), second = checkpoint("b");
+  first.model = "step-40";
+  second.model = "step-80";
+  EXPECT_TRUE(check_comparable({first, second}).empty());
+  first.model = "org/one";
+  second.model = "org/two";
+  EXPECT_EQ(check_comparable({first, second}),
+            std::vector<std::string>{"'a' and 'b' are of different models, org/one and org/two"});
+}
+
+}  // namespace
+}  // namespace ropewalk

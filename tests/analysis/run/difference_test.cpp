@@ -1,0 +1,166 @@
+#include "ropewalk/analysis/run/difference.h"
+
+#include <gtest/gtest.h>
+
+#include "ropewalk/analysis/math/jackknife.h"
+#include "ropewalk/analysis/run/head_changes.h"
+#include "ropewalk/analysis/run/summary.h"
+#include "tests/analysis/cases/made_head.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr size_t kBlocks = 10;
+
+// A head whose r_q leaves `noise[b]` out with block b.
+void add_head(CheckpointAnalysis& checkpoint, int64_t index, double r_q,
+              const std::vector<double>& noise) {
+  const std::vector<double> sizes(kBlocks, 100);
+  Estimate number{r_q, 0, {}};
+  for (size_t b = 0; b < kBlocks; ++b) number.replicates.push_back(r_q - noise[b]);
+  number.se = jackknife_se(r_q, number.replicates, sizes);
+  add_made_head(checkpoint, index, 0,
+                {{"r_q", number}, {"r_k", number}, {"explained_variance", number}}, sizes);
+}
+
+CheckpointAnalysis make_checkpoint(const std::string& label, double shift, bool same_documents) {
+  CheckpointAnalysis checkpoint;
+  checkpoint.label = label;
+  checkpoint.blocks = 16;
+  checkpoint.last_layer = 19;
+  for (int64_t i = 0; i < 20; ++i) {
+    std::vector<double> noise;
+    for (size_t b = 0; b < kBlocks; ++b) noise.push_back(b % 2 == 0 ? 0.01 : -0.01);
+    add_head(checkpoint, i, 0.5 + (i == 3 ? shift : 0), noise);
+  }
+  for (int64_t i = 0; i < 10; ++i)
+    checkpoint.documents.emplace_back(same_documents ? i : i + 100, 7);
+  return checkpoint;
+}
+
+TEST(Difference, PairsTheSameDocuments) {
+  const Json paired = compare_checkpoints(make_checkpoint("a", 0, true),
+                                          make_checkpoint("b", 0.1, true), kMinChange);
+  EXPECT_EQ(paired["paired"], 1);
+  // Both checkpoints err alike in every block, so their difference does not err at all.
+  EXPECT_NEAR(paired["mean_r_q"]["se"].get<double>(), 0, 1e-12);
+  EXPECT_NEAR(paired["mean_r_q"]["value"].get<double>(), 0.1 / 20, 1e-12);
+  EXPECT_TRUE(paired["mean_r_q"]["real"].get<bool>());
+  ASSERT_EQ(paired["heads_r_q"].size(), 1u);
+  EXPECT_EQ(paired["heads_r_q"][0]["layer"], 3);
+
+  const Json apart = compare_checkpoints(make_checkpoint("a", 0, false),
+                                         make_checkpoint("b", 0.1, true), kMinChange);
+  EXPECT_EQ(apart["paired"], 0);
+  EXPECT_NEAR(apart["mean_r_q"]["se"].get<double>(), std::sqrt(2.0) * 0.03, 1e-9);
+  EXPECT_FALSE(apart["mean_r_q"]["real"].get<bool>());
+  EXPECT_TRUE(apart["heads_r_q"].empty());
+}
+
+// Axes that lie across each other have no common r, and one that was turned is turned back.
+TEST(Difference, AMeanOnPc0ChangesInTwoWays) {
+  CheckpointAnalysis before = make_checkpoint("a", 0, true);
+  CheckpointAnalysis after = make_checkpoint("b", 0.1, true);
+  before.axes.assign(20, {{1, 0}, 1, 1});
+  after.axes.assign(20, {{1, 0}, 1, 1});
+  after.axes[5].vector = {-1, 0};
+  after.axes[6].vector = {0, 1};
+  for (const char* key : {"r_q_run", "r_k_run"}) {
+    const size_t place = statistic_place(key);
+    for (CheckpointAnalysis* one : {&before, &after}) {
+      one->columns[place] = one->column(key == std::string("r_q_run") ? "r_q" : "r_k");
+    }
+    HeadColumn& column = after.columns[place];
+    column.value[5] *= -1;
+    for (size_t b = 0; b < kBlocks; ++b) column.replicates[5 * kBlocks + b] *= -1;
+    column.value[6] = -0.9;
+  }
+  const Json found = compare_checkpoints(before, after, kMinChange);
+  const Json stayed = found["mean_r_q"]["stayed"];
+  EXPECT_EQ(stayed["heads"], 19);
+  EXPECT_NEAR(stayed["value"].get<double>(), 0.1 / 19, 1e-12);
+  EXPECT_NEAR(stayed["se"].get<double>(), 0, 1e-12);
+  EXPECT_TRUE(stayed["real"].get<bool>());
+  // All of them, by the numbers of each checkpoint.
+  const Json summary = summarize({before, after}, kMinChange);
+  for (const char* key : {"mean_r_q", "mean_r_k", "sd_r_q", "mean_r_q_run"}) {
+    const double a = summary[key]["a"]["value"], b = summary[key]["b"]["value"];
+    EXPECT_EQ(found[key]["value"].get<double>(), b - a) << key;
+    EXPECT_EQ(found[key]["heads"], 20) << key;
+  }
+  EXPECT_TRUE(found["mean_r_q"]["real"].get<bool>());
+  EXPECT_FALSE(found["mean_abs_r_k"].contains("stayed"));
+
+  // The mean of all heads falls where one head's axis is another, and the others say the opposite.
+  after.columns[statistic_place("r_q")].value[6] = -0.9;
+  const Json apart = compare_checkpoints(before, after, kMinChange)["mean_r_q"];
+  EXPECT_LT(apart["value"].get<double>(), 0);
+  EXPECT_GT(apart["stayed"]["value"].get<double>(), 0);
+  EXPECT_FALSE(apart["real"].get<bool>());
+  EXPECT_FALSE(apart["stayed"]["real"].get<bool>());
+
+  after.axes.assign(20, {{0, 1}, 1, 1});
+  const Json none = compare_checkpoints(before, after, kMinChange)["mean_r_q"];
+  EXPECT_EQ(none["stayed"]["heads"], 0);
+  EXPECT_TRUE(none["stayed"]["value"].is_null());
+  EXPECT_FALSE(none["real"].get<bool>());
+}
+
+TEST(Difference, AMeanOfAStepFunctionHasNoError) {
+  CheckpointAnalysis before = make_checkpoint("a", 0, true), after = make_checkpoint("b", 0, true);
+  for (CheckpointAnalysis* one : {&before, &after}) {
+    HeadColumn& column = one->columns[statistic_place("dist_argmax")];
+    column.value.assign(20, one == &before ? 1 : 4);
+    column.replicates.assign(20 * kBlocks, column.value[0]);
+  }
+  const Json summary = summarize({before, after}, kMinChange);
+  EXPECT_EQ(summary["mean_dist_argmax"]["b"]["value"], 4);
+  EXPECT_TRUE(summary["mean_dist_argmax"]["b"]["se"].is_null()) << "not 0";
+  const Json change = summary["differences"][0]["mean_dist_argmax"];
+  EXPECT_EQ(change["value"], 3);
+  EXPECT_TRUE(change["se"].is_null() && change["real"].is_null());
+  EXPECT_EQ(change["flag"], "step_function");
+}
+
+TEST(Difference, AMeanWhoseSignIsARulesAloneHasNoVerdict) {
+  const Json found = compare_checkpoints(make_checkpoint("a", 0, true),
+                                         make_checkpoint("b", 0.1, true), kMinChange);
+  EXPECT_EQ(found["mean_within_r_k"]["flag"], "sign_rule");
+  EXPECT_TRUE(found["mean_within_r_k"]["real"].is_null());
+  EXPECT_FALSE(found["mean_abs_within_r_k"].contains("flag"));
+}
+
+TEST(Difference, NumbersPerTokenOfTwoContextsGetNoVerdict) {
+  CheckpointAnalysis before = make_checkpoint("a", 0, true),
+                     after = make_checkpoint("b", 0.1, true);
+  before.origin.context = 512;
+  const auto flags = [&](int64_t context) {
+    after.origin.context = context;
+    return compare_checkpoints(before, after, kMinChange);
+  };
+  EXPECT_EQ(flags(2048)["mean_bias_strength"]["flag"], "other_context");
+  EXPECT_TRUE(flags(2048)["mean_abs_alpha_k"]["real"].is_null());
+  EXPECT_FALSE(flags(2048)["mean_bias_context"].contains("flag"));
+  EXPECT_FALSE(flags(512)["mean_bias_strength"].contains("flag"));
+  EXPECT_FALSE(flags(0)["mean_bias_strength"].contains("flag")) << "not known";
+}
+
+TEST(Summary, SaysWhatCountsAsChanged) {
+  const Json changed = summarize({make_checkpoint("a", 0, true)}, 0.125)["changed"];
+  EXPECT_EQ(changed, Json({{"min_change", 0.125}, {"max_q", 0.05}}));
+}
+
+TEST(Summary, LeavesOutUndefinedHeads) {
+  CheckpointAnalysis checkpoint = make_checkpoint("a", 0, true);
+  std::vector<double>& r_q = checkpoint.columns[statistic_place("r_q")].value;
+  r_q[0] = std::nan("");
+  r_q[1] = 0.9;
+  const Json summary = summarize({checkpoint}, kMinChange);
+  EXPECT_EQ(summary["heads"]["a"]["undefined"], 1);
+  EXPECT_EQ(summary["heads"]["a"]["measured"], 19);
+  EXPECT_NEAR(summary["mean_r_q"]["a"]["value"].get<double>(), (18 * 0.5 + 0.9) / 19, 1e-12);
+  EXPECT_TRUE(summary["nope"]["mean_r_q"]["a"]["value"].is_null());
+}
+
+}  // namespace
+}  // namespace ropewalk

@@ -1,0 +1,184 @@
+// bands.csv and curves.csv, written and read again, and what summary.json adds.
+#include "ropewalk/analysis/table/series_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ropewalk/analysis/analyze/analyze_head.h"
+#include "ropewalk/analysis/run/series_summary.h"
+#include "ropewalk/analysis/table/series_reader.h"
+#include "ropewalk/base/error.h"
+#include "tests/analysis/cases/rope_head.h"
+
+namespace ropewalk {
+namespace {
+
+// Two RoPE heads and one without, of five documents.
+CheckpointAnalysis checkpoint(const std::string& label) {
+  CheckpointAnalysis made;
+  made.model = "m";
+  made.label = label;
+  for (int64_t layer = 0; layer < 3; ++layer) {
+    add_head(made, {layer, 1, 0, layer < 2}, made_rope_head(false, layer < 2).cases(),
+             {96, 60, 6, 82, 96});
+  }
+  finish_series(made);
+  return made;
+}
+
+std::vector<CheckpointAnalysis> checkpoints() {
+  at::manual_seed(1);
+  return {checkpoint("a"), checkpoint("b, c")};
+}
+
+HeadTable written() { return as_written(checkpoints(), "qk.csv"); }
+
+HeadTable without_series(HeadTable table) {
+  for (CheckpointAnalysis& one : table.checkpoints) {
+    one.series.clear();
+    one.grids.clear();
+    one.series_flag.clear();
+  }
+  return table;
+}
+
+size_t lines(const std::string& text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+bool same(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i] && !(std::isnan(a[i]) && std::isnan(b[i]))) return false;
+  }
+  return true;
+}
+
+TEST(SeriesTable, IsReadAsItWasWritten) {
+  const std::vector<CheckpointAnalysis> exact = checkpoints();
+  HeadTable table = as_written(exact, "qk.csv");
+  HeadTable read = without_series(table);
+  for (const SeriesTable kind : {SeriesTable::bands, SeriesTable::curves}) {
+    const std::string text = format_series_table(table.checkpoints, kind);
+    const size_t curve = series_points(table.checkpoints[0], series_place("dist_pred"), 0).size();
+    EXPECT_EQ(lines(text), 1 + 2 * 3 * (kind == SeriesTable::bands ? 3 : 2 * curve));
+    parse_series_table(read, kind, text, "file");
+  }
+  for (size_t c = 0; c < 2; ++c) {
+    CheckpointAnalysis& again = read.checkpoints[c];
+    CheckpointAnalysis& before = table.checkpoints[c];
+    Json summary{{"bands", {{before.label, summarize_bands(exact[c])}}},
+                 {"curves", {{before.label, summarize_curves(exact[c], SeriesMean::kAll)}}},
+                 {"rope", {{"curves", {{before.label, summarize_curves(exact[c], 1)}}}}}};
+    for (CheckpointAnalysis* one : {&again, &before}) take_series_errors(*one, summary);
+    ASSERT_EQ(again.series.size(), series().size());
+    for (size_t place = 0; place < series().size(); ++place) {
+      const HeadSeries &one = again.series[place], &other = before.series[place];
+      EXPECT_TRUE(same(one.value, other.value)) << series()[place]->key;
+      EXPECT_TRUE(same(one.se, other.se)) << series()[place]->key;
+      EXPECT_EQ(one.begin, other.begin);
+      ASSERT_EQ(one.means.size(), other.means.size());
+      for (size_t m = 0; m < one.means.size(); ++m) {
+        EXPECT_EQ(one.means[m].rope, other.means[m].rope);
+        EXPECT_EQ(one.means[m].heads, other.means[m].heads);
+        EXPECT_EQ(again.grids[one.means[m].grid], before.grids[other.means[m].grid]);
+        // To the last digit, so that figures are the same.
+        EXPECT_TRUE(same(one.means[m].value, other.means[m].value)) << series()[place]->key;
+        EXPECT_TRUE(same(one.means[m].se, other.means[m].se)) << series()[place]->key;
+        // Those of NoPE heads are not in this summary.
+        EXPECT_EQ(std::isnan(one.means[m].se.front()), other.means[m].rope == 0);
+      }
+    }
+  }
+}
+
+TEST(SeriesTable, RowsSayWhatIsMissing) {
+  at::manual_seed(2);
+  RopeHead made = made_rope_head(false, true);
+  // Far tokens are in one document alone, and none reaches the largest distance.
+  made.layer.context = 60;
+  set_distances(made.layer);
+  for (size_t i = 1; i < 5; ++i) {
+    made.q_before[i] = made.q_before[i].slice(0, 0, 30);
+    made.k_before[i] = made.k_before[i].slice(0, 0, 30);
+  }
+  CheckpointAnalysis one;
+  add_head(one, {0, 0, 0, true}, made.cases(), {96, 60, 6, 60, 60});
+  const std::string text = format_series_table({one}, SeriesTable::curves);
+  EXPECT_NE(text.find("dist_actual,48,,,no_pairs;few_blocks\n"), std::string::npos) << text;
+  const size_t row = text.find("dist_actual,32,");
+  ASSERT_NE(row, std::string::npos);
+  const std::string line = text.substr(row, text.find('\n', row) - row);
+  EXPECT_TRUE(line.ends_with(",,no_se;few_blocks")) << line;
+  one.series_flag[0] = "no_pre_rope";
+  one.series[series_place("mrl_q")].value[0] = std::nan("");
+  EXPECT_NE(format_series_table({one}, SeriesTable::bands).find(",no_pre_rope\n"),
+            std::string::npos);
+  one.series_flag[0] = "";
+  EXPECT_NE(format_series_table({one}, SeriesTable::bands).find(",no_variance\n"),
+            std::string::npos);
+}
+
+TEST(SeriesTable, HeadsWithoutNumbersHaveNoRows) {
+  HeadTable table = without_series(written());
+  for (const SeriesTable kind : {SeriesTable::bands, SeriesTable::curves}) {
+    EXPECT_EQ(lines(format_series_table(table.checkpoints, kind)), 1);
+    parse_series_table(table, kind, format_series_table(table.checkpoints, kind), "file");
+    EXPECT_EQ(lines(format_series_table(table.checkpoints, kind)), 1);
+  }
+  EXPECT_TRUE(summarize_bands(table.checkpoints[0]).is_null());
+  EXPECT_TRUE(summarize_curves(table.checkpoints[0], 1).is_null());
+}
+
+TEST(SeriesTable, RefusesWhatIsNotOne) {
+  const HeadTable table = without_series(written());
+  const std::string bands = "checkpoint,layer,q_head,pair,theta,energy_q\n";
+  const std::string curves = "checkpoint,layer,q_head,curve,x,value\n";
+  for (const auto& [kind, text] : std::vector<std::pair<SeriesTable, std::string>>{
+           {SeriesTable::bands, ""},
+           {SeriesTable::bands, "checkpoint,layer,q_head,pair\n"},
+           {SeriesTable::bands, bands + "a,0,7,0,1,1\n"},
+           {SeriesTable::bands, bands + "a,0,1,1,1,1\n"},
+           {SeriesTable::bands, bands + "a,0,1,0,1,1\na,0,1,0,1,1\n"},
+           {SeriesTable::bands, bands + "a,0,1,0,,1\n"},
+           {SeriesTable::bands, bands + "a,0,1,0,1,-4\n"},
+           {SeriesTable::curves, curves + "a,0,1,dist_pred,1,x\n"},
+           {SeriesTable::curves, curves + "a,0,1,dist_pred,2,1\na,0,1,dist_pred,1,1\n"},
+           {SeriesTable::curves, curves + "a,0,1,,1,1\n"}}) {
+    HeadTable read = table;
+    EXPECT_THROW(parse_series_table(read, kind, text, "file"), InputError) << text;
+    EXPECT_TRUE(read.checkpoints[0].series.empty());
+  }
+  HeadTable read = table;  // a curve of somebody's own
+  parse_series_table(read, SeriesTable::curves, curves + "a,0,1,theirs,1,1\n", "file");
+  EXPECT_TRUE(read.checkpoints[0].series[series_place("dist_pred")].value.empty());
+}
+
+TEST(SeriesSummary, ErrorsOfOtherMeansAreNotTaken) {
+  HeadTable table = written();
+  CheckpointAnalysis& one = table.checkpoints[0];
+  const Json bands = summarize_bands(checkpoints()[0]);
+  ASSERT_EQ(bands.size(), 1);
+  const auto taken = [&](const Json& sets) {
+    SeriesMean& mean = one.series[series_place("energy_q")].means[0];
+    mean.se.assign(3, std::nan(""));
+    take_series_errors(one, {{"bands", {{one.label, sets}}}});
+    return !std::isnan(mean.se[0]);
+  };
+  EXPECT_TRUE(taken(bands));
+  Json other = bands;
+  other[0]["energy_q"]["value"][1] = 1e3;
+  EXPECT_FALSE(taken(other));
+  other = bands;
+  other[0]["theta"][0] = 0.5;
+  EXPECT_FALSE(taken(other));
+  other = bands;
+  other[0]["energy_q"]["se"] = "none";
+  EXPECT_FALSE(taken(other));
+  EXPECT_FALSE(taken(7));
+}
+
+}  // namespace
+}  // namespace ropewalk

@@ -1,0 +1,598 @@
+"""`ropewalk run`: results, resuming, what a change invalidates, mistakes in experiment files."""
+
+import hashlib
+import json
+import math
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import engine
+import plain_models
+import tiny_models
+
+DOCUMENTS, LONG, SHORT = 18, 100, 60
+TRAINED = {"A": 0, "B": 1, "C": 2}
+TABLES = ("qk.csv", "summary.json")
+
+
+def write_checkpoint(folder, seed, **changes):
+    """A tiny SmolLM3: NoPE layers, grouped heads."""
+    model = tiny_models.MODELS["smollm3_interval"]
+    config = {**model.config, **changes}
+    return plain_models.write(tiny_models.TinyModel("study", model.architecture, model.model_type, config, seed=seed), folder)
+
+
+class Study:
+    """Three checkpoints in two phases and a random baseline; `write` makes an experiment file of them."""
+
+    def __init__(self, root):
+        self.root = root
+        for label, seed in TRAINED.items():
+            write_checkpoint(root / label, seed)
+        generator = torch.Generator().manual_seed(0)
+        rows = [torch.randint(tiny_models.VOCAB, (LONG + i,), generator=generator).tolist() for i in range(DOCUMENTS)]
+        (root / "corpus.jsonl").write_text("".join(json.dumps({"tokens": row}) + "\n" for row in rows))
+        self.settings = {
+            "name": "Tiny", "corpus": {"path": "corpus.jsonl"}, "dtype": "float32", "components": 4, "blocks": 8,
+            "phases": [
+                {"name": "One", "context": SHORT, "checkpoints": [
+                    {"label": "init", "random": 0}, {"label": "A", "path": "A"}, {"label": "B", "path": "B"}]},
+                {"name": "Two", "context": LONG, "checkpoints": [{"label": "C", "path": "C"}]},
+            ],
+        }  # fmt: skip
+
+    def write(self, name="tiny.yaml", **changes):
+        path = self.root / name
+        path.write_text(json.dumps({**self.settings, **changes}, indent=1))  # JSON is YAML
+        return path
+
+    def run(self, experiment, out, *options, **kwargs):
+        return engine.run("run", experiment, "--out", out, "--format", "json", "--quiet", *options, **kwargs)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return Study(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="module")
+def finished(study):
+    out = study.root / "finished"
+    result = study.run(study.write(), out)
+    assert result.code == 0, result.stderr
+    return out
+
+
+def files(out):
+    return {name: (out / name).read_bytes() for name in TABLES}
+
+
+def written(out):
+    """When each capture was written: unchanged means not measured again."""
+    folders = out.glob("checkpoints/[!.]*")  # not what is being written
+    return {folder.name: (folder / "moments.safetensors").stat().st_mtime_ns for folder in folders}
+
+
+def test_equals_the_single_verbs(study, finished, tmp_path):
+    table = pandas.read_csv(finished / "qk.csv")
+    assert list(table.checkpoint.drop_duplicates()) == ["init", "A", "B", "C"]
+    assert list(table.phase.drop_duplicates()) == ["One", "Two"]
+    assert set(table.model) == {"Tiny"}
+    numbers = ["layer", "q_head", "pc", "r_q", "r_k", "explained_variance", "r_q_se", "pc0_stability"]
+    for label, context in (("A", SHORT), ("C", LONG)):
+        done = engine.run("capture", study.root / label, "--corpus", study.root / "corpus.jsonl", "--context", context,
+                          "--dtype", "float32", "--blocks", 8, "--out", tmp_path / label)  # fmt: skip
+        assert done.code == 0, done.stderr
+        done = engine.run("analyze", tmp_path / label, "--components", 4, "--out", tmp_path / f"{label}_tables")
+        assert done.code == 0, done.stderr
+        alone = pandas.read_csv(tmp_path / f"{label}_tables" / "qk.csv")[numbers]
+        among = table[table.checkpoint == label][numbers].reset_index(drop=True)
+        pandas.testing.assert_frame_equal(among, alone)
+
+
+def test_result_on_the_terminal(study, finished):
+    result = engine.run("run", study.root / "tiny.yaml", "--out", finished, "--format", "json")
+    assert result.code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["checkpoint", "phase", "context", "R²cv", "of", "q", "R²cv", "of", "k", "mean", "|r_k|", "mean", "r_q", "mean", "r_k", "position-dominated"]
+    assert [line.split()[:2] for line in lines[1:5]] == [["init", "baseline"], ["A", "One"], ["B", "One"], ["C", "Two"]]
+    summary = json.loads((finished / "summary.json").read_text())
+    shown = f"{summary['mean_r_q']['A']['value']:.3f} ± {summary['mean_r_q']['A']['se']:.3f}"
+    assert shown in lines[2]
+    assert lines[1][lines[0].index("mean r_q") :].startswith(f"{summary['mean_r_q']['init']['value']:.3f}"), "columns stand under their names"
+    assert "± is one standard error over documents" in result.stdout and "on PC0" in result.stdout
+    assert "measured already" in result.stderr and "up to date" in result.stderr
+
+
+def test_again_changes_nothing(study, finished):
+    before, times = files(finished), written(finished)
+    assert study.run(study.write(), finished).code == 0
+    assert files(finished) == before
+    assert written(finished) == times
+
+
+def test_two_runs_give_the_same_bytes(study, finished, tmp_path):
+    assert study.run(study.write(), tmp_path / "again").code == 0
+    assert files(tmp_path / "again") == files(finished)
+
+
+def test_threads_hardly_matter(study, finished, tmp_path):
+    """No r changes by more than 1e-5 where the component stands apart from its neighbours by 1 %."""
+    environment = {"OMP_NUM_THREADS": "3"}
+    assert study.run(study.write(), tmp_path / "threads", "--threads", 3, environment=environment).code == 0
+    one, three = (pandas.read_csv(out / "qk.csv") for out in (finished, tmp_path / "threads"))
+    values = one.groupby(["checkpoint", "layer", "q_head"]).explained_variance
+    apart = (values.shift(1) / one.explained_variance > 1.01) | (one.pc == 0)
+    apart &= (one.explained_variance / values.shift(-1) > 1.01).fillna(False)
+    for name in ("r_q", "r_k"):
+        assert np.abs(one[name] - three[name])[apart].max() <= 1e-5
+    assert apart.sum() > 100
+
+
+def test_report(study, finished):
+    """The page is written once, and again where it is gone or its tables changed."""
+    page = finished / "report.html"
+    if not page.exists():
+        pytest.skip("built without the report")
+    stated = json.loads((finished / "manifest.json").read_text())["report"]
+    assert stated["files"]["report.html"] == hashlib.sha256(page.read_bytes()).hexdigest()
+    before, when = page.read_bytes(), page.stat().st_mtime_ns
+    again = study.run(study.write(), finished)
+    assert again.stdout.splitlines()[-1].split() == ["report", str(page)] and page.stat().st_mtime_ns == when
+    page.unlink()
+    assert study.run(study.write(), finished).code == 0
+    assert page.read_bytes() == before
+
+
+def test_manifest(study, finished):
+    manifest = json.loads((finished / "manifest.json").read_text())
+    assert manifest["name"] == "Tiny"
+    assert manifest["experiment"]["text"] == (study.root / "tiny.yaml").read_text()
+    assert manifest["corpus"]["documents"] == DOCUMENTS
+    assert [checkpoint["label"] for checkpoint in manifest["checkpoints"]] == ["init", "A", "B", "C"]
+    assert manifest["checkpoints"][0]["random"] == 0
+    assert len({checkpoint["weights"] for checkpoint in manifest["checkpoints"]}) == 4
+    assert manifest["checkpoints"][1]["tokens"] == DOCUMENTS * SHORT
+    assert manifest["checkpoints"][3]["tokens"] == DOCUMENTS * LONG
+
+
+def changed_phases(study, change):
+    phases = json.loads(json.dumps(study.settings["phases"]))
+    change(phases)
+    return phases
+
+
+@pytest.mark.parametrize(
+    "changes, again",
+    [
+        (dict(components=3), set()),
+        (dict(portraits=["A", "C"]), set()),
+        (dict(blocks=6), {"init", "A", "B", "C"}),
+        (dict(heads={"count": 6, "seed": 1}), {"init", "A", "B", "C"}),
+        (dict(corpus={"path": "corpus.jsonl", "documents": 9}), {"init", "A", "B", "C"}),
+        ("context of two", {"C"}),
+        ("theta of one", {"init", "A", "B"}),
+        ("other seed", {"init"}),
+        ("name of one", set()),
+    ],
+)
+def test_a_change_invalidates_what_depends_on_it(study, finished, tmp_path, changes, again):
+    out = tmp_path / "out"
+    shutil.copytree(finished, out)
+    if isinstance(changes, str):
+        edit = {
+            "context of two": lambda p: p[1].update(context=LONG - 7),
+            "theta of one": lambda p: p[0].update(config={"rope_theta": 123.0}),
+            "other seed": lambda p: p[0]["checkpoints"][0].update(random=5),
+            "name of one": lambda p: p[0].update(name="First"),
+        }[changes]
+        changes = dict(phases=changed_phases(study, edit))
+    times = written(out)
+    result = study.run(study.write("changed.yaml", **changes), out)
+    assert result.code == 0, result.stderr
+    now = written(out)
+    assert {label for label in now if now[label] != times[label]} == again
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["experiment"]["text"] == (study.root / "changed.yaml").read_text()
+    fresh = tmp_path / "fresh"
+    assert study.run(study.root / "changed.yaml", fresh).code == 0
+    assert files(out) == files(fresh)
+
+
+def test_figures_of_an_experiment(study, finished, tmp_path):
+    """Drawn beside the others, on the page too; nothing is measured, and no table made, where they change."""
+    out = shutil.copytree(finished, tmp_path / "out")
+
+    def run(**changes):
+        return engine.run("run", study.write("asked.yaml", **changes), "--out", out, "--format", "json")
+
+    before, times = files(out), written(out)
+    # What a run draws from its own numbers is what `figures` draws from the files.
+    read = engine.run("figures", out / "qk.csv", "--experiment", study.write("asked.yaml"), "--out", tmp_path / "read", "--format", "json")
+    drawn = lambda folder: {path.name: path.read_bytes() for path in folder.glob("*.vl.json")}
+    assert read.code == 0 and {"bands.vl.json", "distance.vl.json"} < set(drawn(tmp_path / "read")), read.stderr
+    assert drawn(tmp_path / "read") == drawn(finished / "figures")
+    asked = {"statistics": ["bias_context", "abs_r_k"], "portraits": [["r2cv_q", "logit_pos_share"]], "distance": ["L1H0", "L0H1"]}
+    result = run(figures=asked)
+    assert result.code == 0 and "tables: up to date" in result.stderr and written(out) == times, result.stderr
+    names = ["over_training_bias_context", "by_depth_bias_context", "over_training_abs_r_k", "by_depth_abs_r_k",
+             "portrait_r2cv_q_logit_pos_share", "distance_heads"]  # fmt: skip
+    assert {f"{name}.vl.json" for name in names} <= set(drawn(out / "figures"))
+    assert json.loads((out / "manifest.json").read_text())["settings"]["figures"] == asked
+    alone = engine.run("figures", out / "qk.csv", "--experiment", study.root / "asked.yaml", "--out", tmp_path / "alone", "--format", "json")
+    assert alone.code == 0 and drawn(tmp_path / "alone") == drawn(out / "figures")
+    # Options take their place, as with portraits.
+    options = engine.run("figures", out / "qk.csv", "--experiment", study.root / "asked.yaml", "--statistic", "r_q", "--out", tmp_path / "one", "--format", "json")
+    assert options.code == 0 and {p.name for p in (tmp_path / "one").glob("over_training_*")} == {"over_training_r_q.vl.json"}
+    # Others instead: redrawn, and the former ones go.
+    result = run(figures={"statistics": ["r_q"]})
+    assert result.code == 0 and "tables: up to date" in result.stderr and "figures: up to date" not in result.stderr
+    assert "by_depth_r_q.vl.json" in drawn(out / "figures") and not set(drawn(out / "figures")) & {f"{name}.vl.json" for name in names}
+    again = run(figures={"statistics": ["r_q"]})
+    assert again.code == 0 and "figures: up to date" in again.stderr
+    assert run().code == 0 and files(out) == before and written(out) == times
+    for wrong, said in [
+        ({"statistics": ["bias_contexts"]}, "figures.statistics: no statistic is named 'bias_contexts'; did you mean bias_context?"),
+        ({"statistic": ["r_q"]}, "figures: key 'statistic' is unknown; did you mean 'statistics'?"),
+        ({"distance": ["H1"]}, "figures.distance: 'H1' names no head; expected one such as L3H2"),
+        ({"distance": ["L77H0"]}, "figures: distance: head L77H0 does not exist; the model has layers 0 to "),
+        ({"portraits": [["r_q", "r_k", "r_q"]]}, "figures.portraits: found a list of 3, expected two statistics"),
+    ]:
+        refused = run(figures=wrong)
+        assert refused.code == 3 and said in refused.stderr and refused.stderr.count("\n") == 1, refused.stderr
+
+
+def test_config_override_equals_an_edited_config(study, finished, tmp_path):
+    edited = tmp_path / "edited"
+    shutil.copytree(study.root / "A", edited)
+    config = json.loads((edited / "config.json").read_text())
+    config["rope_parameters"]["rope_theta"] = 77.0
+    (edited / "config.json").write_text(json.dumps(config))
+    one = [{"name": "One", "context": SHORT, "config": {"rope_theta": 77},
+            "checkpoints": [{"label": "A", "path": "A"}]}]  # fmt: skip
+    two = [{"name": "One", "context": SHORT, "checkpoints": [{"label": "A", "path": str(edited)}]}]
+    tables = []
+    for i, phases in enumerate((one, two)):
+        assert study.run(study.write(f"override{i}.yaml", phases=phases), tmp_path / f"out{i}").code == 0
+        tables.append((tmp_path / f"out{i}" / "qk.csv").read_bytes())
+    assert tables[0] == tables[1]
+    assert tables[0] != (finished / "qk.csv").read_bytes()
+
+
+def test_only(study, finished, tmp_path):
+    out = tmp_path / "out"
+    assert study.run(study.write(), out, "--only", "B").code == 0
+    assert set(written(out)) == {"B"}
+    assert study.run(study.write(), out, "--only", "A", "--only", "C").code == 0
+    table = pandas.read_csv(out / "qk.csv")
+    assert list(table.checkpoint.drop_duplicates()) == ["A", "B", "C"]
+    assert study.run(study.write(), out).code == 0
+    assert files(out) == files(finished)
+    wrong = study.run(study.write(), out, "--only", "b")
+    assert wrong.code == 2 and "did you mean 'B'?" in wrong.stderr
+
+
+def test_dry_run(study, finished, tmp_path):
+    out = tmp_path / "out"
+    result = engine.run("run", study.write(), "--out", out, "--dry-run", "--only", "A", "--quiet")
+    assert result.code == 0, result.stderr
+    assert not out.exists()
+    rows = {line.split()[0]: line for line in result.stdout.splitlines() if line}
+    assert rows["A"].endswith("measure") and rows["B"].endswith("not asked for")
+    assert "random" in rows["init"] and "of computing" in result.stdout
+    again = engine.run("run", study.write(), "--out", finished, "--dry-run", "--quiet")
+    assert again.stdout.count("measured already") == 4
+
+
+def test_the_end_says_how_many_documents_a_precision_takes(study, tmp_path):
+    experiment = study.write("precision.yaml")
+    text = study.run(experiment, tmp_path / "out").stdout
+    found = re.search(r"The largest standard error of mean r_q and mean r_k is ([\d.]+), of '(\w+)' with (\d+) documents; for ± 0.005 it needs about (\d+)\.\n"
+                      r"With documents: N under corpus, the others are read and added\.\n", text)  # fmt: skip
+    assert found, text
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    errors = {one["label"]: max(summary[key][one["label"]]["se"] for key in ("mean_r_q", "mean_r_k")) for one in summary["checkpoints"] if not one["random"]}
+    label = max(errors, key=errors.get)
+    read = next(one["documents"] for one in summary["checkpoints"] if one["label"] == label)
+    assert found.groups() == (f"{errors[label]:.4f}", label, str(read), str(math.ceil(read * (errors[label] / 0.005) ** 2)))
+
+
+# Random baselines
+
+
+def test_random_weights_are_initialised_as_transformers_does(study, tmp_path):
+    """Root mean square of queries and keys of fresh weights, layer by layer, against transformers' own."""
+    wide = dict(hidden_size=256, intermediate_size=512, head_dim=32, num_attention_heads=8, num_key_value_heads=2)
+    write_checkpoint(tmp_path / "trained", 0, **wide)
+    phases = [{"name": "P", "context": SHORT, "checkpoints": [
+        {"label": "init", "random": 3}, {"label": "T", "path": str(tmp_path / "trained")}]}]  # fmt: skip
+    experiment = study.write("random.yaml", phases=phases, vectors="all")
+    assert study.run(experiment, tmp_path / "out").code == 0
+    ours = engine.read_streams(tmp_path / "out" / "checkpoints" / "init")
+
+    transformers = tiny_models.quiet_transformers()
+    config = transformers.AutoConfig.from_pretrained(tmp_path / "trained")
+    torch.manual_seed(0)
+    fresh = transformers.AutoModelForCausalLM.from_config(config)
+    fresh.save_pretrained(tmp_path / "fresh")
+    assert load_file(tmp_path / "fresh" / "model.safetensors")  # one file
+    capture = engine.capture(tmp_path / "fresh", study.root / "corpus.jsonl", tmp_path / "theirs", context=SHORT)
+    theirs = engine.read_streams(capture)
+    assert ours.keys() == theirs.keys()
+
+    def size(streams, layer, kind):
+        picked = [x for (l, _, k), documents in streams.items() if (l, k) == (layer, kind) for x in documents.values()]
+        return np.sqrt(np.mean(np.square(np.concatenate(picked), dtype=np.float64)))
+
+    for layer in range(config.num_hidden_layers):
+        for kind in "qk":
+            assert size(ours, layer, kind) == pytest.approx(size(theirs, layer, kind), rel=0.12), (layer, kind)
+
+
+def test_the_baseline_is_flagged(finished):
+    table = pandas.read_csv(finished / "qk.csv").fillna({"flag": ""})
+    marked = table.flag.str.split(";").map(lambda names: "random_weights" in names)
+    assert (marked == (table.checkpoint == "init")).all()
+    summary = json.loads((finished / "summary.json").read_text())
+    assert [c["random"] for c in summary["checkpoints"]] == [True, False, False, False]
+    assert [(d["from"], d["to"]) for d in summary["differences"]] == [("A", "B"), ("B", "C")]
+
+
+# Interruption
+
+
+def test_killed_at_random_moments(study, finished, tmp_path):
+    out = tmp_path / "out"
+    start = time.monotonic()
+    assert study.run(study.write(), tmp_path / "timed").code == 0
+    whole = time.monotonic() - start
+    dice = random.Random(7)
+    seen = {}
+    for _ in range(20):
+        if dice.random() < 0.2:
+            shutil.rmtree(out, ignore_errors=True)
+            seen = {}
+        process = subprocess.Popen([engine.program(), "run", study.write(), "--out", out, "--format", "json", "--quiet"])
+        time.sleep(dice.uniform(0.1, 1.0) * whole)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        now = written(out)
+        assert all(now.get(label) == when for label, when in seen.items()), "finished captures are kept"
+        seen = now
+    assert study.run(study.write(), out).code == 0
+    now = written(out)
+    assert all(now[label] == when for label, when in seen.items())
+    assert files(out) == files(finished)
+    left = [path.name for path in out.rglob("*") if path.name.startswith(".") and path.name != ".lock"]
+    assert left == [], "nothing of interrupted runs stays"
+
+
+def test_interrupted_captures_go_on(study, tmp_path):
+    """A long capture, interrupted, leaves its state; the next run goes on from it and ends with the same bits."""
+    generator = torch.Generator().manual_seed(1)
+    rows = [torch.randint(tiny_models.VOCAB, (LONG,), generator=generator).tolist() for _ in range(1500)]
+    (study.root / "many.jsonl").write_text("".join(json.dumps({"tokens": row}) + "\n" for row in rows))
+    experiment = study.write("many.yaml", corpus={"path": "many.jsonl"}, phases=study.settings["phases"][1:])
+    out = tmp_path / "out"
+    process = subprocess.Popen([engine.program(), "run", experiment, "--out", out, "--format", "json", "--quiet"])
+    state = out / "checkpoints" / ".C.state"
+    while process.poll() is None and not state.exists():
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert state.exists() and not (out / "checkpoints" / "C").exists()
+    result = engine.run("run", experiment, "--out", out, "--format", "json")
+    assert result.code == 0 and "going on after" in result.stderr
+    assert not state.exists()
+    assert study.run(experiment, tmp_path / "straight").code == 0
+    assert files(out) == files(tmp_path / "straight")
+
+
+def test_two_at_once(study, tmp_path):
+    out = tmp_path / "out"
+    generator = torch.Generator().manual_seed(1)
+    rows = [torch.randint(tiny_models.VOCAB, (LONG,), generator=generator).tolist() for _ in range(2000)]
+    (study.root / "more.jsonl").write_text("".join(json.dumps({"tokens": row}) + "\n" for row in rows))
+    experiment = study.write("more.yaml", corpus={"path": "more.jsonl"})
+    first = subprocess.Popen([engine.program(), "run", experiment, "--out", out, "--format", "json", "--quiet"])
+    try:
+        while first.poll() is None and not (out / "checkpoints").exists():
+            time.sleep(0.01)
+        second = study.run(experiment, out)
+        assert second.code == 4
+        assert re.search(rf"in use by process {first.pid} on \S+, since", second.stderr), second.stderr
+    finally:
+        first.kill()
+        first.wait()
+
+
+def test_full_disk_leaves_a_resumable_folder(study, finished, tmp_path):
+    out = tmp_path / "out"
+    assert study.run(study.write(), out, "--only", "A").code == 0
+    times = written(out)
+    result = study.run(study.write(), out, before=engine.limit_files(4000))
+    assert result.code == 4
+    assert re.fullmatch(r"error: .*out.*: cannot write: .*\n", result.stderr), result.stderr
+    assert written(out) == times
+    assert study.run(study.write(), out).code == 0
+    assert files(out) == files(finished)
+
+
+def test_output_that_cannot_be_written(study):
+    result = study.run(study.write(), "/proc/nothing/out")
+    assert result.code == 4
+    assert re.fullmatch(r"error: /proc/nothing/out: cannot create folder: .*\n", result.stderr), result.stderr
+
+
+# Damage
+
+
+def test_damaged_captures_are_measured_again(study, finished, tmp_path):
+    """Cut off, which the size tells; and wrong inside, which shows when tables are made again."""
+    out = tmp_path / "out"
+    shutil.copytree(finished, out)
+    times = written(out)
+    cut, spoilt = (out / "checkpoints" / label / "moments.safetensors" for label in "AB")
+    os.truncate(cut, cut.stat().st_size - 1)
+    result = engine.run("run", study.write(), "--out", out, "--format", "json")
+    assert result.code == 0, result.stderr
+    assert re.search(r"warning: .*/A/moments.safetensors: .*; this capture is not used", result.stderr), result.stderr
+    assert "A: measured again: its capture is damaged" in result.stderr
+    data = bytearray(spoilt.read_bytes())
+    data[-4:] = b"\xff\xff\xff\x7f"  # not a number
+    spoilt.write_bytes(data)
+    assert study.run(study.write(), out).code == 0, "tables are up to date"
+    (out / "qk.csv").unlink()
+    result = engine.run("run", study.write(), "--out", out, "--format", "json")
+    assert result.code == 0, result.stderr
+    assert re.search(r"warning: .*/B/moments.safetensors: is not as it was written; 'B' is measured again", result.stderr), result.stderr
+    assert files(out) == files(finished)
+    changed = {label for label, when in written(out).items() if when != times[label]}
+    assert changed == {"A", "B"}
+
+
+def test_values_that_are_not_finite_name_the_checkpoint(study, tmp_path):
+    tensors = load_file(study.root / "B" / "model.safetensors")
+    shutil.copytree(study.root / "B", tmp_path / "broken")
+    tensors["model.layers.1.self_attn.q_proj.weight"][0, 0] = float("nan")
+    save_file(tensors, tmp_path / "broken" / "model.safetensors")
+    phases = [{"name": "P", "context": SHORT, "checkpoints": [
+        {"label": "A", "path": "A"}, {"label": "bad", "path": str(tmp_path / "broken")}]}]  # fmt: skip
+    result = study.run(study.write("bad.yaml", phases=phases), tmp_path / "out")
+    assert result.code == 3
+    assert re.fullmatch(r"error: 'bad': queries in layer 1, head 0, document 0 are not all finite.*\n", result.stderr)
+
+
+# Mistakes
+
+
+def mistake(study, text, code=3):
+    (study.root / "mistake.yaml").write_text(text)
+    result = study.run(study.root / "mistake.yaml", study.root / "nowhere")
+    assert result.code == code, result.stderr
+    assert not (study.root / "nowhere").exists()
+    assert result.stderr.count("\n") == 1
+    return result.stderr.removeprefix(f"error: {study.root}/")
+
+
+GOOD = """name: Tiny
+corpus: {path: corpus.jsonl}
+dtype: float32
+phases:
+  - name: One
+    context: 60
+    checkpoints:
+      - {label: A, path: A}
+      - {label: B, path: B}
+"""
+
+
+def test_mistakes_are_answered_with_the_line(study, tmp_path):
+    def said(old, new):
+        assert old in GOOD
+        return mistake(study, GOOD.replace(old, new))
+
+    assert said("context: 60", "contxt: 60") == "mistake.yaml:6: phases: key 'contxt' is unknown; did you mean 'context'?\n"
+    assert said("context: 60", "context: sixty").startswith("mistake.yaml:6: phases.context: found 'sixty'")
+    assert said("corpus.jsonl", "corpse.jsonl").startswith("mistake.yaml:2: corpus: there is no ")
+    assert said("path: B", "path: Q").startswith("mistake.yaml:9: 'B': path ")
+    assert said("label: B", "label: A").startswith("mistake.yaml:9: label 'A' is already in line 8")
+    assert said("dtype: float32", "portraits: [A, C]").startswith("mistake.yaml:3: portraits: no checkpoint is labelled 'C'")
+    write_checkpoint(study.root / "other", 0, num_attention_heads=8)
+    other = said("path: B", "path: other")
+    assert other == "mistake.yaml:9: 'B' is another model than 'A': its number of query heads is 8, not 4\n"
+    llama = plain_models.write(tiny_models.MODELS["llama_gqa"], study.root / "llama")
+    assert llama.exists()
+    assert "its architecture is llama, not smollm3" in said("path: B", "path: llama")
+    assert "'A' names a revision, but the file has no model" in said("path: A", "revision: step-1")
+    hub = mistake(study, GOOD.replace("dtype: float32", "model: org/name").replace("path: A", "revision: main"))
+    assert hub.startswith("mistake.yaml:8: 'A': model 'org/name' is not a folder, and org/name@main: is not in the cache")
+    neither = mistake(study, GOOD.replace("dtype: float32", "model: some/where/else").replace("path: A", "revision: main"))
+    assert neither.startswith("mistake.yaml:3: model 'some/where/else' is neither a folder nor a Hub model")
+    tokenizer = mistake(study, "tokenizer: nothing.json\n" + GOOD)
+    assert tokenizer.startswith("mistake.yaml:1: tokenizer 'nothing.json' is not there")
+    assert said("dtype: float32", "memory: lots").startswith("mistake.yaml:3: memory: 'lots' is not a size")
+    former = mistake(study, GOOD.replace("dtype: float32", "precision: {target_se: 0.01}"), code=2)
+    assert former.startswith("mistake.yaml:3: precision is no key any more; write documents: N under corpus")
+    if not torch.cuda.is_available():
+        device = mistake(study, GOOD.replace("dtype: float32", "device: cuda"), code=4)
+        assert device.startswith("mistake.yaml:3: device cuda: there is no CUDA device here")
+    beyond = mistake(study, GOOD.replace("dtype: float32", "device: cuda:99"), code=4)
+    assert beyond.startswith("mistake.yaml:3: device cuda:99: ") and "--" not in beyond
+    unknown = mistake(study, GOOD.replace("dtype: float32", "device: abacus"))
+    assert unknown == "mistake.yaml:3: device 'abacus' is unknown; use auto, cpu or cuda\n"
+
+
+def test_too_little_memory_names_the_key(study, tmp_path):
+    result = study.run(study.write("small.yaml", memory="1KiB"), tmp_path / "out")
+    assert result.code == 3
+    assert re.search(r"small.yaml:\d+: 'init': memory: a budget of 1.0 KiB is too small", result.stderr), result.stderr
+    assert "--" not in result.stderr
+
+
+def test_missing_experiment(study):
+    result = study.run(study.root / "absent.yaml", study.root / "nowhere")
+    assert result.code == 4 and "absent.yaml: cannot open" in result.stderr
+
+
+def test_no_document_is_long_enough(study):
+    text = mistake(study, GOOD.replace("context: 60", "context: 128").replace("corpus.jsonl}", "corpus.jsonl, documents: 3}"))
+    assert "corpus.jsonl" in text and "117" in text
+
+
+# What comes with the project
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_a_file_that_is_not_utf8_is_refused_with_the_line(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"name: a\n# caf\xe9\n")
+    result = engine.run("run", path, "--out", tmp_path / "out")
+    assert result.code == 3 and "a.yaml:2: is not UTF-8: found byte 0xe9" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_too_many_threads_are_refused():
+    result = engine.run("inspect", "nowhere", "--threads", 100000)
+    assert result.code == 2 and "not in range 1 to 1024" in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize("name", ["smollm3", "pythia-160m", "olmo2-1b"])
+def test_ready_made_experiments_read(name, tmp_path):
+    """Everything in the file is understood; what is missing is the download."""
+    result = engine.run("run", ROOT / "experiments" / f"{name}.yaml", "--out", tmp_path / "out", "--dry-run",
+                        environment={"HF_HOME": str(tmp_path)})  # fmt: skip
+    assert result.code == 3
+    said = rf"{name}.yaml:\d+: '\S+': model '\S+/\S+' is not a folder, and \S+@\S+: is not in the cache"
+    assert re.search(said, result.stderr), result.stderr
+
+
+def test_demo_shows_what_training_said(tmp_path):
+    """The first and the last checkpoint of stage 3, on a third of the texts."""
+    training = {row["label"]: row for row in json.loads((ROOT / "data/demo/training.json").read_text())["checkpoints"]}
+    labels = [label for label in training if label.startswith(("S1", "S3"))]
+    chosen = [labels[0], labels[-1]]
+    text = (ROOT / "experiments/demo.yaml").read_text().replace("../data", str(ROOT / "data"))
+    (tmp_path / "demo.yaml").write_text(text.replace("documents: 32", "documents: 16"))
+    result = engine.run("run", tmp_path / "demo.yaml", "--out", tmp_path / "out", "--format", "json", "--quiet", "--threads", 1,
+                        *(word for label in chosen for word in ("--only", label)))  # fmt: skip
+    assert result.code == 0, result.stderr
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    for label in chosen:
+        assert summary["mean_r_q"][label]["value"] == pytest.approx(training[label]["mean_r_q"], abs=0.03)
+    change = summary["differences"][0]
+    assert change["mean_abs_r_k"]["value"] > 0.2 and change["mean_abs_r_k"]["real"] and change["mean_r_q"]["stayed"]["heads"] + len(change["axes"]) == 48
+    assert change["taxonomy"]["position-dominated"]["value"] > 0.1 and change["taxonomy"]["position-dominated"]["real"]

@@ -1,0 +1,309 @@
+// What a GPU computes, against the CPU, and moments against float64. Skipped where there is none.
+#include <ATen/autocast_mode.h>
+#include <gtest/gtest.h>
+
+#include "ropewalk/base/error.h"
+#include "ropewalk/kernels/attention/attention.h"
+#include "ropewalk/kernels/products/elementwise.h"
+#include "ropewalk/kernels/products/exact_float32.h"
+#include "ropewalk/model/device.h"
+#include "ropewalk/moments/accumulators/second_moments.h"
+#include "ropewalk/moments/collectors/moments_collector.h"
+#include "ropewalk/moments/tensors/tensor_capture.h"
+#include "tests/kernels/tensors.h"
+#include "tests/moments/collectors/taken.h"
+#include "tests/moments/files/small_config.h"
+
+namespace ropewalk {
+namespace {
+
+class GpuTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!cuda::available() || !at::hasCUDA()) GTEST_SKIP() << "no GPU";
+  }
+
+  const ExactFloat32 exact_;
+};
+
+double relative_error(const at::Tensor& result, const at::Tensor& expected) {
+  const at::Tensor wide = expected.to(at::kCPU).to(at::kDouble);
+  const at::Tensor away = result.to(at::kCPU).to(at::kDouble) - wide;
+  return away.norm().item<double>() / wide.norm().item<double>();
+}
+
+// Rounding to a dtype once.
+double rounding(at::ScalarType dtype) { return dtype == at::kFloat ? 1e-6 : 4e-3; }
+
+TEST_F(GpuTest, PassesAgreeWithTheCpu) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const int64_t width : {64, 128, 576, 2048, 37}) {
+      const at::Tensor x = random_tensor({130, 2 * width}, 1).to(dtype);
+      const at::Tensor weight = random_tensor({width}, 2).to(dtype);
+      const at::Tensor half = x.slice(1, 0, width);  // rows apart
+      for (const bool plus_one : {false, true}) {
+        EXPECT_LT(relative_error(rms_norm(half.cuda(), weight.cuda(), 1e-5, plus_one),
+                                 rms_norm(half, weight, 1e-5, plus_one)),
+                  rounding(dtype))
+            << width;
+      }
+      for (const Activation activation : {Activation::silu, Activation::gelu_tanh, Activation::gelu,
+                                          Activation::relu, Activation::relu_squared}) {
+        EXPECT_LT(relative_error(gate_(x.cuda(), activation), gate_(x.clone(), activation)),
+                  rounding(dtype));
+      }
+    }
+    const at::Tensor heads = random_tensor({5, 33, 128}, 3).to(dtype);
+    EXPECT_LT(relative_error(rms_norm(heads.cuda().transpose(0, 1), at::ones({128}, dtype).cuda(),
+                                      1e-5, false),
+                             rms_norm(heads.transpose(0, 1), at::ones({128}, dtype), 1e-5, false)),
+              rounding(dtype));
+  }
+}
+
+TEST_F(GpuTest, RotationAgreesWithTheCpu) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const bool interleaved : {false, true}) {
+      for (const int64_t pairs : {64, 32, 9}) {
+        const at::Tensor all = random_tensor({70, 5 * 128}, 4).to(dtype);  // [T, heads * d]
+        const at::Tensor there = all.cuda();
+        const at::Tensor before = all.clone();
+        const at::Tensor angles = random_tensor({70, pairs}, 5) * 3;
+        const auto heads = [](const at::Tensor& x, int64_t from, int64_t to) {
+          return x.slice(1, from * 128, to * 128).view({70, to - from, 128}).transpose(0, 1);
+        };
+        rotate_(heads(all, 0, 3), heads(all, 3, 4), angles.cos(), angles.sin(), interleaved);
+        at::Tensor q = heads(there, 0, 3);
+        at::Tensor k = heads(there, 3, 4);
+        rotate(q, k, angles.cos().cuda(), angles.sin().cuda(), interleaved);
+        EXPECT_LT(relative_error(q, heads(all, 0, 3)), rounding(dtype)) << pairs;
+        EXPECT_LT(relative_error(k, heads(all, 3, 4)), rounding(dtype)) << pairs;
+        EXPECT_TRUE(there.cpu().equal(before)) << "the old ones stay";
+        rotate_(heads(there, 0, 3), heads(there, 3, 4), angles.cos().cuda(), angles.sin().cuda(),
+                interleaved);
+        EXPECT_LT(relative_error(there, all), rounding(dtype)) << pairs;
+      }
+    }
+  }
+}
+
+TEST_F(GpuTest, AttentionAgreesWithTheCpu) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const int64_t tokens : {1, 100, 256, 700}) {
+      for (const std::optional<int64_t> window :
+           {std::optional<int64_t>(), std::optional<int64_t>(64)}) {
+        const at::Tensor q = random_tensor({8, tokens, 64}, 6).to(dtype);
+        const at::Tensor k = random_tensor({2, tokens, 64}, 7).to(dtype);
+        const at::Tensor v = random_tensor({2, tokens, 64}, 8).to(dtype);
+        const at::Tensor expected =
+            causal_attention(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), 0.125, window);
+        EXPECT_LT(
+            relative_error(causal_attention(q.cuda(), k.cuda(), v.cuda(), 0.125, window), expected),
+            dtype == at::kFloat ? 1e-5 : 1e-2)
+            << tokens;
+      }
+    }
+  }
+}
+
+// Documents of different lengths through a collector on the GPU, against float64 over all tokens.
+struct Stream {
+  at::ScalarType dtype = at::kBFloat16;
+  int64_t d = 128;
+  double mean = 0;  // in spreads
+  double sink = 0;  // the first token of every document is this many spreads away
+};
+
+ModelConfig config_of(const Stream& stream) { return small_config(1, stream.d); }
+
+// Two passes in float64 over the tokens of all documents: mean, position and products of each head.
+Moments two_pass(const std::vector<at::Tensor>& documents) {
+  std::vector<at::Tensor> times;
+  for (const at::Tensor& x : documents) times.push_back(at::arange(x.size(1), at::kDouble));
+  const at::Tensor x = at::cat(documents, 1).to(at::kDouble);  // [heads, tokens, d]
+  const at::Tensor t = at::cat(times);
+  const at::Tensor centred = x - x.mean(1, true);
+  const at::Tensor drift = (t - t.mean()).view({1, -1, 1});
+  return {x.mean(1), (centred * drift).sum(1), at::bmm(centred.transpose(1, 2), centred)};
+}
+
+// The largest difference of any moments, relative to the stream's scatter.
+double worst_difference(const Stream& stream) {
+  const ModelConfig config = config_of(stream);
+  const std::vector<QueryHead> heads{{0, 0}, {0, 1}, {0, 3}};
+  constexpr int64_t kBlocks = 2;
+  MomentsCollector measured(config, heads, {.blocks = kBlocks});
+  std::vector<at::Tensor> queries[kBlocks];
+  std::vector<at::Tensor> keys[kBlocks];
+  int64_t index = 0;
+  for (const int64_t tokens : {1, 63, 64, 65, 511, 512, 513, 1500, 9000}) {
+    Document document;
+    document.index = index;
+    const auto vectors = [&](int64_t count, uint64_t seed) {
+      const at::Tensor drift = at::arange(tokens, at::kFloat).view({1, tokens, 1}) / 1500;
+      const at::Tensor mean = random_tensor({count, 1, stream.d}, 77 + seed % 2) * stream.mean;
+      const at::Tensor x = random_tensor({count, tokens, stream.d}, seed) + drift + mean;
+      x.select(1, 0) += stream.sink;
+      return x.to(stream.dtype);
+    };
+    const at::Tensor q = vectors(4, static_cast<uint64_t>(100 + 2 * index));
+    const at::Tensor k = vectors(2, static_cast<uint64_t>(101 + 2 * index));
+    measured.on_vectors(taken(0, document, Positions::counted(tokens), q.cuda(), k.cuda()));
+    queries[index % kBlocks].push_back(q.index_select(0, at::tensor({0, 1, 3})));
+    keys[index % kBlocks].push_back(k);
+    ++index;
+  }
+  measured.fetch();
+  double worst = 0;
+  for (int64_t b = 0; b < kBlocks; ++b) {
+    const auto& fields = measured.layers().at(0).fields.front();
+    for (const StreamKind kind : {StreamKind::query, StreamKind::key}) {
+      const Moments expected = two_pass((kind == StreamKind::query ? queries : keys)[b]);
+      const Moments found = moments_of(block_of(fields, b, {}).numbers, kind);
+      worst =
+          std::max({worst, relative_error(found.mean, expected.mean),
+                    relative_error(found.position, expected.position),
+                    relative_error(unpack_triangle(found.products, stream.d), expected.products)});
+    }
+  }
+  return worst;
+}
+
+TEST_F(GpuTest, MomentsAgreeWithFloat64) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const int64_t d : {32, 64, 128}) {
+      for (const double mean : {0.0, 1.0, 6.0, 100.0, 10000.0}) {
+        for (const double sink : {0.0, 300.0}) {
+          EXPECT_LT(worst_difference({dtype, d, mean, sink}),
+                    dtype == at::kBFloat16 || mean > 1000 ? 1e-4 : 1e-5)
+              << c10::toString(dtype) << ' ' << d << ' ' << mean << ' ' << sink;
+        }
+      }
+    }
+  }
+}
+
+// All that is kept beside moments, against the same on the CPU.
+struct OtherFields {
+  at::ScalarType dtype = at::kBFloat16;
+  int64_t d = 64;
+  int64_t kv_heads = 2;  // that four query heads read
+  bool interleaved = false;
+  int64_t turns = 64;  // dimensions
+};
+class OtherFieldsTest : public GpuTest, public testing::WithParamInterface<OtherFields> {};
+
+TEST_P(OtherFieldsTest, AgreeWithTheCpu) {
+  const auto& [dtype, d, kv_heads, interleaved, turns] = GetParam();
+  ModelConfig config = small_config(1, d);
+  config.n_kv_heads = kv_heads;
+  config.ropes.resize(1);
+  config.ropes[0].rotary_dim = turns;
+  config.ropes[0].interleaved = interleaved;
+  const CollectorOptions options{
+      .blocks = 2, .keep = {.plasticity = true}, .context = 5000, .documents = 3};
+  MomentsCollector here(config, {{0, 0}, {0, 1}, {0, 3}}, options);
+  MomentsCollector there(config, {{0, 0}, {0, 1}, {0, 3}}, options);
+  int64_t index = 0;
+  for (const int64_t tokens : {2, 5, 5000, 700}) {
+    Document document;
+    document.index = index++;
+    const Positions positions = Positions::counted(tokens);
+    const at::Tensor q = random_tensor({4, tokens, d}, 1).to(dtype) + 1;
+    const at::Tensor k = random_tensor({kv_heads, tokens, d}, 2).to(dtype) + 1;
+    for (const char* point : {kPreRope, kPostRope}) {
+      here.on_vectors({0, &document, &positions, point, {{"q", q}, {"k", k}}});
+      there.on_vectors({0, &document, &positions, point, {{"q", q.cuda()}, {"k", k.cuda()}}});
+    }
+  }
+  there.fetch();
+  for (size_t a = 1; a < accumulators().size(); ++a) {
+    const auto& expected = here.layers().at(0).fields[a];
+    for (size_t f = 0; f < expected.size(); ++f) {
+      EXPECT_LT(relative_error(there.layers().at(0).fields[a][f], expected[f]), 1e-5)
+          << accumulators()[a]->name() << ' ' << f;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, OtherFieldsTest,
+                         testing::Values(OtherFields{}, OtherFields{at::kFloat},
+                                         OtherFields{at::kBFloat16, 128, 1, false, 96},
+                                         OtherFields{at::kBFloat16, 64, 4, true, 32},
+                                         OtherFields{at::kBFloat16, 80, 1, true, 80},
+                                         OtherFields{at::kFloat, 96, 4, false, 48}));
+
+TEST_F(GpuTest, MomentsAreTheSameEveryTime) {
+  const Stream stream;
+  const at::Tensor x = random_tensor({4, 3000, stream.d}, 9).to(stream.dtype).cuda();
+  std::string first;
+  for (int i = 0; i < 3; ++i) {
+    const ModelConfig config = config_of(stream);
+    MomentsCollector collector(config, {{0, 0}, {0, 3}}, {.blocks = 1});
+    Document document;
+    collector.on_vectors(taken(0, document, Positions::counted(3000), x, x.slice(0, 0, 2)));
+    collector.fetch();
+    const std::string bytes(collector.bytes(collector.layers().at(0)));
+    if (i == 0) first = bytes;
+    EXPECT_EQ(bytes, first);
+  }
+}
+
+TEST_F(GpuTest, AutocastDoesNotMatter) {
+  const TensorShape shape{.q_heads = 4, .kv_heads = 2, .head_dim = 128};
+  const at::Tensor q = random_tensor({4, 700, 128}, 1).cuda(),
+                   k = random_tensor({2, 700, 128}, 2).cuda();
+  TensorCapture plain(shape), cast(shape);
+  plain.add(0, 0, q, k);
+  at::autocast::set_autocast_enabled(at::kCUDA, true);
+  cast.add(0, 0, q, k);
+  at::autocast::set_autocast_enabled(at::kCUDA, false);
+  EXPECT_TRUE(cast.layer(0)
+                  .streams(StreamKind::query)
+                  .total.products.equal(plain.layer(0).streams(StreamKind::query).total.products));
+}
+
+TEST_F(GpuTest, NamesWhatIsNotFinite) {
+  const Stream stream;
+  const at::Tensor good = random_tensor({4, 100, stream.d}, 10).to(stream.dtype);
+  for (const double wrong : {std::numeric_limits<double>::quiet_NaN(), 1e30}) {
+    const at::Tensor bad = good.clone();
+    bad.select(0, 1).select(0, 40).select(0, 3).fill_(wrong);
+    const ModelConfig config = config_of(stream);
+    MomentsCollector collector(config, {{0, 0}, {0, 3}}, {.blocks = 2});
+    for (int64_t index = 0; index < 3; ++index) {
+      Document document;
+      document.index = index;
+      const at::Tensor k = (index == 1 ? bad : good).slice(0, 0, 2);
+      collector.on_vectors(taken(0, document, Positions::counted(100), good.cuda(), k.cuda()));
+    }
+    try {
+      collector.fetch();
+      ADD_FAILURE() << "accepted " << wrong;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("keys in layer 0, head 1, document 1"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+// Lengths and windows that no kernel likes, with shared keys.
+TEST_F(GpuTest, SlidingAttentionOfAnyLength) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const int64_t tokens : {33, 65, 120, 1500}) {
+      for (const int64_t window : {16, 17, 50}) {
+        const at::Tensor q = random_tensor({4, tokens, 32}, 1).to(dtype);
+        const at::Tensor k = random_tensor({2, tokens, 32}, 2).to(dtype);
+        const at::Tensor v = random_tensor({2, tokens, 32}, 3).to(dtype);
+        const auto wide = [](const at::Tensor& x) { return x.to(at::kFloat); };
+        const at::Tensor expected = causal_attention(wide(q), wide(k), wide(v), 0.2, window);
+        const at::Tensor found = causal_attention(q.cuda(), k.cuda(), v.cuda(), 0.2, window);
+        EXPECT_LT(relative_error(found, expected), 2 * rounding(dtype)) << tokens << " " << window;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ropewalk

@@ -1,0 +1,354 @@
+// Where numbers of a page are from: reads `data-number` (report/src/data/source.ts) and the files of the run, and says
+// what is wrong with a number as it stands on the page.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { readCsv, reports } from "../browser.mjs";
+
+const CLASSES = ["position-dominated", "q-positional", "k-positional", "content-focused", "mixed"];
+const NUMBER = String.raw`[+−]?\d[\d,]*(?:\.\d+)?(?:e[+−-]?\d+)?`;
+const Z = 1.959963984540054;
+
+const parsed = (text) => Number(text.replaceAll(",", "").replaceAll("−", "-").replace(/^\+/, ""));
+const decimalsOf = (text) => /\.(\d+)/.exec(text)?.[1].length ?? 0;
+/** Whether `text` is `value`, rounded to the decimals of `text`; numbers of heads stand in the page as float32. */
+function rounds(text, value, loss = 2e-7) {
+  return Math.abs(parsed(text) - value) <= 0.5000001 * 10 ** -decimalsOf(text) + Math.abs(value) * loss;
+}
+
+export class Files {
+  constructor(name) {
+    this.folder = join(reports, name);
+    this.read = new Map();
+  }
+
+  text(file) {
+    const path = join(this.folder, file);
+    return existsSync(path) ? readFileSync(path, "utf8") : null;
+  }
+
+  json(file) {
+    if (!this.read.has(file)) this.read.set(file, JSON.parse(this.text(file) ?? "null"));
+    return this.read.get(file);
+  }
+
+  rows(file) {
+    if (!this.read.has(file)) {
+      const text = this.text(file);
+      this.read.set(file, text === null ? [] : readCsv(text).map((row) => ({ ...row, checkpoint: bare(row.checkpoint) })));
+    }
+    return this.read.get(file);
+  }
+
+  /** The row of a table, by the name that the page gives it. */
+  row(file, name) {
+    const key = `by name ${file}`;
+    if (!this.read.has(key)) {
+      const rows = new Map();
+      const pairs = new Map();
+      for (const row of this.rows(file)) {
+        const head = `${row.checkpoint}/${row.layer}.${row.q_head}`;
+        if (file === "qk.csv") rows.set(`${head}/PC${row.pc}`, row);
+        else if (file === "bands.csv") rows.set(`${head}/${row.pair}`, row);
+        else if (file === "curves.csv") {
+          const point = `${head}/${Number(row.x)}`;
+          const found = pairs.get(point) ?? { x: row.x };
+          pairs.set(point, found);
+          found[row.curve] = row.value;
+          found[`${row.curve}_se`] = row.value_se;
+          rows.set(point, found);
+        } else if (file === "loss.csv") {
+          rows.set(row.position === "" ? row.checkpoint : `${row.checkpoint}/${row.position}`, row);
+        } else rows.set(head, row);
+      }
+      this.read.set(key, rows);
+    }
+    return this.read.get(key).get(name);
+  }
+
+  labels(kind = () => true) {
+    return [...new Set(this.rows("qk.csv").filter(kind).map((row) => row.checkpoint))];
+  }
+
+  /** The heads of a checkpoint with their class. */
+  classes(label) {
+    return new Map(
+      this.rows("qk.csv")
+        .filter((row) => row.checkpoint === label && Number(row.pc ?? 0) === 0)
+        .map((row) => [`${row.layer}.${row.q_head}`, classOf(Number(row.r_q || NaN), Number(row.r_k || NaN))]),
+    );
+  }
+
+  /** The flags of both tables by head, at a checkpoint or ("*") at any of the run. */
+  flagged(label, flag) {
+    const found = new Set();
+    const random = new Set(this.labels((row) => row.flag?.includes("random_weights")));
+    for (const file of ["qk.csv", "heads.csv"])
+      for (const row of this.rows(file))
+        if (Number(row.pc ?? 0) === 0 && (label === "*" ? !random.has(row.checkpoint) : row.checkpoint === label))
+          if ((row.flag ?? "").split(";").includes(flag)) found.add(`${row.layer}.${row.q_head}`);
+    return found.size;
+  }
+}
+
+/** A name as its table has it, without the apostrophe against formulas. */
+const bare = (name) => (/^'+[=+\-@\t\r]/.test(name ?? "") ? name.slice(1) : name);
+
+function classOf(r_q, r_k) {
+  const k = Math.abs(r_k);
+  if (Number.isNaN(r_q + k)) return "";
+  if (r_q > 0.7 && k > 0.7) return CLASSES[0];
+  if (r_q > 0.7 && k < 0.3) return CLASSES[1];
+  if (r_q < 0.3 && k > 0.7) return CLASSES[2];
+  return r_q < 0.3 && k < 0.3 ? CLASSES[3] : CLASSES[4];
+}
+
+const at = (object, path) => path.split(".").reduce((found, key) => found?.[key], object);
+const finite = (text) => (text === "" || text === undefined || text === null || text === "nan" ? null : Number(text));
+
+/** What a summary says under a row (a label, a pair, a head to look at) and a path of keys. */
+function fromSummary(summary, row, path) {
+  if (row === "") return at(summary, path);
+  const top = /^top_heads\/(\d+)\.(\d+)$/.exec(row);
+  if (top) return summary.top_heads.find((one) => one.layer === Number(top[1]) && one.q_head === Number(top[2]))?.[path];
+  const difference = (summary.differences ?? []).find(({ from, to }) => row === `${from} → ${to}`);
+  if (difference) return at(difference, path);
+  const [first, ...rest] = path.split(".");
+  if (first === "checkpoint") {
+    const entry = summary.checkpoints.find(({ label }) => label === row);
+    return rest[0] === "layers" ? entry.last_layer + 1 : entry[rest[0]];
+  }
+  const group = summary[first]?.[row];
+  return rest.length ? at(group, rest.join(".")) : group;
+}
+
+const errorKey = { change: "se", effect: "effect_se" };
+
+/** { value, se, low, high, second, text } of a number; undefined: nothing is known of it. */
+export function lookUp(files, from) {
+  const [, kind, file, row, column] = /^(?:(count|mean|share|interval):)?([a-z]+\.[a-z]+):(.*):([^:]*)$/s.exec(from) ?? [];
+  if (!file) return undefined;
+  if (kind === "count") return { value: counted(files, row, column) };
+  if (kind === "share" || kind === "mean") {
+    const heads = files.classes(row);
+    const of = [...heads.values()].filter((name) => name);
+    if (kind === "share") return { value: of.filter((name) => `class=${name}` === column).length / of.length, se: null };
+    const key = column.replace(/^abs_/, "");
+    const values = [...heads]
+      .filter(([, name]) => name)
+      .map(([head]) => finite(files.row(file, file === "qk.csv" ? `${row}/${head}/PC0` : `${row}/${head}`)?.[key]))
+      .filter((value) => value !== null)
+      .map((value) => (key === column ? value : Math.abs(value)));
+    return { value: values.length ? values.reduce((a, b) => a + b, 0) / values.length : null, se: null };
+  }
+  if (file === "manifest.json") {
+    const manifest = files.json(file);
+    if (manifest === null) return { text: null };
+    const text = row === "" ? at(manifest, column) : manifest.checkpoints.find(({ label }) => label === row)?.[column];
+    return { text };
+  }
+  if (file === "summary.json") {
+    const summary = files.json(file);
+    if (summary === null) return { value: null };
+    const found = fromSummary(summary, row, column);
+    if (typeof found === "string") return { text: found };
+    if (Array.isArray(found)) return { value: found.length };
+    if (found !== null && typeof found === "object" && "value" in found) return { ...found, share: /^taxonomy\./.test(column), label: row };
+    if (found !== null && typeof found === "object") return { value: found.low, second: found.high };
+    const se = errorKey[column] ? fromSummary(summary, row, errorKey[column]) : null;
+    return { value: found ?? null, se, heads: column.endsWith(".heads") ? summary.checkpoints.find(({ label }) => row.endsWith(` → ${label}`))?.heads : undefined };
+  }
+  const found = files.row(file, row);
+  if (column === "wavelength") return { value: found ? (2 * Math.PI) / Number(found.theta) : null };
+  const value = finite(found?.[column]);
+  const se = finite(found?.[`${column}_se`]);
+  if (kind !== "interval") return { value, se, float: !["qk.csv", "loss.csv"].includes(file) };
+  const t95 = files.json("summary.json")?.checkpoints.find(({ label }) => row.startsWith(`${label}/`))?.t95;
+  return value === null || !se || !t95 ? { value: null } : { interval: [value - t95 * se, value + t95 * se], loss: t95 * se * 2 ** -8 };
+}
+
+function counted(files, row, column) {
+  const random = (one) => (one.flag ?? "").includes("random_weights");
+  const run = files.labels((one) => !random(one));
+  const all = files.labels();
+  const steps = run.length ? run : all;
+  const ofTable = { steps: () => steps.length, baselines: () => all.length - steps.length, heads: () => unique(files, "q_head"), components: () => unique(files, "pc") };
+  if (row === "" && ofTable[column]) return ofTable[column]();
+  const one = /^(\d+)\.(\d+)$/.exec(row);
+  if (one) {
+    const rows = files.rows("heads.csv").filter((r) => `${r.layer}.${r.q_head}` === row && !random(r));
+    return rows.filter((r) => r.flag.split(";").includes(column)).length;
+  }
+  if (column.startsWith("class=")) return [...files.classes(row).values()].filter((name) => `class=${name}` === column).length;
+  const move = /^(.+) → (.+)$/.exec(column);
+  if (move) {
+    const [from, to] = pairOf(all, row);
+    const after = files.classes(to);
+    return [...files.classes(from)].filter(([head, name]) => name === move[1] && (move[2] === "all" ? after.get(head) : after.get(head) === move[2])).length;
+  }
+  return files.flagged(row, column);
+}
+
+const unique = (files, column) =>
+  new Set(files.rows("qk.csv").map((row) => (column === "q_head" ? `${row.layer}.${row.q_head}` : (row.pc ?? "0")))).size;
+const pairOf = (labels, row) => labels.flatMap((from) => labels.map((to) => [from, to])).find(([from, to]) => row === `${from} → ${to}`);
+
+/** What is wrong with a number as the page shows it; null: nothing. */
+export function wrong(files, { from, text, percent, absolute }, seen) {
+  const shown = text.replace(/\s+/g, " ").trim();
+  if (/± 0(?:\.0*)?(?!\.?\d)/.test(shown)) return `${shown}: an error of zero is no certainty`;
+  if (from.startsWith("page:")) return wrongOfPage(files, from.slice(5), shown, seen);
+  const found = lookUp(files, from);
+  if (found === undefined) return "its source is not understood";
+  if ("text" in found) return sameText(shown, found.text) ? null : `the file has ${JSON.stringify(found.text)}`;
+  if (found.interval) {
+    const ends = shown.match(new RegExp(NUMBER, "g"));
+    const good = ends?.length === 2 && ends.every((end, i) => limited(end, found.interval[i], found.loss));
+    return good ? null : `the interval is ${found.interval}`;
+  }
+  const scale = percent ? 100 : 1;
+  const value = found.value === null || found.value === undefined ? null : scale * (absolute ? Math.abs(found.value) : found.value);
+  // Column of errors.
+  const least = new RegExp(`^<(${NUMBER})$`).exec(shown);
+  if (least) return value !== null && value > 0 && value < parsed(least[1]) * (1 + 2 ** -8) ? null : `the file has ${value}`;
+  if (shown === "–" && from.endsWith("_se")) return value ? `the file has ${value}` : null;
+  const [first, ...rest] = shown.match(new RegExp(NUMBER, "g")) ?? [];
+  if (first === undefined) return value === null || Number.isNaN(value) ? null : `the file has ${value}`;
+  if (value === null) return "the file has no number";
+  // Points of series stand in the page with 16 bits.
+  const loss = from.endsWith("_se") ? 2 ** -8 : /^(bands|curves)\.csv/.test(from) ? 2 ** -16 : 2e-7;
+  if (!rounds(first, value, loss)) return `the file has ${value}`;
+  const error = new RegExp(`± (<?)(${NUMBER})`).exec(shown);
+  if (error) {
+    const se = found.se === null || found.se === undefined ? null : scale * found.se;
+    if (!se) return "the file has no error";
+    const loss = found.float ? 2 ** -8 : 1e-9;
+    if (error[1] ? se >= parsed(error[2]) * (1 + loss) : !rounds(error[2], se, loss)) return `the file's error is ${se}`;
+    return rest.length === 1 ? null : "numbers without a source";
+  }
+  if (!rest.length) return null;
+  if (found.share) return sameInterval(files, found, rest) ? null : `the interval is another one than ${rest}`;
+  const second = found.second ?? found.heads;
+  return rest.length === 1 && second !== undefined && rounds(rest[0], second) ? null : "numbers without a source";
+}
+
+/** What counts the page itself, by the files and by what else is in sight (`seen`: inSight()). */
+function wrongOfPage(files, what, shown, seen) {
+  const measured = (label) => files.rows("qk.csv").filter((row) => (label === undefined || row.checkpoint === label) && Number(row.pc ?? 0) === 0);
+  const random = new Set(files.rows("qk.csv").flatMap((row) => (/random_weights/.test(row.flag ?? "") ? [row.checkpoint] : [])));
+  const labels = files.labels();
+  const run = labels.filter((label) => !random.has(label));
+  const steps = run.length ? run : labels;
+  const rows = measured(seen.everyCheckpoint ? undefined : seen.at).length;
+  const heads = unique(files, "q_head");
+  const expected = {
+    rows: () => [rows],
+    table: () => [seen.tablePage, Math.ceil(rows / seen.tableRows)],
+    passing: () => [heads, heads],
+    selected: () => [seen.selected],
+    moved: () => [files.flagged(seen.at, "axis_changed")],
+    incomparable: () => [seen.incomparable],
+    undefined: () => [[...files.classes(seen.at).values()].filter((name) => !name).length],
+    drawn: () => [seen.lines],
+    step: () => [steps.indexOf(seen.at) + 1, steps.length],
+    columns: () => seen.columns,
+    thresholds: () => [0.3, 0.7],
+    bands: () => [Math.round((seen.leftOut.bands ?? NaN) / 1e6)],
+    curves: () => [Math.round((seen.leftOut.curves ?? NaN) / 1e6)],
+  }[what]?.();
+  if (what === "title" || what === "version") {
+    const stated = what === "title" ? (files.json("manifest.json")?.name ?? files.rows("qk.csv")[0].model ?? "") : seen.version;
+    return shown.includes(stated) ? null : `the file has ${stated}`;
+  }
+  if (!expected) return "no such part of the page";
+  const numbers = (shown.match(new RegExp(NUMBER, "g")) ?? []).map(parsed);
+  return isDeepStrictEqual(numbers, expected) ? null : `expected ${expected}`;
+}
+
+const sameText = (shown, text) =>
+  shown === "–"
+    ? text === null || text === undefined || text === "" || text?.length === 0
+    : shown.startsWith("{")
+      ? isDeepStrictEqual(JSON.parse(shown), text)
+      : flat(shown) === flat(text) || flat(text).startsWith(flat(shown));
+const flat = (value) => (typeof value === "object" ? (value?.map?.(String).join(",") ?? JSON.stringify(value)) : String(value)).replace(/[\s,]+/g, "").replace(/^true$/, "yes").replace(/^false$/, "no");
+/** Ends of an interval stop at the limits of the statistic. */
+const limited = (text, value, loss) => [value, Math.max(value, 0), Math.min(value, 1), Math.max(value, -1)].some((end) => Math.abs(parsed(text) - end) <= 0.5000001 * 10 ** -decimalsOf(text) + loss + 1e-7 * Math.abs(value));
+
+/** The binomial interval (Wilson) of a share, in per cent. */
+function sameInterval(files, { value, label }, [low, high]) {
+  const n = [...files.classes(label).values()].filter((name) => name).length;
+  const middle = (value + Z ** 2 / n / 2) / (1 + Z ** 2 / n);
+  const half = (Z * Math.sqrt((value * (1 - value)) / n + Z ** 2 / n ** 2 / 4)) / (1 + Z ** 2 / n);
+  return rounds(low, 100 * Math.max(0, middle - half)) && rounds(high, 100 * Math.min(1, middle + half));
+}
+
+/**
+ * Numbers that are in sight: those with a source, and digits that have none and are no part of a name. Drawings' ticks and
+ * titles are scales, not numbers; figures are checked mark by mark (drawings.mjs).
+ */
+export function inSight(page) {
+  return page.evaluate(() => {
+    const blob = JSON.parse(document.getElementById("data").textContent);
+    const { checkpoints } = blob.table;
+    const plain = (text) => text.replaceAll("`", "");
+    const names = [
+      ...checkpoints.flatMap(({ label, phase, model }) => [label, phase, model]),
+      blob.title,
+      ...[...blob.statistics, ...blob.series.statistics].flatMap(({ key, title, definition, readings = [] }) => [
+        plain(definition),
+        title,
+        ...readings.flatMap(({ key: one, name, hint, mean_name }) => [name, mean_name, one, plain(hint)]),
+        key,
+      ]),
+      ...Object.values(blob.flags ?? {}),
+      ...Object.keys(blob.flags ?? {}),
+      ...blob.table.flags.names.concat(blob.table.head_flags?.names ?? []).flatMap((joined) => joined.split(";")),
+      ...Object.values(blob.figures).flatMap(({ title }) => [title?.text]),
+      ...blob.figure_names.map((name) => name.replaceAll("_", " ")),
+    ]
+      .filter((name) => name && /\d/.test(name))
+      .sort((a, b) => b.length - a.length);
+    const EXEMPT = "script, style, noscript, pre, option, input, select, .figure-canvas, [data-scale], svg .tick, svg .axis-title, svg title, svg .zone, svg .chart-mark, .time-ticks, .row-name";
+    const CONSTANTS = / @\d+|\bPC\d+|PC0's|\bL\d+ H\d+|\b[Ll]ayers? \d+|\bhead \d+|\bKV head \d+|\bpair \d+|SHA-256|95 % (?:binomial )?interval|±1 standard error|near 0 or 100 %/g;
+    const known = new Set();
+    const [found, naked] = [[], []];
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+      const parent = node.parentElement;
+      const numbered = parent.closest("[data-number]");
+      if ((!numbered && !/\d/.test(node.data)) || parent.closest(EXEMPT) || !parent.checkVisibility()) continue;
+      if (numbered) {
+        if (known.has(numbered)) continue;
+        known.add(numbered);
+        found.push({
+          from: numbered.dataset.number,
+          text: numbered.textContent,
+          percent: numbered.dataset.unit === "%" || /\d %|\) %/.test(numbered.textContent),
+          absolute: "absolute" in numbered.dataset,
+        });
+        continue;
+      }
+      let text = node.data;
+      for (const name of names) text = text.replaceAll(name, "");
+      if (/\d/.test(text.replace(CONSTANTS, ""))) naked.push(`${parent.tagName} ${parent.className}: ${node.data}`);
+    }
+    const count = (selector) => [...document.querySelectorAll(selector)].filter((one) => one.checkVisibility()).length;
+    const fragment = new URLSearchParams(location.hash.slice(1));
+    const chart = [...document.querySelectorAll(".trajectories figure")].find((one) => one.checkVisibility());
+    const seen = {
+      at: document.querySelector(".where .now")?.textContent,
+      everyCheckpoint: fragment.get("rows") === "every-checkpoint",
+      selected: new Set((fragment.get("heads") ?? "").split("_").filter(Boolean)).size,
+      tableRows: count(".heads-table tbody tr"),
+      tablePage: 1,
+      // Layer and head are always there, and so in no list.
+      columns: [count(".heads-table thead th"), 2 + document.querySelectorAll('[aria-multiselectable="true"] .picker-option').length],
+      incomparable: count(".heads-grid .cell.incomparable"),
+      lines: (chart?.querySelectorAll("g.series").length ?? 0) - 1,
+      leftOut: blob.series.left_out,
+      version: blob.ropewalk,
+    };
+    return { found, naked, seen };
+  });
+}
