@@ -5,7 +5,7 @@ import re
 import pytest
 import ropewalk
 import watch_failures
-from test_watch_loop import two_processes
+from watch_group import two_processes
 
 
 def steps(folder):

@@ -5,6 +5,7 @@ import logging
 import os
 import resource
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 from watch_models import TOKENS, make_documents, make_model
 
 STEPS = 40
+HANGS = 10  # seconds that no failure may cost
 
 
 class Training:
@@ -224,9 +226,13 @@ def main(folder):
     watch_group.begin()
     rank = distributed.get_rank()
     for name in FAILURES:
+        began = time.monotonic()
         without = plain(name, rank, True)
+        alone = time.monotonic() - began
         losses, lines = train_with(name, Path(folder) / name, rank, True)
         assert same_bits(losses, without), name
+        took = time.monotonic() - began - alone
+        assert took < 4 * alone + HANGS, f"{name}: {took:.1f} s with a watch, {alone:.1f} s without"
         print(f"{rank} {name}: {len(lines)} {' | '.join(lines)}", flush=True)
     for name in RAISED:
         print(f"{rank} raises {name}: {raised(name, Path(folder) / f'{name} raised', rank)}", flush=True)
