@@ -257,6 +257,20 @@ TEST(Figures, NoBandPassesALimit) {
       << said(published);
 }
 
+TEST(Figures, StackedSharesHaveNoBandsToSpeakOf) {
+  std::string qk = "checkpoint,layer,q_head,pc,r_q,r_k\n";
+  std::string parts = "checkpoint,layer,q_head,pc0_offset,pc0_pos_q,pc0_pos_k,pc0_content\n";
+  for (int i = 0; i < 8; ++i) {
+    qk += fmt::format("a,{0},0,0,0.5,0.5\nb,{0},0,0,0.5,0.5\n", i);
+    for (const char* label : {"a", "b"})
+      parts += fmt::format("{},{},0,{},0,0,{}\n", label, i, i < 7 ? 0 : 1, i < 7 ? 1 : 0);
+  }
+  HeadTable table = parse_qk_table(qk, "qk.csv");
+  parse_heads_table(table, parts, "heads.csv");
+  const std::string text = subtitle(over_training(run_numbers(table), {}, "pc0_composition"));
+  EXPECT_EQ(text.find("band"), std::string::npos) << text;
+}
+
 TEST(Figures, PlasticityIsDrawnOnZeroToOne) {
   const Json spec = position_figure(*series()[series_place("plasticity")], two_groups(), {});
   for (const Json& one : spec["vconcat"][0]["layer"]) {

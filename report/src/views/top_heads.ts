@@ -36,8 +36,8 @@ export function topHeads(context: Context): HTMLElement | null {
       columns,
       h("th", { scope: "row" }, ...heads.map((head) => button(head.name, () => store.open(head.index, look(top)), { class: "link" }))),
       h("td", { class: "text sentence", "data-number": from("sentence") }, top.sentence),
-      h("td", { "data-number": from("effect") }, signed(top.effect, 1), errorOf(top)),
-      h("td", { "data-number": from("score") }, decimals(top.score, 1)),
+      h("td", { "data-number": from("effect") }, signed(top.effect, 2), errorOf(top)),
+      h("td", { "data-number": from("score") }, decimals(top.score, 2)),
       ...(edited ? [h("td", { class: "text effects" }, ...lossOf(effects.get(top)!))] : []),
       h("td", { class: "text" }, verdict(context, top)),
       h("td", { class: "text" }, ...axis(context, top, heads, checkpoint(top.to))),
@@ -79,7 +79,7 @@ function lossOf(effects: Effect[]): (string | Node)[] {
   return lines.length ? lines : [DASH];
 }
 
-const errorOf = ({ effect, effect_se: se }: TopHead) => (se && effect !== null ? h("span", { class: "se" }, ` ± ${errorText(se, 1)}`) : "");
+const errorOf = ({ effect, effect_se: se }: TopHead) => (se && effect !== null ? h("span", { class: "se" }, ` ± ${errorText(se, 2)}`) : "");
 
 /** What keeps a change from being one: chance, or its size. */
 function verdict({ summary: { changed } }: Context, top: TopHead): string {

@@ -42,7 +42,7 @@ TEST(EffectReader, NameWhatIsWrong) {
     return text.find(part) != std::string::npos;
   };
   EXPECT_TRUE(says(fails("", header), "ablate_controls.csv: is empty"));
-  EXPECT_TRUE(says(fails("checkpoint,set,draw\n", header), "'members'"));
+  EXPECT_TRUE(says(fails("checkpoint,set,draw\na,s,\n", header), "'members'"));
   EXPECT_TRUE(says(fails("checkpoint,set,draw,members\na,s,,3-1\n", header), "such as 3.0,3.1"));
   EXPECT_TRUE(says(fails("checkpoint,set,draw,members\na,s,,\n", header), "such as 3.0,3.1"));
   EXPECT_TRUE(says(fails(kSets, header + "b,top:r2cv_k:10%,head,1\n"), "a set of ablate_controls"));
