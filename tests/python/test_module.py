@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import ropewalk
+from conftest import ropewalk as program
 from ropewalk import _build, _module
 
 ROOT = Path(__file__).parents[2]
@@ -124,16 +126,17 @@ def test_everything_public_is_explained():
                     assert value.__doc__, f"{name}.{part}"
 
 
-def test_examples_of_the_document_run(source, folder, tmp_path, monkeypatch):
+def test_examples_of_the_document_run(source, tmp_path, monkeypatch):
     """docs/python.md, all of its examples in one go, on a study of this test."""
-    shutil.copytree(folder, tmp_path / "out" / "my_run")
     shutil.copy(source.root / "corpus.jsonl", tmp_path / "texts.jsonl")
     experiment = (source.root / "study.yaml").read_text()
     for model in "AB":
         shutil.copytree(source.root / model, tmp_path / "checkpoints" / model)
         experiment = experiment.replace(f'"path": "{model}"', f'"path": "checkpoints/{model}"')
-    (tmp_path / "my_run.yaml").write_text(experiment.replace("corpus.jsonl", "texts.jsonl"))
+    settings = json.loads(experiment.replace("corpus.jsonl", "texts.jsonl"))
+    (tmp_path / "my_run.yaml").write_text(json.dumps({**settings, "loss": True}))
     monkeypatch.chdir(tmp_path)
+    program("run", "my_run.yaml", "--out", "out/my_run", "--format", "json", "--quiet")
     examples = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/python.md").read_text(), re.M | re.S)
     assert len(examples) >= 5
     names = {}
