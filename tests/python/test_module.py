@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import ropewalk
+from conftest import ropewalk as program
 from ropewalk import _build, _module
 
 ROOT = Path(__file__).parents[2]
@@ -115,7 +117,8 @@ def test_examples_of_the_document_run(source, folder, tmp_path, monkeypatch):
     for model in "AB":
         shutil.copytree(source.root / model, tmp_path / "checkpoints" / model)
         experiment = experiment.replace(f'"path": "{model}"', f'"path": "checkpoints/{model}"')
-    (tmp_path / "my_run.yaml").write_text(experiment.replace("corpus.jsonl", "texts.jsonl"))
+    (tmp_path / "my_run.yaml").write_text(json.dumps(json.loads(experiment.replace("corpus.jsonl", "texts.jsonl")) | {"loss": True}))
+    program("run", tmp_path / "my_run.yaml", "--out", tmp_path / "out" / "my_run", "--format", "json", "--quiet")
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/python.md").read_text(), re.M | re.S)
     assert len(examples) >= 5
