@@ -7,8 +7,6 @@
 #include <map>
 #include <optional>
 
-#include "ropewalk/analysis/run/head_changes.h"
-#include "ropewalk/analysis/run/run_order.h"
 #include "ropewalk/base/units.h"
 
 namespace ropewalk {
@@ -136,41 +134,31 @@ std::vector<Line> ranked_lines(const std::map<Head, Candidate>& best,
 
 }  // namespace
 
-Json top_heads(const std::vector<CheckpointAnalysis>& checkpoints, double min_change) {
-  const RunOrder order(checkpoints);
-  const auto last = order.last();
-  if (!last) return {};
-  const CheckpointAnalysis& to = checkpoints[*last];
-  std::vector<Comparison> comparisons;
-  std::vector<const CheckpointAnalysis*> baselines;
-  for (const size_t from : order.baselines(*last)) baselines.push_back(&checkpoints[from]);
-  if (!baselines.empty()) comparisons.emplace_back(baselines, to);
-  const auto run = order.whole_run();
-  if (run) comparisons.emplace_back(std::vector{&checkpoints[run->first]}, to);
-  const auto axis_changed = [&](const Head& head) {
-    return run && comparisons.back().axis_sign(head.first, head.second) == 0;
-  };
-
+Json top_heads(const Comparison* baseline, const Comparison* whole) {
   std::map<Head, Candidate> best;
   for (const PlacedReading& reading : all_readings()) {
     const std::string& key = reading.reading->key;
     if (std::find(std::begin(kScored), std::end(kScored), key) == std::end(kScored)) continue;
-    for (const Comparison& comparison : comparisons) {
-      for (const HeadChange& change : comparison.changes(reading, min_change)) {
+    for (const Comparison* comparison : {baseline, whole}) {
+      if (comparison == nullptr) continue;
+      const CheckpointAnalysis& to = comparison->to();
+      for (const HeadChange& change : comparison->changes(reading)) {
         const Head head{to.layer[change.row], to.q_head[change.row]};
-        const bool other = axis_changed(head);
+        const bool other = whole != nullptr && whole->axis_sign(head.first, head.second) == 0;
         const double score = score_of(change);
         Candidate& known = best[head];
         if ((other && key == kLogits) || score <= known.score) continue;
-        known = {score,    reading, change, labels(comparison.from()), in_words(comparison.from()),
-                 to.label, other};
+        known = {
+            score,    reading, change, labels(comparison->from()), in_words(comparison->from()),
+            to.label, other};
       }
     }
   }
-  const std::vector<Line> ranked = ranked_lines(best, to);
+  if (best.empty()) return {};
+  const std::vector<Line> ranked = ranked_lines(best, (whole != nullptr ? whole : baseline)->to());
   if (ranked.empty()) return {};
   Json list = Json::array();
-  const std::string first = run ? checkpoints[run->first].label : "";
+  const std::string first = whole != nullptr ? whole->from().front()->label : "";
   for (const Line& line : ranked) list.push_back(entry(line, first));
   return list;
 }

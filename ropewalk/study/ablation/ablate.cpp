@@ -83,7 +83,7 @@ class Opened {
     log::info("{}, {} tokens; {}",
               format_number_of(static_cast<int64_t>(documents_.documents.size()), "document"),
               documents_.total_tokens, documents_.describe_skipped());
-    require_other_documents(capture_, source_, documents_, title);
+    require_other_documents(capture_.documents, source_, documents_, title);
   }
 
   const AblateOptions& options_;

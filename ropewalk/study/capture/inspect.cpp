@@ -171,6 +171,8 @@ std::string format_inspection(const Json& j) {
   line("", fmt::format("{}: {} for activations; {} for the program",
                        j["device"] == "cuda" ? "of it" : "on top",
                        bytes(memory["activations_bytes"]), bytes(memory["program_bytes"])));
+  line("", fmt::format("of hidden states, a document takes {}, and each edit of it as much again",
+                       bytes(memory["hidden_bytes_per_document"])));
   line("cost",
        fmt::format("{:.3g} TFLOP a document", j["flops_per_document"].get<double>() / 1e12));
   return text;
