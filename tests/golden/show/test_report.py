@@ -85,9 +85,9 @@ def test_a_summary_of_more_checkpoints_is_left_out(tmp_path):
 
 @pytest.mark.parametrize("name, text, says", [
     ("summary.json", "{}", "key 'checkpoints' is missing"),
-    ("summary.json", '{"checkpoints": 3}', "key 'checkpoints' is 3; expected a list"),
+    ("summary.json", '{"checkpoints": 3}', "key 'checkpoints': found 3, expected a list"),
     ("manifest.json", "{}", "key 'format' is missing"),
-    ("manifest.json", "[]", r"the file is \[\]; expected an object"),
+    ("manifest.json", "[]", "is not a JSON object"),
 ])  # fmt: skip
 def test_files_that_are_something_else(tmp_path, name, text, says):
     synthetic.write(synthetic.demo_like(), tmp_path)
