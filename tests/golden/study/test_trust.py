@@ -291,7 +291,7 @@ def test_an_edit_of_a_phase(study, tmp_path, edit):
 
 def test_every_key_of_an_experiment_is_edited():
     """Keys as the parser spells them, by the function that reads them."""
-    study = engine.repository() / "ropewalk" / "study"
+    study = engine.repository() / "ropewalk" / "study" / "experiment"
     source = "".join((study / f"experiment{part}.cpp").read_text() for part in ("", "_checkpoint", "_corpus", "_phases"))
     # test_datasets, test_published, test_hub, test_several_models, test_ablate
     elsewhere = {"read_corpus": {"dataset"}, "read_checkpoint": {"subfolder", "vectors"}, "read_experiment": {"models", "ablate"}}
