@@ -17,6 +17,8 @@ constexpr double kWidth = 580;
 constexpr double kMostHeight = 300;  // of one map, where many rows have to share it
 constexpr double kRowHeight = 24;
 constexpr double kLeastLabelRow = 14;
+constexpr double kPhaseGap = 8;      // between a map, its phases' names and the legend
+constexpr double kLegendRoom = 120;  // of titles, beyond the maps
 
 // A pair's place along the wavelengths, in tokens, and its share of the energy of all pairs.
 struct Cell {
@@ -127,8 +129,8 @@ Json ticks(const Reach& reach) {
   return values;
 }
 
-Json map_of(const CheckpointAxis& axis, const CheckpointRows& of, const Kind& kind,
-            const Reach& reach, bool last, Json& datasets) {
+Json map_of(const CheckpointAxis& axis, const CheckpointRows& of, const RowPhases& phases,
+            const Kind& kind, const Reach& reach, bool last, Json& datasets) {
   const Json x_scale{{"type", "log"}, {"domain", {reach.shortest, reach.longest}}, {"nice", false}};
   const Json x_axis{{"title", last ? Json("wavelength of the rotary pair, tokens") : Json()},
                     {"values", ticks(reach)},
@@ -146,6 +148,7 @@ Json map_of(const CheckpointAxis& axis, const CheckpointRows& of, const Kind& ki
   for (const char* field : {"checkpoint", "wavelength", "share", "se"}) {
     tooltip.push_back({{"field", field}});
   }
+  const double right = phases.rows.empty() ? kPhaseGap : phases.width + 2 * kPhaseGap;
   Json layers = Json::array();
   layers.push_back(
       {{"name", fmt::format("bands_{}", kind.title)},
@@ -166,6 +169,7 @@ Json map_of(const CheckpointAxis& axis, const CheckpointRows& of, const Kind& ki
              {"format", "~%"},
              {"gradientLength", std::max(60.0, of.height - 10)},
              {"gradientThickness", 13},
+             {"offset", right + 10},
              {"tickCount", 4}}}}},
          {"tooltip", tooltip}}}});
   close_gaps(layers.back(), of);
@@ -185,8 +189,13 @@ Json map_of(const CheckpointAxis& axis, const CheckpointRows& of, const Kind& ki
          Json::array({1, 0}), 2.4);
   }
   if (datasets.contains("separators")) {
-    rule("separators", {{"y", place("position", of.scale, of.axis)}}, Json::array({5, 4}), 1.2);
+    rule("separators",
+         {{"x", {{"value", 0}}},
+          {"x2", {{"value", phases.rows.empty() ? kWidth : kWidth + right}}},
+          {"y", place("position", of.scale, of.axis)}},
+         Json::array({5, 4}), 1.2);
   }
+  add_row_phases(layers, phases, of, kWidth + kPhaseGap, fmt::format("_{}", kind.title));
   return {{"title",
            {{"text", std::string("share of the energy of ") + kind.title},
             {"fontSize", 15},
@@ -218,6 +227,7 @@ bool has_bands(const RunNumbers& run) {
 Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
   const CheckpointAxis axis(run, options.time());
   const CheckpointRows rows = checkpoint_rows(axis, {kRowHeight, kMostHeight, kLeastLabelRow});
+  const RowPhases phases = row_phases(axis, rows);
   const Reach reach = reach_of(axis);
   const Json contexts = context_rows(axis, reach);
   std::string subtitle = fmt::format(
@@ -229,16 +239,18 @@ Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
     subtitle += " Black: the context. Pairs to its right turn less than once within a document.";
   }
   Json spec = theme::begin_figure(options.title, "Which frequencies carry queries and keys",
-                                  subtitle, kWidth + 120);
+                                  subtitle, kWidth + kLegendRoom + phases.width);
   spec["params"] = rows.params;
   Json& datasets = spec["datasets"];
   datasets = Json::object();
   if (!contexts.empty()) datasets["contexts"] = contexts;
   const Json separators = axis.separator_rows();
   if (!separators.empty()) datasets["separators"] = separators;
+  if (!phases.rows.empty()) datasets["phases"] = phases.rows;
   Json views = Json::array();
   for (const Kind& kind : kKinds) {
-    views.push_back(map_of(axis, rows, kind, reach, &kind == std::end(kKinds) - 1, datasets));
+    views.push_back(
+        map_of(axis, rows, phases, kind, reach, &kind == std::end(kKinds) - 1, datasets));
   }
   spec["vconcat"] = views;
   spec["spacing"] = 16;

@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ropewalk/base/printable.h"
 #include "ropewalk/figures/figure.h"
 #include "ropewalk/figures/parts/checkpoint_rows.h"
 #include "ropewalk/figures/parts/depth_columns.h"
 #include "ropewalk/figures/parts/depth_scale.h"
 #include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/run_notes.h"
-#include "ropewalk/figures/parts/text_width.h"
 #include "ropewalk/figures/parts/theme.h"
 
 namespace ropewalk {
@@ -24,7 +22,6 @@ constexpr double kCellText = 14.5;
 constexpr double kMostHeight = 620;  // where many rows have to share it
 constexpr double kRowHeight = 34;
 constexpr double kLeastTextRow = 15;  // lower rows have no room for numbers
-constexpr double kPhaseLimit = 110;
 
 // A reading as a heat map.
 struct Heatmap {
@@ -122,20 +119,11 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
   const double width = std::min(kWidestCell, kWidth / columns) * columns;
   const CheckpointRows rows = checkpoint_rows(axis, {kRowHeight, kMostHeight, kLeastTextRow});
 
-  double phase_width = 0;
-  Json phases = Json::array();
-  for (const PhaseSpan& span : axis.spans()) {
-    if ((span.to - span.from) * rows.height / axis.length() < theme::kPhaseSize) continue;
-    const PhaseSpan shown{fit_text(printable(span.name), theme::kPhaseSize, kPhaseLimit),
-                          span.context};
-    const std::string text = shown.text();
-    phase_width = std::max(phase_width, text_width(text, theme::kPhaseSize));
-    phases.push_back({{"phase", span.text()}, {"text", text}, {"y", (span.from + span.to) / 2}});
-  }
+  const RowPhases phases = row_phases(axis, rows);
 
   Json spec = theme::begin_figure(options.title, figure_title(run, title_of(map.placed)),
                                   subtitle_of(run, axis, map, scale),
-                                  std::max(width, kWidth) + phase_width + 10);
+                                  std::max(width, kWidth) + phases.width + 10);
   spec["title"]["offset"] = 18;
   Json params = rows.params;
   params.push_back({{"name", "columns"}, {"value", column_labels(run, map.columns)}});
@@ -243,24 +231,11 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
           {{"type", "rule"}, {"strokeDash", {5, 4}}, {"strokeWidth", 1.4}, {"color", theme::kInk}}},
          {"encoding",
           {{"x", {{"value", 0}}},
-           {"x2", {{"value", width + phase_width + 10}}},
+           {"x2", {{"value", width + phases.width + 10}}},
            {"y", place("position", rows.scale, rows.axis)}}}});
   }
-  if (!phases.empty()) {
-    datasets["phases"] = phases;
-    layers.push_back({{"name", "phases"},
-                      {"data", {{"name", "phases"}}},
-                      {"mark",
-                       {{"type", "text"},
-                        {"align", "left"},
-                        {"baseline", "middle"},
-                        {"fontSize", theme::kPhaseSize},
-                        {"color", theme::kMutedInk}}},
-                      {"encoding",
-                       {{"x", {{"value", width + 10}}},
-                        {"y", place("y", rows.scale, rows.axis)},
-                        {"text", {{"field", "text"}, {"type", "nominal"}}}}}});
-  }
+  if (!phases.rows.empty()) datasets["phases"] = phases.rows;
+  add_row_phases(layers, phases, rows, width + 10);
   spec["layer"] = layers;
   return spec;
 }

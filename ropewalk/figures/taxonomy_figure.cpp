@@ -146,7 +146,10 @@ Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
                          " in each class, by r_q and |r_k| on PC0 (high > 0.7, low < 0.3)";
   subtitle += numbered ? "; numbers are per cent." : ".";
   if (!errors.empty()) {
-    subtitle += " Bars: ±1 standard error of the position-dominated share.";
+    subtitle += " Bars: ±1 standard error of the position-dominated share";
+    subtitle += errors.size() < axis.slots().size()
+                    ? "; none where resampling the documents hardly moves it."
+                    : ".";
   }
   if (!run.baselines.empty()) subtitle += " Baseline: freshly initialised weights.";
   subtitle += notes_on_pc0(run);

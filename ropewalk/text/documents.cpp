@@ -179,6 +179,7 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
     }
     if (options.chunk && set.documents.size() > before) ++set.texts;
   }
+  set.waited = entries.waited();
   require_any(set, options, left_out, longest_where, corpus.name());
   if (options.chunk) deal_pieces(set, options.blocks);
   warn_of_few(set, options, corpus.name());

@@ -137,8 +137,7 @@ std::string result_text(const Ablation& ablation) {
                                  "nats per token", "random sets", "p", "real");
   const auto spread = [](double value, double error) {
     if (std::isnan(value)) return std::string("-");
-    return fmt::format("{:+.4f}{}", value,
-                       std::isnan(error) ? "" : fmt::format(" ± {:.4f}", error));
+    return fmt::format("{:+.4f}{}", value, format_error(error, 4));
   };
   for (const Ablation::Case& one : ablation.cases) {
     const EditEffect& effect = one.effects.front();

@@ -67,7 +67,7 @@ void require_other_documents(const std::vector<DocumentRecord>& others, const st
 
 AblationJob::AblationJob(AblationInput input)
     : input_(std::move(input)),
-      facts_(read_capture_facts(input_.capture.info.to_json(), input_.source)),
+      facts_(capture_facts(input_.capture.info, input_.source)),
       edit_source_(input_.capture, facts_, input_.source),
       finished_(input_.finished,
                 ablation_identity(input_.capture, input_.model, input_.weights, input_.documents),

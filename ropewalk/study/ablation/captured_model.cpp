@@ -75,7 +75,7 @@ void require_captured_config(const OpenModel& model, const CaptureInfo& capture,
   const auto deciding = [&](const Json& config) {
     return deciding_config(config, capture.context, capture.random.has_value());
   };
-  const Json captured = deciding(capture.config);
+  const Json captured = deciding(capture.config.json());
   const Json found = deciding(describe_config(model.text.config));
   if (captured == found) return;
   throw InputError("{}: is of another model than {}: {}", source, model.name,

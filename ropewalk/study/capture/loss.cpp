@@ -52,8 +52,7 @@ BlockCounts counts_of(std::span<const Document> documents, int64_t blocks) {
 void say(const CheckpointLoss& loss) {
   const LossRow& all = loss.rows.front();
   log::info("{}: {:.4f}{} nats per token, {}, {} predicted tokens", loss.label, all.loss,
-            std::isnan(all.se) ? "" : fmt::format(" ± {:.4f}", all.se),
-            format_number_of(all.documents, "document"), all.tokens);
+            format_error(all.se, 4), format_number_of(all.documents, "document"), all.tokens);
 }
 
 }  // namespace

@@ -30,13 +30,13 @@ struct Subject {
   const Phase* phase = nullptr;
   const CheckpointEntry* entry = nullptr;
   std::map<std::string, std::string> weights;  // name of a weight file (or "all") and its hash
-  std::optional<ConfigFile> config;
+  std::optional<JsonReader> config;
   std::vector<std::string> missing;
 };
 
 // Everything but what differs between programs that write the same config.
 Json settings(const Subject& subject) {
-  const ConfigFile config = override_config(*subject.config, subject.phase->config);
+  const JsonReader config = override_config(*subject.config, subject.phase->config);
   return describe_config(read_text_model(config).config).flatten();
 }
 
@@ -102,9 +102,10 @@ void read_hub(const std::string& id, const std::string& commit, Subject& subject
   }
 }
 
-void read_folder(const fs::path& folder, bool read_weights, Subject& subject) {
+void read_folder(const fs::path& folder, bool read_weights,
+                 const std::shared_ptr<KnownHeaders>& headers, Subject& subject) {
   try {
-    const Checkpoint checkpoint(folder);
+    const Checkpoint checkpoint(folder, headers);
     subject.config = checkpoint.config();
     if (read_weights) subject.weights["all"] = checkpoint.digest();
   } catch (const std::runtime_error& error) {
@@ -148,16 +149,18 @@ std::map<const Phase*, const Place*> find_places(const Experiment& experiment,
 
 // Fills in what the checkpoints' places tell.
 void read_subjects(const Experiment& experiment, bool read_weights,
-                   std::vector<Subject>& subjects) {
+                   const std::shared_ptr<KnownHeaders>& headers, std::vector<Subject>& subjects) {
   std::map<std::string, Place> places;
   const std::map<const Phase*, const Place*> models = find_places(experiment, subjects, places);
   run_parallel(subjects.size(), kParallel, {}, [&](size_t i, const std::stop_token&) {
     Subject& subject = subjects[i];
     const CheckpointEntry& entry = *subject.entry;
-    if (entry.path) return read_folder(experiment.resolve(*entry.path), read_weights, subject);
+    if (entry.path) {
+      return read_folder(experiment.resolve(*entry.path), read_weights, headers, subject);
+    }
     const Place& place = *models.at(subject.phase);
     if (!place.folder.empty()) {
-      return read_folder(experiment.folder_in(place.folder, entry), read_weights, subject);
+      return read_folder(experiment.folder_in(place.folder, entry), read_weights, headers, subject);
     }
     if (is_commit(*entry.revision)) return read_hub(place.name, *entry.revision, subject);
     const auto found = place.refs.find(*entry.revision);
@@ -286,7 +289,8 @@ void find_gaps(const Experiment& experiment, std::vector<AuditFinding>& findings
 
 }  // namespace
 
-Audit audit_experiment(const Experiment& experiment, bool read_weights) {
+Audit audit_experiment(const Experiment& experiment, bool read_weights,
+                       const std::shared_ptr<KnownHeaders>& headers) {
   std::vector<Subject> subjects;
   for (const Phase& phase : experiment.phases) {
     for (const CheckpointEntry& entry : phase.checkpoints) {
@@ -297,7 +301,7 @@ Audit audit_experiment(const Experiment& experiment, bool read_weights) {
   if (experiment.from_vectors()) {
     read_vectors(experiment, subjects, audit.findings);
   } else {
-    read_subjects(experiment, read_weights, subjects);
+    read_subjects(experiment, read_weights, headers, subjects);
   }
   audit.checkpoints = subjects.size();
   for (const Subject& subject : subjects) {

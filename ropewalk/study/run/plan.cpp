@@ -221,7 +221,7 @@ std::string CheckpointFailure::text() const {
 }
 
 StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool keep_going,
-                     const Communicator& processes) {
+                     const Communicator& processes, const std::shared_ptr<KnownHeaders>& headers) {
   check_axis(experiment);
   check_device(experiment, processes);
   StudyPlan plan;
@@ -242,6 +242,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     planned.capture = capture_options(experiment, phase, entry, label, out);
     planned.capture.model.context = context;
     planned.capture.model.processes = processes;
+    planned.capture.model.headers = headers;
     if (entry.vectors) {
       planned.vectors =
           std::make_shared<const FoundVectors>(plan_vectors(experiment, phase, entry));
