@@ -28,9 +28,9 @@
 #include "ropewalk/study/capture/agreement.h"
 #include "ropewalk/study/capture/capture_folder.h"
 #include "ropewalk/study/capture/capture_state.h"
-#include "ropewalk/study/capture/capture_store.h"
 #include "ropewalk/study/capture/inspect.h"
 #include "ropewalk/study/capture/process_documents.h"
+#include "ropewalk/study/capture/written_capture.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {

@@ -12,6 +12,7 @@
 #include "ropewalk/analysis/table/qk_reader.h"
 #include "ropewalk/analysis/table/series_reader.h"
 #include "ropewalk/base/error.h"
+#include "ropewalk/study/show/packed_numbers.h"
 #include "ropewalk/study/show/report_inputs.h"
 #include "ropewalk/study/show/report_series.h"
 #include "ropewalk/study/show/report_table.h"
