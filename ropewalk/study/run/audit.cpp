@@ -7,6 +7,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/checkpoint/config_overrides.h"
+#include "ropewalk/model/architecture.h"
 #include "ropewalk/model/config/describe_config.h"
 #include "ropewalk/study/experiment/revisions.h"
 #include "ropewalk/study/run/audit_subjects.h"

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "ropewalk/analysis/statistics/statistic.h"
+#include "ropewalk/analysis/table/packed_numbers.h"
 #include "ropewalk/analysis/table/table_columns.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/study/show/packed_numbers.h"
 
 namespace ropewalk {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "ropewalk/analysis/statistics/statistic.h"
 #include "ropewalk/analysis/table/heads_reader.h"
+#include "ropewalk/analysis/table/packed_numbers.h"
 #include "ropewalk/analysis/table/qk_reader.h"
 #include "ropewalk/analysis/table/series_reader.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/study/show/packed_numbers.h"
 #include "ropewalk/study/show/report_inputs.h"
 #include "ropewalk/study/show/report_series.h"
 #include "ropewalk/study/show/report_table.h"

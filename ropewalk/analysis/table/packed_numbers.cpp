@@ -1,4 +1,4 @@
-#include "ropewalk/study/show/packed_numbers.h"
+#include "ropewalk/analysis/table/packed_numbers.h"
 
 #include <fmt/format.h>
 
