@@ -69,13 +69,13 @@ bench: build
 	@cmake --build build --target coverage edits forward peak
 	@.venv/bin/python tools/make_smollm2.py
 	@.venv/bin/python benchmarks/cpu.py threads
-	@for script in cpu loss ablate study scaling end_to_end moments_cost sampling_noise scaling_processes coverage contexts smollm2 smollm2_ablate frequencies report plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
+	@for script in cpu loss demo_loss ablate study scaling end_to_end moments_cost sampling_noise scaling_processes coverage contexts smollm2 smollm2_ablate frequencies report plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
 
 bench-gpu: all
 	@cmake --preset release -DROPEWALK_BENCHMARKS=ON
-	@cmake --build build --target forward
+	@cmake --build build --target forward logits
 	@ctest --test-dir build --output-on-failure --no-tests=error -R '^golden\.gpu$$'
-	@for script in gpu gpu_end_to_end study weights_hash watch plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
+	@for script in gpu loss gpu_end_to_end study weights_hash watch plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
 
 format: setup
 	@clang-format -i $(SOURCES)

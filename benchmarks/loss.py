@@ -56,6 +56,18 @@ def measured(chosen: Setting, corpus: Path, documents: int) -> tuple[float, floa
         return json.loads((out / "capture.json").read_text())["seconds"], float(total[6])
 
 
+def logits_bytes(chosen: Setting) -> int | None:
+    """Bytes of the GPU that logits and loss take beyond the layers before them, and the head's weights."""
+    if chosen.device != "cuda":
+        return None
+    found = []
+    for end in ("layers", "loss"):
+        command = [machine.BUILD / "benchmarks" / "logits", chosen.folder, chosen.tokens, 1, chosen.device, chosen.dtype, end]
+        found.append(json.loads(subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, text=True, check=True).stdout))
+    layers, loss = found
+    return max(0, loss["peak_gpu_bytes"] - layers["peak_gpu_bytes"] - loss["head_bytes"])
+
+
 class Peer:
     """transformers' own loss."""
 
@@ -100,7 +112,7 @@ def compare(chosen: Setting, work: Path, rounds: int) -> dict:
         print({name: round(times[-1], 4) for name, times in seconds.items()}, flush=True)
     return {"model": chosen.model, "tokens": chosen.tokens, "dtype": chosen.dtype, "threads": THREADS, "loss": {"ropewalk": ours, "transformers": expected},
             "seconds": seconds, "times_faster": machine.ratio(seconds["transformers"], seconds["ropewalk"]),
-            "transformers_bytes_of_logits": peer.logits_bytes(documents[0])}  # fmt: skip
+            "bytes_of_logits": {"ropewalk": logits_bytes(chosen), "transformers": peer.logits_bytes(documents[0])}}  # fmt: skip
 
 
 def main(tokens=None, rounds=machine.ROUNDS):

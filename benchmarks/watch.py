@@ -134,21 +134,24 @@ def main():
     training.seconds()
     before = torch.cuda.max_memory_allocated()
     with_watch(training)
-    seconds = {"plain": [], "measured": [], "after": [], "vectors_kept": [], "idle": []}
+    seconds = {"plain": [], "plain_batches": [], "measured": [], "after": [], "vectors_kept": [], "idle": []}
     grown = []
     for _ in range(ROUNDS):
-        plain = training.seconds(AFTER)
+        plain, batches = training.seconds(AFTER), training.seconds()
         measured, after, peak = with_watch(training)
-        plain = (plain + training.seconds(AFTER)) / 2
-        for name, time_ in (("plain", plain), ("measured", measured), ("after", after), ("vectors_kept", with_vectors_kept(training)), ("idle", idle_seconds(training))):
+        # As many steps as are compared: beginning and ending take time too.
+        plain, batches = (plain + training.seconds(AFTER)) / 2, (batches + training.seconds()) / 2
+        kept, idle = with_vectors_kept(training), idle_seconds(training)
+        times = {"plain": plain, "plain_batches": batches, "measured": measured, "after": after, "vectors_kept": kept, "idle": idle}
+        for name, time_ in times.items():
             seconds[name].append(time_)
         grown.append(peak - before)
-        print({name: round(times[-1], 7) for name, times in seconds.items()}, flush=True)
+        print({name: round(time_, 7) for name, time_ in times.items()}, flush=True)
     # Of all steps that are not measured, each costs what watch does in it, and the first ones what is done beside them.
     others = EVERY - BATCHES
     between = [plain + idle + (after - plain) * AFTER / others for plain, idle, after in zip(seconds["plain"], seconds["idle"], seconds["after"], strict=True)]
     ways = {"measured": seconds["measured"], "between": between, "vectors_kept": seconds["vectors_kept"]}
-    adds = {name: machine.ratio(times, seconds["plain"]) for name, times in ways.items()}
+    adds = {name: machine.ratio(times, seconds["plain" if name == "between" else "plain_batches"]) for name, times in ways.items()}
     for share in adds.values():
         share.update({end: share[end] - 1 for end in ("median", "low", "high")})
     result = {

@@ -134,9 +134,10 @@ class Turn {
   Turn& operator=(const Turn&) = delete;
 
   // Nobody gets it any more, once the job at hand has stopped: also one that has its turn and waits
-  // for the GIL to begin.
+  // for the GIL to begin. A second time it does nothing: threads that were the first to use the
+  // module, at once, each see to it.
   static void end() {
-    program_ends = true;
+    if (program_ends.exchange(true)) return;
     request_interrupt(SIGINT);
     const nb::gil_scoped_release released;
     one_job.lock();

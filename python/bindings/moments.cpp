@@ -34,7 +34,7 @@ namespace ropewalk::python {
 namespace {
 
 TensorShape tensor_shape(const CaptureMoments& moments) {
-  const CaptureFacts facts = read_capture_facts(moments.info.to_json(), "moments");
+  const CaptureFacts facts = capture_facts(moments.info, "moments");
   return {.layers = facts.origin.layers,
           .q_heads = facts.origin.n_q_heads,
           .kv_heads = facts.origin.n_kv_heads,

@@ -34,7 +34,7 @@ class _Holder:
 
     def at(self, step: int) -> None:
         if self.watch is not None:
-            self.watch._follow(step)
+            self.watch._measuring.follow(step)
 
     def close(self) -> None:
         if self.watch is not None:

@@ -27,6 +27,7 @@ class Hooks:
         self._registered: list[Any] = []
         self._counted = False  # a model of transformers runs that got no positions
         self._gradients: bool | None = None  # whether it runs with gradients, outside of what is computed again
+        self._checkpoints: bool | None = None  # whether activations are computed again; None: not known of this pass
         self._taker = _taker(weakref.ref(self))
         self.take_outside = _attention.outside(self.take)
         self.attached = False
@@ -47,7 +48,8 @@ class Hooks:
             interface.remove(self._taker)
         for hook in self._registered:
             hook.remove()
-        self._interfaces, self._registered, self.attached, self._counted, self._gradients = [], [], False, False, None
+        self._interfaces, self._registered, self.attached = [], [], False
+        self._counted, self._gradients, self._checkpoints = False, None, None
 
     @contextlib.contextmanager
     def measured_passes(self) -> Iterator[torch.nn.Module]:
@@ -81,7 +83,7 @@ class Hooks:
         if torch._C._current_graph_task_id() != -1:
             return  # computed again for backward: counted before
         # Other passes without gradients are evaluation or generation.
-        if not (self._every_pass or torch.is_grad_enabled() or training and self._gradients is not False and self._checkpoints()):
+        if not (self._every_pass or torch.is_grad_enabled() or training and self._gradients is not False and self._recomputes()):
             return
         with torch.no_grad():
             self._take(layer, owner, q, k, positions, mask, scale, self._counted)
@@ -91,10 +93,13 @@ class Hooks:
 
         self._counted = before and len(arguments) <= 1 and named.get("position_ids") is None
         self._gradients = torch.is_grad_enabled() if before else None
+        self._checkpoints = None
 
-    def _checkpoints(self) -> bool:
+    def _recomputes(self) -> bool:
         """Whether activations are computed again: the first time, gradients may be off."""
-        return any(getattr(module, "gradient_checkpointing", False) is True for module in self._model.modules())
+        if self._checkpoints is None:
+            self._checkpoints = any(getattr(module, "gradient_checkpointing", False) is True for module in self._model.modules())
+        return self._checkpoints
 
 
 def _taker(hooks: weakref.ref[Hooks]) -> _attention.Taker:

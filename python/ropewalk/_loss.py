@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from . import _tables
+from . import _tables, _views
 from ._temporary import TemporaryFolder
 
 
@@ -43,4 +43,4 @@ class Loss:
         return _tables.convert(_tables.read(self.path / "loss_documents.csv"), "pandas")
 
     def __repr__(self) -> str:
-        return f"Loss({self.value:.4f} ± {self.se:.4f} nats per token, {self.path})"
+        return f"Loss({self.value:.4f}{_views.error_text(self.se, 4)} nats per token, {self.path})"

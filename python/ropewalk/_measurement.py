@@ -12,11 +12,15 @@ if TYPE_CHECKING:
     import torch
 
 
+HEADS = (0, 2, 3)  # the dimensions of [batch, heads, tokens, d_head] over which a number per head is taken
+
+
 class Rows:
     """The tokens of a batch: their positions, on the host, and which of them are no padding. Every layer of a batch has the same. To find them out waits
     for a GPU, unless it is known that they are `counted`: 0, 1, 2, …, without padding."""
 
-    def __init__(self, positions: torch.Tensor | None, mask: Any, batch: int, tokens: int, device: torch.device, counted: bool) -> None:
+    def __init__(self, positions: torch.Tensor | None, mask: Any, batch: int, tokens: int, device: torch.device, counted: torch.Tensor | None) -> None:
+        """`counted`: 0, 1, 2, …, where the positions are."""
         import torch
 
         if positions is None:
@@ -24,15 +28,15 @@ class Rows:
         elif not isinstance(positions, torch.Tensor):
             raise UsageError(f"positions: found {type(positions).__name__}, expected a torch tensor of whole numbers")
         elif positions.dim() == 3:  # one for each axis of an image; the first is that of text
-            positions, counted = positions[0], False
+            positions, counted = positions[0], None
         if positions.dim() not in (1, 2) or positions.shape[-1] != tokens or positions.dim() == 2 and positions.shape[0] not in (1, batch):
             raise UsageError(f"positions: found a tensor of {list(positions.shape)}, expected [{tokens}] or [{batch}, {tokens}]")
         self.wrong: torch.Tensor | None = None  # whether they are not what they were known to be
         self._device = device
         self._turned = tokens  # that RoPE was chosen for, where it asks for a length: padding counts too
-        if counted and mask is None:
+        if counted is not None and mask is None:
             self.positions, self.places, self.context = torch.arange(tokens).expand(batch, tokens), None, tokens
-            self.wrong = (positions.detach() != torch.arange(tokens, device=positions.device)).any()
+            self.wrong = (positions.detach() != counted).any()
             return
         self.positions = positions.detach().to("cpu").expand(batch, tokens)
         self._turned = int(self.positions.max()) + 1 if self.positions.numel() else 0
@@ -90,8 +94,9 @@ class Measurement:
         self._owners: dict[int, int] = {}  # which module a layer is, by layer
         self._rows: tuple[int, list[tuple[Any, Any, Rows]]] = (-1, [])  # of the batch at hand
         self._known: tuple[Any, ...] = ()  # what tensors are like that moments took
-        self._wrong: torch.Tensor | None = None  # whether positions were not what they were known to be
-        self._finite: dict[int, torch.Tensor] = {}  # whether a batch is, where that is known later
+        self._counted: torch.Tensor | None = None  # 0, 1, 2, …, where positions are
+        self._wrong: list[torch.Tensor] = []  # whether positions were not what they were known to be
+        self._finite: list[tuple[int, torch.Tensor]] = []  # whether a batch is, where that is known later
         self._why = ""  # a batch was left out
 
     @property
@@ -124,13 +129,13 @@ class Measurement:
             return
         self._fetched = True
         self.moments._kept.set_context(self.context)
-        numbers = list(self._finite)
-        left, flags = self.moments._fetch(after, [self._wrong, *self._finite.values()])
-        if flags[0]:
+        left, flags = self.moments._fetch(after, [*self._wrong, *(finite for _, finite in self._finite)])
+        wrong, finite = flags[: len(self._wrong)], flags[len(self._wrong) :]
+        if any(wrong):
             raise InputError(
                 "positions are not 0, 1, 2, … though the model was called without position_ids and without a mask of padding: call it with position_ids"
             )
-        self.left_out |= left | {batch for batch, finite in zip(numbers, flags[1:], strict=True) if not finite}
+        self.left_out |= left | {batch for (batch, _), known in zip(self._finite, finite, strict=True) if not known}
         for batch in self.left_out - left:
             self.moments._kept.leave_out(batch)
         self.batches_left_out = len(self.left_out)
@@ -188,15 +193,16 @@ class Measurement:
 
         if q.is_cuda and self._config is None or q.device != k.device or q.device.type not in ("cpu", "cuda") or not (q.is_floating_point() and k.is_floating_point()):
             return q, k
-        finite = [tensor.float().square().sum().isfinite() for tensor in (q, k)]
         if q.is_cuda:
-            before, now = self._finite.get(batch), finite[0] & finite[1]
-            self._finite[batch] = now if before is None else before & now
-            return torch.where(now, q, 0), torch.where(now, k, 0)
-        for what, tensor, all_finite in (("queries", q, finite[0]), ("keys", k, finite[1])):
-            if not all_finite:
-                head = int((~tensor.float().square().sum((0, 2, 3)).isfinite()).nonzero()[0])
-                raise NotFinite(f"{what} in layer {layer}, head {head}, are not all finite, or their squares overflow float32, in every batch")
+            finite = (torch.cat([_norm(q, HEADS), _norm(k, HEADS)]) < torch.inf).all()  # NaN is below nothing
+            self._finite.append((batch, finite))
+            return torch.where(finite, q, 0), torch.where(finite, k, 0)
+        for what, vectors in (("queries", q), ("keys", k)):
+            if _norm(vectors) < torch.inf:
+                continue
+            finite = _norm(vectors, HEADS) < torch.inf  # all together may overflow where no head does
+            if not finite.all():
+                raise NotFinite(f"{what} in layer {layer}, head {int(finite.int().argmin())}, are not all finite, or their squares overflow float32, in every batch")
         return q, k
 
     def _check(self, layer: int, q: torch.Tensor, k: torch.Tensor) -> None:
@@ -209,17 +215,35 @@ class Measurement:
             if hasattr(tensor, "to_local"):
                 raise UsageError(f"layer {layer}: {name}: is spread over processes (DTensor); expected all heads in each process")
 
+    def _counting(self, positions: Any, tokens: int) -> torch.Tensor | None:
+        import torch
+
+        if not isinstance(positions, torch.Tensor):
+            return None
+        if self._counted is None or self._counted.device != positions.device or len(self._counted) != tokens:
+            self._counted = torch.arange(tokens, device=positions.device)
+        return self._counted
+
     def _find_rows(self, number: int, positions: torch.Tensor | None, mask: Any, batch: int, tokens: int, device: torch.device, counted: bool) -> Rows:
         if self._rows[0] != number:
             self._rows = number, []
         for one, other, rows in self._rows[1]:
             if _same(one, positions) and _same(other, mask):
                 return rows
-        rows = Rows(positions, mask, batch, tokens, device, counted)
+        rows = Rows(positions, mask, batch, tokens, device, self._counting(positions, tokens) if counted else None)
         if rows.wrong is not None:
-            self._wrong = rows.wrong if self._wrong is None else self._wrong | rows.wrong
+            self._wrong.append(rows.wrong)
         self._rows[1].append((positions, mask, rows))
         return rows
+
+
+def _norm(vectors: torch.Tensor, over: tuple[int, ...] | None = None) -> torch.Tensor:
+    """In float32; `over`: dimensions. One pass, which keeps nothing of the vectors' size."""
+    import torch
+
+    vectors = vectors.float() if vectors.dtype == torch.float64 else vectors
+    norm: torch.Tensor = torch.linalg.vector_norm(vectors, dim=over, dtype=torch.float32)
+    return norm
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -162,16 +162,19 @@ class Moments:
         tensors, info = self._kept.contents()
         return {name: from_dlpack(capsule).numpy() for name, capsule in tensors.items()}, info
 
-    def _fetch(self, after: torch.cuda.Event | None, flags: Sequence[torch.Tensor | None]) -> tuple[set[int], list[bool]]:
+    def _fetch(self, after: torch.cuda.Event | None, flags: Sequence[torch.Tensor]) -> tuple[set[int], list[bool]]:
         """Brings what a GPU holds to the host, and flags with it, beside what it computes after an event. Blocks that are not finite are left out: which."""
-        if after is None:
-            return set(self._kept.fetch_finite()), [flag is not None and bool(flag) for flag in flags]
         import torch
 
+        def fetched() -> tuple[set[int], list[bool]]:
+            return set(self._kept.fetch_finite()), torch.stack([flag.to(self._device) for flag in flags]).tolist() if flags else []
+
+        if after is None:
+            return fetched()
         # Asleep, and before anything is asked of the GPU: a copy that waits in the driver keeps other threads from launching kernels.
         after.synchronize()
         with torch.cuda.stream(torch.cuda.Stream(self._device)):  # type: ignore[no-untyped-call]
-            return set(self._kept.fetch_finite()), [flag is not None and bool(flag) for flag in flags]
+            return fetched()
 
     def _event(self) -> torch.cuda.Event | None:
         """The end of what the GPU was told so far; None without a GPU."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 from . import _faults, _watch_log
+from ._faults import Faults
 from ._measurement import Measurement
 from ._processes import Processes
 from ._study import Study
@@ -15,13 +15,13 @@ from .errors import UsageError
 
 
 class Results:
-    """In other processes it does nothing. `fault` gets what goes wrong, and what becomes of it; it may raise."""
+    """In other processes it does nothing."""
 
     def __init__(
-        self, processes: Processes, fault: Callable[[BaseException, str], None], log: Any, out: str | os.PathLike[str] | None, name: str, components: int
-    ) -> None:  # fmt: skip
+        self, processes: Processes, faults: Faults, log: Any, out: str | os.PathLike[str] | None, name: str, components: int
+    ) -> None:
         """All processes raise what is wrong in the first one. Collective."""
-        self._fault = fault
+        self._faults = faults
         self._tellers = _watch_log.tellers(log)
         self._writer: Writer | None = None
         self.delivering = False
@@ -63,13 +63,13 @@ class Results:
             for step, future in self._writer.finished():
                 error = future.exception()
                 if error is not None:
-                    self._fault(error, _faults.DROPPED)
+                    self._faults.take(error, _faults.DROPPED)
                     continue
                 for tell in self._tellers:
                     try:
                         tell(future.result(), step)
                     except Exception as raised:
-                        self._fault(raised, "the others are told, and training goes on")
+                        self._faults.take(raised, "the others are told, and training goes on")
         finally:
             self.delivering = before
 
@@ -82,7 +82,7 @@ class Results:
             self.deliver()
             self._writer.make_tables()
         except Exception as error:
-            self._fault(error, "its tables are not made; ropewalk.open makes them")
+            self._faults.take(error, "its tables are not made; ropewalk.open makes them")
         finally:
             self._writer.close()
 

@@ -15,7 +15,7 @@ from ._tables import Kind
 from ._capture import Capture
 from .errors import InputError, SystemError, UsageError  # noqa: A004
 from ._figure import Figure
-from ._study_files import StudyFiles
+from ._study_files import EFFECTS, StudyFiles
 from ._temporary import TemporaryFolder
 from ._views import Page
 
@@ -127,16 +127,35 @@ class Study:
         The score is the largest effect on R²cv of queries, R²cv of keys and the share of position in logits, from the random baselines to the last
         checkpoint and from the first trained one to it, each less its standard error (docs/method.md). `by`: that of one statistic of changes.csv
         instead, such as "r2cv_k".
+
+        Where heads were edited (`ablate:` in the experiment), `loss_effects` has what that cost: the rows of ablate.csv, as dictionaries, of the
+        smallest set with these heads in it.
         """
         import pandas
 
         _checks.whole("n", n, 1)
         if by is not None:
-            return self._top_heads_by(by).head(n).reset_index(drop=True)
+            return self._with_effects(self._top_heads_by(by).head(n).reset_index(drop=True))
         found = self.summary.get("top_heads")
         if not found:
             raise UsageError(f"{self.path}: holds no random baseline and no two checkpoints of one run, so no heads that training changed")
-        return pandas.DataFrame(found[:n])
+        return self._with_effects(pandas.DataFrame(found[:n]))
+
+    def _with_effects(self, heads: pandas.DataFrame) -> pandas.DataFrame:
+        """The same with what edits cost, where there were any."""
+        if not all(self._files.beside(name).is_file() for name in EFFECTS):
+            return heads
+        table, sets = self._files.once("effects", lambda: [_tables.convert(_tables.read(self._files.beside(name)), "pandas") for name in EFFECTS])
+        members = {(one.checkpoint, one.set): set(one.members.split(",")) for one in sets[sets.draw.isna()].itertuples()}
+
+        def of(line: Any) -> list[dict[str, Any]]:
+            wanted = {f"{line.layer}.{head}" for head in line.q_heads}
+            holding = [(len(found), name) for (checkpoint, name), found in members.items() if checkpoint == line.to and wanted <= found]
+            rows = table[(table.checkpoint == line.to) & (table["set"] == min(holding)[1])] if holding else table.head(0)
+            found: list[dict[str, Any]] = rows.to_dict("records")
+            return found
+
+        return heads.assign(loss_effects=[of(line) for line in heads.itertuples()])
 
     def _top_heads_by(self, by: str) -> pandas.DataFrame:
         changes = self._files.frame("changes")

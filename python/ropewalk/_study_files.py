@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+EFFECTS = ["ablate.csv", "ablate_controls.csv"]  # where the experiment has `ablate:`
+
 
 class StudyFiles:
     """Each is read once for as long as all stay the same. `path` is the table of components; the others are beside it."""
@@ -58,7 +60,7 @@ class StudyFiles:
     def _facts(self) -> list[tuple[int, int, int] | None]:
         """What tells files from those that took their place."""
         found: list[tuple[int, int, int] | None] = []
-        for path in (self.path, *(self.beside(name) for name in ("heads.csv", "bands.csv", "curves.csv", "changes.csv", "loss.csv", "summary.json"))):
+        for path in (self.path, *(self.beside(name) for name in ("heads.csv", "bands.csv", "curves.csv", "changes.csv", "loss.csv", *EFFECTS, "summary.json"))):
             try:
                 facts = path.stat()
             except OSError:

@@ -48,7 +48,15 @@ def _lines(summary: dict[str, Any]) -> list[list[str]]:
 def _number(leaf: dict[str, Any] | None) -> str:
     if not leaf or leaf.get("value") is None:
         return ""
-    return f"{leaf['value']:.3f}" + (f" ± {leaf['se']:.3f}" if leaf.get("se") is not None else "")
+    return f"{leaf['value']:.3f}" + error_text(leaf.get("se"), 3)
+
+
+def error_text(se: float | None, decimals: int) -> str:
+    """To stand after a number. One that rounds to 0 is said to be smaller than the last digit; of none, or where nothing varied, nothing."""
+    if not se or se != se:
+        return ""
+    least = 10**-decimals
+    return f" ± <{least:.{decimals}f}" if se < least / 2 else f" ± {se:.{decimals}f}"
 
 
 class Page:

@@ -47,6 +47,21 @@ export function classTag(place: number): HTMLElement {
   );
 }
 
+/** A column of a table whose rows become cards on a narrow page, where each cell has its name. */
+export interface Column {
+  name: string;
+  definition?: string;
+  look?: string;
+}
+
+export const columnHeads = (columns: Column[]): HTMLElement =>
+  h("thead", {}, h("tr", {}, ...columns.map(({ name, definition, look }) => h("th", { scope: "col", class: look, "data-definition": definition }, name))));
+
+export function row(attributes: Record<string, unknown>, columns: Column[], ...cells: HTMLElement[]): HTMLElement {
+  cells.forEach((cell, i) => (cell.dataset.name = columns[i].name));
+  return h("tr", attributes, ...cells);
+}
+
 /** Below a title: a text, or parts of it. */
 export type Note = string | (string | Node)[];
 

@@ -69,4 +69,18 @@ std::string format_duration(double seconds) {
   return fmt::format("{} s", total);
 }
 
+std::string format_decimals(double value, int decimals) {
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  if (!text.starts_with('-')) return text;
+  const bool zero = text.find_first_not_of("-0.") == std::string::npos;
+  return (zero ? "" : "−") + text.substr(1);
+}
+
+std::string format_error(double se, int decimals) {
+  if (std::isnan(se) || se == 0) return "";
+  const double least = std::pow(10, -decimals);
+  if (se < least / 2) return fmt::format(" ± <{:.{}f}", least, decimals);
+  return fmt::format(" ± {:.{}f}", se, decimals);
+}
+
 }  // namespace ropewalk

@@ -18,4 +18,10 @@ std::string format_count(double count);
 // "3 s", "2 min 05 s", "1 h 02 min"
 std::string format_duration(double seconds);
 
+// With a true minus sign, and none on what rounds to zero.
+std::string format_decimals(double value, int decimals);
+// " ± 0.004", to stand after a number; " ± <0.001" where these decimals would say 0, as if it were
+// certain. Nothing where it is unknown (NaN), or where nothing varied, which is no certainty.
+std::string format_error(double se, int decimals);
+
 }  // namespace ropewalk

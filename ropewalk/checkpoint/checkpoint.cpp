@@ -16,7 +16,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-ConfigFile open_config(const fs::path& folder) {
+std::shared_ptr<const JsonReader> open_config(const fs::path& folder, KnownHeaders& known) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {
     throw SystemError("{}: is not a folder; expected one with config.json and weights",
@@ -29,7 +29,7 @@ ConfigFile open_config(const fs::path& folder) {
     throw InputError("{}: holds no config.json; is this a Hugging Face checkpoint?",
                      folder.string());
   }
-  return ConfigFile(folder / "config.json");
+  return known.json(folder / "config.json");
 }
 
 bool is_plain_name(const std::string& name) {
@@ -39,7 +39,8 @@ bool is_plain_name(const std::string& name) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(const fs::path& folder) : folder_(folder), config_(open_config(folder)) {
+Checkpoint::Checkpoint(const fs::path& folder, std::shared_ptr<KnownHeaders> known)
+    : known_(std::move(known)), folder_(folder), config_(open_config(folder, *known_)) {
   std::error_code ignored;
   for (const WeightNames& kind : kWeightNames) {
     const fs::path index = folder / kind.index();
@@ -61,9 +62,9 @@ Checkpoint::Checkpoint(const fs::path& folder) : folder_(folder), config_(open_c
 
 void Checkpoint::add_shard(const fs::path& file) {
   if (file.extension() == ".safetensors") {
-    shards_.push_back(std::make_unique<SafetensorsFile>(file));
+    shards_.push_back(std::make_unique<SafetensorsFile>(file, known_.get()));
   } else {
-    shards_.push_back(std::make_unique<PytorchFile>(file));
+    shards_.push_back(std::make_unique<PytorchFile>(file, known_.get()));
   }
   hashes_.emplace(shards_.back().get(), std::make_unique<TensorHashes>(shards_.back()->file()));
   for (const auto& [name, info] : shards_.back()->tensors()) {
@@ -76,8 +77,7 @@ void Checkpoint::add_shard(const fs::path& file) {
 }
 
 void Checkpoint::open_index(const fs::path& index) {
-  const ConfigFile file(index);
-  const ConfigFile weight_map = file.object("weight_map");
+  const JsonReader weight_map = known_->json(index)->object("weight_map");
   std::set<std::string> names;
   for (const auto& [tensor, shard] : weight_map.json().items()) {
     if (!shard.is_string() || !is_plain_name(shard.get<std::string>())) {
@@ -181,7 +181,7 @@ int64_t Checkpoint::bytes_read() const {
 bool Checkpoint::is_current() const {
   const auto current = [](const auto& shard) { return shard->file().is_current(); };
   if (!std::all_of(shards_.begin(), shards_.end(), current)) return false;
-  return open_config(folder_).json() == config_.json();
+  return open_config(folder_, *known_)->json() == config_->json();
 }
 
 void Checkpoint::hash_unknown(const std::vector<std::string>& names) const {

@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/checkpoint/known_headers.h"
 #include "ropewalk/checkpoint/tensor_hashes.h"
-#include "ropewalk/checkpoint/weights_file.h"
 
 namespace ropewalk {
 
@@ -27,10 +26,12 @@ struct TensorView {
 // tensors; no weight is read until asked for.
 class Checkpoint {
  public:
-  explicit Checkpoint(const std::filesystem::path& folder);
+  // `known`: what was read of it before.
+  explicit Checkpoint(const std::filesystem::path& folder,
+                      std::shared_ptr<KnownHeaders> known = std::make_shared<KnownHeaders>());
 
   const std::filesystem::path& folder() const { return folder_; }
-  const ConfigFile& config() const { return config_; }
+  const JsonReader& config() const { return *config_; }
   bool has(const std::string& tensor) const { return tensors_.contains(tensor); }
   // Throws InputError naming the tensor and the folder.
   TensorView tensor(const std::string& name) const;
@@ -66,8 +67,9 @@ class Checkpoint {
   TensorHashes& hashes_of(const std::string& tensor) const;
   void hash_unknown(const std::vector<std::string>& names) const;
 
+  std::shared_ptr<KnownHeaders> known_;
   std::filesystem::path folder_;
-  ConfigFile config_;
+  std::shared_ptr<const JsonReader> config_;
   std::vector<std::unique_ptr<WeightsFile>> shards_;
   std::map<std::string, TensorView> tensors_;
   std::map<const WeightsFile*, std::unique_ptr<TensorHashes>> hashes_;

@@ -30,7 +30,7 @@ void override_theta(Json& config, const Json& theta) {
 
 }  // namespace
 
-ConfigFile override_config(const ConfigFile& config, const Json& overrides) {
+JsonReader override_config(const JsonReader& config, const Json& overrides) {
   if (overrides.empty()) return config;
   Json changed = config.json();
   Json& text = changed.contains("text_config") && changed["text_config"].is_object()

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 
 namespace ropewalk {
 
@@ -8,6 +8,6 @@ namespace ropewalk {
 // max_position_embeddings, sliding_window. RoPE parameters are changed where the file keeps them,
 // whatever its spelling; of several sets, the one of full attention. Values are checked where the
 // config is read.
-ConfigFile override_config(const ConfigFile& config, const Json& overrides);
+JsonReader override_config(const JsonReader& config, const Json& overrides);
 
 }  // namespace ropewalk

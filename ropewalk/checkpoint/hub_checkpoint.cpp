@@ -7,10 +7,10 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/hash.h"
+#include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/processes/parallel.h"
 #include "ropewalk/base/units.h"
-#include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/checkpoint/tokenizer_files.h"
 #include "ropewalk/checkpoint/weight_names.h"
 
@@ -20,8 +20,8 @@ namespace {
 
 // The shards an index names. Opening the checkpoint checks the rest of it.
 std::vector<std::string> shard_names(const fs::path& index) {
-  const ConfigFile file(index);
-  const ConfigFile weight_map = file.object("weight_map");
+  const JsonReader file(index);
+  const JsonReader weight_map = file.object("weight_map");
   std::set<std::string> names;
   for (const auto& [tensor, shard] : weight_map.json().items()) {
     const std::string name = shard.is_string() ? shard.get<std::string>() : "";

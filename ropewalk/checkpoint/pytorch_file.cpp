@@ -106,11 +106,9 @@ StoredTensor locate(const PickledTensor& tensor, const std::map<std::string, Zip
   return stored;
 }
 
-}  // namespace
-
-PytorchFile::PytorchFile(const std::filesystem::path& path) : WeightsFile(path) {
-  const std::string name = path.string();
-  if (!looks_like_zip(file_)) {
+WeightsHeader read_whole(const MappedFile& file) {
+  const std::string name = file.path().string();
+  if (!looks_like_zip(file)) {
     throw InputError(
         "{}: is not a zip archive; if torch before version 1.6 wrote it, load it where you trust "
         "it "
@@ -118,7 +116,7 @@ PytorchFile::PytorchFile(const std::filesystem::path& path) : WeightsFile(path) 
         name);
   }
   constexpr std::string_view kPickle = "/data.pkl";
-  const std::vector<ZipEntry> entries = read_zip(file_);
+  const std::vector<ZipEntry> entries = read_zip(file);
   const ZipEntry* pickle = nullptr;
   for (const ZipEntry& entry : entries) {
     if (!entry.name.ends_with(kPickle)) continue;
@@ -131,8 +129,8 @@ PytorchFile::PytorchFile(const std::filesystem::path& path) : WeightsFile(path) 
   // All files lie in one folder of the archive, whose name is any.
   const std::string folder = pickle->name.substr(0, pickle->name.size() - kPickle.size()) + "/";
   const auto content = [&](const ZipEntry& entry) {
-    if (const auto sum = sum_of(entry)) require_sum(*sum, printable(entry.name), run_chunks);
-    return file_.text().substr(static_cast<size_t>(entry.offset), static_cast<size_t>(entry.size));
+    if (const auto sum = sum_of(entry)) require_sum(file, *sum, printable(entry.name), run_chunks);
+    return file.text().substr(static_cast<size_t>(entry.offset), static_cast<size_t>(entry.size));
   };
   std::map<std::string, ZipEntry> storages;
   for (const ZipEntry& entry : entries) {
@@ -143,10 +141,17 @@ PytorchFile::PytorchFile(const std::filesystem::path& path) : WeightsFile(path) 
       throw InputError("{}: was written on a big-endian machine; save it again on another", name);
     }
   }
+  WeightsHeader header;
   for (const PickledTensor& tensor : read_tensor_pickle(content(*pickle), name + ": data.pkl")) {
     const std::string what = fmt::format("{}: tensor '{}'", name, printable(tensor.name));
-    tensors_[tensor.name] = locate(tensor, storages, what);
+    header.tensors[tensor.name] = locate(tensor, storages, what);
   }
+  return header;
 }
+
+}  // namespace
+
+PytorchFile::PytorchFile(const std::filesystem::path& path, KnownHeaders* known)
+    : WeightsFile(path, known, read_whole) {}
 
 }  // namespace ropewalk

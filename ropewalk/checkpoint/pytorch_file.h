@@ -10,7 +10,8 @@ namespace ropewalk {
 // naming the file and tensor.
 class PytorchFile : public WeightsFile {
  public:
-  explicit PytorchFile(const std::filesystem::path& path);
+  // `known`: headers that were read before, or null.
+  explicit PytorchFile(const std::filesystem::path& path, KnownHeaders* known = nullptr);
 };
 
 }  // namespace ropewalk

@@ -143,29 +143,34 @@ void check_layout(const std::map<std::string, StoredTensor>& tensors, const std:
   }
 }
 
-}  // namespace
-
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
-    : WeightsFile(path), header_(read_header(file_)) {
-  const std::string name = path.string();
-  const Json header = parse_json(header_, name + ": header");
-  if (!header.is_object()) throw InputError("{}: header is not a JSON object", name);
-  const int64_t data_start = kLengthBytes + static_cast<int64_t>(header_.size());
-  const int64_t data_size = file_.size() - data_start;
-  for (const auto& [key, entry] : header.items()) {
+WeightsHeader read_whole(const MappedFile& file) {
+  const std::string name = file.path().string();
+  const std::string_view text = read_header(file);
+  const Json json = parse_json(text, name + ": header");
+  if (!json.is_object()) throw InputError("{}: header is not a JSON object", name);
+  const int64_t data_start = kLengthBytes + static_cast<int64_t>(text.size());
+  const int64_t data_size = file.size() - data_start;
+  WeightsHeader header;
+  for (const auto& [key, entry] : json.items()) {
     if (key == "__metadata__") {
       if (!entry.is_object()) throw InputError("{}: __metadata__ is not an object", name);
       for (const auto& [meta_key, value] : entry.items()) {
         if (!value.is_string())
           throw InputError("{}: __metadata__ '{}' is not a string", name, meta_key);
-        metadata_[meta_key] = value.get<std::string>();
+        header.metadata[meta_key] = value.get<std::string>();
       }
       continue;
     }
-    tensors_[key] =
+    header.tensors[key] =
         read_tensor(entry, fmt::format("{}: tensor '{}'", name, key), data_start, data_size);
   }
-  check_layout(tensors_, name, data_start, data_size);
+  check_layout(header.tensors, name, data_start, data_size);
+  return header;
 }
+
+}  // namespace
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, KnownHeaders* known)
+    : WeightsFile(path, known, read_whole) {}
 
 }  // namespace ropewalk

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -35,19 +36,34 @@ struct StoredTensor {
   std::optional<Checksum> sum;   // of the storage that it lies in, where the file has one
 };
 
+// What a file of weights says of itself.
+struct WeightsHeader {
+  std::map<std::string, StoredTensor> tensors;
+  std::map<std::string, std::string> metadata;  // of safetensors
+};
+
+// Throws InputError where the bytes are others; `what`: of the file they are, for the message.
+void require_sum(const MappedFile& file, const Checksum& sum, const std::string& what,
+                 const ChunkRunner& run);
+
 // "[3, 4]"
 std::string format_shape(const std::vector<int64_t>& shape);
 
-// A file of named tensors, mapped. Whoever makes one has checked that every tensor lies inside it.
+class KnownHeaders;
+
+// A file of named tensors, mapped. Every one of them lies inside it.
 class WeightsFile {
  public:
-  explicit WeightsFile(const std::filesystem::path& path) : file_(path) {}
+  // `read` checks that every tensor lies inside the file; `known`: headers that were read before,
+  // or null.
+  WeightsFile(const std::filesystem::path& path, KnownHeaders* known,
+              WeightsHeader (*read)(const MappedFile& file));
   virtual ~WeightsFile() = default;
   WeightsFile(const WeightsFile&) = delete;
   WeightsFile& operator=(const WeightsFile&) = delete;
 
   const std::filesystem::path& path() const { return file_.path(); }
-  const std::map<std::string, StoredTensor>& tensors() const { return tensors_; }
+  const std::map<std::string, StoredTensor>& tensors() const { return header_->tensors; }
   const MappedFile& file() const { return file_; }
   void read_directly() { file_.read_directly(); }
   // That a tensor's bytes are those that were written, where the file tells. Reads each storage
@@ -56,8 +72,7 @@ class WeightsFile {
 
  protected:
   MappedFile file_;
-  std::map<std::string, StoredTensor> tensors_;
-  void require_sum(const Checksum& sum, const std::string& what, const ChunkRunner& run) const;
+  std::shared_ptr<const WeightsHeader> header_;
 
  private:
   mutable std::mutex mutex_;

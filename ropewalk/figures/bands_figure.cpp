@@ -17,6 +17,8 @@ constexpr double kWidth = 580;
 constexpr double kMostHeight = 300;  // of one map, where many rows have to share it
 constexpr double kRowHeight = 24;
 constexpr double kLeastLabelRow = 14;
+constexpr double kPhaseGap = 8;      // between a map, its phases' names and the legend
+constexpr double kLegendRoom = 120;  // of titles, beyond the maps
 
 // A pair's place along the wavelengths, in tokens, and its share of the energy of all pairs.
 struct Cell {
@@ -135,9 +137,13 @@ Json along(const char* field, const Json& scale, const Json& axis) {
 // The map of one kind, with its datasets. The last one has the axis of both.
 struct Map {
   const CheckpointRows& rows;
+  const RowPhases& phases;
   const Kind& kind;
   const Reach& reach;
   bool last;
+
+  // How far the names of phases reach beyond it.
+  double right() const { return phases.rows.empty() ? kPhaseGap : phases.width + 2 * kPhaseGap; }
 
   Json x(const char* field) const {
     return along(field,
@@ -162,6 +168,7 @@ struct Map {
               {"format", "~%"},
               {"gradientLength", std::max(60.0, rows.height - 10)},
               {"gradientThickness", 13},
+              {"offset", right() + 10},
               {"tickCount", 4}}}};
   }
 
@@ -204,8 +211,13 @@ Json map_of(const CheckpointAxis& axis, const Map& map, Json& datasets) {
         Json::array({1, 0}), 2.4));
   }
   if (datasets.contains("separators")) {
-    layers.push_back(map.rule("separators", {{"y", map.y("position")}}, Json::array({5, 4}), 1.2));
+    const double end = map.phases.rows.empty() ? kWidth : kWidth + map.right();
+    layers.push_back(map.rule(
+        "separators", {{"x", {{"value", 0}}}, {"x2", {{"value", end}}}, {"y", map.y("position")}},
+        Json::array({5, 4}), 1.2));
   }
+  add_row_phases(layers, map.phases, map.rows, kWidth + kPhaseGap,
+                 fmt::format("_{}", map.kind.title));
   return {{"title",
            {{"text", std::string("share of the energy of ") + map.kind.title},
             {"fontSize", 15},
@@ -237,6 +249,7 @@ bool has_bands(const RunNumbers& run) {
 Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
   const CheckpointAxis axis(run, options.time());
   const CheckpointRows rows = checkpoint_rows(axis, {kRowHeight, kMostHeight, kLeastLabelRow});
+  const RowPhases phases = row_phases(axis, rows);
   const Reach reach = reach_of(axis);
   const Json contexts = context_rows(axis, reach);
   std::string subtitle = fmt::format(
@@ -248,16 +261,18 @@ Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
     subtitle += " Black: the context. Pairs to its right turn less than once within a document.";
   }
   Json spec = theme::begin_figure(options.title, "Which frequencies carry queries and keys",
-                                  subtitle, kWidth + 120);
+                                  subtitle, kWidth + kLegendRoom + phases.width);
   spec["params"] = rows.params;
   Json& datasets = spec["datasets"];
   datasets = Json::object();
   if (!contexts.empty()) datasets["contexts"] = contexts;
   const Json separators = axis.separator_rows();
   if (!separators.empty()) datasets["separators"] = separators;
+  if (!phases.rows.empty()) datasets["phases"] = phases.rows;
   Json views = Json::array();
   for (const Kind& kind : kKinds) {
-    views.push_back(map_of(axis, {rows, kind, reach, &kind == std::end(kKinds) - 1}, datasets));
+    views.push_back(
+        map_of(axis, {rows, phases, kind, reach, &kind == std::end(kKinds) - 1}, datasets));
   }
   spec["vconcat"] = views;
   spec["spacing"] = 16;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ropewalk/base/printable.h"
 #include "ropewalk/figures/figure.h"
 #include "ropewalk/figures/parts/checkpoint_rows.h"
 #include "ropewalk/figures/parts/depth_columns.h"
@@ -13,7 +12,6 @@
 #include "ropewalk/figures/parts/depth_scale.h"
 #include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/run_notes.h"
-#include "ropewalk/figures/parts/text_width.h"
 #include "ropewalk/figures/parts/theme.h"
 
 namespace ropewalk {
@@ -24,7 +22,6 @@ constexpr double kWidestCell = 116;
 constexpr double kMostHeight = 620;  // where many rows have to share it
 constexpr double kRowHeight = 34;
 constexpr double kLeastTextRow = 15;  // lower rows have no room for numbers
-constexpr double kPhaseLimit = 110;
 
 // A reading as a heat map.
 struct Heatmap {
@@ -112,26 +109,6 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, const
   return text;
 }
 
-// The names of phases right of the map, where their rows have room, and the width of the longest.
-struct PhaseNames {
-  Json rows = Json::array();
-  double width = 0;
-};
-
-PhaseNames phase_names(const CheckpointAxis& axis, double height) {
-  PhaseNames names;
-  for (const PhaseSpan& span : axis.spans()) {
-    if ((span.to - span.from) * height / axis.length() < theme::kPhaseSize) continue;
-    const PhaseSpan shown{fit_text(printable(span.name), theme::kPhaseSize, kPhaseLimit),
-                          span.context};
-    const std::string text = shown.text();
-    names.width = std::max(names.width, text_width(text, theme::kPhaseSize));
-    names.rows.push_back(
-        {{"phase", span.text()}, {"text", text}, {"y", (span.from + span.to) / 2}});
-  }
-  return names;
-}
-
 }  // namespace
 
 Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t reading) {
@@ -141,7 +118,7 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
   const auto columns = static_cast<double>(map.columns.size());
   const double width = std::min(kWidestCell, kWidth / columns) * columns;
   const CheckpointRows rows = checkpoint_rows(axis, {kRowHeight, kMostHeight, kLeastTextRow});
-  const PhaseNames phases = phase_names(axis, rows.height);
+  const RowPhases phases = row_phases(axis, rows);
 
   Json spec = theme::begin_figure(options.title, figure_title(run, title_of(map.placed)),
                                   subtitle_of(run, axis, map, scale),
@@ -165,10 +142,8 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
     datasets["separators"] = separators;
     layers.push_back(marks.separators(width + phases.width + 10));
   }
-  if (!phases.rows.empty()) {
-    datasets["phases"] = phases.rows;
-    layers.push_back(marks.phases(width + 10));
-  }
+  if (!phases.rows.empty()) datasets["phases"] = phases.rows;
+  add_row_phases(layers, phases, rows, width + 10);
   spec["layer"] = layers;
   return spec;
 }

@@ -34,17 +34,22 @@ std::vector<MeanSeries> loss_series(const RunNumbers& run) {
            Limits{0, INFINITY}}};
 }
 
-// Round numbers from `low` to `high`: 1, 2, 5, 10, …, and where these are few, equal steps.
+// Round numbers from `low` to `high`, about equally far apart on a logarithmic axis; where these
+// are few, equal steps.
 std::vector<double> round_ticks(double low, double high) {
-  constexpr double kSteps[] = {1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001};
+  constexpr double kSteps[] = {0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001};
   constexpr size_t kEnough = 3;
+  const std::vector<double> sets[] = {{1, 2, 5}, {1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8}};
   std::vector<double> ticks;
-  for (double power = 1e-3; power <= high; power *= 10) {
-    for (const double digit : {1, 2, 5}) {
-      if (digit * power >= low && digit * power <= high) ticks.push_back(digit * power);
+  for (const std::vector<double>& digits : sets) {
+    ticks.clear();
+    for (double power = 1e-3; power <= high; power *= 10) {
+      for (const double digit : digits) {
+        if (digit * power >= low && digit * power <= high) ticks.push_back(digit * power);
+      }
     }
+    if (ticks.size() >= kEnough) return ticks;
   }
-  if (ticks.size() >= kEnough) return ticks;
   for (const double step : kSteps) {
     ticks.clear();
     for (double i = std::ceil(low / step - 1e-9); i * step <= high; ++i) ticks.push_back(i * step);

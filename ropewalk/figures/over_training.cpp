@@ -119,7 +119,7 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis,
     }
   }
   text += ".";
-  if (band_of(axis, plots) == Band::quartiles &&
+  if (!lines.figure.stacked && band_of(axis, plots) == Band::quartiles &&
       mean_outside(axis, lines.series, Band::quartiles)) {
     text += kMeanOutside;
   }

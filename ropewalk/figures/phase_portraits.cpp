@@ -239,7 +239,7 @@ Json portraits(const RunNumbers& run, const FigureOptions& options, size_t x, si
   std::string title = "Heads by query and key correlation";
   std::string subtitle = "Each point is a head: r_q and r_k on PC0.";
   if (!published) {
-    title = fmt::format("Heads by {} and {}", across.key(), up.key());
+    title = fmt::format("Heads by {} and {}", across.short_title(), up.short_title());
     subtitle = fmt::format("Each point is a head, coloured by its class on PC0. Across: {} Up: {}",
                            across.sentence(), up.sentence());
   }

@@ -139,7 +139,8 @@ Json curve_rows(const Curves& curves) {
 }
 
 Json curves_view(const Curves& curves) {
-  Json names = Json::array(), colors = Json::array(), tooltip = Json::array();
+  std::vector<std::string> names;
+  Json colors = Json::array(), tooltip = Json::array();
   for (const Curves::One& one : curves.all) {
     names.push_back(one.label);
     colors.push_back(one.color);
@@ -179,7 +180,7 @@ Json curves_view(const Curves& curves) {
                      {"symbolSize", 500},
                      {"symbolStrokeWidth", 2.4},
                      {"symbolOpacity", 1},
-                     {"columns", names.size()}}}};
+                     {"columns", theme::legend_columns(names, theme::kPlotWidth)}}}};
   const Json data{{"name", "curves"}};
   Json layers = Json::array();
   layers.push_back(

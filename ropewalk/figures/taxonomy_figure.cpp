@@ -165,11 +165,17 @@ void add_error_bars(Json& layers, const Json& x, double step, std::string_view c
   }
 }
 
-std::string subtitle_of(const RunNumbers& run, bool numbered, bool with_errors) {
+std::string subtitle_of(const RunNumbers& run, bool numbered, const CheckpointAxis& axis,
+                        const Json& errors) {
   std::string text = "Share of " + heads_text(run) +
                      " in each class, by r_q and |r_k| on PC0 (high > 0.7, low < 0.3)";
   text += numbered ? "; numbers are per cent." : ".";
-  if (with_errors) text += " Bars: ±1 standard error of the position-dominated share.";
+  if (!errors.empty()) {
+    text += " Bars: ±1 standard error of the position-dominated share";
+    text += errors.size() < axis.slots().size()
+                ? "; none where resampling the documents hardly moves it."
+                : ".";
+  }
   if (!run.baselines.empty()) text += " Baseline: freshly initialised weights.";
   return text + notes_on_pc0(run);
 }
@@ -185,7 +191,7 @@ Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
   const Json errors = axis.crowded(width) ? Json::array() : error_rows(axis);
   Json spec =
       theme::begin_figure(options.title, figure_title(run, "Classes of heads over training"),
-                          subtitle_of(run, numbered, !errors.empty()), width);
+                          subtitle_of(run, numbered, axis, errors), width);
   spec["params"] = axis.params();
   spec["width"] = width;
   spec["height"] = kHeight;

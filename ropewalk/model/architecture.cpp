@@ -39,7 +39,7 @@ const Architecture* find(const std::string& model_type) {
   return found == all().end() ? nullptr : *found;
 }
 
-void refuse_quantized(const ConfigFile& config) {
+void refuse_quantized(const JsonReader& config) {
   if (!config.has("quantization_config")) return;
   const std::string method = config.object("quantization_config").text("quant_method", "unknown");
   throw InputError(
@@ -58,9 +58,9 @@ std::vector<std::string> supported_architectures() {
   return names;
 }
 
-TextModel read_text_model(const ConfigFile& config) {
+TextModel read_text_model(const JsonReader& config) {
   // Models with a vision part keep the language model's settings in an object of their own.
-  const ConfigFile text = config.has("text_config") ? config.object("text_config") : config;
+  const JsonReader text = config.has("text_config") ? config.object("text_config") : config;
   const std::string model_type = text.text("model_type", config.text("model_type", ""));
   const Architecture* architecture = find(model_type);
   if (architecture == nullptr) {
@@ -74,7 +74,7 @@ TextModel read_text_model(const ConfigFile& config) {
   refuse_quantized(text);
   TextModel model{architecture, architecture->configure(text)};
   model.config.architecture = model_type;
-  for (const ConfigFile& part : {text, config}) {  // what the whole model says counts
+  for (const JsonReader& part : {text, config}) {  // what the whole model says counts
     constexpr const char* kTied = "tie_word_embeddings";
     if (part.has(kTied)) model.config.head.tied = part.flag(kTied, false);
   }

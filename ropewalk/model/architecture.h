@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/model/config/config.h"
 #include "ropewalk/model/weights.h"
 
@@ -15,7 +15,7 @@ namespace ropewalk {
 // in ModelConfig, and the forward pass is one for all. To add a family, see docs/architectures.md.
 struct Architecture {
   std::string_view model_type;
-  ModelConfig (*configure)(const ConfigFile& config) = nullptr;
+  ModelConfig (*configure)(const JsonReader& config) = nullptr;
   std::vector<TensorSpec> (*layer_tensors)(const ModelConfig& config) = nullptr;
   // In mixtures: the tensors of one expert, named like a layer's.
   std::vector<TensorSpec> (*expert_tensors)(const ModelConfig& config, int64_t expert) = nullptr;
@@ -38,7 +38,7 @@ struct TextModel {
 };
 
 // Throws InputError naming the model_type and the supported ones.
-TextModel read_text_model(const ConfigFile& config);
+TextModel read_text_model(const JsonReader& config);
 
 // All supported model_types, sorted.
 std::vector<std::string> supported_architectures();

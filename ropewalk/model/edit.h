@@ -89,6 +89,9 @@ struct Edit {
   std::variant<ScoreEdit, VectorEdit, OutputEdit> what;
 };
 
+// Identifies what of an edit its name does not say: the numbers that a capture gave it.
+std::string edit_digest(const Edit& edit);
+
 // Throws UsageError where a model has no such heads, where the edit says nothing of one of them or
 // nothing that can be done, in documents of up to so many tokens.
 void check_edit(const ModelConfig& config, const Edit& edit, int64_t tokens);

@@ -41,14 +41,16 @@ inline bool any_at(const auto& taps, std::string_view point) {
   return std::any_of(taps.begin(), taps.end(), [&](const Tap& tap) { return tap.point == point; });
 }
 
-// One document's vectors at one point of one layer, in the dtype of the pass.
+// One document's vectors at one point of one layer, in the dtype of the pass. What a caller adds
+// (TensorCapture) may be several documents of a block, one behind the other.
 struct Taken {
   int64_t layer = 0;
-  const Document* document = nullptr;
+  const Document* document = nullptr;  // the first one
   const Positions* positions = nullptr;
   std::string_view point = kPostRope;
   std::map<std::string, at::Tensor, std::less<>> vectors;  // by name; [heads, T, d_head]
   bool changing = false;                                   // once on_vectors() returns
+  int64_t documents = 1;
 
   const at::Tensor& operator[](std::string_view name) const { return vectors.find(name)->second; }
 };

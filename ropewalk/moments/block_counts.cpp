@@ -11,9 +11,10 @@ BlockCounts::BlockCounts(int64_t blocks)
       position_mean(static_cast<std::size_t>(blocks)),
       position_scatter(static_cast<std::size_t>(blocks)) {}
 
-void BlockCounts::add_document(int64_t block, int64_t n, double mean, double scatter) {
+void BlockCounts::add_document(int64_t block, int64_t n, double mean, double scatter,
+                               int64_t count) {
   BlockCounts document(1);
-  document.documents[0] = 1;
+  document.documents[0] = count;
   document.tokens[0] = n;
   document.position_mean[0] = mean;
   document.position_scatter[0] = scatter;

@@ -18,8 +18,8 @@ struct BlockCounts {
 
   explicit BlockCounts(int64_t blocks = 0);
   int64_t blocks() const { return static_cast<int64_t>(tokens.size()); }
-  // Adds a document with these positions; of 0 … n - 1.
-  void add_document(int64_t block, int64_t n, double mean, double scatter);
+  // Adds a document, or several together, with these positions; of 0 … n - 1.
+  void add_document(int64_t block, int64_t n, double mean, double scatter, int64_t count = 1);
   void add_document(int64_t block, int64_t n);
   // Adds block `from` of another.
   void add_block(int64_t block, const BlockCounts& other, int64_t from);

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/base/printable.h"
-#include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/model/config/describe_config.h"
 #include "ropewalk/model/tap.h"
 #include "ropewalk/moments/describe_difference.h"
@@ -19,37 +19,23 @@ bool is_count(const Json& value) {
          value <= std::numeric_limits<int64_t>::max() / 2;
 }
 
-int64_t count_at(const ConfigFile& file, const char* key) {
-  if (!file.has(key)) return 0;
-  const Json& value = file.json().at(key);
-  if (!is_count(value)) {
-    throw InputError("{}: key '{}': found {}, expected a whole number from 0", file.source(), key,
-                     printable_excerpt(value.dump(), kShown));
-  }
-  return value.get<int64_t>();
-}
-
 // Two whole numbers from 0 that fit into 32 bits.
-std::pair<int32_t, int32_t> pair_of(const Json& value, const ConfigFile& file, const char* key) {
+std::pair<int32_t, int32_t> pair_of(const Json& value, const JsonReader& file, const char* key) {
   const auto fits = [](const Json& number) {
     return number.is_number_integer() && number >= 0 &&
            number <= std::numeric_limits<int32_t>::max();
   };
   if (!value.is_array() || value.size() != 2 || !fits(value[0]) || !fits(value[1])) {
-    throw InputError("{}: key '{}': found {}, expected a pair of whole numbers", file.source(), key,
-                     printable_excerpt(value.dump(), kShown));
+    file.refuse(key, "pairs of whole numbers");
   }
   return {value[0].get<int32_t>(), value[1].get<int32_t>()};
 }
 
-std::vector<QueryHead> heads_at(const ConfigFile& file) {
+std::vector<QueryHead> heads_at(const JsonReader& file) {
   std::vector<QueryHead> heads;
   if (!file.has("heads")) return heads;
   const Json& list = file.json().at("heads");
-  if (!list.is_array()) {
-    throw InputError("{}: key 'heads': found {}, expected a list", file.source(),
-                     printable_excerpt(list.dump(), kShown));
-  }
+  if (!list.is_array()) file.refuse("heads", "a list");
   for (const Json& head : list) {
     const auto [layer, q_head] = pair_of(head, file, "heads");
     heads.push_back({layer, q_head});
@@ -58,14 +44,11 @@ std::vector<QueryHead> heads_at(const ConfigFile& file) {
 }
 
 // A list of names in captures of earlier editions, which had one version of all numerics.
-KeepRecords kept_at(const ConfigFile& file, int64_t numerics) {
+KeepRecords kept_at(const JsonReader& file, int64_t numerics) {
   KeepRecords records;
   if (!file.has("kept")) return records;
   const Json& kept = file.json().at("kept");
-  const auto refuse = [&] {
-    throw InputError("{}: key 'kept': found {}, expected names, each with its numerics",
-                     file.source(), printable_excerpt(kept.dump(), kShown));
-  };
+  const auto refuse = [&] { file.refuse("kept", "names, each with its numerics"); };
   if (!kept.is_array() && !kept.is_object()) refuse();
   for (const auto& [key, value] : kept.items()) {
     if (kept.is_array()) {
@@ -107,7 +90,7 @@ Json CaptureInfo::to_json() const {
             {"model", model},
             {"label", label},
             {"weights", weights},
-            {"config", config},
+            {"config", config.json()},
             {"dtype", dtype},
             {"device", device},
             {"context", context},
@@ -155,44 +138,44 @@ Json CaptureInfo::described() const {
 }
 
 CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) {
-  const ConfigFile file(json, source);
-  if (count_at(file, "format") != kMomentsFormat) {
+  const JsonReader file(json, source);
+  if (file.count("format") != kMomentsFormat) {
     throw InputError("{}: moments format {}, expected {}", source,
                      shown_value(json.value("format", Json())), kMomentsFormat);
   }
   CaptureInfo info;
-  info.numerics = file.has("numerics") ? count_at(file, "numerics") : 1;
+  info.numerics = file.has("numerics") ? file.count("numerics") : 1;
   info.weights = file.text("weights", "");
   info.head_weights = file.text("head_weights", "");
-  if (file.has("config")) info.config = file.object("config").json();
+  if (file.has("config")) info.config = ModelDescription(json.at("config"), source);
   info.dtype = file.text("dtype", "");
   info.device = file.text("device", "");
-  info.context = count_at(file, "context");
+  info.context = file.count("context");
   info.point = file.text("point", "");
   if (!info.point.empty() && info.point != kPostRope) {
     throw InputError("{}: key 'point': found {}, expected '{}'; capture it again", source,
                      shown_value(info.point), kPostRope);
   }
   info.heads = heads_at(file);
-  info.blocks = count_at(file, "blocks");
+  info.blocks = file.count("blocks");
   if (file.has("random"))
     info.random = file.json().at("random").is_number_integer()
                       ? file.json().at("random").get<int64_t>()
-                      : count_at(file, "random");
+                      : file.count("random");
   info.kept = kept_at(file, info.numerics);
   if (file.has("vectors")) {
-    const ConfigFile vectors = file.object("vectors");
+    const JsonReader vectors = file.object("vectors");
     info.vectors = {vectors.text("sampling", ""), vectors.number("rate", 0),
-                    count_at(vectors, "bucket_size"), vectors.text("ids", "")};
+                    vectors.count("bucket_size"), vectors.text("ids", "")};
   }
   if (file.has("chunk")) {
-    const ConfigFile chunk = file.object("chunk");
-    info.texts = count_at(chunk, "texts");
+    const JsonReader chunk = file.object("chunk");
+    info.texts = chunk.count("texts");
     info.pieces = chunk.text("pieces", "");
-    info.named = count_at(chunk, "named");
+    info.named = chunk.has("named") ? chunk.count("named") : 1;
   }
-  info.documents = count_at(file, "documents");
-  info.tokens = count_at(file, "tokens");
+  info.documents = file.count("documents");
+  info.tokens = file.count("tokens");
   info.corpus = file.text("corpus", "");
   info.ropewalk = file.text("ropewalk", "");
   info.model = file.text("model", "");
@@ -201,8 +184,8 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
   info.stated_weights = file.text("stated_weights", "");
   info.tokenizer = file.text("tokenizer", "");
   if (file.has("heads_seed")) info.heads_seed = static_cast<int64_t>(file.number("heads_seed"));
-  info.skipped_short = count_at(file, "skipped_short");
-  info.skipped_empty = count_at(file, "skipped_empty");
+  info.skipped_short = file.count("skipped_short");
+  info.skipped_empty = file.count("skipped_empty");
   info.whole = file.text("whole", "");
   if (file.has("shard")) {
     const auto [index, count] = pair_of(file.json().at("shard"), file, "shard");
@@ -210,7 +193,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
     info.shard = Shard{index, count};
   }
   if (file.has("source")) {
-    const ConfigFile from = file.object("source");
+    const JsonReader from = file.object("source");
     info.source = {from.text("model", ""), from.text("tokenizer", ""), from.text("field", ""),
                    from.text("id", ""), Json::object()};
     if (from.has("config")) info.source->config = from.object("config").json();
@@ -218,8 +201,8 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
   info.seconds = file.number("seconds", 0);
   info.moments = file.text("moments", "");
   if (file.has("vector_files")) {
-    const ConfigFile files = file.object("vector_files");
-    info.vector_files = {count_at(files, "bytes"), files.text("hash", "")};
+    const JsonReader files = file.object("vector_files");
+    info.vector_files = {files.count("bytes"), files.text("hash", "")};
   }
   return info;
 }
@@ -227,7 +210,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
 Json CaptureInfo::identity() const {
   Json json{{"numerics", numerics},
             {"weights", weights},
-            {"config", deciding_config(config, context, random.has_value())},
+            {"config", deciding_config(config.json(), context, random.has_value())},
             {"dtype", dtype},
             {"device", device},
             {"context", context},

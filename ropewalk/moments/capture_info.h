@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ropewalk/base/files/json.h"
+#include "ropewalk/model/config/model_description.h"
 #include "ropewalk/moments/head_sampling.h"
 #include "ropewalk/moments/keep_options.h"
 
@@ -54,9 +55,9 @@ struct CaptureNames {
 struct CaptureInfo : CaptureNames {
   // What decides the numbers, beside the documents.
   int64_t numerics = kNumerics;
-  std::string weights;           // digest of every tensor that q and k need, or "random:SEED"
-  std::string head_weights;      // of what the loss needs beside those; empty: there is none
-  Json config = Json::object();  // of describe_config
+  std::string weights;       // digest of every tensor that q and k need, or "random:SEED"
+  std::string head_weights;  // of what the loss needs beside those; empty: there is none
+  ModelDescription config;
   std::string dtype;             // of the forward pass
   std::string device;            // "cpu" or "cuda"
   int64_t context = 0;           // tokens per document at most

@@ -74,6 +74,29 @@ void deal_pieces(DocumentSet& set, int64_t blocks) {
   set.pieces = dealing.hex().substr(0, 16);
 }
 
+// a + b, or the largest number where that is larger.
+int64_t sum_at_most(int64_t a, int64_t b) {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  return a > most - b ? most : a + b;
+}
+
+void require_any(const DocumentSet& set, const DocumentOptions& options, int64_t left_out,
+                 const std::string& longest_where, const std::string& corpus) {
+  if (set.entries_read == 0) throw InputError("{}: holds no documents", corpus);
+  if (set.skipped_empty == set.entries_read) {
+    throw InputError("{}: all {} documents are empty", corpus, set.entries_read);
+  }
+  if (!set.documents.empty()) return;
+  if (left_out > 0) {
+    throw InputError("{}: has {} documents that are long enough, expected more than {}", corpus,
+                     left_out, options.after);
+  }
+  throw InputError(
+      "{}: no document has {} tokens: the longest of {}, {}, has {}; lower the context or "
+      "min_tokens",
+      corpus, *options.min_tokens, set.entries_read, longest_where, set.longest_skipped);
+}
+
 // Standard errors take documents for independent, which copies of one another are not.
 void warn_of_repeats(const DocumentSet& set, const std::string& corpus) {
   std::unordered_set<uint64_t> seen;
@@ -109,6 +132,7 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
   DocumentSet set;
   EncodedCorpus entries(corpus, tokenizer, options);
   std::string longest_where;
+  int64_t left_out = 0;  // of options.after
   const auto full = [&] {
     return options.documents && static_cast<int64_t>(set.documents.size()) >= *options.documents;
   };
@@ -116,8 +140,10 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
     throw_if_interrupted();
     // Each entry has a document at least, or none: so many may be needed.
     std::optional<EncodedEntry> encoded = entries.next(
-        options.documents ? *options.documents - static_cast<int64_t>(set.documents.size())
-                          : std::numeric_limits<int64_t>::max());
+        options.documents
+            ? sum_at_most(*options.documents - static_cast<int64_t>(set.documents.size()),
+                          options.after - left_out)
+            : std::numeric_limits<int64_t>::max());
     if (!encoded) break;
     auto& [entry, pieces, from_text] = *encoded;
     ++set.entries_read;
@@ -137,6 +163,10 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
         }
         continue;
       }
+      if (left_out < options.after) {
+        ++left_out;
+        continue;
+      }
       Document& document = set.documents.emplace_back();
       document.index = static_cast<int64_t>(set.documents.size()) - 1;
       document.example_id = options.chunk ? piece_id_of(entry, i, document.index)
@@ -149,16 +179,8 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
     }
     if (options.chunk && set.documents.size() > before) ++set.texts;
   }
-  if (set.entries_read == 0) throw InputError("{}: holds no documents", corpus.name());
-  if (set.skipped_empty == set.entries_read) {
-    throw InputError("{}: all {} documents are empty", corpus.name(), set.entries_read);
-  }
-  if (set.documents.empty()) {
-    throw InputError(
-        "{}: no document has {} tokens: the longest of {}, {}, has {}; lower the context or "
-        "min_tokens",
-        corpus.name(), *options.min_tokens, set.entries_read, longest_where, set.longest_skipped);
-  }
+  set.waited = entries.waited();
+  require_any(set, options, left_out, longest_where, corpus.name());
   if (options.chunk) deal_pieces(set, options.blocks);
   warn_of_few(set, options, corpus.name());
   warn_of_repeats(set, corpus.name());

@@ -37,6 +37,7 @@ struct DocumentOptions {
   int64_t context = 0;                // tokens per document; longer ones are cut
   std::optional<int64_t> min_tokens;  // shorter ones are skipped; default: context
   std::optional<int64_t> documents;   // how many to keep; default: all
+  int64_t after = 0;                  // how many that are long enough to leave out first
   int32_t vocabulary_size = 0;        // the model's; ids beyond are refused
   bool chunk = false;                 // cut a text into documents instead of dropping its rest
   int64_t blocks = 16;                // with `chunk`: how many clusters a few long texts give
@@ -54,16 +55,17 @@ struct DocumentSet {
   int64_t skipped_short = 0;
   int64_t longest_skipped = 0;   // tokens
   std::string tokenizer_digest;  // empty when every entry came as tokens
+  double waited = 0;             // seconds that reading waited for token ids
   std::string whole;             // of a part: digest of all documents that it is a part of
 
   // "2 shorter and 1 empty ones skipped"
   std::string describe_skipped() const;
 };
 
-// Keeps the first `documents` entries long enough. `tokenizer` may be null when entries are tokens;
-// a text entry is then an InputError. Empty entries are skipped. Throws InputError when no
-// entry is long enough, saying how long the longest is. Warns where fewer than were asked for are
-// there, where they are too few for standard errors, and of repeated ones.
+// Keeps the first `documents` entries long enough, after the first `after` of them. `tokenizer` may
+// be null when entries are tokens; a text entry is then an InputError. Empty entries are skipped.
+// Throws InputError when no entry is long enough, saying how long the longest is. Warns where fewer
+// than were asked for are there, where they are too few for standard errors, and of repeated ones.
 DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
                              const DocumentOptions& options);
 

@@ -1,6 +1,7 @@
 #include "ropewalk/text/encoded_corpus.h"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 #include <thread>
 #include <utility>
@@ -81,6 +82,15 @@ bool is_empty(const CorpusEntry& entry) {
   return std::visit([](const auto& content) { return content.empty(); }, entry.content);
 }
 
+// Adds the seconds of a call to `sum`.
+template <typename Work>
+auto timed(double& sum, const Work& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto result = work();
+  sum += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
 }  // namespace
 
 EncodedCorpus::EncodedCorpus(CorpusReader& corpus, const Tokenizer* tokenizer,
@@ -158,7 +168,9 @@ EncodedCorpus::Round EncodedCorpus::read_round(size_t most) {
     }
     round.slots.push_back(std::move(slot));
   }
-  if (!texts.empty()) round.batch = tokenizer_->send(std::move(texts));
+  if (!texts.empty()) {
+    round.batch = timed(waited_, [&] { return tokenizer_->send(std::move(texts)); });
+  }
   return round;
 }
 
@@ -169,7 +181,7 @@ void EncodedCorpus::take_round() {
   ahead_.pop_front();
   slots_ = std::move(round.slots);
   if (!round.batch) return;
-  auto outcomes = tokenizer_->receive(std::move(*round.batch));
+  auto outcomes = timed(waited_, [&] { return tokenizer_->receive(std::move(*round.batch)); });
   size_t next = 0;
   for (Slot& slot : slots_) {
     if (slot.outcome && next < outcomes.size()) slot.outcome = std::move(outcomes[next++]);

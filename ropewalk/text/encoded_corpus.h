@@ -29,6 +29,9 @@ class EncodedCorpus {
   // The next entry, or nothing at the end. Throws InputError on a malformed one. No more than
   // `wanted` entries are read ahead.
   std::optional<EncodedEntry> next(int64_t wanted);
+  // Seconds in which nothing was read because ids had not come yet, the start of the companion
+  // included.
+  double waited() const { return waited_; }
 
  private:
   struct Slot {
@@ -52,6 +55,7 @@ class EncodedCorpus {
   std::deque<Round> ahead_;
   std::deque<Slot> slots_;  // of the round at hand
   bool at_end_ = false;
+  double waited_ = 0;
 };
 
 }  // namespace ropewalk

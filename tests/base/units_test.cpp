@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ropewalk/base/error.h"
 
 namespace ropewalk {
@@ -28,6 +30,21 @@ TEST(Units, Formats) {
   EXPECT_EQ(format_count(1234), "1.2k");
   EXPECT_EQ(format_duration(59.6), "1 min 00 s");
   EXPECT_EQ(format_duration(3725), "1 h 02 min");
+}
+
+TEST(Units, NumbersHaveATrueMinus) {
+  EXPECT_EQ(format_decimals(0.125, 2), "0.12");
+  EXPECT_EQ(format_decimals(-0.125, 1), "−0.1");
+  EXPECT_EQ(format_decimals(-0.004, 2), "0.00");
+}
+
+TEST(Units, AnErrorIsNeverWrittenAsCertainty) {
+  EXPECT_EQ(format_error(0.0123, 3), " ± 0.012");
+  EXPECT_EQ(format_error(0.0006, 3), " ± 0.001");
+  EXPECT_EQ(format_error(0.0004, 3), " ± <0.001");
+  EXPECT_EQ(format_error(0.00004, 4), " ± <0.0001");
+  EXPECT_EQ(format_error(0, 3), "") << "nothing varied";
+  EXPECT_EQ(format_error(std::nan(""), 3), "") << "unknown";
 }
 
 }  // namespace

@@ -51,7 +51,6 @@ TEST(Safetensors, ReadsWhatIsThere) {
   EXPECT_EQ(file.tensors().at("flags").type, StoredType::other);
   EXPECT_EQ(file.tensors().at("flags").type_name, "BOOL");
   EXPECT_EQ(file.metadata().at("format"), "pt");
-  EXPECT_TRUE(file.header().starts_with(header));
 }
 
 TEST(Safetensors, AnEmptyHeaderIsAFileWithoutTensors) {

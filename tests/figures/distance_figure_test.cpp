@@ -51,8 +51,19 @@ TEST(HeadDistance, EachHeadIsAPanelWithItsCheckpoints) {
   EXPECT_EQ(color["scale"]["range"][0], rows[0]["color"]);
   EXPECT_EQ(color["scale"]["range"][1], rows[3]["color"]);
   EXPECT_EQ(rows[3]["color"], theme::ramp_color(theme::kPurples, 1));
-  // A label at an end of the axis stays within it: else titles of a row stand unevenly.
-  EXPECT_GE(spec["concat"][0]["layer"][1]["encoding"]["y"]["axis"]["labelFlush"], 7);
+  // Labels stand beside their ticks and none reaches beyond the frame: else titles of a row stand
+  // unevenly.
+  for (const Json& panel : spec["concat"]) {
+    const Json& y = panel["layer"][1]["encoding"]["y"];
+    EXPECT_FALSE(y["axis"].contains("labelFlush"));
+    const double low = y["scale"]["domain"][0], high = y["scale"]["domain"][1];
+    const double pixels = panel["height"].get<double>() / (high - low);
+    ASSERT_GE(y["axis"]["values"].size(), 3u);
+    for (const Json& tick : y["axis"]["values"]) {
+      EXPECT_GE((tick.get<double>() - low) * pixels, 7) << tick;
+      EXPECT_GE((high - tick.get<double>()) * pixels, 7) << tick;
+    }
+  }
   // Each head has its own axis, which holds its errors.
   const auto domain = [&](size_t panel) {
     return spec["concat"][panel]["layer"][1]["encoding"]["y"]["scale"]["domain"];

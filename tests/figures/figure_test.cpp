@@ -257,6 +257,20 @@ TEST(Figures, NoBandPassesALimit) {
       << said(published);
 }
 
+TEST(Figures, StackedSharesHaveNoBandsToSpeakOf) {
+  std::string qk = "checkpoint,layer,q_head,pc,r_q,r_k\n";
+  std::string parts = "checkpoint,layer,q_head,pc0_offset,pc0_pos_q,pc0_pos_k,pc0_content\n";
+  for (int i = 0; i < 8; ++i) {
+    qk += fmt::format("a,{0},0,0,0.5,0.5\nb,{0},0,0,0.5,0.5\n", i);
+    for (const char* label : {"a", "b"})
+      parts += fmt::format("{},{},0,{},0,0,{}\n", label, i, i < 7 ? 0 : 1, i < 7 ? 1 : 0);
+  }
+  HeadTable table = parse_qk_table(qk, "qk.csv");
+  parse_heads_table(table, parts, "heads.csv");
+  const std::string text = subtitle(over_training(run_numbers(table), {}, "pc0_composition"));
+  EXPECT_EQ(text.find("band"), std::string::npos) << text;
+}
+
 TEST(Figures, PlasticityIsDrawnOnZeroToOne) {
   const Json spec = position_figure(*series()[series_place("plasticity")], two_groups(), {});
   for (const Json& one : spec["vconcat"][0]["layer"]) {
@@ -276,6 +290,17 @@ TEST(Figures, TaxonomyStacksToOne) {
   EXPECT_EQ(rows[0]["class"], "position-dominated");
   EXPECT_DOUBLE_EQ(rows[4]["to"].get<double>(), 1);
   EXPECT_EQ(layer(spec, "segments")["encoding"]["y"]["scale"]["domain"], Json::parse("[0, 1]"));
+}
+
+TEST(Figures, TaxonomySaysWhyABarIsMissing) {
+  RunNumbers run = run_of(2);
+  for (CheckpointNumbers& one : run.checkpoints) one.classes[0].se = 0.1;
+  EXPECT_NE(subtitle(taxonomy(run, {})).find("position-dominated share."), std::string::npos);
+  run.checkpoints[1].classes[0].se = std::nan("");
+  const std::string text = subtitle(taxonomy(run, {}));
+  EXPECT_NE(text.find("share; none where resampling the documents hardly moves it."),
+            std::string::npos)
+      << text;
 }
 
 // One checkpoint: these numbers of PC0's r_q and r_k, one head per layer.
@@ -378,6 +403,8 @@ TEST(Figures, PortraitsOfAnyTwo) {
   EXPECT_EQ(encoding["x"]["scale"]["domain"], Json::parse("[-0.05, 1.05]"));
   EXPECT_EQ(encoding["y"]["scale"]["domain"], Json::parse("[-0.05, 1.05]"));
   EXPECT_EQ(encoding["y"]["axis"]["title"], "|r_k| on PC0");
+  EXPECT_EQ(spec["title"]["text"], "Heads by variance on PC0 and |r_k| on PC0")
+      << "in words, not keys";
   EXPECT_EQ(spec["datasets"]["heads 0"][1]["abs_r_k"], 0.1);
   const Json lines = portraits(run_of(1), {}, reading_place("r_k"), reading_place("r_q"));
   EXPECT_EQ(lines["concat"][0]["layer"].size(), 3u) << "thresholds go with their axes";

@@ -1,9 +1,9 @@
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/model/architecture.h"
 #include "tests/fuzz/target.h"
 
 void ropewalk::fuzz::read(const Input& input) {
-  const TextModel model = read_text_model(ConfigFile(input.path));
+  const TextModel model = read_text_model(JsonReader(input.path));
   const ModelConfig& config = model.config;
   require(static_cast<int64_t>(config.layers.size()) == config.n_layers, "a config a layer");
   for (const LayerConfig& layer : config.layers) {

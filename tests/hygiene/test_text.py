@@ -44,6 +44,21 @@ def test_hosts():
     assert not {path: hosts for path, hosts in found.items() if hosts}
 
 
+# Sentences that readers had to take apart: others say the same in plain words. CHANGELOG.md keeps what it said.
+TAKEN_APART = (
+    "one can afford to keep", "still under way at the step", "Steps of several optimizers", "they leave the tables", "is asked what it comes to",
+    "trading places does not move", "listed or not, less", "a linear fit to the whole vector;", "disagree about which of two earlier keys",
+    "lies between both is content", "both have turned", "of so many heads", "numbers that one of them lacks", "are float32 and small",
+    "combined PCA of the vectors",
+)  # fmt: skip
+
+
+def test_sentences_are_read_once():
+    exempt = {"CHANGELOG.md", "test_text.py"}
+    found = {tree.name(path): [one for one in TAKEN_APART if one in " ".join(text.split())] for path, text in texts() if path.name not in exempt}
+    assert not {path: sentences for path, sentences in found.items() if sentences}
+
+
 def test_headers_are_guarded():
     assert not [tree.name(path) for path, text in texts() if path.suffix in {".h", ".cuh"}
                 and not text.startswith("#pragma once\n")]  # fmt: skip

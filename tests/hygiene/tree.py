@@ -7,8 +7,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def tracked(*suffixes: str) -> list[Path]:
-    """Tracked files that are there, by the ends of their names; all without any."""
-    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
+    """Files that are there, tracked or new, by the ends of their names; all without any."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, check=True).stdout
     paths = [ROOT / name for name in listed.split("\0") if name and name.endswith(suffixes or "")]
     return [path for path in paths if path.is_file()]
 

@@ -25,7 +25,7 @@ Json base_config(const std::string& model_type) {
 }
 
 ModelConfig read(const Json& json) {
-  return read_text_model(ConfigFile(json, "config.json")).config;
+  return read_text_model(JsonReader(json, "config.json")).config;
 }
 
 std::string complaint(const Json& json) {

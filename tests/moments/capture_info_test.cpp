@@ -11,13 +11,20 @@ namespace {
 CaptureInfo example() {
   CaptureInfo info;
   info.weights = "abc";
-  info.config = {{"layers", 2},
-                 {"norm_eps", 1e-5},
-                 {"vocabulary", 100},
-                 {"max_position_embeddings", 4096},
-                 {"initializer_range", 0.02},
-                 {"rope", {{{"type", "yarn"}, {"beta_fast", 32.0}}}},
-                 {"sliding_windows", {{"1", 128}}}};
+  info.config = Json{{"layers", 2},
+                     {"norm_eps", 1e-5},
+                     {"vocabulary", 100},
+                     {"max_position_embeddings", 4096},
+                     {"initializer_range", 0.02},
+                     {"rope",
+                      {{{"type", "yarn"},
+                        {"theta", 1e4},
+                        {"rotary_dim", 8},
+                        {"factor", 4.0},
+                        {"original_context", 1024},
+                        {"beta_fast", 32.0},
+                        {"beta_slow", 1.0}}}},
+                     {"sliding_windows", {{"1", 128}}}};
   info.dtype = "float32";
   info.device = "cpu";
   info.context = 64;
@@ -29,6 +36,13 @@ CaptureInfo example() {
   info.label = "A";
   info.seconds = 1.5;
   return info;
+}
+
+// Says something else of the model.
+void describe(CaptureInfo& info, const char* path, const Json& value) {
+  Json described = info.config.json();
+  described[Json::json_pointer(path)] = value;
+  info.config = described;
 }
 
 TEST(CaptureInfo, SurvivesJson) {
@@ -78,9 +92,9 @@ TEST(CaptureInfo, WhatChangesNumbersIs) {
   };
   EXPECT_EQ(differs([](CaptureInfo& i) { i.context = 128; }), "context: 64 → 128");
   EXPECT_EQ(differs([](CaptureInfo& i) { i.weights = "x"; }), "the weights changed");
-  EXPECT_EQ(differs([](CaptureInfo& i) { i.config["rope"][0]["beta_fast"] = 8.0; }),
+  EXPECT_EQ(differs([](CaptureInfo& i) { describe(i, "/rope/0/beta_fast", 8.0); }),
             "rope/0/beta_fast: 32.0 → 8.0");
-  EXPECT_EQ(differs([](CaptureInfo& i) { i.config["norm_eps"] = 1e-6; }),
+  EXPECT_EQ(differs([](CaptureInfo& i) { describe(i, "/norm_eps", 1e-6); }),
             "norm_eps: 1e-05 → 1e-06");
   EXPECT_EQ(differs([](CaptureInfo& i) { i.heads = {{0, 1}}; }), "heads: 2 → 1");
   EXPECT_EQ(differs([](CaptureInfo& i) { i.numerics = 1; }), "numerics: 7 → 1");
@@ -96,19 +110,19 @@ TEST(CaptureInfo, WhatChangesNumbersIs) {
 
 TEST(CaptureInfo, WhatOnlyBoundsOtherChoicesIsNot) {
   CaptureInfo other = example();
-  other.config["max_position_embeddings"] = 8192;
-  other.config["vocabulary"] = 200;
-  other.config["initializer_range"] = 0.5;
-  other.config["of_a_newer_family"] = false;
-  other.config["also_newer"] = Json::object();
-  other.config["sliding_windows"]["1"] = 64;  // as long as the context: sees all of it
+  describe(other, "/max_position_embeddings", 8192);
+  describe(other, "/vocabulary", 200);
+  describe(other, "/initializer_range", 0.5);
+  describe(other, "/of_a_newer_family", false);
+  describe(other, "/also_newer", Json::object());
+  describe(other, "/sliding_windows/1", 64);  // as long as the context: sees all of it
   EXPECT_EQ(other.identity(), example().identity());
-  other.config["sliding_windows"]["1"] = 63;
+  describe(other, "/sliding_windows/1", 63);
   EXPECT_NE(other.identity(), example().identity());
   CaptureInfo fresh = example();
   fresh.random = 0;
   CaptureInfo wider = fresh;
-  wider.config["initializer_range"] = 0.5;
+  describe(wider, "/initializer_range", 0.5);
   EXPECT_NE(wider.identity(), fresh.identity());
 }
 
@@ -128,6 +142,8 @@ TEST(CaptureInfo, WrongTypesNameFileAndKey) {
   refused("hub", 5);
   refused("format", "x");
   refused("config", 3);
+  refused("config", {{"layers", 0}});
+  refused("config", {{"rope", {{{"type", "spiral"}}}}});
   refused("heads", {1, 2});
   refused("heads", {{1, uint64_t{1} << 60}});
   refused("documents", -1);
@@ -145,7 +161,7 @@ TEST(CaptureInfo, WrongTypesNameFileAndKey) {
 
 TEST(CaptureInfo, MergingNamesTheFieldThatDiffers) {
   CaptureInfo other = example();
-  other.config["rope"][0]["beta_fast"] = 8.0;
+  describe(other, "/rope/0/beta_fast", 8.0);
   try {
     require_mergeable(example(), "a", other, "b");
     FAIL();

@@ -44,6 +44,23 @@ def test_the_check_is_part_of_the_import(tmp_path):
     assert re.fullmatch(r"ImportError: ropewalk .* was built with torch .* and finds torch 1\.0\.0: .*", done.stderr.splitlines()[-1])
 
 
+def test_threads_that_are_the_first_to_use_it():
+    """At once: each sees to the end of jobs, and the program ends all the same."""
+    code = """
+import threading, ropewalk
+together = threading.Barrier(4)
+def use():
+    together.wait()
+    ropewalk._module.core.__wrapped__()  # what a thread does that comes before the first one is done
+threads = [threading.Thread(target=use) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(ropewalk.Moments(2, 2, 4))
+"""
+    done = python(code, timeout=120)
+    assert done.returncode == 0 and done.stdout.startswith("<ropewalk.Moments of 1 layers"), done.stderr
+
+
 def test_what_computing_needs_is_checked_without_importing_it(monkeypatch, tmp_path):
     assert _module.check() is None
     monkeypatch.setattr(_module, "_installed", lambda package: None)

@@ -5,6 +5,7 @@ import csv
 import importlib.util
 import json
 import re
+import shutil
 import types
 from xml.etree import ElementTree
 
@@ -13,6 +14,7 @@ import pandas
 import pytest
 import ropewalk
 from conftest import ropewalk as program
+from ropewalk import _views
 
 
 @pytest.fixture(scope="module")
@@ -167,8 +169,9 @@ def test_top_heads(study, folder):
     assert list(heads.axis_changed) == [axes[head] for head in order]
     assert len(study.top_heads()) == min(10, len(order)) and len(study.top_heads(3)) == 3
     for one in heads.itertuples():
-        error = f"{one.se:.1g}" if one.se < 0.0005 else f"{one.se:.3f}"
-        assert f"at {one.to}" in one.sentence and f"({one.change:+.3f} ± {error})" in one.sentence
+        error = "<0.001" if one.se < 0.0005 else f"{one.se:.3f}"
+        change = f"{one.change:+.3f}".replace("-", "−")
+        assert f"at {one.to}" in one.sentence and f"({change} ± {error})" in one.sentence
         assert ("no change" in one.sentence) == (not one.changed)
     keys = study.top_heads(100, by="r2cv_k")
     best = rows_of[rows_of.statistic == "r2cv_k"].groupby(["layer", "kv_head"]).agg(score=("score", "max"), q_heads=("q_head", lambda heads: sorted(set(heads))))
@@ -178,6 +181,25 @@ def test_top_heads(study, folder):
     for wrong in (dict(n=0), dict(by="r9"), dict(by=3)):
         with pytest.raises(ropewalk.UsageError):
             study.top_heads(**wrong)
+
+
+def test_what_edits_of_top_heads_cost(study, folder, tmp_path):
+    """Of the smallest set with the heads in it, of the checkpoint that they changed to."""
+    shutil.copytree(folder, tmp_path / "out", ignore=shutil.ignore_patterns("checkpoints", "figures"))
+    first, second = study.top_heads(2).itertuples()
+    assert "loss_effects" not in study.top_heads()
+    members = [f"{first.layer}.{head}" for head in first.q_heads]
+    more = members + [f"{second.layer}.{head}" for head in second.q_heads]
+    row = "checkpoint,set,edit,heads,dloss,dloss_se,control\n" + "".join(
+        f"{label},{name},{edit},{size},{cost},0.01,0.02\n" for label, name, edit, size, cost in
+        [("B", "all", "distance", len(more), 0.4), ("B", "one", "distance", len(members), 0.1), ("B", "one", "head", len(members), 0.2), ("A", "one", "head", 1, 9)])
+    (tmp_path / "out" / "ablate.csv").write_text(row)
+    (tmp_path / "out" / "ablate_controls.csv").write_text("checkpoint,set,edit,draw,members\n" + "".join(
+        f'{label},{name},head,{draw},"{",".join(heads)}"\n' for label, name, draw, heads in
+        [("B", "all", "", more), ("B", "one", "", members), ("B", "one", 1, more), ("A", "one", "", members)]))  # fmt: skip
+    found = ropewalk.open(tmp_path / "out").top_heads(3).loss_effects
+    assert [(one["edit"], one["dloss"]) for one in found[0]] == [("distance", 0.1), ("head", 0.2)]
+    assert [(one["set"], one["dloss"]) for one in found[1]] == [("all", 0.4)] and found[2] == []
 
 
 def test_trajectory(study):
@@ -234,6 +256,13 @@ def test_a_study_shows_itself_in_a_notebook(study, folder, tmp_path):
     assert list(study.checkpoints.columns[:2]) == ["label", "phase"]
     (tmp_path / "qk.csv").write_text((folder / "qk.csv").read_text())
     assert ropewalk.open(tmp_path)._repr_html_() is None, "without summary.json the text stands there"
+
+
+def test_an_error_that_rounds_to_zero_is_no_certainty(folder):
+    summary = {"checkpoints": [{"label": label, "heads": 4} for label in "ABC"],
+               "mean_r_q": {"A": {"value": 0.5, "se": 0.0004}, "B": {"value": 0.5, "se": 0}, "C": {"value": 0.5, "se": 0.0006}}}  # fmt: skip
+    lines = _views.text_of(folder, summary).splitlines()[2:]
+    assert [re.split(r"\s{2,}", line)[1] for line in lines] == ["0.500 ± <0.001", "0.500", "0.500 ± 0.001"]
 
 
 def test_a_wrong_label_names_the_labels(study):

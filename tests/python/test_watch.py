@@ -1,8 +1,5 @@
 """A model that is measured while it trains, against the program's capture of the same tokens."""
 
-import copy
-import io
-
 import numpy as np
 import pytest
 import ropewalk
@@ -77,7 +74,7 @@ def test_padded_batches_are_turned_back_as_a_whole(monkeypatch):
     mask[1, 9:] = 0
     with ropewalk.watch(model, batches=1, pre_rope=True) as watch:
         model(input_ids=ids, attention_mask=mask)
-        moments = watch._measurement.moments
+        moments = watch._measuring.measurement.moments
         found = moments.to_numpy()["pre_rope.key.sum"]
     keys = before[0]
     expected = keys[0, :, 4:].sum(1) + keys[1, :, 4:9].sum(1)
@@ -256,58 +253,15 @@ def test_evaluation_and_generation_do_not_count(checkpoint, tmp_path):
     assert ropewalk.open(tmp_path / "out").capture("step-0").info["tokens"] == documents.numel()
 
 
+def test_a_pass_with_gradients_counts_in_eval_mode(tmp_path):
+    model, documents = make_model().eval(), make_documents()
+    with ropewalk.watch(model, batches=2, out=tmp_path / "out", errors="raise"):
+        train_step(model, sgd(model), in_batches(documents, 2))
+    assert ropewalk.open(tmp_path / "out").capture("step-0").info["tokens"] == documents.numel()
+
+
 def test_chosen_layers(tmp_path):
     model = make_model()
     with ropewalk.watch(model, layers=[1, 2], batches=2, out=tmp_path / "out"):
         train_step(model, sgd(model), in_batches(make_documents(), 2))
     assert set(ropewalk.open(tmp_path / "out").heads.layer) == {1, 2}
-
-
-class Own(torch.nn.Module):
-    """Attention that transformers does not know."""
-
-    def __init__(self):
-        super().__init__()
-        self.projection = torch.nn.Linear(8, 3 * 8)
-        self.watch = None
-
-    def forward(self, x):
-        q, k, v = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in self.projection(x).chunk(3, -1))
-        if self.watch is not None:
-            self.watch.tap(0, q, k, torch.arange(x.shape[1]))
-        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-
-
-@pytest.mark.parametrize("compiled", [False, True])
-def test_modules_of_your_own(compiled, tmp_path):
-    model = Own()
-    run, optimizer, x = torch.compile(model, backend="eager") if compiled else model, sgd(model), torch.randn(3, 20, 8)
-    expected = ropewalk.Moments(2, 2, 4, blocks=2)
-    with ropewalk.watch(model, every=3, layers=1, batches=2, out=tmp_path / "out", errors="raise") as model.watch:
-        for step in range(7):
-            if step < 2:
-                q, k, _ = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in model.projection(x).chunk(3, -1))
-                expected.add(0, q, k, document=[step, step + 2, step + 4])
-            run(x).sum().backward()
-            optimizer.step()
-    study = ropewalk.open(tmp_path / "out")
-    assert list(study.checkpoints.label) == ["step-0…1", "step-3…4", "step-6"]
-    found = study.capture("step-0…1")
-    np.testing.assert_allclose(found.tensors["key.products"], expected.to_numpy()["key.products"], rtol=1e-5)
-    with pytest.raises(ropewalk.UsageError, match="watch: is closed"):
-        run(x)
-
-
-def test_a_module_that_holds_its_watch_is_copied_and_saved(tmp_path):
-    model, x = Own(), torch.randn(3, 20, 8)
-    with ropewalk.watch(model, layers=1, batches=2) as model.watch:
-        saved = io.BytesIO()
-        torch.save(model, saved)
-        saved.seek(0)
-        copies = [copy.deepcopy(model), copy.copy(model.watch), torch.load(saved, weights_only=False)]
-        copies[0](x), copies[2](x)
-        copies[1].tap(0, x, x)
-        del copies
-        for _ in range(2):
-            model(x).sum().backward()
-        assert model.watch._measurement.batches == 2

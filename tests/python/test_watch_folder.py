@@ -167,7 +167,7 @@ def test_a_process_keeps_what_it_keeps_alone(monkeypatch):
         model = make_model()
         with ropewalk.watch(model, batches=1) as watch:
             model(input_ids=make_documents()).logits.sum().backward()
-            tensors = watch._measurement.moments.to_numpy()
+            tensors = watch._measuring.measurement.moments.to_numpy()
             sizes[processes] = sum(array.nbytes for array in tensors.values())
             watch.abort()
     assert sizes[64] == pytest.approx(sizes[1], rel=0.1) and sizes[256] == pytest.approx(sizes[1], rel=0.1), sizes

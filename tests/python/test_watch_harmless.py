@@ -5,7 +5,7 @@ import re
 import pytest
 import ropewalk
 import watch_failures
-from test_watch_loop import two_processes
+from watch_group import two_processes
 
 
 def steps(folder):
@@ -31,6 +31,9 @@ def test_two_processes(tmp_path):
         assert [int(found[1]) for found in counts] == [0 if message is None else 1, 0], [found[0] for found in counts]
         if message is not None:
             assert re.search(message, counts[0][2]), counts[0][2]
+    for name in watch_failures.RAISED:
+        raised = [re.search(rf"^{rank} raises {name}: (.*)$", output, re.M)[1] for rank, output in enumerate(said)]
+        assert raised[0] == raised[1] and re.match(r"at \d+: watch: ", raised[0]) and re.search(watch_failures.FAILURES[name][2], raised[0]), raised
 
 
 def test_what_is_measured_though_something_fails(tmp_path):

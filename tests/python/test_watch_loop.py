@@ -5,9 +5,6 @@ import copy
 import io
 import os
 import signal
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 
@@ -281,43 +278,3 @@ def test_a_model_is_copied_and_saved_while_it_is_measured():
         assert len(watch.study.heads) == 12
     torch.save(copied, io.BytesIO())
     copied(input_ids=make_documents())
-
-
-def two_processes(*arguments, script="watch_processes.py"):
-    """What each of them wrote."""
-    script = os.path.join(os.path.dirname(__file__), script)
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "MEETING": f"{folder}/meeting"}
-        started = [
-            subprocess.Popen([sys.executable, script, *map(str, arguments)], env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            for rank in range(2)
-        ]
-        return outputs_of(started)
-
-
-def outputs_of(started):
-    try:
-        outputs = [process.communicate(timeout=300)[0] for process in started]
-        assert all(process.returncode == 0 for process in started), "\n".join(outputs)
-        return outputs
-    finally:
-        for process in started:
-            process.kill()
-
-
-def test_processes_that_train_unlike_each_other(tmp_path):
-    """One sees nothing but padding; one makes two passes per step. Neither makes the other wait."""
-    two_processes(tmp_path, "unlike")
-    padded, passes = (ropewalk.open(tmp_path / name) for name in ("padded", "passes"))
-    documents = make_documents()
-    assert padded.capture("step-0").info["tokens"] == documents[:6].numel()
-    assert list(passes.checkpoints.label) == ["step-0…1", "step-4…5"]
-    assert passes.capture("step-0…1").info["tokens"] == 4 * documents[:3].numel()
-
-
-def test_two_processes(tmp_path):
-    """Each trains on half of the batches; the sums are those of one process with all of them."""
-    two_processes(tmp_path / "two")
-    one = watched(make_model(), make_documents(), tmp_path / "one")
-    same(ropewalk.open(tmp_path / "two").capture("step-0"), one, 1e-12)
-    assert list(ropewalk.open(tmp_path / "two").checkpoints.label) == ["step-0", "step-1"]

@@ -5,6 +5,7 @@ import logging
 import os
 import resource
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 from watch_models import TOKENS, make_documents, make_model
 
 STEPS = 40
+HANGS = 10  # seconds that no failure may cost
 
 
 class Training:
@@ -103,7 +105,7 @@ def odd_tap(training):
 
 def no_memory(training):
     """Something that nobody thought of fails where queries and keys are added."""
-    measurement = training.watch._measurement
+    measurement = training.watch._measuring.measurement
     if measurement is not None and training.rank == 1 - (not training.parallel):
 
         def fail(*_):
@@ -203,14 +205,37 @@ def plain(name, rank=0, parallel=False):
     return Training(rank, parallel).train(**happens)
 
 
+def raised(name, out, rank):
+    """At which step, and what, where errors are to be raised: in both processes, though only one has them."""
+    options, happens, _ = FAILURES[name]
+    training = Training(rank, True)
+    training.watch = ropewalk.watch(training.run, **{"every": 4, "batches": 4, "out": out, "errors": "raise", **options})
+    try:
+        training.train(**happens)
+    except ropewalk.Error as error:
+        return f"at {training.step}: {error}"
+    finally:
+        training.watch.abort()
+    return "nothing"
+
+
+RAISED = ("shape", "logger", "prefix")  # some that one process alone meets
+
+
 def main(folder):
     watch_group.begin()
     rank = distributed.get_rank()
     for name in FAILURES:
+        began = time.monotonic()
         without = plain(name, rank, True)
+        alone = time.monotonic() - began
         losses, lines = train_with(name, Path(folder) / name, rank, True)
         assert same_bits(losses, without), name
+        took = time.monotonic() - began - alone
+        assert took < 4 * alone + HANGS, f"{name}: {took:.1f} s with a watch, {alone:.1f} s without"
         print(f"{rank} {name}: {len(lines)} {' | '.join(lines)}", flush=True)
+    for name in RAISED:
+        print(f"{rank} raises {name}: {raised(name, Path(folder) / f'{name} raised', rank)}", flush=True)
     watch_group.end()
 
 

@@ -1,8 +1,10 @@
-"""How processes of the tests meet, and end."""
+"""How processes of the tests begin, meet, and end."""
 
 import datetime
 import os
+import subprocess
 import sys
+import tempfile
 
 from torch import distributed
 
@@ -25,3 +27,25 @@ def end():
     distributed.barrier()
     sys.stdout.flush()
     os._exit(0)
+
+
+def two_processes(*arguments, script="watch_processes.py"):
+    """What each of them wrote."""
+    script = os.path.join(os.path.dirname(__file__), script)
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "MEETING": f"{folder}/meeting"}
+        started = [
+            subprocess.Popen([sys.executable, script, *map(str, arguments)], env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            for rank in range(2)
+        ]
+        return outputs_of(started)
+
+
+def outputs_of(started):
+    try:
+        outputs = [process.communicate(timeout=300)[0] for process in started]
+        assert all(process.returncode == 0 for process in started), "\n".join(outputs)
+        return outputs
+    finally:
+        for process in started:
+            process.kill()

@@ -1,4 +1,4 @@
-"""One of two processes that train a model together; started by test_watch.py."""
+"""One of two processes that train a model together; started by test_watch_processes.py."""
 
 import sys
 

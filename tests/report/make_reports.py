@@ -56,13 +56,13 @@ def smollm3_size() -> pandas.DataFrame:
     return with_errors(pandas.DataFrame(rows, columns=synthetic.COLUMNS))
 
 
-def differences(summary: dict, table: pandas.DataFrame) -> list[dict]:
-    """Between consecutive checkpoints of the run, as analyze states them."""
+def differences(summary: dict, table: pandas.DataFrame, whole=False) -> list[dict]:
+    """Between consecutive checkpoints of the run, as analyze states them; `whole`: between the first and the last."""
     flagged = set(table[table.flag.str.contains("random_weights")].checkpoint)
     labels = [entry["label"] for entry in summary["checkpoints"] if entry["label"] not in flagged]
     pc0 = table[table.pc == 0]
     out = []
-    for before, after in zip(labels, labels[1:]):
+    for before, after in [(labels[0], labels[-1])] if whole else zip(labels, labels[1:]):
 
         def change(leaves):
             value = leaves[after]["value"] - leaves[before]["value"]
@@ -74,6 +74,11 @@ def differences(summary: dict, table: pandas.DataFrame) -> list[dict]:
         for key in ("mean_r_q", "mean_r_k"):  # of all heads, and of those whose axis stayed
             heads = int((pc0.checkpoint == after).sum())
             entry[key] |= {"heads": heads, "stayed": entry[key] | {"value": entry[key]["value"] + 0.004, "heads": heads - 3, "real": False}}
+        if after == labels[-1]:  # signs of the two differ: neither is real
+            entry["mean_r_q"]["stayed"]["value"] = -entry["mean_r_q"]["value"] / 2
+            entry["mean_r_q"]["real"] = entry["mean_r_q"]["stayed"]["real"] = False
+            nothing = {"value": None, "se": None, "real": False, "heads": 0}
+            entry["mean_r_k"] |= {"real": False, "stayed": nothing}
         entry["axes"] = [{"layer": int(layer), "q_head": int(head)} for layer, head in pc0[pc0.checkpoint == after][["layer", "q_head"]].to_numpy()[:3]]
         entry["taxonomy"] = {name: change({label: summary["taxonomy"][label][name] for label in (before, after)})
                              for name in synthetic.CLASSES}  # fmt: skip
@@ -108,6 +113,8 @@ def write(folder: Path, table: pandas.DataFrame, name: str | None, summary=True)
         read = pandas.read_csv(path, keep_default_na=False, na_values={"r_q": "", "r_k": ""})
         stated = json.loads((folder / "summary.json").read_text())
         stated["differences"] = [] if (read.order == 0).all() else differences(stated, read)
+        if len(stated["differences"]) > 1:
+            stated["whole_run"] = differences(stated, read, whole=True)[0]
         for entry in stated["checkpoints"]:
             entry["context"] = CONTEXTS.get(entry["label"])
             entry["random"] = bool(read[read.checkpoint == entry["label"]].flag.str.contains("random_weights").any())
@@ -159,7 +166,7 @@ def with_numbers_of_heads(folder: Path, empty: str | None = None) -> None:
     moved = (last.r2cv_q - first.r2cv_q).dropna().sort_values(key=abs, ascending=False)
     stated["top_heads"] = [
         {"layer": int(layer), "q_head": int(head), "q_heads": [int(head)], "score": max(0, abs(change) / 0.2 - 0.1), "statistic": "r2cv_q", "from": labels[1], "to": labels[-1],
-         "before": float(first.r2cv_q[layer, head]), "after": float(last.r2cv_q[layer, head]), "change": float(change), "se": 0.02, "effect": change / 0.2,
+         "before": float(first.r2cv_q[layer, head]), "after": float(last.r2cv_q[layer, head]), "change": float(change), "se": 0.02 if place else 0.0002, "effect": change / 0.2,
          "effect_se": 0.1, "changed": abs(change) > 0.1, "axis_changed": place % 4 == 0, "sentence": f"R² of queries moved by {change:.2f} from {labels[1]} to {labels[-1]}."}
         for place, ((layer, head), change) in enumerate(moved.items())]  # fmt: skip
     (folder / "summary.json").write_text(json.dumps(stated))
@@ -239,7 +246,7 @@ def with_losses(folder: Path) -> None:
                          "flag": "no_se" if se == "" else ""})  # fmt: skip
             if position is None:
                 stated["loss"][entry["label"]] = {"value": loss, "se": se, "documents": 32, "tokens": 320}
-    for one in stated["differences"]:
+    for one in [*stated["differences"], *([stated["whole_run"]] if "whole_run" in stated else [])]:
         a, b = (stated["loss"][one[side]] for side in ("from", "to"))
         contexts = {entry["context"] for entry in stated["checkpoints"] if entry["label"] in (one["from"], one["to"])}
         one["loss"] = {"value": b["value"] - a["value"], "se": 0.02, "real": True if len(contexts) == 1 else None}
@@ -248,6 +255,23 @@ def with_losses(folder: Path) -> None:
     guarded["checkpoint"] = guarded.checkpoint.map(lambda label: f"'{label}" if label[0] in "=+-@" else label)  # as the program writes names
     guarded.to_csv(folder / "loss.csv", index=False)
     (folder / "summary.json").write_text(json.dumps(stated))
+    subprocess.run([os.environ["ROPEWALK"], "report", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+
+
+def with_effects(folder: Path) -> None:
+    """Writes the tables of edits of heads with made-up numbers, and the page anew: of the first head to look at alone, and of a set with the first two."""
+    first, second = ((one["layer"], one["q_head"]) for one in json.loads((folder / "summary.json").read_text())["top_heads"][:2])
+    last = list(dict.fromkeys(pandas.read_csv(folder / "qk.csv").checkpoint))[-1]
+    name = lambda heads: ",".join(f"{layer}.{head}" for layer, head in heads)
+    sets = {name([first]): [first], "top:r2cv_k:10%": [first, second, (9, 3)]}
+    rows, members = [], []
+    for place, (text, heads) in enumerate(sets.items()):
+        for edit in ("distance", "window:128"):
+            row = {"model": "many", "checkpoint": last, "set": text, "edit": edit}
+            rows.append(row | {"heads": len(heads), "dloss": 0.0123 * (place + 1), "dloss_se": 0.0002 if place else 0.004, "control": -0.001})
+            members += [row | {"draw": "", "members": name(heads)}, row | {"draw": 1, "members": name(heads[1:] + [(0, 0)])}]
+    pandas.DataFrame(rows).to_csv(folder / "ablate.csv", index=False)
+    pandas.DataFrame(members).to_csv(folder / "ablate_controls.csv", index=False)
     subprocess.run([os.environ["ROPEWALK"], "report", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -325,6 +349,7 @@ def main() -> None:
         if name == "awkward":
             with_series(out / name, 16, AWKWARD)
         if name == "many":
+            with_effects(out / name)
             lengths = {f"s{1000 * i}": 512 if i < 7 else 2048 for i in range(1, 11)}
             with_series(out / name, 16, lengths | {"init": 512}, holes=True)
         if name == "full":

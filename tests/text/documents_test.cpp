@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <numeric>
+#include <set>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
@@ -131,6 +133,27 @@ TEST(Documents, KeepsTheFirstLongEnoughAndCutsThem) {
   EXPECT_EQ(set.skipped_short, 2);
   EXPECT_EQ(set.longest_skipped, 3);
   EXPECT_EQ(set.tokenizer_digest, "");
+}
+
+TEST(Documents, TakesThoseAfterSomeThatAreLongEnough) {
+  DocumentOptions options = options_of(4);
+  options.after = 1;
+  options.documents = 2;
+  const auto entries = [] {
+    return std::vector{entry_of(0, 4), entry_of(10, 3), entry_of(20, 5), entry_of(30, 4),
+                       entry_of(40, 4)};
+  };
+  const DocumentSet set = select(entries(), options);
+  ASSERT_EQ(set.documents.size(), 2U);
+  EXPECT_EQ(set.documents[0].tokens, (Tokens{20, 21, 22, 23}));
+  EXPECT_EQ(set.documents[0].index, 0);
+  EXPECT_EQ(set.documents[1].tokens, (Tokens{30, 31, 32, 33}));
+  EXPECT_EQ(set.skipped_short, 1);
+  options.documents = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(select(entries(), options).documents.size(), 3U);
+  options.after = 4;
+  EXPECT_EQ(message(entries(), options),
+            "corpus: has 4 documents that are long enough, expected more than 4");
 }
 
 TEST(Documents, KeepsShortOnesWhenAsked) {
@@ -350,6 +373,22 @@ TEST(Chunks, OfOnePieceEachAreTheDocumentsThemselves) {
 
 TEST(Chunks, FewerPiecesThanBlocksHaveABlockEach) {
   EXPECT_EQ(blocks_of(select({entry_of(0, 6)}, chunks_of(2, 16)), 16), (Tokens{0, 5, 10}));
+}
+
+TEST(Chunks, ThoseAfterTheFirstAreOthers) {
+  // Pieces are dealt to blocks, so that the first of more are not the same.
+  DocumentOptions options = chunks_of(2, 4);
+  options.documents = 6;
+  const DocumentSet first = select({entry_of(0, 40)}, options);
+  options.after = 6;
+  const DocumentSet next = select({entry_of(0, 40)}, options);
+  ASSERT_EQ(next.documents.size(), 6U);
+  std::set<int32_t> begins;
+  for (const DocumentSet* set : {&first, &next}) {
+    for (const Document& document : set->documents) begins.insert(document.tokens.front());
+  }
+  EXPECT_EQ(begins.size(), 12U);
+  EXPECT_EQ(*begins.rbegin(), 22) << "one after the other";
 }
 
 TEST(Chunks, TheFirstDocumentsAreTaken) {

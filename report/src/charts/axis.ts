@@ -22,16 +22,20 @@ export interface TimeAxis {
   title: string;
 }
 
+/** How wide the place of a baseline is: ropewalk/figures/checkpoint_places.h. */
+const pitchOf = (baselines: number, timed: boolean) => (timed && baselines > 1 ? Math.min(Math.max(1.5 / baselines, 0.25), 1) : 1);
+
 /** Checkpoints in a row or by time: baselines apart on the left, as in the figures. */
 export function timeAxis(run: Run, name: TimeAxisName): TimeAxis {
   const layout = timeLayout(run, name);
   const { places, ticks, title } = layout;
   const between = edges(layout);
   const count = run.baselines.length;
+  const pitch = pitchOf(count, title !== "");
   const slots: Slot[] = run.baselines.map((c, i) => ({
     checkpoint: c.index,
     label: c.label,
-    position: i - count - 0.5,
+    position: -1 - pitch * (count - i - 0.5),
     baseline: true,
   }));
   const separators = count ? [-0.75] : [];
@@ -41,5 +45,5 @@ export function timeAxis(run: Run, name: TimeAxisName): TimeAxis {
     if (before && run.order.phase(before) !== run.order.phase(c)) separators.push(between[c.step]);
   }
   const to = slots[slots.length - 1].position + (title ? 0.2 : 0.5);
-  return { slots, places, from: slots[0].position - (title && !count ? 0.2 : 0.5), to, separators, ticks, title };
+  return { slots, places, from: count ? -1 - pitch * count : slots[0].position - (title ? 0.2 : 0.5), to, separators, ticks, title };
 }

@@ -153,11 +153,25 @@ export interface Difference {
   [statistic: string]: unknown;
 }
 
+/** What taking something away from a set of heads costs: a row of ablate.csv. */
+export interface Effect {
+  checkpoint: string;
+  set: string;
+  edit: string;
+  /** [layer, query head] of each. */
+  heads: [number, number][];
+  /** Nats per token, and the mean of the same edit of random sets. */
+  dloss: number | null;
+  se: number | null;
+  control: number | null;
+}
+
 export interface SummaryBlob {
   thresholds?: { high: number; low: number };
   changed?: { min_change: number; max_q: number } | undefined;
   checkpoints: Record<string, unknown>[];
   differences?: Difference[];
+  whole_run?: Difference;
   /** All measured heads, by decreasing score. */
   top_heads?: TopHead[];
   taxonomy: Record<string, Record<string, Leaf>>;
@@ -207,6 +221,8 @@ export interface Blob {
   column_names: string[];
   table: TableBlob;
   series: SeriesBlob;
+  /** Null: nothing was taken away. */
+  effects?: Effect[] | null;
   /** In the order of docs/figures.md. */
   figure_names: string[];
   figures: Record<string, Record<string, unknown>>;

@@ -24,6 +24,7 @@ const KINDS: [string, Flag["kind"], string][] = [
   ["theta_by_length", "doubt", "angles by length"],
   ["coarse_argmax", "doubt", "a coarse distance"],
   ["trend", "doubt", "it moved while it was measured"],
+  ["not_measured", "missing", "not measured"],
   ["constant_q", "missing", "constant queries"],
   ["constant_k", "missing", "constant keys"],
   ["no_variance", "missing", "no variance"],

@@ -118,6 +118,11 @@ export class Summary {
     return this.run.blob.summary?.differences ?? [];
   }
 
+  /** From the first checkpoint of the run to the last; null: a step does that. */
+  wholeRun(): Difference | null {
+    return this.run.blob.summary?.whole_run ?? null;
+  }
+
   private fromTable(key: string, checkpoint: Checkpoint): number | null {
     const found = allMeans(this.run).find((m) => m.key === key);
     if (!found) return null;

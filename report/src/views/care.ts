@@ -4,7 +4,7 @@ import type { Checkpoint, Head, Run } from "../data/run";
 import { number } from "../data/source";
 import { h, linear, px, s } from "../dom";
 import { DASH } from "../format";
-import { button, card, scroller } from "../widgets";
+import { button, card, columnHeads, row, scroller, type Column } from "../widgets";
 
 /** More checkpoints than this are counted, not named. */
 const MOST_NAMED = 6;
@@ -56,7 +56,7 @@ function bars(run: Run, counts: number[]): SVGSVGElement {
   const made = counts.map((count, i) =>
     s(
       "rect",
-      { x: px(x(i)), width: px(Math.max(x(1) - x(0) - 1, 0.5)), y: px(height - 1 - y(count)), height: px(y(count) + 1) },
+      { x: px(x(i)), width: px(x(1) - x(0) - (x(1) - x(0) > 3 ? 1 : 0)), y: px(height - 1 - y(count)), height: px(y(count) + 1) },
       s("title", {}, `${run.steps[i].label}: ${count} of ${run.heads.length} heads`),
     ),
   );
@@ -83,28 +83,28 @@ export function careTable({ run, store }: Context, last: Checkpoint): HTMLElemen
           })
         : "0",
     );
-  const row = ({ flag: { name, title, sentence }, heads, everHeads, counts }: Doubt) =>
-    h(
-      "tr",
+  const several = run.steps.length > 1;
+  const columns: Column[] = [
+    { name: "what" },
+    { name: `heads at ${last.label}` },
+    ...(several ? [{ name: "over the run" }, { name: "anywhere in the run" }] : []),
+    { name: "what it means", look: "text" },
+  ];
+  const rowOf = ({ flag: { name, title, sentence }, heads, everHeads, counts }: Doubt) =>
+    row(
       { "data-flag": name },
+      columns,
       h("th", { scope: "row" }, title, h("code", {}, name)),
       link(heads, `count:heads.csv:${last.label}:${name}`, `${title}, at ${last.label}`),
-      run.steps.length > 1 ? h("td", {}, bars(run, counts)) : null,
-      run.steps.length > 1 ? link(everHeads, `count:heads.csv:*:${name}`, `${title}, somewhere in the run`) : null,
+      ...(several ? [h("td", {}, bars(run, counts)), link(everHeads, `count:heads.csv:*:${name}`, `${title}, somewhere in the run`)] : []),
       h("td", { class: "text sentence" }, sentence || DASH),
     );
-  const names = ["what", `heads at ${last.label}`, ...(run.steps.length > 1 ? ["over the run", "anywhere in the run"] : []), "what it means"];
   return card(
     "Read with care",
     "Heads whose numbers are not to be trusted as they stand. A number opens its heads.",
     scroller(
       "Doubts about heads",
-      h(
-        "table",
-        { class: "numbers care-table" },
-        h("thead", {}, h("tr", {}, ...names.map((name, i) => h("th", { scope: "col", class: i === names.length - 1 ? "text" : null }, name)))),
-        h("tbody", {}, ...found.map(row)),
-      ),
+      h("table", { class: "numbers stacked care-table" }, columnHeads(columns), h("tbody", {}, ...found.map(rowOf))),
     ),
   );
 }

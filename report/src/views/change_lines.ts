@@ -18,17 +18,21 @@ export interface Line {
 const ofDifference = ({ from, to }: Difference, key: string) => `summary.json:${from} → ${to}:${key}`;
 const nothing = () => h("td", { class: "muted" }, DASH);
 
-function verdictOf({ real, flag }: Change): string {
+function verdictOf({ real, flag, value, stayed }: Change, published?: Change): string {
   if (flag === "other_context") return "other context";
+  // Neither row of a signed mean is real then, however far it is from zero.
+  const other = stayed ?? published;
+  if (real === false && other?.value === null) return "no axis stayed";
+  if (real === false && (value ?? 0) * (other?.value ?? 0) < 0) return "the rows disagree";
   return real === null || real === undefined ? "" : real ? "real" : "within noise";
 }
 
-/** A change with its verdict; `heads`: what it is over, where that is not all of them. */
-function cell(from: string, found: Change, percent: boolean, heads: HTMLElement | null = null): HTMLElement {
+/** A change with its verdict; `heads`: what it is over, where that is not all of them; `published`: the same of all heads. */
+function cell(from: string, found: Change, percent: boolean, heads: HTMLElement | null = null, published?: Change): HTMLElement {
   if (found.value === null) return nothing();
   const [scale, digits] = percent ? [100, 1] : [1, 3];
   const se = found.se ? ` ± ${errorText(scale * found.se, digits)}` : "";
-  const verdict = verdictOf(found);
+  const verdict = verdictOf(found, published);
   const look = verdict === "real" ? (found.value > 0 ? "real up" : "real down") : "noise";
   return h(
     "td",
@@ -70,11 +74,11 @@ function signedLines({ run, summary }: Context, { key, name }: Mean): Line[] {
       note: "heads whose axis stayed, signs carried",
       key: `${key}.stayed`,
       cell: (difference) => {
-        const { stayed } = parts(difference);
+        const { stayed, published } = parts(difference);
         if (!stayed) return nothing();
         const from = ofDifference(difference, change(difference, key).stayed ? `${key}.stayed` : key);
         const over = `${stayed.heads} of ${count(total(difference), "head")}`;
-        return cell(from, stayed, false, stayed.heads === undefined ? null : number(`${from}.heads`, over));
+        return cell(from, stayed, false, stayed.heads === undefined ? null : number(`${from}.heads`, over), published ?? undefined);
       },
     },
   ];

@@ -1,6 +1,6 @@
 import type { Context } from "../context";
 import type { Difference } from "../data/blob";
-import type { Checkpoint } from "../data/run";
+import type { Checkpoint, Run } from "../data/run";
 import { number, ofEntry } from "../data/source";
 import { h } from "../dom";
 import { DASH } from "../format";
@@ -10,32 +10,40 @@ import { headLines, meanLines, type Line } from "./change_lines";
 
 /** Steps side by side on a sheet of paper. */
 const PRINTED_STEPS = 4;
+/** As many are shown though no phase begins among them. */
+const FEW_STEPS = 8;
+
+const checkpointOf = (run: Run, label: string) => run.checkpoints.find((c) => c.label === label);
+const phaseOf = (run: Run, label: string) => checkpointOf(run, label)?.phase ?? "";
+
+/** Of the column of a step: its checkpoints, and where they differ in phase or context. */
+function heading({ run }: Context, { from, to }: Difference, whole: boolean): HTMLElement {
+  const [before, after] = [phaseOf(run, from), phaseOf(run, to)];
+  const both = [from, to].flatMap((label) => checkpointOf(run, label) ?? []);
+  const contexts = both.map((c) => run.order.context(c)).filter((tokens) => tokens);
+  const context = (c: Checkpoint) => number(ofEntry(c, "context"), String(run.order.context(c)));
+  return h(
+    "th",
+    { scope: "col", class: before !== after ? "crossing" : "", "data-from": from, "data-to": to },
+    h("span", {}, `${from} → ${to}`),
+    whole ? h("span", { class: "phase-change" }, "the whole run") : null,
+    before !== after && !whole ? h("span", { class: "phase-change" }, `${before || DASH} → ${after || DASH}`) : null,
+    contexts.length === 2 && contexts[0] !== contexts[1]
+      ? h("span", { class: "phase-change" }, "context ", context(both[0]), " → ", context(both[1]))
+      : null,
+  );
+}
 
 /** What changed between checkpoints, and whether it is more than chance of which documents were read. */
 export function changes(context: Context): HTMLElement | null {
   const { run, summary } = context;
   const all = summary.differences();
   if (all.length === 0) return null;
-  const checkpoint = new Map(run.checkpoints.map((c) => [c.label, c]));
-  const phaseOf = (label: string) => checkpoint.get(label)?.phase ?? "";
-  const crossing = all.filter((d) => phaseOf(d.from) !== phaseOf(d.to));
-  let every = crossing.length === 0;
-
-  const heading = ({ from, to }: Difference) => {
-    const [before, after] = [phaseOf(from), phaseOf(to)];
-    const both = [from, to].flatMap((label) => checkpoint.get(label) ?? []);
-    const contexts = both.map((c) => run.order.context(c)).filter((tokens) => tokens);
-    const context = (c: Checkpoint) => number(ofEntry(c, "context"), String(run.order.context(c)));
-    return h(
-      "th",
-      { scope: "col", class: before !== after ? "crossing" : "", "data-from": from, "data-to": to },
-      h("span", {}, `${from} → ${to}`),
-      before !== after ? h("span", { class: "phase-change" }, `${before || DASH} → ${after || DASH}`) : null,
-      contexts.length === 2 && contexts[0] !== contexts[1]
-        ? h("span", { class: "phase-change" }, "context ", context(both[0]), " → ", context(both[1]))
-        : null,
-    );
-  };
+  const whole = summary.wholeRun();
+  const first = whole ? [whole] : [];
+  const crossing = all.filter((d) => phaseOf(run, d.from) !== phaseOf(run, d.to) || d.kind === "context");
+  const short = [...first, ...crossing];
+  let every = short.length === 0 || (crossing.length === 0 && all.length <= FEW_STEPS);
   const groups = [meanLines(context), headLines(context)];
   const tableOf = (steps: Difference[]) => {
     const row = ({ name, note, key, cell }: Line) =>
@@ -45,18 +53,18 @@ export function changes(context: Context): HTMLElement | null {
         h("th", { scope: "row" }, name, note ? h("span", { class: "phase-change" }, note) : null),
         ...steps.map(cell),
       );
-    const head = h("tr", {}, h("th", { scope: "col" }, "change of"), ...steps.map(heading));
+    const head = h("tr", {}, h("th", { scope: "col" }, "change of"), ...steps.map((step) => heading(context, step, step === whole)));
     const bodies = groups.map((lines) => h("tbody", {}, ...lines.map(row)));
     return h("table", { class: "numbers changes" }, h("thead", {}, head), ...bodies);
   };
   const holder = h("div", {});
   const show = () => {
-    const steps = every ? all : crossing;
+    const steps = every ? [...first, ...all] : short;
     const width = isPrinting() ? PRINTED_STEPS : steps.length;
     const tables: HTMLElement[] = [];
     for (let from = 0; from < steps.length; from += width) tables.push(tableOf(steps.slice(from, from + width)));
     holder.replaceChildren(...tables);
-    toggle.textContent = every ? "Only between phases" : "Every step";
+    toggle.textContent = !every ? "Every step" : crossing.length ? "Only between phases" : "Only the whole run";
   };
   const turn = () => {
     every = !every;
@@ -67,8 +75,8 @@ export function changes(context: Context): HTMLElement | null {
   show();
   return card(
     "What changed",
-    rules(context, all),
-    crossing.length ? h("div", { class: "toolbar" }, toggle) : null,
+    rules(context, [...first, ...all]),
+    short.length && all.length > crossing.length ? h("div", { class: "toolbar" }, toggle) : null,
     scroller("What changed between checkpoints", holder),
   );
 }

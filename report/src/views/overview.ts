@@ -7,6 +7,7 @@ import { means } from "../data/summary";
 import { h } from "../dom";
 import { number, ofEntry, ofLoss } from "../data/source";
 import { count, DASH, shareText, withError } from "../format";
+import { isPrinting, onPrint } from "../print";
 import { button, card, checkpointScroller } from "../widgets";
 import { careTable } from "./care";
 import { changes } from "./changes";
@@ -27,6 +28,7 @@ export function overview(context: Context): Part {
   const tile = (
     name: string,
     hint: string,
+    definition: string,
     look: string,
     leaf: (c: Checkpoint) => Leaf,
     from: (c: Checkpoint) => string,
@@ -59,7 +61,7 @@ export function overview(context: Context): Part {
       { class: "tile", "data-statistic": name },
       h("div", { class: "tile-name" }, name),
       h("div", { class: "tile-value", "data-number": from(last) }, value, error ? h("span", { class: "se" }, error) : null),
-      h("div", { class: "tile-hint", title: hint }, hint),
+      h("div", { class: "tile-hint", title: definition }, hint),
       run.steps.length > 1 ? spark : null,
       first !== last ? h("div", { class: "tile-from muted" }, `${first.label}: `, number(from(first), text(leaf(first)))) : null,
     );
@@ -68,11 +70,11 @@ export function overview(context: Context): Part {
   const tiles = h(
     "div",
     { class: "tiles" },
-    ...means(run).map(({ key, name, hint, reading }) =>
-      tile(name, hint, look(reading), (c) => summary.leaf(key, c), (c) => summary.from(key, c)),
+    ...means(run).map(({ key, name, hint, statistic: { definition }, reading }) =>
+      tile(name, hint, definition.replaceAll("`", ""), look(reading), (c) => summary.leaf(key, c), (c) => summary.from(key, c)),
     ),
-    run.losses ? tile("loss", "nats per token", "variance", lossOf, ofLoss) : null,
-    tile(CLASSES[0], "share of heads", "class-0", (c) => summary.share(CLASSES[0], c), (c) => summary.shareFrom(CLASSES[0], c), true),
+    run.losses ? tile("loss", "nats per token", "of the next token", "variance", lossOf, ofLoss) : null,
+    tile(CLASSES[0], "share of heads", `r_q and |r_k| above ${run.high}, on PC0`, "class-0", (c) => summary.share(CLASSES[0], c), (c) => summary.shareFrom(CLASSES[0], c), true),
   );
 
   const entry = summary.entry(last);
@@ -158,50 +160,73 @@ export function overview(context: Context): Part {
 const lossNote = (models: boolean) =>
   ` Loss: nats per token${models ? "; models compare where they share their tokens" : ""}.`;
 
+/** A column of the table of checkpoints. */
+interface Column {
+  name: string;
+  cell(c: Checkpoint): HTMLElement;
+}
+
+/** What a checkpoint is, the means over its heads, and the shares of classes. */
+function columnsOf({ run, summary }: Context): Record<"what" | "means" | "shares", Column[]> {
+  const stated = (key: string, value = (c: Checkpoint) => summary.entry(c)[key]): Column => ({
+    name: key,
+    cell: (c) => h("td", { "data-number": ofEntry(c, key) }, typeof value(c) === "number" ? String(value(c)) : ""),
+  });
+  const layers = (c: Checkpoint) => {
+    const last = summary.entry(c)["last_layer"];
+    return typeof last === "number" ? last + 1 : null;
+  };
+  const phase: Column = { name: "phase", cell: (c) => h("td", { class: "text" }, c.baseline ? "baseline" : c.phase) };
+  const loss: Column = { name: "loss", cell: (c) => h("td", { "data-number": ofLoss(c) }, withError(lossOf(c).value, lossOf(c).se)) };
+  return {
+    what: [
+      { name: run.models ? "model" : "checkpoint", cell: (c) => h("th", { scope: "row" }, c.label) },
+      run.models ? stated("layers", layers) : phase,
+      ...(run.models || run.order.mixed ? [stated("context")] : []),
+      stated("heads"),
+    ],
+    means: [
+      ...(run.losses ? [loss] : []),
+      ...means(run).map(({ key, name }) => ({
+        name,
+        cell: (c: Checkpoint) => {
+          const { value, se } = summary.leaf(key, c);
+          return h("td", { "data-number": summary.from(key, c) }, withError(value, se));
+        },
+      })),
+    ],
+    shares: CLASSES.map((name) => ({
+      name: `${name}, %`,
+      cell: (c) => h("td", { "data-number": summary.shareFrom(name, c), "data-unit": "%" }, shareText(summary.share(name, c))),
+    })),
+  };
+}
+
 /** Every number of the tiles at every checkpoint; of models side by side, the overview of them. */
-function checkpoints({ run, summary }: Context): HTMLElement {
-  const cell = (c: Checkpoint, key: string, value = summary.entry(c)[key]) =>
-    h("td", { "data-number": ofEntry(c, key) }, typeof value === "number" ? String(value) : "");
-  const contexts = run.models || run.order.mixed;
-  const row = (c: Checkpoint) => {
-    const entry = summary.entry(c);
-    const shares = CLASSES.map((name) => summary.share(name, c));
-    return h(
-      "tr",
-      { class: c.baseline ? "baseline" : "", "data-checkpoint": c.label },
-      h("th", { scope: "row" }, c.label),
-      ...(run.models
-        ? [cell(c, "layers", typeof entry["last_layer"] === "number" ? entry["last_layer"] + 1 : null)]
-        : [h("td", { class: "text" }, c.baseline ? "baseline" : c.phase)]),
-      ...(contexts ? [cell(c, "context")] : []),
-      cell(c, "heads"),
-      ...(run.losses ? [h("td", { "data-number": ofLoss(c) }, withError(lossOf(c).value, lossOf(c).se))] : []),
-      ...means(run).map(({ key }) => {
-        const { value, se } = summary.leaf(key, c);
-        return h("td", { "data-number": summary.from(key, c) }, withError(value, se));
-      }),
-      ...shares.map((share, i) =>
-        h("td", { "data-number": summary.shareFrom(CLASSES[i], c), "data-unit": "%" }, shareText(share)),
+function checkpoints(context: Context): HTMLElement {
+  const { run } = context;
+  const { what, means: numbers, shares } = columnsOf(context);
+  const tableOf = (columns: Column[]) =>
+    h(
+      "table",
+      { class: "numbers checkpoints" },
+      h("thead", {}, h("tr", {}, ...columns.map(({ name }) => h("th", { scope: "col" }, name)))),
+      h(
+        "tbody",
+        {},
+        ...[...run.baselines, ...run.steps].map((c) =>
+          h("tr", { class: c.baseline ? "baseline" : "", "data-checkpoint": c.label }, ...columns.map(({ cell }) => cell(c))),
+        ),
       ),
     );
-  };
-  const names = [
-    ...(run.models ? ["model", "layers"] : ["checkpoint", "phase"]),
-    ...(contexts ? ["context"] : []),
-    "heads",
-    ...(run.losses ? ["loss"] : []),
-    ...means(run).map(({ name }) => name),
-    ...CLASSES.map((name) => `${name}, %`),
-  ];
-  const table = h(
-    "table",
-    { class: "numbers checkpoints" },
-    h("thead", {}, h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", {}, ...[...run.baselines, ...run.steps].map(row)),
-  );
+  const holder = h("div", {});
+  // A sheet is not wide enough for all of it.
+  const show = () => holder.replaceChildren(...(isPrinting() ? [numbers, shares] : [[...numbers, ...shares]]).map((some) => tableOf([...what, ...some])));
+  onPrint(show, show);
+  show();
   return card(
     run.models ? "Models" : "Checkpoints",
     `Means over heads ± standard error over documents. Class shares: ± SE, or a 95 % binomial interval near 0 or 100 %.${run.order.mixed && !run.models ? " Class and r depend on the context: compare rows of one context." : ""}${run.losses ? lossNote(run.models) : ""}`,
-    checkpointScroller(`Numbers of every ${run.models ? "model" : "checkpoint"}`, run.checkpoints.length, table),
+    checkpointScroller(`Numbers of every ${run.models ? "model" : "checkpoint"}`, run.checkpoints.length, holder),
   );
 }

@@ -1,56 +1,96 @@
 import type { Context } from "../context";
-import type { TopHead } from "../data/blob";
+import type { Effect, TopHead } from "../data/blob";
+import type { Checkpoint, Head } from "../data/run";
+import { number } from "../data/source";
 import { h } from "../dom";
-import { decimals, signed } from "../format";
-import { button, card, scroller } from "../widgets";
+import { DASH, decimals, errorText, signed } from "../format";
+import { button, card, columnHeads, row, scroller, type Column } from "../widgets";
 
 const SHOWN = 10;
 
 /** The heads that changed most, each with a sentence; null where nothing says so. */
-export function topHeads({ run, summary, store }: Context): HTMLElement | null {
+export function topHeads(context: Context): HTMLElement | null {
+  const { run, summary, store } = context;
   const lines = summary.topHeads(SHOWN).flatMap((top) => {
     const heads = top.q_heads.flatMap((q_head) => run.head(top.layer, q_head) ?? []);
     return heads.length ? [{ top, heads }] : [];
   });
   if (!lines.length) return null;
-  const at = (label: string) => run.checkpoints.find((c) => c.label === label)?.index ?? store.state.at;
-  const look = (top: TopHead) => ({ view: "explore" as const, at: at(top.to), quantity: top.statistic });
-  const row = ({ top, heads }: (typeof lines)[number]) => {
+  const checkpoint = (label: string) => run.checkpoints.find((c) => c.label === label);
+  const look = (top: TopHead) => ({ view: "explore" as const, at: checkpoint(top.to)?.index ?? store.state.at, quantity: top.statistic });
+  const columns: Column[] = [
+    { name: "head", definition: "layer and query head; opens its panel" },
+    { name: "what changed", definition: "the change that gives the head its place: the later value less the earlier one, with its standard error over documents", look: "text" },
+    { name: "in spreads", definition: "the change on the statistic's own scale, in units of the spread over heads, with its standard error over documents" },
+    { name: "score", definition: "the size of that change less its standard error; never below zero. The heads are in its order" },
+    { name: "verdict", definition: "changed: false discovery rate of at most 5 %, and at least half of the spread over heads", look: "text" },
+    { name: "PC0's axis", definition: "moved: PC0 of the last checkpoint is another axis than PC0 of the first; r_q and r_k do not compare", look: "text" },
+  ];
+  const effects = new Map(lines.map(({ top }) => [top, effectsOf(context, top)]));
+  const edited = [...effects.values()].some((found) => found.length);
+  if (edited) columns.splice(4, 0, { name: "loss", definition: "what the loss rises by, nats per token, where this is taken from the smallest set of heads that was measured with this one in it; beside it, the mean of the same of random sets", look: "text" });
+  const rowOf = ({ top, heads }: (typeof lines)[number]) => {
     const from = (key: string) => `summary.json:top_heads/${top.layer}.${top.q_head}:${key}`;
-    return h(
-      "tr",
+    return row(
       { "data-heads": heads.map(({ name }) => name).join() },
+      columns,
       h("th", { scope: "row" }, ...heads.map((head) => button(head.name, () => store.open(head.index, look(top)), { class: "link" }))),
       h("td", { class: "text sentence", "data-number": from("sentence") }, top.sentence),
-      h("td", { "data-number": from("change") }, signed(top.change), errorOf(top.se)),
-      h("td", { "data-number": from("score") }, decimals(top.score, 1)),
-      h("td", { class: "text" }, top.changed ? "changed" : "within noise"),
-      h("td", { class: "text" }, top.axis_changed ? h("span", { class: "axis-moved" }, "moved") : "stayed"),
+      h("td", { "data-number": from("effect") }, signed(top.effect, 2), errorOf(top)),
+      h("td", { "data-number": from("score") }, decimals(top.score, 2)),
+      ...(edited ? [h("td", { class: "text effects" }, ...lossOf(effects.get(top)!))] : []),
+      h("td", { class: "text" }, verdict(context, top)),
+      h("td", { class: "text" }, ...axis(context, top, heads, checkpoint(top.to))),
     );
   };
-  const titles: [string, string, string?][] = [
-    ["head", "layer and query head; opens its panel"],
-    ["what changed", "the change that gives the head its place", "text"],
-    ["change ± SE", "the later value less the earlier one, with its standard error over documents"],
-    ["score", "the change on the statistic's own scale, in units of the spread over heads, less its standard error; never below zero"],
-    ["verdict", "changed: false discovery rate of at most 5 %, and at least half of the spread over heads", "text"],
-    ["PC0's axis", "moved: PC0 of the last checkpoint is another axis than PC0 of the first; r_q and r_k do not compare", "text"],
-  ];
   const all = new Set(lines.flatMap(({ heads }) => heads.map(({ index }) => index)));
   return card(
     "Heads to look at",
-    "The heads that changed most: R² of queries, R² of keys or the share of position in logits, since random weights or since the first checkpoint, in units of the spread over heads, less one standard error. A head whose axis moved is scored by R² alone. Query heads that share the keys that changed stand in one line.",
+    `The heads that changed most: R² of queries, R² of keys or the share of position in logits, since random weights or since the first checkpoint, in units of the spread over heads. The score is that less one standard error: heads whose scores differ by less than their errors may trade places. A head whose axis moved is scored by R² alone. Query heads that share the keys that changed stand in one line.${run.order.mixed ? " Only checkpoints at the context of the last one are compared." : ""}`,
     h("div", { class: "toolbar" }, button("Show them among all heads", () => store.update({ view: "explore", selected: all }))),
     scroller(
       "Heads to look at, with their changes",
-      h(
-        "table",
-        { class: "numbers top-heads" },
-        h("thead", {}, h("tr", {}, ...titles.map(([name, definition, look]) => h("th", { scope: "col", class: look, "data-definition": definition }, name)))),
-        h("tbody", {}, ...lines.map(row)),
-      ),
+      h("table", { class: "numbers stacked top-heads" }, columnHeads(columns), h("tbody", {}, ...lines.map(rowOf))),
     ),
   );
 }
 
-const errorOf = (se: number | null) => (se ? h("span", { class: "se" }, ` ± ${decimals(se)}`) : "");
+/** What edits cost of the smallest set that has all these heads, at the checkpoint that they changed to. */
+function effectsOf({ run }: Context, { layer, q_heads, to }: TopHead): Effect[] {
+  const has = ({ heads }: Effect) => q_heads.every((wanted) => heads.some(([at, head]) => at === layer && head === wanted));
+  const all = (run.blob.effects ?? []).filter((one) => one.checkpoint === to && has(one));
+  const [smallest] = [...all].sort((a, b) => a.heads.length - b.heads.length);
+  return all.filter(({ set }) => set === smallest.set);
+}
+
+/** Never without random sets: anything that is done to heads costs something. */
+function lossOf(effects: Effect[]): (string | Node)[] {
+  const lines = effects.map((one) => {
+    const from = (column: string) => `ablate.csv:${one.checkpoint}/${one.set}/${one.edit}:${column}`;
+    const se = one.se ? h("span", { class: "se" }, ` ± ${errorText(one.se)}`) : "";
+    const many = one.heads.length > 1 ? [" (", number(from("heads"), `${one.heads.length} heads`), ")"] : [];
+    return h(
+      "div",
+      {},
+      h("span", { "data-number": from("dloss") }, signed(one.dloss), se),
+      h("span", { class: "axis-when muted" }, number(from("edit"), one.edit), " of ", number(from("set"), one.set), ...many, "; random sets ", number(from("control"), signed(one.control))),
+    );
+  });
+  return lines.length ? lines : [DASH];
+}
+
+const errorOf = ({ effect, effect_se: se }: TopHead) => (se && effect !== null ? h("span", { class: "se" }, ` ± ${errorText(se, 2)}`) : "");
+
+/** What keeps a change from being one: chance, or its size. */
+function verdict({ summary: { changed } }: Context, top: TopHead): string {
+  if (top.changed) return "changed";
+  return changed && top.effect !== null && Math.abs(top.effect) < changed.min_change ? "too small" : "within noise";
+}
+
+/** Whether PC0 moved since the first checkpoint, and when it last did. */
+function axis({ run }: Context, top: TopHead, heads: Head[], to: Checkpoint | undefined): (string | Node)[] {
+  if (!top.axis_changed) return ["stayed"];
+  const steps = to ? run.order.wayTo(to).filter((c) => heads.some(({ index }) => run.axisChanged(c.index, index))) : [];
+  const last = steps.at(-1);
+  return [h("span", { class: "axis-moved" }, "moved"), h("span", { class: "axis-when muted" }, last ? `last at ${last.label}` : DASH)];
+}

@@ -69,6 +69,7 @@ std::vector<Quota> quotas(const ChosenSet& set, const ByLayer& others,
     }
     if (left > 0) {
       controls.why_none = "no_controls";
+      controls.moved = 0;
       return {};
     }
     made.push_back({near, count});

@@ -21,8 +21,6 @@ struct EditName {
   // Whether it needs what the capture measured before RoPE, or after it.
   bool needs_sums() const { return kind == Kind::distance; }
   bool needs_moments() const { return kind == Kind::flatten || kind == Kind::axis; }
-  // Whether it means nothing in layers without RoPE.
-  bool needs_rope() const { return kind == Kind::still || kind == Kind::zero_band; }
   // Whether it takes the mean over other documents.
   bool needs_others() const { return kind == Kind::head && !zero; }
 };

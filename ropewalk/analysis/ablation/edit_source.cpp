@@ -5,7 +5,6 @@
 
 #include "ropewalk/analysis/cases/turning.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/kernels/attention/biased_attention.h"
 #include "ropewalk/model/tap.h"
 #include "ropewalk/moments/accumulators/pre_rope.h"
@@ -41,11 +40,12 @@ EditSource::EditSource(const CaptureMoments& capture, const CaptureFacts& facts,
     : capture_(capture),
       facts_(facts),
       source_(std::move(source)),
-      described_(
-          read_described_rope(ConfigFile(capture.info.config, source_), facts.origin.head_dim)),
+      described_(capture.info.config.rope),
       queries_(capture.streams(StreamKind::query)),
       keys_(capture.streams(StreamKind::key)),
-      sums_(open_sums({capture, no_blocks_, source_})) {}
+      sums_(open_sums({capture, no_blocks_, source_})) {
+  if (described_) described_->require_fit(facts.origin.head_dim, source_);
+}
 
 void EditSource::require(const EditName& edit) const {
   if (edit.needs_sums() && (!sums_ || !described_)) {
@@ -173,7 +173,7 @@ const at::Tensor& EditSource::distance_logits(const LayerHead& head, int64_t tok
   at::Tensor& found = logits_[head];
   if (found.defined() && found.size(0) == tokens) return found;
   found = turning_logits(head, tokens);
-  if (ConfigFile(capture_.info.config, source_).flag("alibi", false)) {
+  if (capture_.info.config.alibi) {
     const at::Tensor slope = alibi_slopes(facts_.origin.n_q_heads)[head.head].to(at::kDouble);
     found = found - slope * at::arange(tokens, at::kDouble);
   }

@@ -107,7 +107,7 @@ StreamInput stream_of(const StreamSet& set, int64_t stream, const BlockCounts& c
 
 CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t components,
                                    const std::string& source, int64_t memory) {
-  const CaptureFacts facts = read_capture_facts(moments.info.to_json(), source);
+  const CaptureFacts facts = capture_facts(moments.info, source);
   const StreamSet queries = moments.streams(StreamKind::query);
   const StreamSet keys = moments.streams(StreamKind::key);
   if (!queries.blocks.mean.defined()) {

@@ -1,5 +1,7 @@
 #include "ropewalk/analysis/analyze/analyze_series.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -60,7 +62,9 @@ void add_series(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCase
       const at::Tensor values = list[place]->compute(head).contiguous();
       const auto width = static_cast<int64_t>(points.size());
       if (values.dim() != 2 || values.size(0) != head.blocks() + 1 || values.size(1) != width) {
-        throw std::logic_error("series " + list[place]->key + " has values of another shape");
+        throw std::logic_error(fmt::format(
+            "series {}: found values [{}], expected [{}, {}]: cases by points", list[place]->key,
+            fmt::join(values.sizes(), ", "), head.blocks() + 1, width));
       }
       SeriesSums& sums = sums_for(found.sums, found.grid.back(), id.rope.value_or(true) ? 1 : 0);
       add_numbers(found, sums, values.const_data_ptr<double>(), points.size(), sizes);

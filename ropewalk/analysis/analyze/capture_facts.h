@@ -6,11 +6,11 @@
 
 #include "ropewalk/analysis/cases/logit_units.h"
 #include "ropewalk/analysis/table/head_table.h"
-#include "ropewalk/base/files/json.h"
+#include "ropewalk/moments/capture_info.h"
 
 namespace ropewalk {
 
-// What a capture.json, or the metadata of a moments file, says that its analysis rests on.
+// What of a capture's description its analysis rests on.
 struct CaptureFacts {
   CheckpointOrigin origin;
   std::string model;
@@ -25,8 +25,8 @@ struct CaptureFacts {
   int64_t group() const { return origin.n_q_heads / origin.n_kv_heads; }  // query heads per KV head
 };
 
-// Throws InputError naming `source` and the key that is missing, of another kind or out of bounds.
-CaptureFacts read_capture_facts(const Json& info, const std::string& source);
+// Throws InputError naming `source` and the key that is missing or out of bounds.
+CaptureFacts capture_facts(const CaptureInfo& info, const std::string& source);
 
 // A checkpoint without heads yet.
 CheckpointAnalysis begin_checkpoint(const CaptureFacts& facts);

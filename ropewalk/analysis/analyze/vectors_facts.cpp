@@ -39,7 +39,8 @@ VectorsFacts read_vectors_facts(const fs::path& folder, std::optional<int64_t> k
   for (const fs::path& near : {folder, fs::absolute(folder).lexically_normal().parent_path()}) {
     if (facts.group == 0 && fs::exists(near / "capture.json", ignored)) {
       const fs::path file = near / "capture.json";
-      facts.capture = read_capture_facts(read_json_file(file), file.string());
+      facts.capture =
+          capture_facts(CaptureInfo::from_json(read_json_file(file), file.string()), file.string());
       facts.group = facts.capture->group();
       facts.n_q_heads = facts.capture->origin.n_q_heads;
       facts.n_kv_heads = facts.capture->origin.n_kv_heads;

@@ -7,7 +7,6 @@
 
 #include "ropewalk/analysis/cases/head_cases.h"
 #include "ropewalk/analysis/cases/turning.h"
-#include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/kernels/moments/lags.h"
 #include "ropewalk/model/config/rope_frequencies.h"
 #include "ropewalk/moments/accumulators/pre_rope.h"
@@ -94,8 +93,9 @@ RopeSource::RopeSource(const CaptureMoments& moments, const std::set<int64_t>& n
                        const std::vector<int64_t>& blocks, const std::string& source)
     : moments_(moments), blocks_(blocks), lengths_(document_lengths(moments)) {
   head_dim_ = moments.accumulated.front().total.front().size(1);
-  const auto described = read_described_rope(ConfigFile(moments.info.config, source), head_dim_);
+  const std::optional<DescribedRope>& described = moments.info.config.rope;
   if (!described) return;
+  described->require_fit(head_dim_, source);
   std::map<std::pair<const RopeSettings*, bool>, std::shared_ptr<const RopeLayer>> made;
   for (const StreamId& id : moments.queries) {
     const bool turns = !nope_layers.contains(id.layer);

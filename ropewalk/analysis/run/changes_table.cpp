@@ -26,56 +26,39 @@ std::string labels(const std::vector<const Checkpoint*>& checkpoints) {
   return text;
 }
 
-// Checkpoints whose changes are told.
-struct Compared {
-  const char* kind = nullptr;
-  std::vector<const Checkpoint*> from;
-  const Checkpoint* to = nullptr;
-};
-
-// Rows of a comparison.
-class Writer {
- public:
-  explicit Writer(const ChangeOptions& options)
-      : options_(options), readings_(comparable_readings()) {}
-
-  void add(const Compared& one) {
-    throw_if_interrupted();
-    const Comparison comparison(one.from, *one.to);
-    const std::string first =
-        fmt::format("{},{},{},{}", csv_name(one.to->model), csv_name(labels(one.from)),
-                    csv_name(one.to->label), one.kind);
-    for (const PlacedReading& reading : readings_) {
-      for (const HeadChange& head : comparison.changes(reading, options_.min_change)) {
-        add_row(first, reading, comparison, head);
-      }
-    }
+const char* name_of(Compared::Kind kind) {
+  switch (kind) {
+    case Compared::Kind::step:
+      return "step";
+    case Compared::Kind::context:
+      return "context";
+    case Compared::Kind::baseline:
+      return "baseline";
+    case Compared::Kind::whole:
+      return "whole";
+    case Compared::Kind::between:
+      break;
   }
+  return "between";
+}
 
-  std::string text;
+std::string format_row(const PlacedReading& reading, const Comparison& comparison,
+                       const HeadChange& head) {
+  const Checkpoint& to = comparison.to();
+  const size_t row = head.row;
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to.layer[row], to.q_head[row],
+                     table_count(to.kv_head[row]), table_count(to.rope[row]), reading.reading->key,
+                     table_number(head.change.value), table_number(head.change.se),
+                     table_number(head.effect), table_number(head.effect_se), table_number(head.p),
+                     table_number(head.q), head.changed ? 1 : 0, comparison.paired() ? 1 : 0,
+                     head.flag());
+}
 
- private:
-  void add_row(const std::string& first, const PlacedReading& reading, const Comparison& comparison,
-               const HeadChange& head) {
-    const Checkpoint& to = comparison.to();
-    const size_t row = head.row;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", first, to.layer[row],
-                        to.q_head[row], table_count(to.kv_head[row]), table_count(to.rope[row]),
-                        reading.reading->key, table_number(head.change.value),
-                        table_number(head.change.se), table_number(head.effect),
-                        table_number(head.effect_se), table_number(head.p), table_number(head.q),
-                        head.changed ? 1 : 0, comparison.paired() ? 1 : 0, head.flag());
-  }
-
-  const ChangeOptions& options_;
-  std::vector<PlacedReading> readings_;
-};
-
-const Checkpoint& find(const std::vector<Checkpoint>& checkpoints, const std::string& label) {
+size_t find(const std::vector<Checkpoint>& checkpoints, const std::string& label) {
   std::string known;
-  for (const Checkpoint& checkpoint : checkpoints) {
-    if (checkpoint.label == label) return checkpoint;
-    known += (known.empty() ? "" : ", ") + checkpoint.label;
+  for (size_t i = 0; i < checkpoints.size(); ++i) {
+    if (checkpoints[i].label == label) return i;
+    known += (known.empty() ? "" : ", ") + checkpoints[i].label;
   }
   throw InputError("no checkpoint is labelled '{}'; there are {}", printable_excerpt(label, 60),
                    printable_excerpt(known, 400));
@@ -83,35 +66,39 @@ const Checkpoint& find(const std::vector<Checkpoint>& checkpoints, const std::st
 
 }  // namespace
 
-std::string format_changes_table(const std::vector<Checkpoint>& checkpoints,
-                                 const ChangeOptions& options) {
+std::string changes_header() { return kHeader; }
+
+std::vector<Compared> compared_checkpoints(const std::vector<Checkpoint>& checkpoints,
+                                           const ChangeOptions& options) {
+  using Kind = Compared::Kind;
   std::vector<Compared> all;
   const RunOrder order(checkpoints);
   for (size_t i = 0; i < checkpoints.size(); ++i) {
-    const Checkpoint& checkpoint = checkpoints[i];
-    if (const auto from = order.step_from(i)) {
-      all.push_back({"step", {&checkpoints[*from]}, &checkpoint});
-    }
-    if (const auto from = order.context_from(i)) {
-      all.push_back({"context", {&checkpoints[*from]}, &checkpoint});
-    }
-    std::vector<const Checkpoint*> baselines;
-    for (const size_t from : order.baselines(i)) baselines.push_back(&checkpoints[from]);
-    if (!checkpoint.random && !baselines.empty()) {
-      all.push_back({"baseline", std::move(baselines), &checkpoint});
+    if (const auto from = order.step_from(i)) all.push_back({Kind::step, {*from}, i});
+    if (const auto from = order.context_from(i)) all.push_back({Kind::context, {*from}, i});
+    std::vector<size_t> baselines = order.baselines(i);
+    if (!checkpoints[i].random && !baselines.empty()) {
+      all.push_back({Kind::baseline, std::move(baselines), i});
     }
   }
-  if (const auto run = order.whole_run()) {
-    all.push_back({"whole", {&checkpoints[run->first]}, &checkpoints[run->second]});
-  }
+  if (const auto run = order.whole_run()) all.push_back({Kind::whole, {run->first}, run->second});
   for (const auto& [from, to] : options.between) {
-    all.push_back({"between", {&find(checkpoints, from)}, &find(checkpoints, to)});
+    all.push_back({Kind::between, {find(checkpoints, from)}, find(checkpoints, to)});
   }
-  return write_parallel(kHeader, all.size(), [&](size_t i) {
-    Writer writer(options);
-    writer.add(all[i]);
-    return std::move(writer.text);
-  });
+  return all;
+}
+
+std::string format_changes(Compared::Kind kind, const Comparison& comparison) {
+  const std::string first = fmt::format("{},{},{},{},", csv_name(comparison.to().model),
+                                        csv_name(labels(comparison.from())),
+                                        csv_name(comparison.to().label), name_of(kind));
+  std::string text;
+  for (const PlacedReading& reading : comparable_readings()) {
+    for (const HeadChange& head : comparison.changes(reading)) {
+      text += first + format_row(reading, comparison, head);
+    }
+  }
+  return text;
 }
 
 }  // namespace ropewalk

@@ -13,11 +13,23 @@ struct ChangeOptions {
   std::vector<std::pair<std::string, std::string>> between;  // labels of pairs to compare besides
 };
 
-// changes.csv (docs/formats.md): every head and statistic from each checkpoint of the run to the
-// next, from the first one to the last, from a shorter context to a longer one of the same
-// checkpoint, from the baselines to each, and between the pairs asked for. Throws InputError where
-// a label is unknown.
-std::string format_changes_table(const std::vector<CheckpointAnalysis>& checkpoints,
-                                 const ChangeOptions& options);
+// Checkpoints that are held against each other, by their places in the table: from each one of the
+// run to the next, from a shorter context to a longer one of the same checkpoint, from the
+// baselines to each, from the first one to the last, and the pairs asked for.
+struct Compared {
+  enum class Kind { step, context, baseline, whole, between };
+  Kind kind;
+  std::vector<size_t> from;  // several: baselines
+  size_t to = 0;
+};
+
+// In the order of changes.csv. Throws InputError where a label is unknown.
+std::vector<Compared> compared_checkpoints(const std::vector<CheckpointAnalysis>& checkpoints,
+                                           const ChangeOptions& options);
+
+// The line of names of changes.csv (docs/formats.md), and the rows of one comparison: every head
+// and statistic.
+std::string changes_header();
+std::string format_changes(Compared::Kind kind, const Comparison& comparison);
 
 }  // namespace ropewalk

@@ -26,7 +26,7 @@ struct ClassShares {
   // NaN without draws.
   double se(size_t head_class) const;
   // Whether hardly any draw differs: then documents say nothing of how sure the share is, and it
-  // has the interval of a share of so many heads instead.
+  // has a binomial interval of its number of heads instead.
   bool without_spread(size_t head_class) const;
   ShareInterval interval(size_t head_class) const;
 };

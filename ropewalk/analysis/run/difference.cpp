@@ -74,9 +74,7 @@ class SameAxes {
   HeadGroup after_;
 };
 
-Json class_changes(const HeadGroup& from, const HeadGroup& to, const Pairing& pair) {
-  const ClassShares before = class_shares(from);
-  const ClassShares after = class_shares(to);
+Json class_changes(const ClassShares& before, const ClassShares& after, const Pairing& pair) {
   Json classes = Json::object();
   for (size_t i = 0; i < kHeadClasses.size(); ++i) {
     Change change{after.values[i] - before.values[i], std::nan(""), pair.df};
@@ -86,7 +84,7 @@ Json class_changes(const HeadGroup& from, const HeadGroup& to, const Pairing& pa
         drawn.push_back(after.drawn[i][j] - before.drawn[i][j]);
       }
       change.se = pair.paired ? standard_deviation(drawn) : std::hypot(before.se(i), after.se(i));
-      // Where hardly any draw differs, as sure as shares of so many heads are.
+      // Where hardly any draw differs, the binomial error of that number of heads.
       if (before.without_spread(i) && after.without_spread(i))
         change.se = std::hypot(share_error(before, i), share_error(after, i));
     }
@@ -142,24 +140,27 @@ Json in_two_ways(Change all, size_t heads, const Change& stayed, size_t staying)
 // What changed between two checkpoints over heads.
 class OverHeads {
  public:
-  OverHeads(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
-            const Comparison& comparison)
-      : before_(whole_group(from)),
-        after_(whole_group(to)),
-        same_(from, to, comparison),
-        pair_(pairing(from, to)) {}
+  OverHeads(const Comparison& comparison, const GroupNumbers& before, const GroupNumbers& after)
+      : before_(before),
+        after_(after),
+        same_(*before.group().checkpoint, *after.group().checkpoint, comparison),
+        pair_(pairing(*before.group().checkpoint, *after.group().checkpoint)) {}
 
-  Json of(const PlacedReading& reading, Over what) const {
+  // `place`: of the reading in all_readings().
+  Json of(size_t place, const PlacedReading& reading, Over what) const {
     const PlacedReading of_run = carried_reading(reading);
     const bool on_axis = of_run.statistic->sign == Sign::run && !of_run.reading->absolute;
-    Change all = change(before_, after_, reading, what);
+    Change all = subtract(before_.of(place, what), after_.of(place, what),
+                          after_.group().block_sizes, pair_);
     if (on_axis) {
       if (pair_.paired && what == Over::mean) {  // else each side's error has it
-        all.se = std::hypot(all.se, sign_error(before_, reading), sign_error(after_, reading));
+        all.se = std::hypot(all.se, sign_error(before_.group(), reading),
+                            sign_error(after_.group(), reading));
       }
-      return in_two_ways(all, after_.rows.size(),
-                         change(same_.before(), same_.after(), of_run, what),
-                         same_.after().rows.size());
+      const Change stayed =
+          subtract(estimate(same_.before(), of_run, what), estimate(same_.after(), of_run, what),
+                   same_.after().block_sizes, pair_);
+      return in_two_ways(all, after_.group().rows.size(), stayed, same_.after().rows.size());
     }
     Json json = leaf(all);
     if (reading.statistic->step) {
@@ -173,44 +174,40 @@ class OverHeads {
     return json;
   }
 
-  Json classes() const { return class_changes(before_, after_, pair_); }
+  Json classes() const { return class_changes(before_.classes(), after_.classes(), pair_); }
   const Pairing& pair() const { return pair_; }
 
  private:
-  Change change(const HeadGroup& from, const HeadGroup& to, const PlacedReading& reading,
-                Over what) const {
-    return subtract(estimate(from, reading, what), estimate(to, reading, what), to.block_sizes,
-                    pair_);
-  }
   // What signs add that could as well be others.
   static double sign_error(const HeadGroup& group, const PlacedReading& reading) {
     return reading.statistic->carried.empty() ? 0 : turning_error(group, reading.place);
   }
 
-  HeadGroup before_;
-  HeadGroup after_;
+  const GroupNumbers& before_;
+  const GroupNumbers& after_;
   SameAxes same_;
   Pairing pair_;
 };
 
 }  // namespace
 
-Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
-                         double min_change) {
-  const Comparison comparison({&from}, to);
-  const OverHeads over(from, to, comparison);
+Json compare_checkpoints(const Comparison& comparison, const GroupNumbers& before,
+                         const GroupNumbers& after) {
+  const CheckpointAnalysis &from = *comparison.from().front(), &to = comparison.to();
+  const OverHeads over(comparison, before, after);
   Json json{{"from", from.label}, {"to", to.label}, {"paired", over.pair().paired ? 1 : 0}};
   json["few_blocks"] = over.pair().df + 1 < kFewBlocks;
-  const auto add = [&](const std::string& key, const PlacedReading& reading, Over what) {
+  const std::vector<PlacedReading> readings = all_readings();
+  const auto add = [&](const std::string& key, size_t place, Over what) {
     if (key.empty()) return;
-    json[key] = over.of(reading, what);
-    if (!other_context(*reading.statistic, from, to)) return;
+    json[key] = over.of(place, readings[place], what);
+    if (!other_context(*readings[place].statistic, from, to)) return;
     json[key]["real"] = Json();
     json[key]["flag"] = kOtherContext;
   };
-  for (const PlacedReading& reading : all_readings()) {
-    add(reading.reading->mean, reading, Over::mean);
-    add(reading.reading->spread, reading, Over::spread);
+  for (size_t place = 0; place < readings.size(); ++place) {
+    add(readings[place].reading->mean, place, Over::mean);
+    add(readings[place].reading->spread, place, Over::spread);
   }
   if (!from.loss.empty() && !to.loss.empty()) {
     json["loss"] = leaf(loss_change(from, to));
@@ -220,10 +217,10 @@ Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysi
     }
   }
   json["taxonomy"] = over.classes();
-  for (const PlacedReading& reading : all_readings()) {
+  for (const PlacedReading& reading : readings) {
     if (!reading.statistic->list_changes || reading.reading->absolute) continue;
     const PlacedReading of_run = carried_reading(reading);
-    const std::vector<HeadChange> heads = comparison.changes(of_run, min_change);
+    const std::vector<HeadChange>& heads = comparison.changes(of_run);
     json["heads_" + reading.statistic->key] = changed_heads(to, heads);
     if (of_run.statistic->sign == Sign::run) json["axes"] = changed_axes(to, heads);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/run/group_numbers.h"
+#include "ropewalk/analysis/run/head_changes.h"
 #include "ropewalk/base/files/json.h"
 
 namespace ropewalk {
@@ -12,8 +13,9 @@ namespace ropewalk {
 // whose sign is a rule's alone. Means on PC0 change in two ways, of all heads as the summary has
 // them and of the heads whose PC0 is the same axis in both, taken the same way round: neither is
 // real where the two contradict each other. Heads whose PC0 is another axis are listed apart. Lists
-// of heads follow head_changes.h.
-Json compare_checkpoints(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
-                         double min_change);
+// of heads follow head_changes.h. `comparison`: from one checkpoint; `before` and `after`: of all
+// heads of either.
+Json compare_checkpoints(const Comparison& comparison, const GroupNumbers& before,
+                         const GroupNumbers& after);
 
 }  // namespace ropewalk

@@ -90,11 +90,13 @@ std::vector<double> block_sizes(const CheckpointAnalysis& checkpoint, size_t row
 
 }  // namespace
 
-Comparison::Comparison(std::vector<const CheckpointAnalysis*> from, const CheckpointAnalysis& to)
+Comparison::Comparison(std::vector<const CheckpointAnalysis*> from, const CheckpointAnalysis& to,
+                       double min_change)
     : from_(std::move(from)),
       to_(&to),
       after_(heads_of(to)),
-      pairing_(pairing(*from_.front(), to)) {
+      pairing_(pairing(*from_.front(), to)),
+      min_change_(min_change) {
   for (const CheckpointAnalysis* checkpoint : from_) {
     before_.push_back(heads_of(*checkpoint));
     const Pairing own = pairing(*checkpoint, to);
@@ -151,7 +153,13 @@ Change Comparison::change_of(const std::vector<Estimate>& before, const Estimate
   return change;
 }
 
-std::vector<HeadChange> Comparison::changes(const PlacedReading& reading, double min_change) const {
+const std::vector<HeadChange>& Comparison::changes(const PlacedReading& reading) const {
+  const auto known = changes_.find(reading.reading);
+  if (known != changes_.end()) return known->second;
+  return changes_.emplace(reading.reading, find_changes(reading)).first->second;
+}
+
+std::vector<HeadChange> Comparison::find_changes(const PlacedReading& reading) const {
   const Statistic& statistic = *reading.statistic;
   const bool signed_axis = statistic.sign == Sign::run && !reading.reading->absolute;
   const bool contexts = std::any_of(from_.begin(), from_.end(), [&](const auto* from) {
@@ -193,7 +201,7 @@ std::vector<HeadChange> Comparison::changes(const PlacedReading& reading, double
     heads.push_back(one);
   }
   const double spread = (robust_spread(before_scaled) + robust_spread(after_scaled)) / 2;
-  const double least = std::max(min_change * spread, statistic.scale.floor());
+  const double least = std::max(min_change_ * spread, statistic.scale.floor());
   const std::vector<double> rates = false_discovery_rates(p_values);
   for (size_t i = 0; i < heads.size(); ++i) {
     heads[i].p = p_values[i];

@@ -44,10 +44,12 @@ struct HeadChange {
 };
 
 // A checkpoint beside an earlier one, or beside baselines of several seeds: then changes are from
-// their mean, and how much seeds differ counts as error.
+// their mean, and how much seeds differ counts as error. Of one thread.
 class Comparison {
  public:
-  Comparison(std::vector<const CheckpointAnalysis*> from, const CheckpointAnalysis& to);
+  // `min_change`: a share of the spread over heads.
+  Comparison(std::vector<const CheckpointAnalysis*> from, const CheckpointAnalysis& to,
+             double min_change = kMinChange);
 
   const CheckpointAnalysis& to() const { return *to_; }
   const std::vector<const CheckpointAnalysis*>& from() const { return from_; }
@@ -57,9 +59,8 @@ class Comparison {
   // is another axis, or the earlier ones do not have the head.
   double axis_sign(int64_t layer, int64_t q_head) const;
 
-  // Of all heads that both sides have with a number. `min_change`: a share of the spread over
-  // heads.
-  std::vector<HeadChange> changes(const PlacedReading& reading, double min_change) const;
+  // Of all heads that both sides have with a number. Computed once, and kept.
+  const std::vector<HeadChange>& changes(const PlacedReading& reading) const;
 
  private:
   struct HeadRow {
@@ -74,6 +75,7 @@ class Comparison {
   // 1 or -1: the sign that makes PC0 of the later one point the way of the earlier ones'; 0 where
   // it is another axis.
   double common_sign(const std::vector<HeadRow>& before, const HeadRow& after) const;
+  std::vector<HeadChange> find_changes(const PlacedReading& reading) const;
   // From the mean of a head's earlier numbers, one per checkpoint, to its later one.
   Change change_of(const std::vector<Estimate>& before, const Estimate& after,
                    const HeadRow& row) const;
@@ -83,6 +85,8 @@ class Comparison {
   std::vector<Heads> before_;
   Heads after_;
   Pairing pairing_;
+  double min_change_;
+  mutable std::map<const Reading*, std::vector<HeadChange>> changes_;
 };
 
 // The readings of which changes mean something: those with an error, and not those whose sign one

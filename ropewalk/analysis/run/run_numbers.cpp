@@ -8,6 +8,7 @@
 
 #include "ropewalk/analysis/run/class_shares.h"
 #include "ropewalk/analysis/run/context_label.h"
+#include "ropewalk/analysis/run/series_summary.h"
 #include "ropewalk/analysis/statistics/series.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
@@ -63,18 +64,22 @@ std::vector<HeadPoint> head_points(const CheckpointAnalysis& checkpoint,
   return heads;
 }
 
-std::vector<std::vector<SeriesNumbers>> series_numbers(const CheckpointAnalysis& checkpoint) {
-  std::vector<std::vector<SeriesNumbers>> all;
+// Adds the means over heads, with the errors that a summary states. False: it states other means.
+bool add_series(CheckpointNumbers& numbers, const CheckpointAnalysis& checkpoint,
+                const Json& summary) {
+  bool agrees = true;
   for (size_t i = 0; i < checkpoint.series.size(); ++i) {
     const int64_t rope = series()[i]->table == SeriesTable::bands ? 1 : SeriesMean::kAll;
-    std::vector<SeriesNumbers>& of = all.emplace_back();
-    for (const SeriesMean& mean : checkpoint.series[i].means) {
+    std::vector<SeriesNumbers>& of = numbers.series.emplace_back();
+    std::vector<SeriesMean> means = checkpoint.series[i].means;
+    agrees = take_series_errors(means, i, checkpoint, summary) && agrees;
+    for (const SeriesMean& mean : means) {
       if (mean.rope != rope || mean.heads.empty()) continue;
       const int64_t heads = *std::max_element(mean.heads.begin(), mean.heads.end());
       of.push_back({checkpoint.grids[mean.grid], mean.value, mean.se, heads});
     }
   }
-  return all;
+  return agrees;
 }
 
 CheckpointNumbers checkpoint_numbers(const CheckpointAnalysis& checkpoint, int64_t last_layer) {
@@ -84,7 +89,6 @@ CheckpointNumbers checkpoint_numbers(const CheckpointAnalysis& checkpoint, int64
   numbers.step = checkpoint.step;
   numbers.tokens = checkpoint.tokens;
   numbers.last_layer = last_layer;
-  numbers.series = series_numbers(checkpoint);
   if (!checkpoint.loss.empty()) {
     numbers.loss = {checkpoint.loss.front().loss, kMissing, checkpoint.loss.front().se};
   }
@@ -267,6 +271,9 @@ RunNumbers run_numbers(const HeadTable& table, const Json& summary,
         checkpoint, std::max(checkpoint.last_layer, stated("last_layer", kLargestLayer)));
     numbers.context = stated("context", INT32_MAX);
     if (numbers.context == 0) numbers.context = split_label(checkpoint.label).context;
+    if (!add_series(numbers, checkpoint, summary) && run.other_series.empty()) {
+      run.other_series = checkpoint.label;
+    }
     if (summary.is_object()) {
       add_errors(numbers, reader);
       run.standard_errors = run.standard_errors || any_errors(numbers);

@@ -83,6 +83,9 @@ struct RunNumbers {
   std::vector<CheckpointNumbers> baselines;    // freshly initialised weights
   bool models = false;                         // checkpoints are models side by side
   bool standard_errors = false;                // whether a summary gave any
+  // The first checkpoint whose means by rotary pair or by distance the summary states otherwise, so
+  // that they are without errors; empty: none.
+  std::string other_series;
 };
 
 // `summary` (null: none) adds standard errors, and the model's last layer where the heads measured

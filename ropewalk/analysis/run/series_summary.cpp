@@ -87,30 +87,28 @@ Json summarize_curves(const CheckpointAnalysis& checkpoint, int64_t rope) {
   return curves;
 }
 
-bool take_series_errors(CheckpointAnalysis& checkpoint, const Json& summary) {
+bool take_series_errors(std::vector<SeriesMean>& means, size_t place,
+                        const CheckpointAnalysis& checkpoint, const Json& summary) {
+  const std::string& key = series()[place]->key;
   bool agrees = true;
-  for (size_t place = 0; place < checkpoint.series.size(); ++place) {
-    const std::string& key = series()[place]->key;
-    for (SeriesMean& mean : checkpoint.series[place].means) {
-      const std::vector<double>& points = checkpoint.grids[mean.grid];
-      if (series()[place]->table == SeriesTable::bands) {
-        const Json& sets = member(member(summary, "bands"), checkpoint.label);
-        if (!sets.is_array()) continue;
-        bool found = false;
-        for (const Json& set : sets) {
-          found = found || (same(member(set, "theta"), points) && take(mean, member(set, key)));
-        }
-        agrees = agrees && found;
-        continue;
+  for (SeriesMean& mean : means) {
+    const std::vector<double>& points = checkpoint.grids[mean.grid];
+    if (series()[place]->table == SeriesTable::bands) {
+      const Json& sets = member(member(summary, "bands"), checkpoint.label);
+      if (!sets.is_array()) continue;
+      bool found = false;
+      for (const Json& set : sets) {
+        found = found || (same(member(set, "theta"), points) && take(mean, member(set, key)));
       }
-      const Json& group = mean.rope == SeriesMean::kAll
-                              ? summary
-                              : member(summary, mean.rope == 1 ? "rope" : "nope");
-      const Json& curve = member(member(member(group, "curves"), checkpoint.label), key);
-      if (curve.is_null()) continue;
-      const bool found = same(member(curve, "x"), points) && take(mean, curve);
       agrees = agrees && found;
+      continue;
     }
+    const Json& group =
+        mean.rope == SeriesMean::kAll ? summary : member(summary, mean.rope == 1 ? "rope" : "nope");
+    const Json& curve = member(member(member(group, "curves"), checkpoint.label), key);
+    if (curve.is_null()) continue;
+    const bool found = same(member(curve, "x"), points) && take(mean, curve);
+    agrees = agrees && found;
   }
   return agrees;
 }

@@ -11,8 +11,9 @@ namespace ropewalk {
 Json summarize_bands(const CheckpointAnalysis& checkpoint);
 Json summarize_curves(const CheckpointAnalysis& checkpoint, int64_t rope);
 
-// Takes the errors of means from a summary.json, where it has the same means: tables do not hold
-// them. False where it states other means than the tables give.
-bool take_series_errors(CheckpointAnalysis& checkpoint, const Json& summary);
+// Takes the errors of a series' means from a summary.json, where it has the same means: tables do
+// not hold them. `place`: of the series in series(). False where it states other means than these.
+bool take_series_errors(std::vector<SeriesMean>& means, size_t place,
+                        const CheckpointAnalysis& checkpoint, const Json& summary);
 
 }  // namespace ropewalk

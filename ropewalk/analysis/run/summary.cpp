@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
 
 #include "ropewalk/analysis/math/jackknife.h"
 #include "ropewalk/analysis/math/student_t.h"
 #include "ropewalk/analysis/run/class_shares.h"
 #include "ropewalk/analysis/run/depth.h"
 #include "ropewalk/analysis/run/difference.h"
-#include "ropewalk/analysis/run/head_changes.h"
+#include "ropewalk/analysis/run/group_numbers.h"
 #include "ropewalk/analysis/run/model_summary.h"
 #include "ropewalk/analysis/run/run_order.h"
 #include "ropewalk/analysis/run/series_summary.h"
@@ -36,17 +38,18 @@ Json leaf(double value, double se) {
 }
 
 // The keys of one group of heads, each {label: …}, added to `into`.
-void add_group(Json& into, const CheckpointAnalysis& checkpoint, const HeadGroup& group) {
-  const auto add = [&](const std::string& key, const PlacedReading& reading, Over what) {
+void add_group(Json& into, const std::string& label, const GroupNumbers& numbers) {
+  const auto add = [&](const std::string& key, size_t reading, Over what) {
     if (key.empty()) return;
-    const Estimate number = estimate(group, reading, what);
-    into[key][checkpoint.label] = leaf(number.value, number.se);
+    const Estimate& number = numbers.of(reading, what);
+    into[key][label] = leaf(number.value, number.se);
   };
-  for (const PlacedReading& reading : all_readings()) {
-    add(reading.reading->mean, reading, Over::mean);
-    add(reading.reading->spread, reading, Over::spread);
+  const std::vector<PlacedReading> readings = all_readings();
+  for (size_t i = 0; i < readings.size(); ++i) {
+    add(readings[i].reading->mean, i, Over::mean);
+    add(readings[i].reading->spread, i, Over::spread);
   }
-  const ClassShares shares = class_shares(group);
+  const ClassShares& shares = numbers.classes();
   Json classes = Json::object();
   for (size_t i = 0; i < kHeadClasses.size(); ++i) {
     Json& share = classes[std::string(class_name(kHeadClasses[i]))];
@@ -57,10 +60,11 @@ void add_group(Json& into, const CheckpointAnalysis& checkpoint, const HeadGroup
     share["low"] = interval.low;
     share["high"] = interval.high;
   }
-  into["taxonomy"][checkpoint.label] = classes;
-  into["heads"][checkpoint.label] = {{"measured", group.rows.size()},
-                                     {"undefined", group.undefined},
-                                     {"sign_uncertain", uncertain_signs(group).size()}};
+  const HeadGroup& group = numbers.group();
+  into["taxonomy"][label] = classes;
+  into["heads"][label] = {{"measured", group.rows.size()},
+                          {"undefined", group.undefined},
+                          {"sign_uncertain", uncertain_signs(group).size()}};
 }
 
 // Means in each tenth of the depth; an empty cell is null.
@@ -113,14 +117,12 @@ Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
 }
 
 // One checkpoint: how it is described, and its numbers under the summary's keys.
-Json summarize(const CheckpointAnalysis& checkpoint) {
-  const HeadGroup all = whole_group(checkpoint);
+Json summarize(const CheckpointAnalysis& checkpoint, const GroupNumbers& all) {
   Json numbers = Json::object();
-  add_group(numbers, checkpoint, all);
+  add_group(numbers, checkpoint.label, all);
   for (const auto& [key, rope] : {std::pair("rope", 1), std::pair("nope", 0)}) {
-    add_group(numbers[key], checkpoint, make_group(checkpoint, [&, rope = rope](size_t row) {
-                return checkpoint.rope[row] == rope;
-              }));
+    const auto of_kind = [&, rope = rope](size_t row) { return checkpoint.rope[row] == rope; };
+    add_group(numbers[key], checkpoint.label, GroupNumbers(make_group(checkpoint, of_kind)));
   }
   add_depth(numbers, checkpoint);
   if (!checkpoint.loss.empty()) {
@@ -131,50 +133,63 @@ Json summarize(const CheckpointAnalysis& checkpoint) {
     stated["tokens"] = loss.tokens;
   }
   add_series(numbers, checkpoint);
-  return {{"checkpoint", describe(checkpoint, all)}, {"numbers", std::move(numbers)}};
+  return {{"checkpoint", describe(checkpoint, all.group())}, {"numbers", std::move(numbers)}};
 }
 
-// Two checkpoints whose change is told.
-struct Compared {
-  size_t from = 0;
-  size_t to = 0;
-  bool contexts = false;  // one checkpoint at two contexts
+// What is told of two checkpoints.
+struct ToldComparison {
+  std::string rows;                      // of changes.csv
+  Json difference;                       // null: there is no entry for it
+  std::unique_ptr<Comparison> of_heads;  // where heads are ranked by it
 };
 
-std::vector<Compared> compared_in(const RunOrder& order, size_t checkpoints) {
-  std::vector<Compared> all;
-  for (size_t i = 0; i < checkpoints; ++i) {
-    if (const auto from = order.step_from(i)) all.push_back({*from, i, false});
-    if (const auto from = order.context_from(i)) all.push_back({*from, i, true});
+ToldComparison tell(const Compared& compared, const std::vector<CheckpointAnalysis>& checkpoints,
+                    const std::vector<std::optional<GroupNumbers>>& numbers, double min_change,
+                    const std::optional<size_t>& last) {
+  using Kind = Compared::Kind;
+  std::vector<const CheckpointAnalysis*> from;
+  for (const size_t i : compared.from) from.push_back(&checkpoints[i]);
+  auto comparison =
+      std::make_unique<Comparison>(std::move(from), checkpoints[compared.to], min_change);
+  ToldComparison told;
+  told.rows = format_changes(compared.kind, *comparison);
+  if (compared.kind == Kind::step || compared.kind == Kind::context ||
+      compared.kind == Kind::whole) {
+    told.difference =
+        compare_checkpoints(*comparison, *numbers[compared.from.front()], *numbers[compared.to]);
+    if (compared.kind == Kind::context) told.difference["kind"] = "context";
   }
-  return all;
+  const bool ranked = compared.kind == Kind::whole || compared.kind == Kind::baseline;
+  if (ranked && compared.to == last) told.of_heads = std::move(comparison);
+  return told;
 }
 
 }  // namespace
 
-Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_change) {
+RunSummary summarize(const std::vector<CheckpointAnalysis>& checkpoints,
+                     const ChangeOptions& options) {
   Json json{{"format", 1},
             {"thresholds", {{"high", kHighCorrelation}, {"low", kLowCorrelation}}},
-            {"changed", {{"min_change", min_change}, {"max_q", kDiscoveryRate}}},
+            {"changed", {{"min_change", options.min_change}, {"max_q", kDiscoveryRate}}},
             {"checkpoints", Json::array()},
             {"differences", Json::array()},
             {"rope", Json::object()},
             {"nope", Json::object()}};
+  const std::vector<Compared> compared = compared_checkpoints(checkpoints, options);
   // Checkpoints side by side, each in its own labels; then what changed between them.
+  std::vector<std::optional<GroupNumbers>> numbers(checkpoints.size());
   std::vector<Json> parts(checkpoints.size());
-  const RunOrder order(checkpoints);
-  const std::vector<Compared> comparisons = compared_in(order, checkpoints.size());
-  std::vector<Json> differences(comparisons.size());
-  run_parallel(parts.size() + differences.size(), [&](size_t i) {
+  run_parallel(parts.size(), [&](size_t i) {
     throw_if_interrupted();
-    if (i < parts.size()) {
-      parts[i] = summarize(checkpoints[i]);
-      return;
-    }
-    const Compared& one = comparisons[i - parts.size()];
-    Json& difference = differences[i - parts.size()];
-    difference = compare_checkpoints(checkpoints[one.from], checkpoints[one.to], min_change);
-    if (one.contexts) difference["kind"] = "context";
+    numbers[i].emplace(whole_group(checkpoints[i]));
+    parts[i] = summarize(checkpoints[i], *numbers[i]);
+  });
+  std::vector<ToldComparison> told(compared.size());
+  const RunOrder order(checkpoints);
+  const std::optional<size_t> last = order.last();
+  run_parallel(told.size(), [&](size_t i) {
+    throw_if_interrupted();
+    told[i] = tell(compared[i], checkpoints, numbers, options.min_change, last);
   });
   for (const Json& part : parts) {
     json["checkpoints"].push_back(part.at("checkpoint"));
@@ -183,11 +198,28 @@ Json summarize(const std::vector<CheckpointAnalysis>& checkpoints, double min_ch
   const bool models = std::any_of(checkpoints.begin(), checkpoints.end(),
                                   [](const CheckpointAnalysis& one) { return one.beside; });
   if (models) add_models(json, checkpoints);
-  if (Json heads = top_heads(checkpoints, min_change); !heads.is_null()) {
+  RunSummary made{{}, changes_header()};
+  const Comparison *baseline = nullptr, *whole = nullptr;
+  for (size_t i = 0; i < told.size(); ++i) {
+    made.changes += told[i].rows;
+    if (!told[i].difference.is_null()) {
+      if (compared[i].kind == Compared::Kind::whole) {
+        // A run of one step is told as that step.
+        if (order.step_from(compared[i].to) != compared[i].from.front()) {
+          json["whole_run"] = std::move(told[i].difference);
+        }
+      } else {
+        json["differences"].push_back(std::move(told[i].difference));
+      }
+    }
+    if (!told[i].of_heads) continue;
+    (compared[i].kind == Compared::Kind::whole ? whole : baseline) = told[i].of_heads.get();
+  }
+  if (Json heads = top_heads(baseline, whole); !heads.is_null()) {
     json["top_heads"] = std::move(heads);
   }
-  for (Json& difference : differences) json["differences"].push_back(std::move(difference));
-  return json;
+  made.summary = std::move(json);
+  return made;
 }
 
 }  // namespace ropewalk

@@ -7,8 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "ropewalk/analysis/run/head_changes.h"
-#include "ropewalk/analysis/run/run_order.h"
+#include "ropewalk/base/units.h"
 
 namespace ropewalk {
 namespace {
@@ -32,20 +31,22 @@ std::string labels(const std::vector<const CheckpointAnalysis*>& checkpoints) {
   return text;
 }
 
+// The same to stand in a sentence.
+std::string in_words(const std::vector<const CheckpointAnalysis*>& checkpoints) {
+  if (checkpoints.size() == 1) return checkpoints.front()->label;
+  return fmt::format("{} seeds of random weights", checkpoints.size());
+}
+
 // The change that gives a head its score.
 struct Candidate {
   double score = -1;
   PlacedReading reading;
   HeadChange change;
   std::string from;
+  std::string from_words;
   std::string to;
   bool axis_changed = false;
 };
-
-// Never "0.000", which would say certainty.
-std::string error_text(double se) {
-  return se < 0.0005 && se > 0 ? fmt::format("{:.1g}", se) : fmt::format("{:.3f}", se);
-}
 
 std::string sentence(const Candidate& one, const std::string& first) {
   const HeadChange& head = one.change;
@@ -54,10 +55,13 @@ std::string sentence(const Candidate& one, const std::string& first) {
   std::string title = whole.substr(0, whole.find(','));
   title[0] = title[0] == 's' ? 'S' : title[0];
   const char* verb = head.change.value < 0 ? "fell" : "rose";
-  std::string text = fmt::format("{} {} from {:.2f} at {} to {:.2f} at {}", title, verb,
-                                 head.before, one.from, head.after, one.to);
-  if (!std::isnan(head.change.se))
-    text += fmt::format(" ({:+.3f} ± {})", head.change.value, error_text(head.change.se));
+  std::string text =
+      fmt::format("{} {} from {} at {} to {} at {}", title, verb, format_decimals(head.before, 2),
+                  one.from_words, format_decimals(head.after, 2), one.to);
+  if (!std::isnan(head.change.se)) {
+    text += fmt::format(" ({}{}{})", head.change.value > 0 ? "+" : "",
+                        format_decimals(head.change.value, 3), format_error(head.change.se, 3));
+  }
   if (!std::isnan(head.effect)) {
     text += fmt::format(", {:.1f} times the spread over heads", std::abs(head.effect));
   }
@@ -130,40 +134,31 @@ std::vector<Line> ranked_lines(const std::map<Head, Candidate>& best,
 
 }  // namespace
 
-Json top_heads(const std::vector<CheckpointAnalysis>& checkpoints, double min_change) {
-  const RunOrder order(checkpoints);
-  const auto last = order.last();
-  if (!last) return {};
-  const CheckpointAnalysis& to = checkpoints[*last];
-  std::vector<Comparison> comparisons;
-  std::vector<const CheckpointAnalysis*> baselines;
-  for (const size_t from : order.baselines(*last)) baselines.push_back(&checkpoints[from]);
-  if (!baselines.empty()) comparisons.emplace_back(baselines, to);
-  const auto run = order.whole_run();
-  if (run) comparisons.emplace_back(std::vector{&checkpoints[run->first]}, to);
-  const auto axis_changed = [&](const Head& head) {
-    return run && comparisons.back().axis_sign(head.first, head.second) == 0;
-  };
-
+Json top_heads(const Comparison* baseline, const Comparison* whole) {
   std::map<Head, Candidate> best;
   for (const PlacedReading& reading : all_readings()) {
     const std::string& key = reading.reading->key;
     if (std::find(std::begin(kScored), std::end(kScored), key) == std::end(kScored)) continue;
-    for (const Comparison& comparison : comparisons) {
-      for (const HeadChange& change : comparison.changes(reading, min_change)) {
+    for (const Comparison* comparison : {baseline, whole}) {
+      if (comparison == nullptr) continue;
+      const CheckpointAnalysis& to = comparison->to();
+      for (const HeadChange& change : comparison->changes(reading)) {
         const Head head{to.layer[change.row], to.q_head[change.row]};
-        const bool other = axis_changed(head);
+        const bool other = whole != nullptr && whole->axis_sign(head.first, head.second) == 0;
         const double score = score_of(change);
         Candidate& known = best[head];
         if ((other && key == kLogits) || score <= known.score) continue;
-        known = {score, reading, change, labels(comparison.from()), to.label, other};
+        known = {
+            score,    reading, change, labels(comparison->from()), in_words(comparison->from()),
+            to.label, other};
       }
     }
   }
-  const std::vector<Line> ranked = ranked_lines(best, to);
+  if (best.empty()) return {};
+  const std::vector<Line> ranked = ranked_lines(best, (whole != nullptr ? whole : baseline)->to());
   if (ranked.empty()) return {};
   Json list = Json::array();
-  const std::string first = run ? checkpoints[run->first].label : "";
+  const std::string first = whole != nullptr ? whole->from().front()->label : "";
   for (const Line& line : ranked) list.push_back(entry(line, first));
   return list;
 }

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <vector>
-
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/run/head_changes.h"
 #include "ropewalk/base/files/json.h"
 
 namespace ropewalk {
@@ -15,6 +13,7 @@ namespace ropewalk {
 // error and at least 0. A head whose PC0 is another axis than at the first trained checkpoint
 // counts by R²cv alone. Ties go by layer and head. Null where there is nothing to hold the last
 // checkpoint against, and of several models.
-Json top_heads(const std::vector<CheckpointAnalysis>& checkpoints, double min_change);
+// `baseline` and `whole`: those two comparisons, or null where there is none.
+Json top_heads(const Comparison* baseline, const Comparison* whole);
 
 }  // namespace ropewalk

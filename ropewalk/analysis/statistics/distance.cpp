@@ -101,8 +101,8 @@ const std::vector<Statistic>& distance() {
                         "and mean key have the largest logit",
                         ChangeScale::distance, 0, kAny),
          head_statistic("dist_range", "preference of distance", Hue::both,
-                        "largest less smallest logit of the mean query and key before RoPE, once "
-                        "both have turned, over the distances in curves.csv",
+                        "largest less smallest logit of the RoPE-rotated mean query and mean key, "
+                        "over the distances in curves.csv",
                         ChangeScale::size, 0, kAny),
          head_statistic("dist_near", "preference of near tokens", Hue::both,
                         "mean logit of the mean query and key over all distances up to 16 less "

@@ -25,8 +25,8 @@ const std::vector<SeriesStatistic>& distance() {
   constexpr double kAny = std::numeric_limits<double>::max();
   static const std::vector<SeriesStatistic> kList{
       {"dist_pred", "predicted logit",
-       "logit of the mean query and the mean key before RoPE, of tokens from position 4 on, once "
-       "both have turned and stand `x` tokens apart",
+       "logit of the RoPE-rotated mean query and mean key, `x` tokens apart; the means are those "
+       "before RoPE, over tokens from position 4 on",
        SeriesTable::curves, Hue::both, -kAny, kAny, lags<&DistanceCurves::predicted>,
        logits<&DistanceCurves::predicted>},
       {"dist_actual", "mean actual logit",

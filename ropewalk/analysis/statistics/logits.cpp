@@ -43,6 +43,7 @@ const std::vector<Statistic>& logits() {
                         kAny)});
     list.front().list_changes = true;
     list.front().figure.name = "how_positional";
+    list.front().readings[0].hint = "part of their variance that is linear in key position";
     list.front().readings[0].line = {"position in logits", "diamond"};
     list.back().flags = {
         {"no_scale", "The capture does not state the softmax scale: numbers in logits are empty.",

@@ -42,9 +42,9 @@ const std::vector<Statistic>& plasticity() {
         compute,
         {within_one(head_statistic(
              "ap_overall", "plasticity", Hue::both,
-             "twice the chance that two queries near one position, of other documents, disagree "
-             "about which of two earlier keys of a document they prefer, mean over positions: 1 "
-             "where content decides, 0 where the order is fixed",
+             "how often two queries near one position rank the same two earlier keys of another "
+             "document differently, times two, mean over positions (1: content decides; 0: fixed "
+             "order)",
              ChangeScale::share, 0, 2, true)),
          within_one(head_statistic(
              "ap_first20", "plasticity at first positions", Hue::both,

@@ -25,9 +25,8 @@ const std::vector<SeriesStatistic>& plasticity() {
   static const std::vector<SeriesStatistic> kList{
       {"plasticity",
        "plasticity",
-       "twice the chance that two queries near position `x`, of other documents, disagree about "
-       "which of two earlier keys of a document they prefer: 1 where content decides, 0 where the "
-       "order is fixed",
+       "how often two queries near position `x` rank the same two earlier keys of another document "
+       "differently, times two (1: content decides; 0: fixed order)",
        SeriesTable::curves,
        Hue::both,
        0,

@@ -53,6 +53,8 @@ const std::vector<Statistic>& r2() {
                           "in key position.",
                       .first = true};
     list[0].readings[0].line = {"R² of queries", "circle"};
+    list[0].readings[0].hint = "how well queries predict token position";
+    list[1].readings[0].hint = "how well keys predict token position";
     list[1].figure.name = "how_positional";
     list[1].readings[0].line = {"R² of keys", "square"};
     return list;

@@ -60,6 +60,10 @@ bool written_to(const struct stat& before, const struct stat& now) {
 
 }  // namespace
 
+bool is_same_content(const struct stat& before, const struct stat& now) {
+  return same_file(now, before) && !written_to(before, now);
+}
+
 void MappedFile::require_unchanged() const {
   struct stat now {};
   if (::stat(path_.c_str(), &now) != 0 || !same_file(now, status_)) return;
@@ -71,7 +75,7 @@ void MappedFile::require_unchanged() const {
 
 bool MappedFile::is_current() const {
   struct stat now {};
-  return ::stat(path_.c_str(), &now) == 0 && same_file(now, status_) && !written_to(status_, now);
+  return ::stat(path_.c_str(), &now) == 0 && is_same_content(status_, now);
 }
 
 void MappedFile::read_directly() {

@@ -57,6 +57,9 @@ class MappedFile {
   std::unique_ptr<DirectReading> direct_;
 };
 
+// Whether a file that was `before` is the same one `now`, and nobody has written to it.
+bool is_same_content(const struct stat& before, const struct stat& now);
+
 // The file's contents, refusing more than `limit` bytes.
 std::string read_text_file(const std::filesystem::path& path, int64_t limit);
 

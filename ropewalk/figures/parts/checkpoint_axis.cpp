@@ -42,11 +42,11 @@ std::string checkpoint_label(const CheckpointNumbers& numbers) {
 }
 
 CheckpointAxis::CheckpointAxis(const RunNumbers& run, TimeAxis time) : time_(time) {
-  const auto baselines = static_cast<double>(run.baselines.size());
-  double position = -baselines - kBaselineGap;
+  const double pitch = baseline_pitch(run.baselines.size(), time_);
+  double edge = -kEdge - kBaselineGap - pitch * static_cast<double>(run.baselines.size());
   for (const CheckpointNumbers& numbers : run.baselines) {
-    slots_.push_back({&numbers, position, true, position - kEdge, position + kEdge});
-    position += 1;
+    slots_.push_back({&numbers, edge + pitch / 2, true, edge, edge + pitch});
+    edge += pitch;
   }
   CheckpointPlaces places = checkpoint_places(run, time_);
   ticks_ = std::move(places.ticks);
@@ -54,7 +54,7 @@ CheckpointAxis::CheckpointAxis(const RunNumbers& run, TimeAxis time) : time_(tim
     const CheckpointPlace& place = places.places[i];
     slots_.push_back({&run.checkpoints[i], place.along, false, place.from, place.to});
   }
-  from_ = slots_.front().along - kEdge;
+  from_ = run.baselines.empty() ? slots_.front().along - kEdge : slots_.front().from;
   to_ = slots_.back().along + kEdge;
   const RunOrder order(entries(slots_, run.models));
   several_ = order.several();

@@ -9,6 +9,9 @@
 namespace ropewalk {
 namespace {
 
+constexpr double kRoomOfBaselines = 1.5;
+constexpr double kLeastPitch = 0.25;
+
 TimePlaces places_by_time(const RunNumbers& run, TimeAxis time) {
   if (run.models) {
     throw InputError(
@@ -24,13 +27,19 @@ TimePlaces places_by_time(const RunNumbers& run, TimeAxis time) {
   if (const std::string problem = time_problem(labels, time); !problem.empty()) {
     throw InputError("{}: {}", run.source, problem);
   }
-  const auto baselines = static_cast<double>(run.baselines.size());
+  const double baselines =
+      static_cast<double>(run.baselines.size()) * baseline_pitch(run.baselines.size(), time);
   const double length = kTimeLength + 2 * kEdge + baselines + (baselines > 0 ? kBaselineGap : 0);
   const bool logarithmic = time == TimeAxis::log_steps || time == TimeAxis::log_tokens;
   return time_places(times, logarithmic, theme::kPlotWidth / length);
 }
 
 }  // namespace
+
+double baseline_pitch(size_t baselines, TimeAxis time) {
+  if (time == TimeAxis::labels || baselines < 2) return 1;
+  return std::clamp(kRoomOfBaselines / static_cast<double>(baselines), kLeastPitch, 1.0);
+}
 
 CheckpointPlaces checkpoint_places(const RunNumbers& run, TimeAxis time) {
   const size_t count = run.checkpoints.size();

@@ -12,6 +12,10 @@ namespace ropewalk {
 inline constexpr double kBaselineGap = 0.5;  // between baselines and the run
 inline constexpr double kEdge = 0.5;         // before the first and after the last
 
+// How wide the place of a baseline is. On an axis of time several share what little they need:
+// seeds of random weights would take a third of the plot.
+double baseline_pitch(size_t baselines, TimeAxis time);
+
 // A checkpoint's place along the run, and its edges: halfway to its neighbours.
 struct CheckpointPlace {
   double along = 0;

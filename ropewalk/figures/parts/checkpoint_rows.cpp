@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ropewalk/base/printable.h"
+#include "ropewalk/figures/parts/text_width.h"
 #include "ropewalk/figures/parts/theme.h"
 
 namespace ropewalk {
@@ -10,6 +12,9 @@ namespace {
 
 constexpr double kHeightOfTime = 420;  // of a map laid out by time, at most
 constexpr double kLowRow = 12;
+// At half size still a whole pixel, else a dark page shines through between cells.
+constexpr double kOverlap = 1.5;
+constexpr double kPhaseLimit = 110;                        // of a phase's name
 constexpr double kLeastTickPitch = theme::kLabelSize + 2;  // pixels, so that numbers do not touch
 
 }  // namespace
@@ -41,10 +46,44 @@ CheckpointRows checkpoint_rows(const CheckpointAxis& axis, const RowSizes& sizes
   return rows;
 }
 
+RowPhases row_phases(const CheckpointAxis& axis, const CheckpointRows& rows) {
+  RowPhases phases{Json::array()};
+  for (const PhaseSpan& span : axis.spans()) {
+    if ((span.to - span.from) * rows.height / axis.length() < theme::kPhaseSize) continue;
+    const PhaseSpan shown{fit_text(printable(span.name), theme::kPhaseSize, kPhaseLimit),
+                          span.context};
+    const std::string text = shown.text();
+    phases.width = std::max(phases.width, text_width(text, theme::kPhaseSize));
+    phases.rows.push_back(
+        {{"phase", span.text()}, {"text", text}, {"y", (span.from + span.to) / 2}});
+  }
+  return phases;
+}
+
+void add_row_phases(Json& layers, const RowPhases& phases, const CheckpointRows& rows, double x,
+                    const std::string& suffix) {
+  if (phases.rows.empty()) return;
+  layers.push_back(
+      {{"name", "phases" + suffix},
+       {"data", {{"name", "phases"}}},
+       {"mark",
+        {{"type", "text"},
+         {"align", "left"},
+         {"baseline", "middle"},
+         {"fontSize", theme::kPhaseSize},
+         {"color", theme::kMutedInk}}},
+       {"encoding",
+        {{"x", {{"value", x}}},
+         {"y",
+          {{"field", "y"}, {"type", "quantitative"}, {"scale", rows.scale}, {"axis", rows.axis}}},
+         {"text", {{"field", "text"}, {"type", "nominal"}}}}}});
+}
+
 void close_gaps(Json& layer, const CheckpointRows& rows) {
   if (rows.least > kLowRow) return;
   layer["mark"]["strokeWidth"] = 0;
-  layer["mark"]["y2Offset"] = 0.7;
+  layer["mark"]["y2Offset"] = kOverlap;
+  layer["mark"]["x2Offset"] = kOverlap;
 }
 
 }  // namespace ropewalk

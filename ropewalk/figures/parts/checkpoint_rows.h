@@ -22,8 +22,20 @@ struct RowSizes {  // in pixels
 
 CheckpointRows checkpoint_rows(const CheckpointAxis& axis, const RowSizes& sizes);
 
-// Low rows would show as stripes, with gaps between them: each of them reaches a little below the
-// next one.
+// The names of phases, right of a map.
+struct RowPhases {
+  Json rows;         // {"phase", "text", "y"}, of those that have room
+  double width = 0;  // of the widest, in pixels; 0: none
+};
+
+RowPhases row_phases(const CheckpointAxis& axis, const CheckpointRows& rows);
+
+// Adds them, `x` pixels from the map's left edge, of the dataset "phases".
+void add_row_phases(Json& layers, const RowPhases& phases, const CheckpointRows& rows, double x,
+                    const std::string& suffix = "");
+
+// Low rows would show as stripes, with gaps between them: cells reach a little over those below and
+// right of them.
 void close_gaps(Json& layer, const CheckpointRows& rows);
 
 }  // namespace ropewalk

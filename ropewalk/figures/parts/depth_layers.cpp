@@ -125,19 +125,4 @@ Json DepthLayers::separators(double width) const {
       {"encoding", {{"x", {{"value", 0}}}, {"x2", {{"value", width}}}, {"y", y("position")}}}};
 }
 
-Json DepthLayers::phases(double left) const {
-  return {{"name", "phases"},
-          {"data", {{"name", "phases"}}},
-          {"mark",
-           {{"type", "text"},
-            {"align", "left"},
-            {"baseline", "middle"},
-            {"fontSize", theme::kPhaseSize},
-            {"color", theme::kMutedInk}}},
-          {"encoding",
-           {{"x", {{"value", left}}},
-            {"y", y("y")},
-            {"text", {{"field", "text"}, {"type", "nominal"}}}}}};
-}
-
 }  // namespace ropewalk

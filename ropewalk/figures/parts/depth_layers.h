@@ -8,8 +8,8 @@
 
 namespace ropewalk {
 
-// The layers of a map with columns of depth and rows of checkpoints. Their datasets are `cells`,
-// `separators` and `phases`.
+// The layers of a map with columns of depth and rows of checkpoints. Their datasets are `cells`
+// and `separators`.
 class DepthLayers {
  public:
   // `depth_alone`: columns say neither layers nor heads.
@@ -23,8 +23,6 @@ class DepthLayers {
   Json numbers() const;
   // Lines between phases, `width` pixels long.
   Json separators(double width) const;
-  // Names of phases, which begin `left` pixels from the map's left edge.
-  Json phases(double left) const;
 
  private:
   Json x(const char* field) const;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ropewalk/base/printable.h"
+#include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/text_width.h"
 
 namespace ropewalk {
@@ -13,14 +15,39 @@ namespace {
 constexpr double kMargin = 0.05;  // of the axis
 constexpr double kNameSize = 15;
 constexpr double kUnderSize = 13;
-constexpr double kHalfLabel = 8;    // pixels: one that near an end would push the title away
-constexpr double kSymbolRoom = 50;  // of a name in the legend: its line, and space
+constexpr double kHalfLabel = 8;  // pixels
 
 // 0 and powers of ten: the axis is linear below 1 and logarithmic above.
 Json ticks(double farthest) {
   Json values = Json::array({0});
   for (double at = 1; at <= farthest; at *= 10) values.push_back(at);
   return values;
+}
+
+// Limits and ticks of a panel. A label that reaches beyond the frame would push the title of its
+// panel away from those beside it: the frame ends half a label beyond its outermost ticks.
+struct LogitAxis {
+  double low = -1;
+  double high = 1;
+  std::vector<double> ticks;
+  int decimals = 0;
+};
+
+LogitAxis logit_axis(const DistanceSpan& span, double height) {
+  LogitAxis axis;
+  if (std::isfinite(span.low) && std::isfinite(span.high)) {
+    const double margin = std::max(kMargin * std::abs(span.high - span.low), 1e-9);
+    axis.low = std::min(span.low, span.high) - margin;
+    axis.high = std::max(span.low, span.high) + margin;
+  }
+  const double step = round_step(axis.high - axis.low);
+  const double first = std::ceil(axis.low / step), last = std::floor(axis.high / step);
+  const double half = kHalfLabel * (axis.high - axis.low) / height;
+  axis.low = std::min(axis.low, first * step - half);
+  axis.high = std::max(axis.high, last * step + half);
+  for (double i = first; i <= last; ++i) axis.ticks.push_back(i * step);
+  axis.decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 12);
+  return axis;
 }
 
 Json x_of(const DistancePanel& panel, const DistanceSpan& span) {
@@ -36,18 +63,15 @@ Json x_of(const DistancePanel& panel, const DistanceSpan& span) {
 }
 
 Json y_of(const DistancePanel& panel, const DistanceSpan& span, const char* field) {
-  const double low = std::min(span.low, span.high), high = std::max(span.low, span.high);
-  const bool none = !std::isfinite(low) || !std::isfinite(high);
-  const double margin = none ? 1 : std::max(kMargin * (high - low), 1e-9);
-  const Json domain = none ? Json({-1, 1}) : Json({low - margin, high + margin});
+  const LogitAxis axis = logit_axis(span, panel.height);
   return {{"field", field},
           {"type", "quantitative"},
-          {"scale", {{"domain", domain}, {"nice", false}, {"zero", false}}},
+          {"scale", {{"domain", {axis.low, axis.high}}, {"nice", false}, {"zero", false}}},
           {"axis",
            {{"title", panel.y_title ? Json("logit") : Json()},
             {"labels", panel.y_labels},
-            {"labelFlush", kHalfLabel},
-            {"tickCount", 5}}}};
+            {"values", axis.ticks},
+            {"format", fmt::format(".{}f", axis.decimals)}}}};
 }
 
 Json legend() {
@@ -57,11 +81,7 @@ Json legend() {
 
 Json color_of(const DistanceColors& colors) {
   Json shown = legend();
-  double widest = 0;
-  for (const std::string& name : colors.names) {
-    widest = std::max(widest, text_width(printable(name), theme::kLabelSize));
-  }
-  shown["columns"] = std::max(1.0, std::floor(colors.room / (widest + kSymbolRoom)));
+  shown["columns"] = theme::legend_columns(colors.names, colors.room);
   return {{"field", colors.field},
           {"type", "nominal"},
           {"scale", {{"domain", colors.names}, {"range", colors.colors}}},

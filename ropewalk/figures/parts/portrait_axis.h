@@ -18,6 +18,8 @@ class PortraitAxis {
 
   const std::string& key() const { return placed_.reading->key; }  // also the field of the data
   std::string title() const { return reading_title(placed_); }
+  // Without what follows a comma, to stand within a sentence.
+  std::string short_title() const { return title().substr(0, title().find(',')); }
   std::string sentence() const { return reading_sentence(placed_); }
   // Of one head, by its place in CheckpointNumbers::heads.
   double value(const CheckpointNumbers& numbers, size_t head) const;

@@ -8,11 +8,13 @@
 #include <set>
 
 #include "ropewalk/base/printable.h"
+#include "ropewalk/base/units.h"
 #include "ropewalk/figures/parts/text_width.h"
 
 namespace ropewalk::theme {
 namespace {
 
+constexpr double kSymbolRoom = 50;  // of a name in a legend: its line, and space
 constexpr std::string_view kFont = "Liberation Sans, Arial, Helvetica, sans-serif";
 
 using Rgb = std::array<double, 3>;  // 0–255
@@ -172,14 +174,14 @@ std::string title(const std::string& text) {
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
-std::string decimals(double value, int digits) {
-  std::string text = fmt::format("{:.{}f}", value, digits);
-  // A true minus sign, and none on a zero.
-  if (text.starts_with('-')) {
-    const bool zero = text.find_first_not_of("-0.") == std::string::npos;
-    text = (zero ? "" : "−") + text.substr(1);
+std::string decimals(double value, int digits) { return format_decimals(value, digits); }
+
+double legend_columns(const std::vector<std::string>& names, double room) {
+  double widest = 0;
+  for (const std::string& name : names) {
+    widest = std::max(widest, text_width(printable(name), kLabelSize));
   }
-  return text;
+  return std::max(1.0, std::floor(room / (widest + kSymbolRoom)));
 }
 
 }  // namespace ropewalk::theme

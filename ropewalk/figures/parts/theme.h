@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ropewalk/analysis/statistics/statistic.h"
 #include "ropewalk/analysis/table/taxonomy.h"
@@ -74,5 +75,9 @@ std::string title(const std::string& text);
 
 // "±", "–" and friends as d3 writes them are avoided: numbers in texts are made here.
 std::string decimals(double value, int digits);
+
+// How many of these names a legend of lines has side by side in `room` pixels: more of them would
+// widen the figure.
+double legend_columns(const std::vector<std::string>& names, double room);
 
 }  // namespace ropewalk::theme

@@ -3,7 +3,7 @@
 
 namespace ropewalk::apertus_family {
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   CommonDefaults defaults;
   defaults.norm_eps = 1e-5;
   defaults.activation = "xielu";

@@ -4,8 +4,8 @@
 
 namespace ropewalk::bloom_family {
 
-ModelConfig configure(const ConfigFile& file) {
-  const ConfigFile config = rename_keys(file, {{"n_embed", "hidden_size"},
+ModelConfig configure(const JsonReader& file) {
+  const JsonReader config = rename_keys(file, {{"n_embed", "hidden_size"},
                                                {"n_layer", "num_hidden_layers"},
                                                {"n_head", "num_attention_heads"},
                                                {"seq_length", "max_position_embeddings"}});

@@ -4,7 +4,7 @@
 
 namespace ropewalk::cohere2_family {
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   CommonDefaults defaults;
   defaults.norm_eps = 1e-5;
   defaults.norm_eps_key = "layer_norm_eps";

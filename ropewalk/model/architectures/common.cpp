@@ -10,7 +10,7 @@
 namespace ropewalk {
 namespace {
 
-Activation parse_activation(const ConfigFile& config, const CommonDefaults& defaults) {
+Activation parse_activation(const JsonReader& config, const CommonDefaults& defaults) {
   static constexpr std::array<std::pair<std::string_view, Activation>, 10> kNames{
       {{"silu", Activation::silu},
        {"swish", Activation::silu},
@@ -37,7 +37,7 @@ constexpr int64_t kMaxHeads = 1 << 16;
 constexpr int64_t kMaxWidth = 1 << 24;
 constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
 
-int64_t size_up_to(const ConfigFile& config, const std::string& key, int64_t limit) {
+int64_t size_up_to(const JsonReader& config, const std::string& key, int64_t limit) {
   const int64_t value = config.size(key);
   if (value > limit) {
     throw InputError("{}: key '{}': found {}, expected at most {}", config.source(), key, value,
@@ -48,7 +48,7 @@ int64_t size_up_to(const ConfigFile& config, const std::string& key, int64_t lim
 
 }  // namespace
 
-ConfigFile rename_keys(const ConfigFile& config,
+JsonReader rename_keys(const JsonReader& config,
                        std::initializer_list<std::pair<const char*, const char*>> names) {
   Json json = config.json();
   for (const auto& [old, common] : names) {
@@ -57,7 +57,7 @@ ConfigFile rename_keys(const ConfigFile& config,
   return {std::move(json), config.source()};
 }
 
-ModelConfig read_common(const ConfigFile& config, const CommonDefaults& defaults) {
+ModelConfig read_common(const JsonReader& config, const CommonDefaults& defaults) {
   ModelConfig model;
   model.n_layers = size_up_to(config, "num_hidden_layers", kMaxLayers);
   model.n_q_heads = size_up_to(config, "num_attention_heads", kMaxHeads);
@@ -107,7 +107,7 @@ RopeTraits rope_traits(const ModelConfig& config) {
   return traits;
 }
 
-std::vector<std::string> read_layer_types(const ConfigFile& config, int64_t n_layers) {
+std::vector<std::string> read_layer_types(const JsonReader& config, int64_t n_layers) {
   if (!config.has("layer_types")) return {};
   std::vector<std::string> types = config.texts("layer_types");
   if (static_cast<int64_t>(types.size()) < n_layers) {
@@ -241,7 +241,7 @@ void make_classic(ModelConfig& model) {
 
 namespace {
 
-void refuse_bidirectional(const ConfigFile& config) {
+void refuse_bidirectional(const JsonReader& config) {
   if (config.flag("use_bidirectional_attention", false)) {
     throw InputError("{}: use_bidirectional_attention is not supported; expected a causal model",
                      config.source());
@@ -250,7 +250,7 @@ void refuse_bidirectional(const ConfigFile& config) {
 
 }  // namespace
 
-ModelConfig read_gemma(const ConfigFile& config) {
+ModelConfig read_gemma(const JsonReader& config) {
   constexpr const char* kScalar = "query_pre_attn_scalar";
   CommonDefaults defaults;
   defaults.d_head = 256;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/model/architecture.h"
 
 namespace ropewalk {
@@ -24,17 +24,17 @@ struct CommonDefaults {
 };
 
 // The same config with other names for its keys, where only the old one is there: {old, new}.
-ConfigFile rename_keys(const ConfigFile& config,
+JsonReader rename_keys(const JsonReader& config,
                        std::initializer_list<std::pair<const char*, const char*>> names);
 
 // Sizes, heads, activation, norm_eps; every layer full attention with RoPE; no biases; attention
 // scale 1/sqrt(d_head). Refuses sizes that do not fit together.
-ModelConfig read_common(const ConfigFile& config, const CommonDefaults& defaults = {});
+ModelConfig read_common(const JsonReader& config, const CommonDefaults& defaults = {});
 
 RopeTraits rope_traits(const ModelConfig& config);
 
 // config.json's layer_types, one per layer, or empty; full_attention and sliding_attention pass.
-std::vector<std::string> read_layer_types(const ConfigFile& config, int64_t n_layers);
+std::vector<std::string> read_layer_types(const JsonReader& config, int64_t n_layers);
 
 // Gives layers whose type is sliding_attention this window; nothing where there is no window.
 void apply_layer_types(ModelConfig& model, const std::vector<std::string>& types,
@@ -65,7 +65,7 @@ std::vector<TensorSpec> surrounding_norm_tensors(const ModelConfig& config);
 void make_classic(ModelConfig& model);
 
 // What all Gemmas have in common.
-ModelConfig read_gemma(const ConfigFile& config);
+ModelConfig read_gemma(const JsonReader& config);
 
 std::vector<TensorSpec> join(std::initializer_list<std::vector<TensorSpec>> parts);
 

@@ -3,7 +3,7 @@
 
 namespace ropewalk::ernie4_5_family {
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   CommonDefaults defaults;
   defaults.norm_eps = 1e-5;
   defaults.d_head = 128;

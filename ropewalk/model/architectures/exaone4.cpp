@@ -8,7 +8,7 @@
 namespace ropewalk::exaone4_family {
 
 // A number n: every n-th layer is full. Letters, repeated: L slides, G is full; the last layer is.
-std::vector<std::string> types_of_pattern(const ConfigFile& config, int64_t n_layers) {
+std::vector<std::string> types_of_pattern(const JsonReader& config, int64_t n_layers) {
   constexpr const char* kKey = "sliding_window_pattern";
   std::string letters = "LLLG";
   if (config.has(kKey) && config.json()[kKey].is_string()) {
@@ -30,7 +30,7 @@ std::vector<std::string> types_of_pattern(const ConfigFile& config, int64_t n_la
   return types;
 }
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   CommonDefaults defaults;
   defaults.norm_eps = 1e-5;
   ModelConfig model = read_common(config, defaults);

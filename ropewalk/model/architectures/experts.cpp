@@ -6,7 +6,7 @@
 
 namespace ropewalk {
 
-void read_mixture(const ConfigFile& config, const std::string& d_expert_key, ModelConfig& model) {
+void read_mixture(const JsonReader& config, const std::string& d_expert_key, ModelConfig& model) {
   // All experts together are as wide as one MLP may be.
   constexpr int64_t kMaxWidth = 1 << 24;
   const char* count_key = config.has("num_experts") ? "num_experts" : "num_local_experts";
@@ -26,7 +26,7 @@ void read_mixture(const ConfigFile& config, const std::string& d_expert_key, Mod
   for (LayerConfig& layer : model.layers) layer.mixture = true;
 }
 
-ExpertShare read_share(const ConfigFile& config) {
+ExpertShare read_share(const JsonReader& config) {
   return config.flag("norm_topk_prob", false) ? ExpertShare::of_chosen : ExpertShare::of_all;
 }
 

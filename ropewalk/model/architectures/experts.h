@@ -10,10 +10,10 @@
 namespace ropewalk {
 
 // The mixture's sizes; every layer has one. `d_expert_key` says how wide an expert is.
-void read_mixture(const ConfigFile& config, const std::string& d_expert_key, ModelConfig& model);
+void read_mixture(const JsonReader& config, const std::string& d_expert_key, ModelConfig& model);
 
 // norm_topk_prob: whether the chosen experts' shares add up to 1.
-ExpertShare read_share(const ConfigFile& config);
+ExpertShare read_share(const JsonReader& config);
 
 // Llama's layer with a router in place of the MLP.
 std::vector<TensorSpec> mixture_tensors(const ModelConfig& config, const std::string& router);

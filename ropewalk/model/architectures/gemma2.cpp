@@ -4,12 +4,12 @@
 namespace ropewalk::gemma2_family {
 
 // An absent key means the family's number; null means no cap.
-std::optional<double> cap(const ConfigFile& config, const char* key, double absent) {
+std::optional<double> cap(const JsonReader& config, const char* key, double absent) {
   if (!config.json().contains(key)) return absent;
   return config.has(key) ? std::optional(config.positive(key)) : std::nullopt;
 }
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   ModelConfig model = read_gemma(config);
   model.score_cap = cap(config, "attn_logit_softcapping", 50);
   model.head.cap = cap(config, "final_logit_softcapping", 30);

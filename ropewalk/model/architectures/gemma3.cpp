@@ -5,7 +5,7 @@ namespace ropewalk::gemma3_family {
 
 enum { kFull = 0, kSliding = 1 };  // places in ModelConfig::ropes
 
-std::vector<RopeSettings> read_ropes(const ConfigFile& config, const ModelConfig& model) {
+std::vector<RopeSettings> read_ropes(const JsonReader& config, const ModelConfig& model) {
   RopeTraits traits = rope_traits(model);
   const RopeSettings full = read_rope(config, traits, "full_attention");
   if (config.has("rope_parameters")) {
@@ -19,7 +19,7 @@ std::vector<RopeSettings> read_ropes(const ConfigFile& config, const ModelConfig
   return {full, sliding};
 }
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   ModelConfig model = read_gemma(config);
   model.qk_norm = QkNorm::per_head;
   model.ropes = read_ropes(config, model);

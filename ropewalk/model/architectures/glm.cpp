@@ -4,7 +4,7 @@
 
 namespace ropewalk::glm_family {
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   CommonDefaults defaults;
   defaults.norm_eps = 1.5625e-7;
   defaults.d_head = 128;

@@ -3,11 +3,11 @@
 
 namespace ropewalk::granite_family {
 
-double multiplier(const ConfigFile& config, const char* key) {
+double multiplier(const JsonReader& config, const char* key) {
   return config.has(key) ? config.positive(key) : 1;
 }
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   ModelConfig model = read_common(config);
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
   model.mlp_bias = config.flag("mlp_bias", false);

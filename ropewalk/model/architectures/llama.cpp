@@ -3,7 +3,7 @@
 
 namespace ropewalk::llama_family {
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   ModelConfig model = read_common(config);
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
   model.mlp_bias = config.flag("mlp_bias", false);

@@ -3,14 +3,14 @@
 
 namespace ropewalk::ministral3_family {
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   CommonDefaults defaults;
   defaults.norm_eps = 1e-5;
   defaults.d_head = config.json().contains("head_dim") ? 0 : 128;
   ModelConfig model = read_common(config, defaults);
   const RopeSettings rope = read_rope(config, rope_traits(model));
   model.ropes = {rope};
-  const ConfigFile parameters =
+  const JsonReader parameters =
       config.object(config.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
   if (parameters.has("llama_4_scaling_beta")) {
     model.query_scaling = {

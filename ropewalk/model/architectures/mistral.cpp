@@ -3,7 +3,7 @@
 
 namespace ropewalk::mistral_family {
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   ModelConfig model = read_common(config);
   model.ropes = {read_rope(config, rope_traits(model))};
   // An absent key means the family's 4,096; null means no window.

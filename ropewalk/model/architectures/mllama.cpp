@@ -4,7 +4,7 @@
 
 namespace ropewalk::mllama_family {
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   constexpr int64_t kImageTokens = 8;  // extra rows of the embedding table
   CommonDefaults defaults;
   defaults.norm_eps = 1e-5;

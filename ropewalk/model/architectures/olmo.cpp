@@ -3,7 +3,7 @@
 
 namespace ropewalk::olmo_family {
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   ModelConfig model = read_common(config);
   model.norm = NormKind::bare_layer;
   model.norm_eps = 1e-5;  // whatever the config says

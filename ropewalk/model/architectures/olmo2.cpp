@@ -6,7 +6,7 @@ namespace ropewalk::olmo2_family {
 
 enum { kFull = 0, kSliding = 1 };  // places in ModelConfig::ropes
 
-ModelConfig configure_common(const ConfigFile& config) {
+ModelConfig configure_common(const JsonReader& config) {
   CommonDefaults defaults;
   defaults.norm_eps = 1e-5;
   ModelConfig model = read_common(config, defaults);
@@ -15,13 +15,13 @@ ModelConfig configure_common(const ConfigFile& config) {
   return model;
 }
 
-ModelConfig configure_olmo2(const ConfigFile& config) {
+ModelConfig configure_olmo2(const JsonReader& config) {
   ModelConfig model = configure_common(config);
   model.ropes = {read_rope(config, rope_traits(model))};
   return model;
 }
 
-ModelConfig configure_olmo3(const ConfigFile& config) {
+ModelConfig configure_olmo3(const JsonReader& config) {
   ModelConfig model = configure_common(config);
   const RopeSettings full = read_rope(config, rope_traits(model), "full_attention");
   RopeSettings sliding = full;

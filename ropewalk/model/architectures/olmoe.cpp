@@ -5,7 +5,7 @@
 
 namespace ropewalk::olmoe_family {
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   CommonDefaults defaults;
   defaults.norm_eps = 1e-5;
   ModelConfig model = read_common(config, defaults);

@@ -5,11 +5,11 @@ namespace ropewalk::phi3_family {
 
 // The context before it was made longer stands outside the RoPE settings here, and older files call
 // LongRoPE "su" or "yarn".
-ConfigFile with_longrope(const ConfigFile& config) {
+JsonReader with_longrope(const JsonReader& config) {
   Json json = config.json();
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     if (!config.has(key)) continue;
-    const ConfigFile rope = config.object(key);
+    const JsonReader rope = config.object(key);
     const std::string type = rope.text("rope_type", rope.text("type", "default"));
     if (type == "default") continue;
     if (type == "yarn") json[key]["rope_type"] = "longrope";
@@ -19,7 +19,7 @@ ConfigFile with_longrope(const ConfigFile& config) {
   return {std::move(json), config.source()};
 }
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   CommonDefaults defaults;
   defaults.norm_eps = 1e-5;
   ModelConfig model = read_common(config, defaults);

@@ -4,7 +4,7 @@
 namespace ropewalk::qwen2_family {
 
 // With use_sliding_window, the layers from max_window_layers on slide.
-void read_sliding(const ConfigFile& config, ModelConfig& model) {
+void read_sliding(const JsonReader& config, ModelConfig& model) {
   std::vector<std::string> types = read_layer_types(config, model.n_layers);
   if (!config.flag("use_sliding_window", false)) return;
   const int64_t window = config.size("sliding_window", 4096);
@@ -20,7 +20,7 @@ void read_sliding(const ConfigFile& config, ModelConfig& model) {
   apply_layer_types(model, types, window);
 }
 
-ModelConfig configure_qwen2(const ConfigFile& config) {
+ModelConfig configure_qwen2(const JsonReader& config) {
   ModelConfig model = read_common(config);
   model.qkv_bias = true;
   model.ropes = {read_rope(config, rope_traits(model))};
@@ -28,7 +28,7 @@ ModelConfig configure_qwen2(const ConfigFile& config) {
   return model;
 }
 
-ModelConfig configure_qwen3(const ConfigFile& config) {
+ModelConfig configure_qwen3(const JsonReader& config) {
   CommonDefaults defaults;
   defaults.d_head = 128;
   ModelConfig model = read_common(config, defaults);

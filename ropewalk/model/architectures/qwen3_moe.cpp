@@ -6,7 +6,7 @@
 
 namespace ropewalk::qwen3_moe_family {
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   ModelConfig model = read_common(config);
   read_mixture(config, "moe_intermediate_size", model);
   model.mixture->share = read_share(config);

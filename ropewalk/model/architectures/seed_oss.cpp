@@ -3,7 +3,7 @@
 
 namespace ropewalk::seed_oss_family {
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   CommonDefaults defaults;
   defaults.d_head = 128;
   ModelConfig model = read_common(config, defaults);

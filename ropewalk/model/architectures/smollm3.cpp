@@ -4,7 +4,7 @@
 
 namespace ropewalk::smollm3_family {
 
-void read_nope_layers(const ConfigFile& config, ModelConfig& model) {
+void read_nope_layers(const JsonReader& config, ModelConfig& model) {
   const auto count = static_cast<size_t>(model.n_layers);
   if (config.has("no_rope_layers")) {
     const std::vector<int64_t> uses_rope = config.integers("no_rope_layers");  // 0: no RoPE
@@ -19,7 +19,7 @@ void read_nope_layers(const ConfigFile& config, ModelConfig& model) {
   for (size_t i = 0; i < count; ++i) model.layers[i].rope = (i + 1) % interval != 0;
 }
 
-ModelConfig configure(const ConfigFile& config) {
+ModelConfig configure(const JsonReader& config) {
   ModelConfig model = read_common(config);
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
   model.mlp_bias = config.flag("mlp_bias", false);

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 
 namespace ropewalk {
 namespace {
 
-RopeType read_type(const ConfigFile& described) {
+RopeType read_type(const JsonReader& described) {
   const std::string name = described.text("type");
   for (const RopeType type : {RopeType::standard, RopeType::linear, RopeType::dynamic,
                               RopeType::llama3, RopeType::yarn, RopeType::longrope}) {
@@ -18,17 +18,13 @@ RopeType read_type(const ConfigFile& described) {
                    described.source(), name);
 }
 
-RopeSettings read_settings(const ConfigFile& described, int64_t head_dim) {
+RopeSettings read_settings(const JsonReader& described) {
   RopeSettings rope;
   rope.type = read_type(described);
   rope.theta = described.positive("theta");
   rope.rotary_dim = described.size("rotary_dim");
   rope.interleaved = described.flag("interleaved", false);
-  if (rope.rotary_dim > head_dim || rope.rotary_dim % 2 != 0) {
-    throw InputError(
-        "{}: key 'config.rope' has a rotary_dim of {}, expected an even number of at most {}",
-        described.source(), rope.rotary_dim, head_dim);
-  }
+  if (rope.rotary_dim % 2 != 0) described.refuse("rotary_dim", "an even number");
   const bool scaled = rope.type != RopeType::standard;
   if (scaled) rope.factor = described.positive("factor");
   if (rope.type == RopeType::dynamic) {
@@ -65,36 +61,36 @@ RopeSettings read_settings(const ConfigFile& described, int64_t head_dim) {
 
 }  // namespace
 
+void DescribedRope::require_fit(int64_t head_dim, const std::string& source) const {
+  for (const RopeSettings& rope : ropes) {
+    if (rope.rotary_dim <= head_dim) continue;
+    throw InputError("{}: key 'config.rope' has a rotary_dim of {}, expected at most {}", source,
+                     rope.rotary_dim, head_dim);
+  }
+}
+
 const RopeSettings* DescribedRope::of_layer(int64_t layer) const {
   if (ropes.empty()) return nullptr;
   const auto own = rope_of_layer.find(layer);
   return &ropes[own == rope_of_layer.end() ? 0 : static_cast<size_t>(own->second)];
 }
 
-std::optional<DescribedRope> read_described_rope(const ConfigFile& config, int64_t head_dim) {
+std::optional<DescribedRope> read_described_rope(const JsonReader& config) {
   if (!config.has("rope")) return std::nullopt;
-  const Json& list = config.json()["rope"];
-  if (!list.is_array()) {
-    throw InputError("{}: key 'config.rope': found {}, expected a list", config.source(),
-                     list.dump());
-  }
   DescribedRope found;
-  for (const Json& described : list) {
-    found.ropes.push_back(read_settings(ConfigFile(described, config.source()), head_dim));
+  for (const JsonReader& described : config.objects("rope")) {
+    found.ropes.push_back(read_settings(described));
   }
   if (config.has("rope_of_layer")) {
-    const ConfigFile places = config.object("rope_of_layer");
+    const JsonReader places = config.object("rope_of_layer");
     for (const auto& [layer, place] : places.json().items()) {
       const bool known = place.is_number_integer() && place >= 0 && place < found.ropes.size();
-      if (!known) {
-        throw InputError("{}: key 'config.rope_of_layer.{}': found {}, expected a place in 'rope'",
-                         config.source(), layer, place.dump());
-      }
+      if (!known) places.refuse(layer, "a place in 'rope'");
       found.rope_of_layer[std::atoll(layer.c_str())] = place.get<int64_t>();
     }
   }
   if (config.has("query_scaling")) {
-    const ConfigFile scaling = config.object("query_scaling");
+    const JsonReader scaling = config.object("query_scaling");
     found.query_scaling = {scaling.number("beta"), scaling.size("original_context")};
   }
   return found;

@@ -33,7 +33,7 @@ Precision choose_precision(const std::string& name, const at::Device& device,
           fmt::format("weights are stored in float32, {} of them are needed", format_bytes(bytes))};
 }
 
-std::string stated_dtype(const ConfigFile& config) {
+std::string stated_dtype(const JsonReader& config) {
   for (const char* key : {"dtype", "torch_dtype"}) {
     if (config.has(key)) return config.text(key);
   }

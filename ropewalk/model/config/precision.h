@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/kernels/torch.h"
 
 namespace ropewalk {
@@ -31,7 +31,7 @@ bool multiplies_bfloat16(const at::Device& device);
 
 // What config.json says its weights are stored as; float32 where it does not say, as transformers
 // takes it.
-std::string stated_dtype(const ConfigFile& config);
+std::string stated_dtype(const JsonReader& config);
 
 std::string dtype_name(at::ScalarType dtype);
 

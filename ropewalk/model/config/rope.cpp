@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/model/config/rope_frequencies.h"
 
 namespace ropewalk {
@@ -22,7 +22,7 @@ constexpr std::array<std::pair<std::string_view, RopeType>, 7> kTypes{
      {"longrope", RopeType::longrope},
      {"su", RopeType::longrope}}};
 
-RopeType parse_type(const ConfigFile& parameters) {
+RopeType parse_type(const JsonReader& parameters) {
   std::string name = "default";
   if (parameters.has("rope_type")) {
     name = parameters.text("rope_type");
@@ -38,7 +38,7 @@ RopeType parse_type(const ConfigFile& parameters) {
       parameters.source(), name);
 }
 
-void read_longrope(const ConfigFile& parameters, RopeSettings& rope) {
+void read_longrope(const JsonReader& parameters, RopeSettings& rope) {
   rope.original_context = parameters.size("original_max_position_embeddings", rope.max_positions);
   rope.factor = parameters.has("factor") ? parameters.positive("factor")
                                          : static_cast<double>(rope.max_positions) /
@@ -54,7 +54,7 @@ void read_longrope(const ConfigFile& parameters, RopeSettings& rope) {
   }
 }
 
-void read_scaling(const ConfigFile& parameters, RopeSettings& rope) {
+void read_scaling(const JsonReader& parameters, RopeSettings& rope) {
   if (rope.type == RopeType::standard) return;
   if (rope.type == RopeType::longrope) return read_longrope(parameters, rope);
   // YaRN may leave the factor to the ratio of the two contexts.
@@ -104,9 +104,9 @@ std::string rope_type_name(RopeType type) {
   return "?";
 }
 
-RopeSettings read_rope(const ConfigFile& config, const RopeTraits& traits,
+RopeSettings read_rope(const JsonReader& config, const RopeTraits& traits,
                        const std::string& layer_type) {
-  ConfigFile parameters(Json::object(), config.source());
+  JsonReader parameters(Json::object(), config.source());
   bool nested = false;
   if (config.has("rope_parameters")) {
     parameters = config.object("rope_parameters");

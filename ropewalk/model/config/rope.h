@@ -9,7 +9,7 @@
 
 namespace ropewalk {
 
-class ConfigFile;
+class JsonReader;
 
 enum class RopeType { standard, linear, dynamic, llama3, yarn, longrope };
 
@@ -53,7 +53,7 @@ struct RopeTraits {
 // Reads the rotary parameters of config.json in the order of docs/architectures.md:
 // `rope_parameters` (of `layer_type` where they are nested), else the top-level `rope_scaling` and
 // theta. A missing theta is an InputError that says what to write.
-RopeSettings read_rope(const ConfigFile& config, const RopeTraits& traits,
+RopeSettings read_rope(const JsonReader& config, const RopeTraits& traits,
                        const std::string& layer_type = "full_attention");
 
 // Cosines and sines of every position, [tokens, rotary_dim / 2] float32 each, attention factor

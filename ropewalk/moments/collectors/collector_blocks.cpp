@@ -16,6 +16,7 @@ std::set<int64_t> MomentsCollector::fetch_finite() {
     copy_to_host(gpu.numbers, numbers(layers_.at(number)));
   }
   gpu_.clear();
+  gpu_heads_.clear();
   if (wrong.empty()) return wrong;
   // A stream names its first document alone.
   for (const auto& [number, layer] : layers_) {

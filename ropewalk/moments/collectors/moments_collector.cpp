@@ -157,7 +157,8 @@ void MomentsCollector::on_vectors(const Taken& taken) {
   if (seen_.size() < wanting_.size()) return;
   seen_.clear();
   const Positions& positions = *taken.positions;
-  layer.counts.add_document(block, positions.tokens(), positions.mean(), positions.scatter());
+  layer.counts.add_document(block, positions.tokens(), positions.mean(), positions.scatter(),
+                            taken.documents);
 }
 
 void MomentsCollector::add(const Taken& taken, const std::vector<Fields>& fields, int64_t block,
@@ -180,7 +181,11 @@ MomentsCollector::GpuLayer& MomentsCollector::gpu_layer(int64_t number, const at
   const Layer& layer = layers_.at(number);
   const LayerStreams& streams = streams_.at(number);
   const auto on_gpu = [&](const std::vector<int64_t>& heads) {
-    return at::tensor(heads, at::kLong).to(at::kInt).to(device, /*non_blocking=*/true);
+    at::Tensor& there = gpu_heads_[heads];
+    if (!there.defined()) {
+      there = at::tensor(heads, at::kLong).to(at::kInt).to(device, /*non_blocking=*/true);
+    }
+    return there;
   };
   GpuLayer gpu;
   const at::Tensor stored = numbers(layer);
@@ -210,6 +215,7 @@ void MomentsCollector::fetch() {
 void MomentsCollector::fetch_all() {
   fetch();
   gpu_.clear();
+  gpu_heads_.clear();
 }
 
 void MomentsCollector::fetch(int64_t number, GpuLayer& gpu) {

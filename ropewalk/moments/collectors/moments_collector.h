@@ -132,6 +132,7 @@ class MomentsCollector : public Observer {
   Scratch scratch_;
   std::map<int64_t, Layer> layers_;
   std::map<int64_t, GpuLayer> gpu_;
+  std::map<std::vector<int64_t>, at::Tensor> gpu_heads_;  // of layers, which mostly share theirs
   std::map<std::string, std::vector<size_t>, std::less<>> wanting_;  // accumulators, by point
   SideStream side_;             // GPU: accumulators run beside the rest of the layer
   bool spooled_;                // layers other than the one at hand leave memory

@@ -103,13 +103,16 @@ void SharedMoments::add(int64_t layer, const std::optional<std::vector<int64_t>>
   }
   require_new(layer, numbers);
   follow_stream(q.device());
-  for (int64_t row = 0; row < rows; ++row) {
-    std::optional<at::Tensor> t;
-    if (positions) t = positions->dim() == 2 ? positions->select(0, row) : *positions;
-    const int64_t document = numbers[static_cast<size_t>(row)];
+  for (int64_t row = 0, count = 0; row < rows; row += count) {
+    std::span<const int64_t> some = std::span(numbers).subspan(static_cast<size_t>(row));
+    count = live().together(some, q, k);
+    some = some.first(static_cast<size_t>(count));
+    const auto these = [&](const at::Tensor& all) { return all.narrow(0, row, count); };
+    std::optional<at::Tensor> t = positions;
+    if (positions && positions->dim() == 2) t = these(*positions);
     try {
-      live().add(layer, document, q.select(0, row), k.select(0, row), t, turned);
-    } catch (const UsageError& error) {  // nothing of this row was added
+      live().add(layer, some, these(q), these(k), t, turned);
+    } catch (const UsageError& error) {  // nothing of these rows was added
       if (row > 0) broken_ = error.what();
       throw;
     } catch (const std::exception& error) {
@@ -117,7 +120,7 @@ void SharedMoments::add(int64_t layer, const std::optional<std::vector<int64_t>>
       throw;
     }
     device_ = q.device();
-    next = std::max(next, document + 1);
+    next = std::max(next, *std::max_element(some.begin(), some.end()) + 1);
   }
 }
 

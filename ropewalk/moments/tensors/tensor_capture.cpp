@@ -9,9 +9,9 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/json.h"
+#include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/base/processes/communicator.h"
 #include "ropewalk/base/version.h"
-#include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/kernels/products/elementwise.h"
 #include "ropewalk/kernels/products/exact_float32.h"
 #include "ropewalk/model/architecture.h"
@@ -25,12 +25,13 @@ namespace ropewalk {
 namespace {
 
 constexpr size_t kLatest = 64;                        // rows of a batch, or so
+constexpr int64_t kTogether = 4096;                   // tokens
 constexpr int64_t kMostPositions = int64_t{1} << 26;  // a table of them takes gigabytes
 
 ModelConfig known_config(const TensorShape& shape) {
   constexpr const char* kSource = "config";
   ModelConfig config =
-      read_text_model(ConfigFile(parse_json(shape.config, kSource), kSource)).config;
+      read_text_model(JsonReader(parse_json(shape.config, kSource), kSource)).config;
   const std::array<int64_t, 4> said{config.n_layers, config.n_q_heads, config.n_kv_heads,
                                     config.d_head};
   const std::array<int64_t, 4> found{shape.layers, shape.q_heads, shape.kv_heads, shape.head_dim};
@@ -113,6 +114,16 @@ at::Tensor widest(const at::Tensor& vectors, const at::Tensor& as_plain) {
   return kept ? vectors.detach() : as_plain;
 }
 
+// Of vectors [rows, heads, T, d]: a row's tokens follow those of the one before, a step apart.
+bool one_behind_the_other(const at::Tensor& vectors) {
+  return vectors.stride(0) == vectors.size(2) * vectors.stride(2);
+}
+
+// [heads, rows · T, d], in the same memory.
+at::Tensor as_one(const at::Tensor& vectors) {
+  return vectors.size(0) == 1 ? vectors[0] : vectors.transpose(0, 1).flatten(1, 2);
+}
+
 KeepOptions kept_of(const TensorShape& shape) {
   KeepOptions keep = shape.keep;
   keep.pre_rope = keep.pre_rope && !shape.config.empty();
@@ -129,29 +140,64 @@ TensorCapture::TensorCapture(const TensorShape& shape)
 
 void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
                         const std::optional<at::Tensor>& positions, int64_t turned) {
+  add_as_one(layer, {&document, 1}, q, k, positions, turned);
+}
+
+void TensorCapture::add(int64_t layer, std::span<const int64_t> documents, const at::Tensor& q,
+                        const at::Tensor& k, const std::optional<at::Tensor>& positions,
+                        int64_t turned) {
+  const auto rows = static_cast<int64_t>(documents.size());
+  std::optional<at::Tensor> all = positions;
+  if (rows > 1 && !all) all = at::arange(q.size(2));
+  if (all) all = all->dim() == 1 && rows > 1 ? all->repeat({rows}) : all->flatten();
+  add_as_one(layer, documents, as_one(q), as_one(k), all, turned);
+}
+
+int64_t TensorCapture::together(std::span<const int64_t> documents, const at::Tensor& q,
+                                const at::Tensor& k) const {
+  if (documents.size() == 1 || q.size(2) == 0) return 1;
+  // Of what stood before RoPE, the first tokens of each document would have to be gathered.
+  if (collector_.shape().keep.pre_rope) return 1;
+  if (!one_behind_the_other(q) || !one_behind_the_other(k)) return 1;
+  const auto block = [&](int64_t document) { return document % collector_.blocks(); };
+  const auto first = block(documents[0]);
+  const auto end = std::find_if(documents.begin() + 1, documents.end(),
+                                [&](int64_t document) { return block(document) != first; });
+  return std::clamp<int64_t>(end - documents.begin(), 1,
+                             std::max<int64_t>(1, kTogether / q.size(2)));
+}
+
+void TensorCapture::add_as_one(int64_t layer, std::span<const int64_t> documents,
+                               const at::Tensor& q, const at::Tensor& k,
+                               const std::optional<at::Tensor>& positions, int64_t turned) {
   if (layer < 0 || layer >= config_.n_layers) {
     throw UsageError("layer {}: expected one from 0 to {}", layer, config_.n_layers - 1);
   }
   const int64_t tokens = q.dim() == 3 ? q.size(1) : 0;
   require_shape(q, "q", config_.n_q_heads, tokens, config_.d_head);
   require_shape(k, "k", config_.n_kv_heads, tokens, config_.d_head);
-  if (tokens == 0) throw UsageError("document {} has no tokens", document);
+  if (tokens == 0) throw UsageError("document {} has no tokens", documents[0]);
   if (positions && (positions->dim() != 1 || positions->size(0) != tokens)) {
     throw UsageError("positions: found a tensor of {}, expected one of [{}]",
                      positions->sizes().vec(), tokens);
   }
-  require_new(layer, {document});
+  require_new(layer, documents);
   Placed& at = placed(tokens, positions);
-  documents_[layer].insert(document);
+  documents_[layer].insert(documents.begin(), documents.end());
   const c10::NoGradGuard no_autograd;
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const ExactFloat32 exact;
   Document read;
-  read.index = document;
+  read.index = documents[0];
   const at::Tensor queries = plain(q), keys = plain(k);
   const auto collect = [&](const char* point, const at::Tensor& some_q, const at::Tensor& some_k) {
-    collector_.on_vectors(
-        {layer, &read, &at.positions, point, {{"q", some_q}, {"k", some_k}}, /*changing=*/true});
+    collector_.on_vectors({layer,
+                           &read,
+                           &at.positions,
+                           point,
+                           {{"q", some_q}, {"k", some_k}},
+                           /*changing=*/true,
+                           static_cast<int64_t>(documents.size())});
   };
   if (collector_.shape().keep.pre_rope) {
     at::Tensor before_q = queries, before_k = keys;
@@ -165,7 +211,7 @@ void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, co
   collect(kPostRope, widest(q, queries), widest(k, keys));
 }
 
-void TensorCapture::require_new(int64_t layer, const std::vector<int64_t>& documents) const {
+void TensorCapture::require_new(int64_t layer, std::span<const int64_t> documents) const {
   const auto held = documents_.find(layer);
   std::set<int64_t> here;
   for (const int64_t document : documents) {
@@ -182,8 +228,8 @@ void TensorCapture::require_new(int64_t layer, const std::vector<int64_t>& docum
 TensorCapture::Placed& TensorCapture::placed(int64_t tokens,
                                              const std::optional<at::Tensor>& given) {
   const at::Tensor wanted = given ? given->to(at::kCPU).to(at::kLong) : at::arange(tokens);
-  for (Placed& known : latest_) {
-    if (known.positions.tensor().equal(wanted)) return known;
+  for (auto known = latest_.rbegin(); known != latest_.rend(); ++known) {  // of this batch first
+    if (known->positions.tensor().equal(wanted)) return *known;
   }
   if (wanted.min().item<int64_t>() < 0) {
     throw UsageError("positions: found {}, expected numbers from 0", wanted.min().item<int64_t>());
@@ -218,9 +264,10 @@ CaptureMoments TensorCapture::layer(int64_t number) {
   collector_.fetch();
   CaptureInfo info;
   info.ropewalk = version();
-  info.config = describe_config(config_);
+  Json described = describe_config(config_);
+  if (!turns_) described.erase("rope");  // how vectors were turned is not known
+  info.config = std::move(described);
   info.kept = kept_records(collector_.shape());
-  if (!turns_) info.config.erase("rope");  // how vectors were turned is not known
   info.context = context_;
   info.point = kPostRope;
   info.blocks = collector_.blocks();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "ropewalk/kernels/positions.h"
 #include "ropewalk/model/config/config.h"
@@ -49,8 +50,19 @@ class TensorCapture {
   void add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
            const std::optional<at::Tensor>& positions = {}, int64_t turned = 0);
 
+  // The same of several documents, rows of q [rows, q_heads, T, head_dim] and k alike, of which
+  // together() says that they can be taken as one. `positions`: [T] or [rows, T].
+  void add(int64_t layer, std::span<const int64_t> documents, const at::Tensor& q,
+           const at::Tensor& k, const std::optional<at::Tensor>& positions = {},
+           int64_t turned = 0);
+  // How many documents, from the first one on, can be taken as one: those of one block, whose rows
+  // lie one behind the other in memory. A GPU is then told once what it would be told row by row.
+  // No more than have the tokens of a long document, as its workspace grows with them.
+  int64_t together(std::span<const int64_t> documents, const at::Tensor& q,
+                   const at::Tensor& k) const;
+
   // Throws as add() would of documents that a layer has, or gets twice.
-  void require_new(int64_t layer, const std::vector<int64_t>& documents) const;
+  void require_new(int64_t layer, std::span<const int64_t> documents) const;
   // Tokens per document at most, where that became known later.
   void set_context(int64_t context) { context_ = context; }
 
@@ -80,6 +92,8 @@ class TensorCapture {
     Positions positions;
     std::map<std::pair<int, int64_t>, RopeTable> back;  // by RoPE and the tokens it is chosen for
   };
+  void add_as_one(int64_t layer, std::span<const int64_t> documents, const at::Tensor& q,
+                  const at::Tensor& k, const std::optional<at::Tensor>& positions, int64_t turned);
   Placed& placed(int64_t tokens, const std::optional<at::Tensor>& given);
   const RopeTable& table_back(Placed& placed, int rope, int64_t turned,
                               const at::Device& device) const;

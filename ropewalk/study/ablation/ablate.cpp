@@ -84,7 +84,7 @@ class Opened {
     log::info("{}, {} tokens; {}",
               format_number_of(static_cast<int64_t>(documents_.documents.size()), "document"),
               documents_.total_tokens, documents_.describe_skipped());
-    require_other_documents(capture_, source_, documents_, title);
+    require_other_documents(capture_.documents, source_, documents_, title);
   }
 
   const AblateOptions& options_;
@@ -138,8 +138,7 @@ std::string result_text(const Ablation& ablation) {
                                  "nats per token", "random sets", "p", "real");
   const auto spread = [](double value, double error) {
     if (std::isnan(value)) return std::string("-");
-    return fmt::format("{:+.4f}{}", value,
-                       std::isnan(error) ? "" : fmt::format(" ± {:.4f}", error));
+    return fmt::format("{:+.4f}{}", value, format_error(error, 4));
   };
   for (const Ablation::Case& one : ablation.cases) {
     const EditEffect& effect = one.effects.front();

@@ -46,10 +46,10 @@ Json ablation_identity(const CaptureMoments& capture, const OpenModel& model,
           {"documents", documents_digest(make_records(documents.documents))}};
 }
 
-void require_other_documents(const CaptureMoments& capture, const std::string& source,
+void require_other_documents(const std::vector<DocumentRecord>& others, const std::string& source,
                              const DocumentSet& documents, const std::string& corpus) {
   std::set<uint64_t> read;
-  for (const DocumentRecord& document : capture.documents) {
+  for (const DocumentRecord& document : others) {
     read.insert(document.prefix_digest);
     read.insert(document.digest);
   }
@@ -67,7 +67,7 @@ void require_other_documents(const CaptureMoments& capture, const std::string& s
 
 AblationJob::AblationJob(AblationInput input)
     : input_(std::move(input)),
-      facts_(read_capture_facts(input_.capture.info.to_json(), input_.source)),
+      facts_(capture_facts(input_.capture.info, input_.source)),
       edit_source_(input_.capture, facts_, input_.source),
       finished_(input_.finished,
                 ablation_identity(input_.capture, input_.model, input_.weights, input_.documents),
@@ -85,10 +85,8 @@ AblationJob::AblationJob(AblationInput input)
   choose_sets();
   list_tasks();
   // Every edit is looked at, also those that are there already: what they name must exist.
-  std::vector<size_t> all(tasks_.size());
-  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
-  for (const Edit& edit : edits_of(all)) {
-    check_edit(input_.model.text.config, edit, input_.model.context);
+  for (const Task& task : tasks_) {
+    check_edit(input_.model.text.config, task.edit, input_.model.context);
   }
 }
 
@@ -112,7 +110,7 @@ void AblationJob::choose_sets() {
     if (drawn < input_.controls) {
       log::warning("{}: {} of {} control sets: {}", name.text, drawn, input_.controls,
                    set.controls.why_none.empty() ? "there are no other sets like it"
-                   : set.controls.moved > 0
+                   : set.controls.why_none == "controls_moved"
                        ? "over a quarter of its heads would have to be drawn from other layers"
                        : "too few heads are left beside it");
     }
@@ -129,7 +127,11 @@ void AblationJob::choose_sets() {
 size_t AblationJob::task_of(const EditName& edit, const HeadSet& heads) {
   const auto [found, added] =
       task_places_.try_emplace({edit.text, list_heads(heads)}, tasks_.size());
-  if (added) tasks_.push_back({edit, heads});
+  if (added) {
+    Edit made = edit_source_.make(edit, heads, input_.model.context);
+    EditKey key{edit.text, heads, edit_digest(made)};
+    tasks_.push_back({edit, std::move(made), std::move(key)});
+  }
   return found->second;
 }
 
@@ -154,60 +156,59 @@ void AblationJob::list_tasks() {
 std::vector<size_t> AblationJob::missing() const {
   std::vector<size_t> found;
   for (size_t i = 0; i < tasks_.size(); ++i) {
-    if (!finished_.find(tasks_[i].edit.text, tasks_[i].heads)) found.push_back(i);
+    if (!finished_.find(tasks_[i].key)) found.push_back(i);
   }
   return found;
 }
 
 std::vector<Edit> AblationJob::edits_of(const std::vector<size_t>& tasks) const {
   std::vector<Edit> edits;
-  for (const size_t task : tasks) {
-    edits.push_back(edit_source_.make(tasks_[task].edit, tasks_[task].heads, input_.model.context));
-  }
+  for (const size_t task : tasks) edits.push_back(tasks_[task].edit);
   return edits;
 }
 
-EditSums AblationJob::measured(const Task& task) const {
-  auto found = finished_.find(task.edit.text, task.heads);
+EditSums AblationJob::measured(size_t task) const {
+  auto found = finished_.find(tasks_[task].key);
   if (!found) {
     throw SystemError("{}: lacks the edit '{}', which was just written; is somebody changing it?",
-                      input_.finished.string(), task.edit.text);
+                      input_.finished.string(), tasks_[task].key.edit);
   }
   return *found;
 }
 
+void AblationJob::measure(const std::vector<size_t>& tasks) const {
+  std::vector<Edit> edits = edits_of(tasks);
+  plan_edits(pass(), edits);  // where the memory holds none, nothing is computed
+  const bool outputs = std::any_of(tasks.begin(), tasks.end(),
+                                   [&](size_t task) { return tasks_[task].name.needs_others(); });
+  const UneditedLoss unedited = measure_unedited(pass(), outputs);
+  finished_.add(kUnedited, {unedited.loss, {}});
+  for (size_t i = 0; i < edits.size(); ++i) {
+    if (tasks_[tasks[i]].name.needs_others()) edits[i].what = OutputEdit{unedited.outputs};
+  }
+  measure_edits(pass(), edits, [&](size_t edit, const EditedLoss& loss) {
+    finished_.add(tasks_[tasks[edit]].key, {loss.loss, loss.kl});
+  });
+}
+
 Ablation AblationJob::run() {
   const std::vector<size_t> tasks = missing();
-  const std::optional<EditSums> known = finished_.find(kUnedited, {});
-  if (!tasks.empty() || !known) {
-    std::vector<Edit> edits = edits_of(tasks);
-    const bool outputs = std::any_of(tasks.begin(), tasks.end(),
-                                     [&](size_t task) { return tasks_[task].edit.needs_others(); });
-    const UneditedLoss unedited = measure_unedited(pass(), outputs);
-    finished_.add(kUnedited, {}, {unedited.loss, {}});
-    for (size_t i = 0; i < edits.size(); ++i) {
-      if (tasks_[tasks[i]].edit.needs_others()) edits[i].what = OutputEdit{unedited.outputs};
-    }
-    measure_edits(pass(), edits, [&](size_t edit, const EditedLoss& loss) {
-      const Task& task = tasks_[tasks[edit]];
-      finished_.add(task.edit.text, task.heads, {loss.loss, loss.kl});
-    });
-  }
+  if (!tasks.empty() || !finished_.find(kUnedited)) measure(tasks);
   Ablation made;
   made.model = input_.capture.info.model;
   made.label = input_.capture.info.label;
   made.random = input_.capture.info.random.has_value();
   made.records = make_records(input_.documents.documents);
   made.documents = loss_documents(input_.documents);
-  made.unedited = *finished_.find(kUnedited, {});
+  made.unedited = *finished_.find(kUnedited);
   made.sets = sets_;
   for (const Row& row : rows_) {
     Ablation::Case one{row.set, row.edit, {}, {}};
-    one.sums.edited = measured(tasks_[row.edited]);
-    if (row.removed) one.sums.removed = measured(tasks_[*row.removed]);
-    for (const size_t task : row.controls) one.sums.controls.push_back(measured(tasks_[task]));
+    one.sums.edited = measured(row.edited);
+    if (row.removed) one.sums.removed = measured(*row.removed);
+    for (const size_t task : row.controls) one.sums.controls.push_back(measured(task));
     for (const size_t task : row.controls_removed) {
-      one.sums.controls_removed.push_back(measured(tasks_[task]));
+      one.sums.controls_removed.push_back(measured(task));
     }
     made.cases.push_back(std::move(one));
   }
@@ -229,19 +230,18 @@ std::string AblationJob::describe() const {
   }
   const std::vector<size_t> tasks = missing();
   const auto count = static_cast<int64_t>(input_.documents.documents.size());
-  double passes = 0;
-  if (!tasks.empty()) {
-    passes = plan_edits(pass(), edits_of(tasks)).passes + 1;  // and the unedited one
-  }
+  const EditPlan plan = plan_edits(pass(), edits_of(tasks));
+  const double passes = tasks.empty() ? 0 : plan.passes + 1;  // and the unedited one
   const double flops = passes * flops_per_document(input_.model) * static_cast<double>(count);
   constexpr double kEfficiency = 0.5;  // as in the dry run of a study
   const double rate = product_rate(input_.model.dtype, input_.model.device) * kEfficiency;
   text += fmt::format(
       "\n{} of {}; {} of {} edits of heads are done; the others cost {:.1f} unedited passes, about "
-      "{} on this machine, within {} of memory\n",
+      "{} on this machine, in {}, within {} of memory ({} of hidden states per document)\n",
       format_number_of(count, "document"), format_number_of(input_.model.context, "token"),
       tasks_.size() - tasks.size(), tasks_.size(), passes, format_duration(flops / rate),
-      format_bytes(input_.model.memory));
+      format_number_of(static_cast<int64_t>(plan.rounds.size()), "round"),
+      format_bytes(input_.model.memory), format_bytes(plan.hidden_bytes));
   return text;
 }
 

@@ -46,8 +46,9 @@ class AblationJob {
 
  private:
   struct Task {
-    EditName edit;
-    HeadSet heads;
+    EditName name;
+    Edit edit;  // means of outputs come with the unedited pass
+    EditKey key;
   };
   // The tasks that a row of the table is made of.
   struct Row {
@@ -64,9 +65,10 @@ class AblationJob {
   size_t task_of(const EditName& edit, const HeadSet& heads);
   std::vector<size_t> missing() const;
   std::vector<Edit> edits_of(const std::vector<size_t>& tasks) const;
+  void measure(const std::vector<size_t>& tasks) const;
   LossPass pass() const { return {input_.model, input_.weights, input_.documents.documents}; }
   bool measures_removal() const;
-  EditSums measured(const Task& task) const;
+  EditSums measured(size_t task) const;
 
   AblationInput input_;
   CaptureFacts facts_;
@@ -82,9 +84,8 @@ class AblationJob {
 Json ablation_identity(const CaptureMoments& capture, const OpenModel& model,
                        const WeightReader& weights, const DocumentSet& documents);
 
-// Throws InputError naming how many of the documents the capture read too, or where they are not
-// all of its context.
-void require_other_documents(const CaptureMoments& capture, const std::string& source,
+// Throws InputError naming how many of the documents are among those that `source` was made of.
+void require_other_documents(const std::vector<DocumentRecord>& read, const std::string& source,
                              const DocumentSet& documents, const std::string& corpus);
 
 }  // namespace ropewalk

@@ -76,7 +76,7 @@ void require_captured_config(const OpenModel& model, const CaptureInfo& capture,
   const auto deciding = [&](const Json& config) {
     return deciding_config(config, capture.context, capture.random.has_value());
   };
-  const Json captured = deciding(capture.config);
+  const Json captured = deciding(capture.config.json());
   const Json found = deciding(describe_config(model.text.config));
   if (captured == found) return;
   throw InputError("{}: is of another model than {}: {}", source, model.name,
@@ -92,7 +92,10 @@ void require_captured_weights(const WeightReader& weights, const CaptureInfo& ca
   for (const QueryHead& head : capture.heads) {
     measured.last_layer = std::max<int64_t>(measured.last_layer, head.layer);
   }
-  if (weights.digest(measured) == capture.weights) return;
+  const bool same =
+      weights.digest(measured) == capture.weights &&
+      (capture.head_weights.empty() || weights.digest_beyond(measured) == capture.head_weights);
+  if (same) return;
   throw InputError(
       "{}: was made of other weights than these; name the model that it was made of with --model, "
       "or capture this one",

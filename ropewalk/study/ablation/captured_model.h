@@ -30,7 +30,8 @@ ModelOptions captured_model_options(const CaptureInfo& capture, const std::strin
 // Throws InputError where a model's config, as it is computed with, is not the capture's.
 void require_captured_config(const OpenModel& model, const CaptureInfo& capture,
                              const std::string& source);
-// Reads all weights that queries and keys need. Throws InputError where they are not the capture's.
+// Reads all weights that queries and keys need, and those of the head where the capture has the
+// loss. Throws InputError where they are not the capture's.
 void require_captured_weights(const WeightReader& weights, const CaptureInfo& capture,
                               const std::string& source);
 

@@ -10,6 +10,7 @@
 #include "ropewalk/kernels/torch.h"
 #include "ropewalk/model/edit.h"
 #include "ropewalk/model/head_outputs.h"
+#include "ropewalk/study/capture/document_measurement.h"
 #include "ropewalk/study/source/open_model.h"
 #include "ropewalk/text/documents.h"
 
@@ -36,15 +37,8 @@ struct EditedLoss {
   at::Tensor kl;    // likewise: KL(unedited || edited) of what each of these tokens predicts
 };
 
-// How edits are measured: in rounds of as many as the memory holds, those whose first edited layers
-// lie close together in one. A round computes the unedited pass once, and of each edit what comes
-// after that layer.
-struct EditPlan {
-  std::vector<std::vector<size_t>> rounds;  // of indexes of edits
-  double passes = 0;                        // what all of it costs, in unedited passes
-  int64_t hidden_bytes = 0;                 // of hidden states of one document and its edits
-};
-// Throws UsageError where an edit cannot be done (check_edit) or the memory holds none.
+// How measure_edits() goes about it. Throws UsageError where an edit cannot be done (check_edit) or
+// the memory holds none.
 EditPlan plan_edits(const LossPass& pass, std::span<const Edit> edits);
 
 // Calls `finished` with the index of an edit once its loss is known. What it was called with stays

@@ -50,24 +50,26 @@ FinishedEdits::FinishedEdits(fs::path folder, const Json& identity, int64_t docu
       documents_(documents),
       bins_(bins) {}
 
-fs::path FinishedEdits::path_of(const std::string& edit, const HeadSet& heads) const {
-  std::string name = edit;
+fs::path FinishedEdits::path_of(const EditKey& key) const {
+  std::string name = key.edit;
   std::replace(name.begin(), name.end(), ':', '-');
-  return folder_ / (name + "-" + sha256_hex(list_heads(heads)).substr(0, kDigest) + ".json");
+  return folder_ / (name + "-" + sha256_hex(list_heads(key.heads)).substr(0, kDigest) + ".json");
 }
 
-std::optional<EditSums> FinishedEdits::find(const std::string& edit, const HeadSet& heads) const {
-  const fs::path path = path_of(edit, heads);
+std::optional<EditSums> FinishedEdits::find(const EditKey& key) const {
+  const fs::path path = path_of(key);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
   try {
     const Json file = read_json_file(path);
     if (!file.is_object() || file.value("identity", Json()) != identity_) return std::nullopt;
-    if (file.value("edit", Json()) != edit || file.value("heads", Json()) != list_heads(heads)) {
+    if (file.value("numbers", Json()) != key.numbers) return std::nullopt;
+    if (file.value("edit", Json()) != key.edit ||
+        file.value("heads", Json()) != list_heads(key.heads)) {
       throw InputError("is of another edit than its name says");
     }
     EditSums sums{tensor_of(file, "loss", documents_, bins_), {}};
-    if (edit != kUnedited) sums.kl = tensor_of(file, "kl", documents_, bins_);
+    if (!key.numbers.empty()) sums.kl = tensor_of(file, "kl", documents_, bins_);
     return sums;
   } catch (const InputError& damaged) {
     log::warning("{}: is damaged and measured again: {}", path.string(), damaged.what());
@@ -75,21 +77,22 @@ std::optional<EditSums> FinishedEdits::find(const std::string& edit, const HeadS
   return std::nullopt;
 }
 
-void FinishedEdits::add(const std::string& edit, const HeadSet& heads, const EditSums& sums) const {
+void FinishedEdits::add(const EditKey& key, const EditSums& sums) const {
   for (const at::Tensor& one : {sums.loss, sums.kl}) {
     if (!one.defined() || one.isfinite().all().item<bool>()) continue;
-    throw InputError("the loss under the edit '{}' of heads {} is not finite", edit,
-                     list_heads(heads));
+    throw InputError("the loss under the edit '{}' of heads {} is not finite", key.edit,
+                     list_heads(key.heads));
   }
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) throw SystemError("{}: cannot create folder: {}", folder_.string(), error.message());
   Json file{{"identity", identity_},
-            {"edit", edit},
-            {"heads", list_heads(heads)},
+            {"edit", key.edit},
+            {"heads", list_heads(key.heads)},
+            {"numbers", key.numbers},
             {"loss", rows_of(sums.loss)}};
   if (sums.kl.defined()) file["kl"] = rows_of(sums.kl);
-  write_file_atomically(path_of(edit, heads), file.dump() + "\n");
+  write_file_atomically(path_of(key), file.dump() + "\n");
 }
 
 }  // namespace ropewalk

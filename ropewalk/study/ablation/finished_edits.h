@@ -10,21 +10,28 @@
 
 namespace ropewalk {
 
+// What was done to which heads.
+struct EditKey {
+  std::string edit;  // its name
+  HeadSet heads;
+  std::string numbers = {};  // edit_digest(); empty: the pass without an edit
+};
+
 // What edits of sets of heads cost, one file for each of them in a folder, so that who is
-// interrupted goes on after the last one. A file is of one identity: the same capture, model and
-// documents. Those of another are not found, and are replaced.
+// interrupted goes on after the last one. A file is of one identity, of the same model and
+// documents, and of an edit of the same numbers. Those of another are not found, and are replaced.
 class FinishedEdits {
  public:
   FinishedEdits(std::filesystem::path folder, const Json& identity, int64_t documents,
                 int64_t bins);
 
   // Nothing: it is not there, or cannot be read.
-  std::optional<EditSums> find(const std::string& edit, const HeadSet& heads) const;
+  std::optional<EditSums> find(const EditKey& key) const;
   // Throws InputError where sums are not finite: then nothing is written.
-  void add(const std::string& edit, const HeadSet& heads, const EditSums& sums) const;
+  void add(const EditKey& key, const EditSums& sums) const;
 
  private:
-  std::filesystem::path path_of(const std::string& edit, const HeadSet& heads) const;
+  std::filesystem::path path_of(const EditKey& key) const;
 
   std::filesystem::path folder_;
   std::string identity_;
@@ -32,7 +39,7 @@ class FinishedEdits {
   int64_t bins_;
 };
 
-// The edit that changes nothing, of no heads: the unedited pass.
-inline constexpr const char* kUnedited = "unedited";
+// Of the pass without an edit.
+inline const EditKey kUnedited{"unedited", {}};
 
 }  // namespace ropewalk

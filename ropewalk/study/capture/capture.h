@@ -12,6 +12,7 @@
 #include "ropewalk/moments/capture_info.h"
 #include "ropewalk/moments/keep_options.h"
 #include "ropewalk/moments/vectors/token_sampler.h"
+#include "ropewalk/study/capture/document_measurement.h"
 #include "ropewalk/study/source/corpus_place.h"
 #include "ropewalk/study/source/open_model.h"
 #include "ropewalk/text/documents.h"
@@ -76,19 +77,13 @@ class MeasuredCapture {
   virtual CaptureMoments moments() const = 0;
 };
 
-// A capture that is being written meanwhile.
-struct Beside {
-  int64_t bytes = 0;           // of memory that it holds
-  std::function<void()> wait;  // until it does not
-};
-
 // The part of `capture` that follows opening and reading, up to writing; null in processes other
 // than the first. Where the budget has no room for another capture that is being written, it waits
 // for that first.
-std::unique_ptr<MeasuredCapture> measure_documents(const CaptureOptions& options,
-                                                   const OpenModel& model,
-                                                   const DocumentSet& documents,
-                                                   const Beside& beside = {});
+std::unique_ptr<MeasuredCapture> measure_capture(const CaptureOptions& options,
+                                                 const OpenModel& model,
+                                                 const DocumentSet& documents,
+                                                 const Beside& beside = {});
 
 // The part of `capture` that follows opening and reading, for a study whose checkpoints share
 // documents. `out` must not exist.

@@ -37,7 +37,7 @@ Json describe_model(const VectorsOptions& options, const VectorsSource& source) 
             {"n_kv_heads", facts.n_kv_heads},
             {"nope_layers", Json::array()}};
   }
-  const ConfigFile file(*options.model / "config.json");
+  const JsonReader file(*options.model / "config.json");
   const ModelConfig config = read_text_model(override_config(file, options.config)).config;
   if (layers > config.n_layers) {
     throw InputError("{}: has vectors of layer {}, and the model {} layers", source.title,
@@ -90,8 +90,7 @@ FoundVectors describe_vectors(const VectorsOptions& options) {
   const VectorsSource& source = found.source;
   CaptureInfo& info = found.info;
   info.config = describe_model(options, source);
-  const auto heads = [&](const char* key) { return info.config.at(key).get<int64_t>(); };
-  require_keys(source, heads("n_q_heads") / heads("n_kv_heads"));
+  require_keys(source, info.config.n_q_heads / info.config.n_kv_heads);
   info.ropewalk = version();
   info.model = !options.model_name.empty() ? options.model_name
                : source.repository         ? source.repository->id

@@ -1,21 +1,17 @@
 #include "ropewalk/study/capture/loss.h"
 
-#include <chrono>
 #include <cmath>
-#include <future>
 
 #include "ropewalk/analysis/table/loss_table.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/atomic_file.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/processes/interrupt.h"
-#include "ropewalk/base/progress.h"
 #include "ropewalk/base/units.h"
-#include "ropewalk/model/forward.h"
 #include "ropewalk/moments/collectors/loss_collector.h"
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/study/capture/agreement.h"
-#include "ropewalk/study/capture/process_documents.h"
+#include "ropewalk/study/capture/document_measurement.h"
 #include "ropewalk/study/capture/written_capture.h"
 
 namespace ropewalk {
@@ -53,32 +49,10 @@ BlockCounts counts_of(std::span<const Document> documents, int64_t blocks) {
   return counts;
 }
 
-// Runs some documents through the model.
-void run_documents(const CaptureOptions& options, const OpenModel& model,
-                   const WeightReader& weights, const DocumentSet& documents, LossCollector& loss) {
-  if (documents.documents.empty()) return;
-  const int64_t stages = model.extent().last_stage() + 1;
-  Progress progress(options.title, "token-layers", documents.total_tokens * stages);
-  ForwardOptions forward;
-  forward.memory = model.memory;
-  forward.progress = [&](int64_t stage, int64_t tokens) {
-    progress.note(model.stage_name(stage));
-    progress.advance(tokens);
-  };
-  Observer* const observers[] = {&loss};
-  try {
-    run_forward(model.text.config, weights, documents.documents, observers, forward);
-  } catch (const InputError& error) {
-    throw InputError("'{}': {}", options.label, error.what());
-  }
-  progress.finish();
-}
-
 void say(const CheckpointLoss& loss) {
   const LossRow& all = loss.rows.front();
   log::info("{}: {:.4f}{} nats per token, {}, {} predicted tokens", loss.label, all.loss,
-            std::isnan(all.se) ? "" : fmt::format(" ± {:.4f}", all.se),
-            format_number_of(all.documents, "document"), all.tokens);
+            format_error(all.se, 4), format_number_of(all.documents, "document"), all.tokens);
 }
 
 }  // namespace
@@ -101,35 +75,26 @@ void measure_loss(const CaptureOptions& given) {
                 [&](const OpenModel& opened) { require_predictions(options, opened); });
   if (options.shard.count == 1) require_predictions(documents);
   const WeightReader weights = model.weights();
-  const auto start = std::chrono::steady_clock::now();
   CaptureMoments capture;
   capture.info = describe_loss(options, model, documents);
   require_agreement(capture.info.to_json(), processes);
   std::optional<AtomicFolder> folder;
   if (processes.first()) folder.emplace(options.out);
 
-  const DocumentSet mine = processes.alone()
-                               ? documents
-                               : part_of_documents(documents, processes.rank(), processes.count());
   LossCollector loss(model.context);
-  // Of the table of embeddings rows alone are computed with, but all of it is hashed.
-  std::future<void> embedding =
-      std::async(std::launch::async, [&weights] { weights.hash_embedding(); });
-  run_documents(options, model, weights, mine, loss);
-  embedding.get();
-  capture.info.weights = weights.digest(model.measured());
-  capture.info.head_weights = weights.digest_beyond(model.measured());
-  require_same_weights(capture.info.weights + capture.info.head_weights, processes);
-
-  capture.document_values = {loss.values(mine.documents)};
-  if (documents.texts > 0) capture.document_values.push_back(cluster_values(mine.documents));
-  gather_values(capture.document_values, indexes_of(mine.documents),
-                indexes_of(documents.documents), processes);
+  DocumentMeasurement measurement({.model = model,
+                                   .weights = weights,
+                                   .documents = documents.documents,
+                                   .title = options.title,
+                                   .label = options.label,
+                                   .processes = processes,
+                                   .pieces = documents.texts > 0});
+  measurement.collect(loss);
+  measurement.run();
+  capture.document_values = measurement.join(capture.info);
   if (!processes.first()) return;
   capture.documents = make_records(documents.documents);
   capture.counts = counts_of(documents.documents, options.blocks);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  capture.info.seconds = seconds.count();
   const Unhurried unhurried;
   write_moments(folder->path() / kMomentsName, capture);
   describe_in(folder->path(), capture.info);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
 
 #include "ropewalk/base/processes/communicator.h"
@@ -65,10 +66,17 @@ void broadcast_documents(DocumentSet& documents, const Communicator& processes) 
   }
 }
 
+std::vector<Document> part_of_documents(std::span<const Document> documents, int64_t part,
+                                        int64_t parts) {
+  std::vector<Document> taken;
+  std::copy_if(documents.begin(), documents.end(), std::back_inserter(taken),
+               [&](const Document& document) { return document.index % parts == part; });
+  return taken;
+}
+
 DocumentSet part_of_documents(const DocumentSet& documents, int64_t part, int64_t parts) {
   DocumentSet taken = documents;
-  std::erase_if(taken.documents,
-                [&](const Document& document) { return document.index % parts != part; });
+  taken.documents = part_of_documents(std::span<const Document>(documents.documents), part, parts);
   taken.total_tokens = 0;
   for (const Document& document : taken.documents) {
     taken.total_tokens += static_cast<int64_t>(document.tokens.size());

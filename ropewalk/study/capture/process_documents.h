@@ -15,6 +15,8 @@ class Communicator;
 void broadcast_documents(DocumentSet& documents, const Communicator& processes);
 
 // Every n-th document, starting with the i-th: what part i of n reads.
+std::vector<Document> part_of_documents(std::span<const Document> documents, int64_t part,
+                                        int64_t parts);
 DocumentSet part_of_documents(const DocumentSet& documents, int64_t part, int64_t parts);
 
 // Their places among the kept documents.

@@ -1,6 +1,5 @@
 #include "ropewalk/study/capture/written_capture.h"
 
-#include <algorithm>
 #include <set>
 
 #include "ropewalk/base/error.h"
@@ -8,7 +7,6 @@
 #include "ropewalk/base/files/content_hash.h"
 #include "ropewalk/base/files/mapped_file.h"
 #include "ropewalk/base/log.h"
-#include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/moments/stream_key.h"
 #include "ropewalk/study/capture/capture.h"
@@ -21,9 +19,8 @@ namespace {
 
 // The files of vectors that a capture may have: one for every head, unless none was sampled.
 std::set<fs::path> vector_files(const fs::path& folder, const CaptureInfo& info) {
-  const ConfigFile config(info.config, (folder / kCaptureName).string());
-  const auto group = static_cast<int32_t>(
-      std::max<int64_t>(1, config.size("n_q_heads") / config.size("n_kv_heads")));
+  info.config.require_heads((folder / kCaptureName).string());
+  const auto group = static_cast<int32_t>(info.config.n_q_heads / info.config.n_kv_heads);
   std::set<fs::path> files;
   for (const QueryHead& head : info.heads) {
     files.insert(stream_file(folder, {head.layer, head.q_head, StreamKind::query}));

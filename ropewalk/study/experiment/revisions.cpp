@@ -169,14 +169,16 @@ std::vector<std::pair<int64_t, int64_t>> missing_steps(std::vector<int64_t> step
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   std::vector<std::pair<int64_t, int64_t>> gaps;
   if (usual == distances.end() || usual->second < kLeast || usual->first <= 0) return gaps;
-  bool even = false;  // whether the evenly spaced part has begun
+  size_t even = 0;  // distances of the evenly spaced part, from the first usual one on
   for (size_t i = 1; i < steps.size(); ++i) {
     const int64_t distance = steps[i] - steps[i - 1];
-    if (distance == usual->first) even = true;
-    if (even && distance > usual->first && distance % usual->first == 0) {
+    if (even > 0 || distance == usual->first) ++even;
+    if (even > 0 && distance > usual->first && distance % usual->first == 0) {
       gaps.emplace_back(steps[i - 1] + usual->first, steps[i] - usual->first);
     }
   }
+  // Where most distances are others, steps are spaced by another rule, as on a logarithmic axis.
+  if (2 * usual->second <= even) gaps.clear();
   return gaps;
 }
 

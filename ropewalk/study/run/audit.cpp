@@ -19,7 +19,7 @@ using Kind = AuditFinding::Kind;
 
 // Everything but what differs between programs that write the same config.
 Json settings(const AuditSubject& subject) {
-  const ConfigFile config = override_config(*subject.config, subject.phase->config);
+  const JsonReader config = override_config(*subject.config, subject.phase->config);
   return describe_config(read_text_model(config).config).flatten();
 }
 
@@ -131,7 +131,7 @@ Audit audit_experiment(const Experiment& experiment, bool read_weights) {
   if (experiment.from_vectors()) {
     read_vectors(experiment, subjects, audit.findings);
   } else {
-    read_subjects(experiment, read_weights, subjects);
+    read_subjects(experiment, read_weights, headers, subjects);
   }
   audit.checkpoints = subjects.size();
   for (const AuditSubject& subject : subjects) {

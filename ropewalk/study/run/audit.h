@@ -1,8 +1,10 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "ropewalk/checkpoint/known_headers.h"
 #include "ropewalk/study/experiment/experiment.h"
 
 namespace ropewalk {
@@ -26,7 +28,10 @@ struct Audit {
 // an evenly spaced series leaves out. Of a Hub model it reads branches, lists of files with their
 // hashes, and configs; no weights. Of folders, configs and, where `read_weights`, every byte of
 // every tensor, unless an earlier run remembers its hash (checkpoint/tensor_hashes.h).
-Audit audit_experiment(const Experiment& experiment, bool read_weights);
+// `headers`: what was read of any checkpoints, here too.
+Audit audit_experiment(
+    const Experiment& experiment, bool read_weights,
+    const std::shared_ptr<KnownHeaders>& headers = std::make_shared<KnownHeaders>());
 
 // One line a finding, and how many there are.
 std::string format_audit(const Experiment& experiment, const Audit& audit);

@@ -80,9 +80,10 @@ void read_hub(const std::string& id, const std::string& commit, AuditSubject& su
   }
 }
 
-void read_folder(const fs::path& folder, bool read_weights, AuditSubject& subject) {
+void read_folder(const fs::path& folder, bool read_weights,
+                 const std::shared_ptr<KnownHeaders>& headers, AuditSubject& subject) {
   try {
-    const Checkpoint checkpoint(folder);
+    const Checkpoint checkpoint(folder, headers);
     subject.config = checkpoint.config();
     if (read_weights) subject.weights["all"] = checkpoint.digest();
   } catch (const std::runtime_error& error) {
@@ -127,16 +128,19 @@ std::map<const Phase*, const Place*> find_places(const Experiment& experiment,
 }  // namespace
 
 void read_subjects(const Experiment& experiment, bool read_weights,
+                   const std::shared_ptr<KnownHeaders>& headers,
                    std::vector<AuditSubject>& subjects) {
   std::map<std::string, Place> places;
   const std::map<const Phase*, const Place*> models = find_places(experiment, subjects, places);
   run_parallel(subjects.size(), kParallel, {}, [&](size_t i, const std::stop_token&) {
     AuditSubject& subject = subjects[i];
     const CheckpointEntry& entry = *subject.entry;
-    if (entry.path) return read_folder(experiment.resolve(*entry.path), read_weights, subject);
+    if (entry.path) {
+      return read_folder(experiment.resolve(*entry.path), read_weights, headers, subject);
+    }
     const Place& place = *models.at(subject.phase);
     if (!place.folder.empty()) {
-      return read_folder(experiment.folder_in(place.folder, entry), read_weights, subject);
+      return read_folder(experiment.folder_in(place.folder, entry), read_weights, headers, subject);
     }
     if (is_commit(*entry.revision)) return read_hub(place.name, *entry.revision, subject);
     const auto found = place.refs.find(*entry.revision);

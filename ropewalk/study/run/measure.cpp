@@ -155,8 +155,7 @@ void Measuring::measure(Work& work, std::span<const Work> later) {
                           finish_writing();
                           result_.analyses->wait();
                         }};
-    std::shared_ptr<MeasuredCapture> measured =
-        measure_documents(capture, model, documents, beside);
+    std::shared_ptr<MeasuredCapture> measured = measure_capture(capture, model, documents, beside);
     span.reset();
     write_beside(*work.planned, later, std::move(measured));
   } catch (const Interrupted& interrupted) {

@@ -162,7 +162,9 @@ FoundVectors plan_vectors(const Experiment& experiment, const Phase& phase,
 // The documents that a checkpoint reads, planned for it too.
 size_t place_text(const Experiment& experiment, const Phase& phase, const OpenModel& model,
                   StudyPlan& plan) {
-  const int64_t vocabulary = model.known_words();
+  // With `ablate`, the head must predict them.
+  const int64_t vocabulary =
+      experiment.ablate ? model.text.config.vocabulary_size : model.known_words();
   const TextPlan own{phase.tokenizer ? phase.tokenizer : experiment.tokenizer,
                      phase.tokenizer ? phase.line : experiment.tokenizer_line, model.context,
                      vocabulary};
@@ -219,7 +221,7 @@ std::string CheckpointFailure::text() const {
 }
 
 StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool keep_going,
-                     const Communicator& processes) {
+                     const Communicator& processes, const std::shared_ptr<KnownHeaders>& headers) {
   check_axis(experiment);
   check_device(experiment, processes);
   StudyPlan plan;
@@ -240,6 +242,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     planned.capture = capture_options(experiment, phase, entry, label, out);
     planned.capture.model.context = context;
     planned.capture.model.processes = processes;
+    planned.capture.model.headers = headers;
     if (entry.vectors) {
       planned.vectors =
           std::make_shared<const FoundVectors>(plan_vectors(experiment, phase, entry));

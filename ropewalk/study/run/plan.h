@@ -55,8 +55,10 @@ struct StudyPlan {
 // come when it is measured) and checks that they belong together. Patterns are expanded already.
 // Throws InputError with the line of the experiment file and what to write instead; with
 // `keep_going`, checkpoints that cannot be opened are left out and named in `failures`. Captures go
-// to `out`/checkpoints/LABEL.
-StudyPlan plan_study(const Experiment& experiment, const std::filesystem::path& out,
-                     bool keep_going, const Communicator& processes);
+// to `out`/checkpoints/LABEL. `headers`: what was read of them, here too.
+StudyPlan plan_study(
+    const Experiment& experiment, const std::filesystem::path& out, bool keep_going,
+    const Communicator& processes,
+    const std::shared_ptr<KnownHeaders>& headers = std::make_shared<KnownHeaders>());
 
 }  // namespace ropewalk

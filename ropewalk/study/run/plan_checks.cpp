@@ -42,12 +42,13 @@ void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
 void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
                  const PlannedCheckpoint& first) {
   const CaptureInfo &mine = planned.vectors->info, &theirs = first.vectors->info;
-  for (const char* key : {"n_q_heads", "n_kv_heads"}) {
-    if (mine.config.at(key) == theirs.config.at(key)) continue;
+  const auto check = [&](const char* key, int64_t one, int64_t other) {
+    if (one == other) return;
     throw InputError("{}: '{}' is of another model than '{}': its {} is {}, not {}",
-                     experiment.at(planned.line), mine.label, theirs.label, key,
-                     mine.config.at(key).dump(), theirs.config.at(key).dump());
-  }
+                     experiment.at(planned.line), mine.label, theirs.label, key, one, other);
+  };
+  check("n_q_heads", mine.config.n_q_heads, theirs.config.n_q_heads);
+  check("n_kv_heads", mine.config.n_kv_heads, theirs.config.n_kv_heads);
   // Means over other heads would pass for a change in training.
   std::vector<QueryHead> odd;
   std::set_symmetric_difference(theirs.heads.begin(), theirs.heads.end(), mine.heads.begin(),

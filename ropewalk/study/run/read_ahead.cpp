@@ -84,7 +84,7 @@ ReadAhead::Opened ReadAhead::open(size_t place) {
   Opened& opened = opened_[place];
   if (opened && opened->is_current()) return opened;
   const auto& [model, label] = checkpoints_[place];
-  auto checkpoint = std::make_shared<ropewalk::Checkpoint>(model.model);
+  auto checkpoint = std::make_shared<ropewalk::Checkpoint>(model.model, model.headers);
   if (has_room(*checkpoint, label)) checkpoint->read_directly();
   opened = std::move(checkpoint);
   return opened;
@@ -168,7 +168,7 @@ void ReadAhead::read_directly(size_t place) {
 
 void ReadAhead::read_into_cache(size_t place, const std::stop_token& stop) {
   const auto& [model, label] = checkpoints_[place];
-  const ropewalk::Checkpoint checkpoint(model.model);
+  const ropewalk::Checkpoint checkpoint(model.model, model.headers);
   if (!has_room(checkpoint, label)) return;
   const Timeline::Span span(timeline_, "read", label);
   std::vector<char> part(size_t{8} << 20);

@@ -6,6 +6,7 @@
 
 #include "ropewalk/analysis/run/class_shares.h"
 #include "ropewalk/analysis/run/documents_needed.h"
+#include "ropewalk/base/units.h"
 #include "ropewalk/study/run/results.h"
 #include "ropewalk/study/show/report.h"
 #include "ropewalk/study/show/result_files.h"
@@ -15,11 +16,11 @@ namespace {
 
 std::string number(const Json& leaf) {
   if (!leaf.is_object() || leaf["value"].is_null()) return "–";
-  const std::string value = fmt::format("{:.3f}", leaf["value"].get<double>());
-  return leaf["se"].is_null() ? value : fmt::format("{} ± {:.3f}", value, leaf["se"].get<double>());
+  return fmt::format("{:.3f}", leaf["value"].get<double>()) +
+         (leaf["se"].is_null() ? "" : format_error(leaf["se"].get<double>(), 3));
 }
 
-// A share of so many heads. It has an interval where documents give it no spread, and where ± would
+// The share of a class. It has an interval where documents give it no spread, and where ± would
 // pass 0 or 1: of six heads, none of which is in a class, a few resamples may have one there.
 std::string share(const Json& leaf, size_t heads) {
   if (!leaf.is_object() || leaf["value"].is_null() || heads == 0) return number(leaf);
@@ -110,7 +111,8 @@ std::string result_text(const Study& study) {
   text +=
       "Means over heads; ± is one standard error over documents. R²cv: share of position that a "
       "linear\nfit to the whole vector predicts. r and the class position-dominated: on PC0, by "
-      "the published rule;\n(a to b): 95 % interval of a share of so many heads.\n";
+      "the published rule;\nits share with ± SE, or a 95 % binomial interval (a to b) near 0 or "
+      "1.\n";
   text += precision(summary, study.experiment);
   text += fmt::format("\ntables   {}, {}, {}, {}, {}{} and {}\nfigures  {}\n",
                       (study.out / kTable).string(), kHeads, kBands, kCurves, kChanges,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "ropewalk/analysis/ablation/effect_reader.h"
 #include "ropewalk/analysis/run/summary.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/atomic_file.h"
@@ -31,7 +32,7 @@ namespace {
 
 // Whether a run did more than a look at what is there.
 bool worked(const Json& seconds) {
-  static const std::set<std::string> kLooking{"open", "documents", "total"};
+  static const std::set<std::string> kLooking{"open", "documents", "tokens", "total"};
   return std::any_of(seconds.items().begin(), seconds.items().end(),
                      [](const auto& stage) { return !kLooking.contains(stage.key()); });
 }
@@ -212,7 +213,9 @@ Stage report_stage(const Study& study, const Json& manifest, Products& products)
             for (Figure& figure : ablation_figures(study, manifest.value("ablate", Json()))) {
               figures.push_back(std::move(figure));
             }
-            write_report(products.tables(), figures, manifest, study.experiment.name,
+            const bool edited = manifest.value("ablate", Json()).is_object();
+            write_report(products.tables(), figures, manifest,
+                         edited ? read_effects(study.out) : Json(), study.experiment.name,
                          study.out / kReport);
             return {kReport};
           }};

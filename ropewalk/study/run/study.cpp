@@ -41,9 +41,9 @@ void check_only(const Study& study) {
 
 // Looks at the checkpoints before anything is spent on them. Without a Hub to ask, what is in the
 // cache can be measured all the same.
-Audit try_audit(const Experiment& experiment) {
+Audit try_audit(const Experiment& experiment, const std::shared_ptr<KnownHeaders>& headers) {
   try {
-    return audit_experiment(experiment, /*read_weights=*/false);
+    return audit_experiment(experiment, /*read_weights=*/false, headers);
   } catch (const InputError& error) {
     log::info("no audit: {}", error.what());
   } catch (const SystemError& error) {
@@ -109,8 +109,9 @@ Study open_study(const RunOptions& options) {
   if (vectors && processes.count() > 1) {
     throw UsageError("captured vectors are for one process, and these are {}", processes.count());
   }
-  const Audit audit = processes.first() ? try_audit(study.experiment) : Audit();
-  study.plan = plan_study(study.experiment, study.out, options.keep_going, processes);
+  const auto headers = std::make_shared<KnownHeaders>();
+  const Audit audit = processes.first() ? try_audit(study.experiment, headers) : Audit();
+  study.plan = plan_study(study.experiment, study.out, options.keep_going, processes, headers);
   if (study.plan.checkpoints.empty()) {
     throw InputError("{}: no checkpoint can be measured; '{}': {}", study.experiment.file.string(),
                      study.plan.failures.front().label, study.plan.failures.front().text());
@@ -123,6 +124,10 @@ Study open_study(const RunOptions& options) {
   for (size_t text = 0; processes.first() && !vectors && text < study.documents.size(); ++text) {
     const Timeline::Span span(*study.timeline, "documents");
     study.documents[text] = study_documents(study.experiment, study.plan, text, study.dataset);
+    study.timeline->add("tokens", study.documents[text].waited);
+    if (!study.experiment.ablate) continue;
+    study.ablate_documents.push_back(
+        ablate_documents(study.experiment, study.plan, text, study.documents[text]));
   }
   const auto count = [](const auto& list, const char* thing) {
     return format_number_of(static_cast<int64_t>(list.size()), thing);

@@ -24,6 +24,7 @@ struct Study {
   // Of several processes, the first one's alone: documents as plan.texts has them, and the dataset
   // that they are from, where they are from one.
   std::vector<DocumentSet> documents;
+  std::vector<DocumentSet> ablate_documents;  // likewise, of an experiment with `ablate`
   std::optional<Dataset> dataset;
   std::shared_ptr<Timeline> timeline = std::make_shared<Timeline>();
 

@@ -1,7 +1,6 @@
 #include "ropewalk/study/run/study_ablation.h"
 
 #include <algorithm>
-#include <map>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
@@ -23,27 +22,6 @@ namespace {
 
 constexpr const char* kFolder = "ablate";
 
-// The entries after the study's own, long enough by the same rule, by text.
-DocumentSet next_documents(const Study& study, size_t text) {
-  const Experiment::Ablate& ablate = *study.experiment.ablate;
-  const int64_t own = *study.experiment.corpus.documents;
-  Experiment more = study.experiment;
-  *more.corpus.documents += ablate.documents;
-  std::optional<Dataset> ignored;
-  DocumentSet next = study_documents(more, study.plan, text, ignored);
-  auto& documents = next.documents;
-  if (static_cast<int64_t>(documents.size()) <= own) {
-    throw InputError(
-        "{}: ablate: the corpus has {} that are long enough, and {} are measured; expected more, "
-        "or "
-        "fewer in corpus: {{documents: N}}",
-        study.experiment.at(ablate.line),
-        format_number_of(static_cast<int64_t>(documents.size()), "document"), own);
-  }
-  documents.erase(documents.begin(), documents.begin() + own);
-  return next;
-}
-
 // One checkpoint, opened to be run once more.
 class CheckpointAblation {
  public:
@@ -61,7 +39,7 @@ class CheckpointAblation {
     model_ = open_model(model);
     require_captured_config(model_, capture_.info, source_);
     documents_ = cut_documents(documents, model_.context);
-    require_other_documents(capture_, source_, documents_, "the corpus");
+    require_other_documents(capture_.documents, source_, documents_, "the corpus");
     weights_.emplace(model_.weights());
   }
 
@@ -88,8 +66,7 @@ class CheckpointAblation {
   std::optional<WeightReader> weights_;
 };
 
-std::vector<Ablation> measure_all(const Study& study, const Measured& measured,
-                                  const std::map<size_t, DocumentSet>& documents) {
+std::vector<Ablation> measure_all(const Study& study, const Measured& measured) {
   std::vector<Ablation> made;
   for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
     throw_if_interrupted();
@@ -97,9 +74,13 @@ std::vector<Ablation> measure_all(const Study& study, const Measured& measured,
     log::info("{}: edits of heads", planned.capture.label);
     const Timeline::Span span(*study.timeline, "ablate", planned.capture.label);
     try {
-      made.push_back(CheckpointAblation(study, checkpoint, documents.at(planned.text)).run());
+      made.push_back(
+          CheckpointAblation(study, checkpoint, study.ablate_documents[planned.text]).run());
     } catch (const InputError& error) {
       throw InputError("ablate: '{}': {}", planned.capture.label, error.what());
+    } catch (const UsageError& error) {  // what the file asks for cannot be done here
+      throw InputError("{}: ablate: '{}': {}", study.experiment.at(study.experiment.ablate->line),
+                       planned.capture.label, error.what());
     }
     const auto& hub = planned.capture.model.hub;
     if (study.options.evict && hub) evict_weights(shared_hub(), *hub);
@@ -115,14 +96,11 @@ std::vector<Ablation> measure_all(const Study& study, const Measured& measured,
 }  // namespace
 
 Stage ablation_stage(const Study& study, const Measured& measured) {
-  std::map<size_t, DocumentSet> documents;
   Json captures = Json::array(), texts = Json::array();
+  for (const DocumentSet& documents : study.ablate_documents) {
+    texts.push_back(documents_digest(make_records(documents.documents)));
+  }
   for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
-    const size_t text = checkpoint.planned->text;
-    if (!documents.contains(text)) {
-      const DocumentSet& next = documents[text] = next_documents(study, text);
-      texts.push_back(documents_digest(make_records(next.documents)));
-    }
     captures.push_back({{"label", checkpoint.planned->capture.label},
                         {"phase", checkpoint.planned->phase},
                         {"order", checkpoint.planned->order},
@@ -136,9 +114,8 @@ Stage ablation_stage(const Study& study, const Measured& measured) {
            {"formats", study.options.formats},
            {"documents", texts},
            {"captures", captures}},
-          [&study, &measured, documents = std::move(documents)] {
-            return write_ablations(measure_all(study, measured, documents), study.out,
-                                   study.options.formats);
+          [&study, &measured] {
+            return write_ablations(measure_all(study, measured), study.out, study.options.formats);
           }};
 }
 

@@ -6,6 +6,7 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/checkpoint/tokenizer_files.h"
+#include "ropewalk/study/ablation/ablation_job.h"
 #include "ropewalk/study/source/corpus_place.h"
 #include "ropewalk/study/source/hub_place.h"
 #include "ropewalk/study/source/locate.h"
@@ -78,15 +79,20 @@ CorpusPlace find_corpus(const Experiment& experiment) {
                    experiment.at(corpus.line), place.path.string());
 }
 
-}  // namespace
+// Which documents of the corpus.
+struct Part {
+  std::optional<int64_t> documents;  // default: all
+  int64_t after = 0;                 // how many come before
+};
 
-DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan, size_t text,
-                            std::optional<Dataset>& found) {
+DocumentSet read_part(const Experiment& experiment, const StudyPlan& plan, size_t text,
+                      const Part& part, std::optional<Dataset>& found) {
   const CorpusPlace place = find_corpus(experiment);
   DocumentOptions wanted;
   wanted.context = plan.texts[text].longest_context;
   wanted.min_tokens = experiment.corpus.min_tokens;
-  wanted.documents = experiment.corpus.documents;
+  wanted.documents = part.documents;
+  wanted.after = part.after;
   wanted.vocabulary_size = static_cast<int32_t>(plan.texts[text].vocabulary);
   wanted.chunk = experiment.corpus.chunk;
   wanted.blocks = experiment.blocks;
@@ -96,6 +102,28 @@ DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan,
   } catch (const InputError& error) {
     if (!place.dataset && !is_hub_place(place.path.string())) throw;
     throw InputError("{}: corpus: {}", experiment.at(experiment.corpus.line), error.what());
+  }
+}
+
+}  // namespace
+
+DocumentSet study_documents(const Experiment& experiment, const StudyPlan& plan, size_t text,
+                            std::optional<Dataset>& found) {
+  return read_part(experiment, plan, text, {experiment.corpus.documents, 0}, found);
+}
+
+DocumentSet ablate_documents(const Experiment& experiment, const StudyPlan& plan, size_t text,
+                             const DocumentSet& own) {
+  const Experiment::Ablate& ablate = *experiment.ablate;
+  std::optional<Dataset> ignored;
+  try {
+    DocumentSet next = read_part(experiment, plan, text,
+                                 {ablate.documents, *experiment.corpus.documents}, ignored);
+    require_other_documents(make_records(own.documents), "the study", next, "the corpus");
+    return next;
+  } catch (const InputError& error) {
+    throw InputError("{}: ablate: takes documents after those that are measured: {}",
+                     experiment.at(ablate.line), error.what());
   }
 }
 

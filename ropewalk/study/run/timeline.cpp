@@ -12,18 +12,20 @@ Timeline::Span::Span(Timeline& timeline, std::string stage, std::string label)
       label_(std::move(label)),
       begin_(timeline.now()) {}
 
-Timeline::Span::~Span() { timeline_.add(stage_, label_, begin_); }
+Timeline::Span::~Span() { timeline_.end(stage_, label_, begin_); }
 
 double Timeline::now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-void Timeline::add(const std::string& stage, const std::string& label, double begin) {
+void Timeline::add(const std::string& stage, double seconds) {
+  const std::lock_guard lock(mutex_);
+  seconds_[stage] += seconds;
+}
+
+void Timeline::end(const std::string& stage, const std::string& label, double begin) {
   const double end = now();
-  {
-    const std::lock_guard lock(mutex_);
-    seconds_[stage] += end - begin;
-  }
+  add(stage, end - begin);
   log::debug("time line: {:8.3f} to {:8.3f} s  {}{}{}", begin, end, stage, label.empty() ? "" : " ",
              label);
 }

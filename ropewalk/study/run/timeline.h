@@ -28,13 +28,15 @@ class Timeline {
     double begin_;
   };
 
+  // Seconds within another stage that are a stage of their own.
+  void add(const std::string& stage, double seconds);
   // Seconds since the study began.
   double now() const;
   // Of each stage in all, and from the beginning until now.
   Json seconds() const;
 
  private:
-  void add(const std::string& stage, const std::string& label, double begin);
+  void end(const std::string& stage, const std::string& label, double begin);
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   mutable std::mutex mutex_;

@@ -72,7 +72,7 @@ void export_capture(const ExportOptions& options) {
   refuse_used_folder(options.out);
   const CaptureMoments moments = read_capture(options.capture, Blocks::if_there, Tokens::all);
   const std::string file = moments_path(options.capture).string();
-  const ExportSource source{file, moments, read_capture_facts(moments.info.to_json(), file)};
+  const ExportSource source{file, moments, capture_facts(moments.info, file)};
   const int64_t d = moments.streams(StreamKind::query).d();
   if (source.d() != d) {
     throw InputError("{}: tensor 'query.mean' has {} dimensions, key 'config.head_dim' says {}",

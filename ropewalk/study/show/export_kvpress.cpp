@@ -2,7 +2,6 @@
 
 #include "ropewalk/analysis/cases/head_cases.h"
 #include "ropewalk/base/error.h"
-#include "ropewalk/checkpoint/config_file.h"
 #include "ropewalk/moments/accumulators/pre_rope.h"
 #include "ropewalk/moments/files/kept_fields.h"
 
@@ -11,22 +10,20 @@ namespace {
 
 // kvpress turns dimension f with f + d/2, in every layer.
 void refuse_other_rotations(const ExportSource& source) {
-  const ConfigFile config(source.moments.info.config, source.name);
-  const Json ropes = config.json().value("rope", Json::array());
-  if (!ropes.is_array() || ropes.empty()) {
+  const std::optional<DescribedRope>& stated = source.moments.info.config.rope;
+  if (!stated || stated->ropes.empty()) {
     throw InputError("{}: the model has no RoPE, and kvpress rotates queries", source.name);
   }
-  for (const Json& settings : ropes) {
-    const ConfigFile rope(settings, source.name + ": key 'config.rope'");
-    if (rope.flag("interleaved", false)) {
+  for (const RopeSettings& rope : stated->ropes) {
+    if (rope.interleaved) {
       throw InputError(
           "{}: the model's RoPE is interleaved, and kvpress rotates dimension f with f + d/2",
           source.name);
     }
-    if (rope.size("rotary_dim") != source.d()) {
+    if (rope.rotary_dim != source.d()) {
       throw InputError(
           "{}: the model's RoPE is partial ({} of {} dimensions), and kvpress rotates all",
-          source.name, rope.size("rotary_dim"), source.d());
+          source.name, rope.rotary_dim, source.d());
     }
   }
 }

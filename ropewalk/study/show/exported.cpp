@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -9,7 +10,6 @@
 #include "ropewalk/analysis/math/jackknife.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
-#include "ropewalk/checkpoint/config_file.h"
 
 namespace ropewalk {
 namespace {
@@ -18,26 +18,20 @@ namespace {
 int64_t unmeasured_sliding_layers(const ExportSource& source,
                                   const std::map<int64_t, int64_t>& measured) {
   const CaptureInfo& info = source.moments.info;
-  const ConfigFile config(info.config, source.name);
-  if (!config.has("sliding_windows")) return 0;
-  const ConfigFile windows = config.object("sliding_windows");
-  int64_t count = 0;
-  for (const auto& [key, ignored] : windows.json().items()) {
-    const int64_t layer = std::strtoll(key.c_str(), nullptr, 10);
-    if (windows.number(key) < static_cast<double>(info.context) && !measured.contains(layer)) {
-      ++count;
-    }
-  }
-  return count;
+  return std::count_if(info.config.sliding_windows.begin(), info.config.sliding_windows.end(),
+                       [&](const auto& window) {
+                         return window.second < static_cast<double>(info.context) &&
+                                !measured.contains(window.first);
+                       });
 }
 
 }  // namespace
 
 void require_all_heads(const ExportSource& source, const std::string& program) {
-  const ConfigFile config(source.moments.info.config, source.name);
-  if (config.has("skipped_layers") && !config.integers("skipped_layers").empty()) {
+  const std::vector<int64_t>& skipped = source.moments.info.config.skipped_layers;
+  if (!skipped.empty()) {
     throw InputError("{}: layers {} have no self-attention; {} has no place for such a model",
-                     source.name, list_layers(config.integers("skipped_layers")), program);
+                     source.name, list_layers(skipped), program);
   }
   const std::vector<StreamId>& found = source.moments.queries;
   std::map<int64_t, int64_t> measured;  // heads of a layer

@@ -175,7 +175,7 @@ std::string list_figures(const DrawOptions& options) {
                         end == title.npos ? title : title.substr(end + kTitleGap.size()));
   }
   std::vector<std::string> keys;
-  const RunNumbers run = tables.numbers();
+  const RunNumbers& run = tables.numbers();
   const std::vector<PlacedReading> readings = all_readings();
   for (size_t i = 0; i < readings.size(); ++i) {
     if (has_numbers(run, i)) keys.push_back(readings[i].reading->key);

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "ropewalk/analysis/ablation/effect_reader.h"
 #include "ropewalk/analysis/table/table_columns.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/atomic_file.h"
@@ -64,7 +65,7 @@ std::string report_template_digest() {
 }
 
 void write_report(const StudyTables& tables, const std::vector<Figure>& figures, Json manifest,
-                  const std::string& title, const fs::path& out) {
+                  const Json& effects, const std::string& title, const fs::path& out) {
   if (!can_write_report()) {
     throw SystemError(
         "this program was built without the report; install Node 20.19 or later, run "
@@ -88,6 +89,7 @@ void write_report(const StudyTables& tables, const std::vector<Figure>& figures,
                                  {"column_names", column_names()},
                                  {"table", report_table(tables.heads)},
                                  {"series", report_series(tables.heads)},
+                                 {"effects", effects},
                                  {"figure_names", names},
                                  {"figures", drawn}});
   write_file_atomically(out, text);
@@ -99,7 +101,9 @@ fs::path write_report(const ReportOptions& options) {
   const TableFigures drawn = table_figures(table);
   const std::string stem = table.filename() == kTable ? "" : table.stem().string() + ".";
   const fs::path out = options.out.value_or(table.parent_path() / (stem + "report.html"));
-  write_report(drawn.tables, drawn.figures, drawn.manifest, drawn.title, out);
+  // What ablate left beside another table is of other heads.
+  const Json effects = table.filename() == kTable ? read_effects(table.parent_path()) : Json();
+  write_report(drawn.tables, drawn.figures, drawn.manifest, effects, drawn.title, out);
   return out;
 }
 

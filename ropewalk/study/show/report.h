@@ -30,9 +30,10 @@ std::string report_template_digest();
 // false. Returns where the report is.
 std::filesystem::path write_report(const ReportOptions& options);
 
-// The same of tables and figures at hand. `manifest`: null for none. An empty title: the model's.
+// The same of tables and figures at hand. `manifest`: null for none; `effects`: read_effects().
+// An empty title: the model's.
 void write_report(const StudyTables& tables, const std::vector<Figure>& figures, Json manifest,
-                  const std::string& title, const std::filesystem::path& out);
+                  const Json& effects, const std::string& title, const std::filesystem::path& out);
 
 // JSON that can stand in a <script>: nothing in it ends the element or breaks a line of script.
 std::string script_text(std::string_view json);

@@ -3,7 +3,6 @@
 #include <functional>
 
 #include "ropewalk/analysis/run/carried_signs.h"
-#include "ropewalk/analysis/run/series_summary.h"
 #include "ropewalk/analysis/run/summary.h"
 #include "ropewalk/analysis/table/heads_reader.h"
 #include "ropewalk/analysis/table/loss_reader.h"
@@ -82,6 +81,16 @@ void leave_out_foreign_losses(StudyTables& tables, const fs::path& path) {
   for (CheckpointAnalysis& checkpoint : tables.heads.checkpoints) checkpoint.loss.clear();
 }
 
+void warn_of_other_series(const StudyTables& tables) {
+  const std::string& label = tables.numbers().other_series;
+  if (label.empty()) return;
+  log::warning(
+      "{}: means by rotary pair or by distance of '{}' are not those of bands.csv and curves.csv "
+      "beside {}: one of these files is incomplete or belongs to another run; going on without "
+      "their standard errors",
+      tables.summary_source, label, tables.heads.source);
+}
+
 }  // namespace
 
 fs::path find_table(const fs::path& path) {
@@ -91,16 +100,9 @@ fs::path find_table(const fs::path& path) {
   throw SystemError("{}: is a folder and holds no qk.csv; {}", path.string(), kMakers);
 }
 
-void StudyTables::take_errors() {
-  for (CheckpointAnalysis& checkpoint : heads.checkpoints) {
-    if (take_series_errors(checkpoint, summary)) continue;
-    log::warning(
-        "{}: means by rotary pair or by distance of '{}' are not those of bands.csv and curves.csv "
-        "beside {}: one of these files is incomplete or belongs to another run; going on without "
-        "their standard errors",
-        summary_source, checkpoint.label, heads.source);
-    return;
-  }
+const RunNumbers& StudyTables::numbers() const {
+  if (!numbers_) numbers_ = run_numbers(heads, summary, summary_source);
+  return *numbers_;
 }
 
 StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::path& folder,
@@ -108,11 +110,13 @@ StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::
   carry_signs(checkpoints);
   StudyTables tables;
   tables.summary_source = (folder / kSummary).string();
+  RunSummary made;
   const std::vector<std::function<void()>> parts{
       [&] { tables.heads = as_written(checkpoints, (folder / kTable).string()); },
-      [&] { tables.summary = summarize(checkpoints, options.min_change); }};
+      [&] { made = summarize(checkpoints, options); }};
   run_parallel(parts.size(), [&](size_t i) { parts[i](); });
-  tables.take_errors();
+  tables.summary = std::move(made.summary);
+  tables.changes = std::move(made.changes);
   return tables;
 }
 
@@ -126,7 +130,7 @@ StudyTables write_tables(const fs::path& folder, std::vector<CheckpointAnalysis>
       {kHeads, [&] { return format_heads_table(written); }},
       {kBands, [&] { return format_series_table(written, SeriesTable::bands); }},
       {kCurves, [&] { return format_series_table(written, SeriesTable::curves); }},
-      {kChanges, [&] { return format_changes_table(checkpoints, options); }},
+      {kChanges, [&] { return std::move(tables.changes); }},
       {kSummary, [&] { return tables.summary.dump(2) + "\n"; }}};
   const std::vector<CheckpointLoss> losses = losses_of(written);
   if (!losses.empty()) {
@@ -154,21 +158,20 @@ StudyTables read_tables(const fs::path& given, const std::optional<fs::path>& su
   const bool absent = !summary && (alone || !fs::exists(path, ignored));
   if (!absent) tables.summary = read_summary(path);
   leave_out_foreign_losses(tables, table.parent_path() / kLossTable);
-  RunNumbers run;
   try {
-    run = tables.numbers();
+    tables.numbers();
   } catch (const InputError& error) {
     if (summary || tables.summary.is_null()) throw;
     tables.summary = Json();
-    run = tables.numbers();  // throws where the table itself is at fault
+    tables.numbers();  // throws where the table itself is at fault
     log::warning("{}; going on without standard errors", error.what());
   }
-  tables.take_errors();
+  warn_of_other_series(tables);
   if (absent) {
     log::info("{}: no standard errors, which are in a {} beside a {}", table.string(), kSummary,
               kTable);
   }
-  warn_of_undefined(run);
+  warn_of_undefined(tables.numbers());
   return tables;
 }
 

@@ -19,9 +19,14 @@ struct StudyTables {
   Json summary;     // null: none
   std::string summary_source;
 
-  // Errors of means by rotary pair and by distance: from the summary, as the tables have none.
-  void take_errors();
-  RunNumbers numbers() const { return run_numbers(heads, summary, summary_source); }
+  std::string changes;  // changes.csv, until it is written; empty: the tables were read
+
+  // What figures and comparisons show of them: computed when first asked for, and kept. Throws as
+  // run_numbers does. Of one thread.
+  const RunNumbers& numbers() const;
+
+ private:
+  mutable std::optional<RunNumbers> numbers_;
 };
 
 // The files of a folder of tables.

@@ -6,7 +6,6 @@
 #include "ropewalk/analysis/analyze/analyze_capture.h"
 #include "ropewalk/analysis/analyze/block_trend.h"
 #include "ropewalk/analysis/run/carried_signs.h"
-#include "ropewalk/analysis/run/head_changes.h"
 #include "ropewalk/analysis/run/summary.h"
 #include "ropewalk/analysis/table/analysis_file.h"
 #include "ropewalk/base/error.h"
@@ -32,7 +31,7 @@ Json summary_of(CheckpointAnalysis analysis) {
   std::vector<CheckpointAnalysis> alone;
   alone.push_back(std::move(analysis));
   carry_signs(alone);
-  return summarize(alone, kMinChange);
+  return summarize(alone).summary;
 }
 
 CheckpointAnalysis read_analysis(const fs::path& folder) {

@@ -14,12 +14,12 @@ namespace {
 
 // What most of the weights are stored as. Of the Hub's that is what config.json says, whether or
 // not they are here already: the choice of a dtype must not depend on that.
-std::string stored_dtype(const ConfigFile& file, const ModelOptions& options,
+std::string stored_dtype(const JsonReader& file, const ModelOptions& options,
                          const Checkpoint* checkpoint) {
   return options.hub || checkpoint == nullptr ? stated_dtype(file) : checkpoint->stored_dtype();
 }
 
-OpenModel choose_settings(const ConfigFile& file, const ModelOptions& options,
+OpenModel choose_settings(const JsonReader& file, const ModelOptions& options,
                           const Checkpoint* checkpoint) {
   OpenModel model;
   model.name = options.hub ? options.hub->name() : options.model.string();
@@ -92,14 +92,14 @@ std::string no_positions(const TextModel& text, int64_t context) {
 }
 
 OpenModel open_model(const ModelOptions& options, std::shared_ptr<const Checkpoint> opened) {
-  if (!opened) opened = std::make_shared<const Checkpoint>(options.model);
+  if (!opened) opened = std::make_shared<const Checkpoint>(options.model, options.headers);
   OpenModel model = choose_settings(opened->config(), options, opened.get());
   model.checkpoint = std::move(opened);
   return model;
 }
 
 OpenModel open_without_weights(const ModelOptions& options) {
-  return choose_settings(ConfigFile(options.model / "config.json"), options, nullptr);
+  return choose_settings(*options.headers->json(options.model / "config.json"), options, nullptr);
 }
 
 WeightReader OpenModel::weights() const {

@@ -32,7 +32,8 @@ struct ModelOptions {
   Json config = Json::object();   // overrides of config.json
   std::optional<int64_t> random;  // seed: fresh weights instead of the checkpoint's
   Communicator processes;         // that measure together
-  bool from_file = false;         // an experiment's: messages name its keys, not options
+  std::shared_ptr<KnownHeaders> headers = std::make_shared<KnownHeaders>();  // of any checkpoints
+  bool from_file = false;  // an experiment's: messages name its keys, not options
 };
 
 // An opened checkpoint with everything decided that does not depend on the text.

@@ -146,6 +146,11 @@ TEST(ControlSets, WhatALayerLacksComesFromTheNearest) {
   std::erase_if(units, [](const QueryHead& head) { return head.layer != 2 && head.q_head > 2; });
   const ControlSets moved = draw_controls(listed(units), all_heads(10, 8), {}, 2, 20);
   EXPECT_EQ(moved.why_none, "no_controls") << "two nearest layers have two each";
+  units.insert(units.begin() + 3, {{0, 5}, {0, 6}});  // layer 1 could lend what layer 0 lacks
+  const ControlSets partly = draw_controls(listed(units), all_heads(10, 8), {}, 2, 20);
+  EXPECT_EQ(partly.why_none, "no_controls");
+  EXPECT_EQ(partly.moved, 0) << "nothing is drawn, so nothing is moved";
+  std::erase_if(units, [](const QueryHead& head) { return head.layer == 0 && head.q_head > 2; });
   std::erase_if(units, [](const QueryHead& head) { return head.layer == 2 && head.q_head > 4; });
   const ControlSets some = draw_controls(listed(units), all_heads(10, 8), {}, 2, 20);
   EXPECT_EQ(some.moved, 2);

@@ -10,16 +10,21 @@ namespace ropewalk {
 namespace {
 
 Json info() {
-  return parse_json(R"({"model": "m", "label": "a", "dtype": "float32", "device": "cpu",
+  return parse_json(
+      R"({"format": 1, "model": "m", "label": "a", "dtype": "float32", "device": "cpu",
                         "point": "post-rope", "random": 0,
                         "config": {"architecture": "llama", "layers": 3, "n_q_heads": 6,
                                    "n_kv_heads": 2, "head_dim": 16, "nope_layers": [1]}})",
-                    "capture.json");
+      "capture.json");
+}
+
+CaptureFacts read(const Json& json) {
+  return capture_facts(CaptureInfo::from_json(json, "capture.json"), "capture.json");
 }
 
 std::string failure(const Json& json) {
   try {
-    read_capture_facts(json, "capture.json");
+    read(json);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -27,7 +32,7 @@ std::string failure(const Json& json) {
 }
 
 TEST(CaptureFacts, ReadsWhatTheAnalysisRestsOn) {
-  const CaptureFacts facts = read_capture_facts(info(), "capture.json");
+  const CaptureFacts facts = read(info());
   EXPECT_EQ(facts.group(), 3);
   EXPECT_EQ(facts.nope_layers, std::set<int64_t>{1});
   EXPECT_EQ(facts.origin.dtype, "float32");
@@ -37,16 +42,16 @@ TEST(CaptureFacts, ReadsWhatTheAnalysisRestsOn) {
 
 TEST(CaptureFacts, ScaleAndContextMayBeUnknown) {
   Json stated = info();
-  const LogitUnits none = read_capture_facts(stated, "capture.json").units;
+  const LogitUnits none = read(stated).units;
   EXPECT_TRUE(std::isnan(none.scale) && std::isnan(none.context));
   stated["config"]["attention_scale"] = 0.25;
   stated["context"] = 4096;
-  const LogitUnits units = read_capture_facts(stated, "capture.json").units;
+  const LogitUnits units = read(stated).units;
   EXPECT_EQ(units.scale, 0.25);
   EXPECT_EQ(units.context, 4096);
   EXPECT_EQ(units.in_layer(2).scale, 0.25);
   stated["config"]["attention_scale_of_layer"] = {{"2", 0.125}};
-  const LogitUnits by_layer = read_capture_facts(stated, "capture.json").units;
+  const LogitUnits by_layer = read(stated).units;
   EXPECT_EQ(by_layer.in_layer(1).scale, 0.25);
   EXPECT_EQ(by_layer.in_layer(2).scale, 0.125);
   EXPECT_EQ(by_layer.in_layer(2).context, 4096);
@@ -74,6 +79,8 @@ TEST(CaptureFacts, NamesFileAndKey) {
   wrong = info();
   wrong["config"]["nope_layers"] = "none";
   EXPECT_NE(failure(wrong).find("key 'config.nope_layers'"), std::string::npos);
+  wrong["config"].erase("nope_layers");
+  EXPECT_NE(failure(wrong).find("key 'config.nope_layers' is missing"), std::string::npos);
   wrong["config"] = 3;
   EXPECT_NE(failure(wrong).find("key 'config': found 3"), std::string::npos);
   EXPECT_NE(failure(Json(3)).find("is not a JSON object"), std::string::npos);

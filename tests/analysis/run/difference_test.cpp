@@ -38,9 +38,13 @@ CheckpointAnalysis make_checkpoint(const std::string& label, double shift, bool 
   return checkpoint;
 }
 
+Json change(const CheckpointAnalysis& from, const CheckpointAnalysis& to) {
+  return compare_checkpoints(Comparison({&from}, to), GroupNumbers(whole_group(from)),
+                             GroupNumbers(whole_group(to)));
+}
+
 TEST(Difference, PairsTheSameDocuments) {
-  const Json paired = compare_checkpoints(make_checkpoint("a", 0, true),
-                                          make_checkpoint("b", 0.1, true), kMinChange);
+  const Json paired = change(make_checkpoint("a", 0, true), make_checkpoint("b", 0.1, true));
   EXPECT_EQ(paired["paired"], 1);
   // Both checkpoints err alike in every block, so their difference does not err at all.
   EXPECT_NEAR(paired["mean_r_q"]["se"].get<double>(), 0, 1e-12);
@@ -49,8 +53,7 @@ TEST(Difference, PairsTheSameDocuments) {
   ASSERT_EQ(paired["heads_r_q"].size(), 1u);
   EXPECT_EQ(paired["heads_r_q"][0]["layer"], 3);
 
-  const Json apart = compare_checkpoints(make_checkpoint("a", 0, false),
-                                         make_checkpoint("b", 0.1, true), kMinChange);
+  const Json apart = change(make_checkpoint("a", 0, false), make_checkpoint("b", 0.1, true));
   EXPECT_EQ(apart["paired"], 0);
   EXPECT_NEAR(apart["mean_r_q"]["se"].get<double>(), std::sqrt(2.0) * 0.03, 1e-9);
   EXPECT_FALSE(apart["mean_r_q"]["real"].get<bool>());
@@ -75,14 +78,14 @@ TEST(Difference, AMeanOnPc0ChangesInTwoWays) {
     for (size_t b = 0; b < kBlocks; ++b) column.replicates[5 * kBlocks + b] *= -1;
     column.value[6] = -0.9;
   }
-  const Json found = compare_checkpoints(before, after, kMinChange);
+  const Json found = change(before, after);
   const Json stayed = found["mean_r_q"]["stayed"];
   EXPECT_EQ(stayed["heads"], 19);
   EXPECT_NEAR(stayed["value"].get<double>(), 0.1 / 19, 1e-12);
   EXPECT_NEAR(stayed["se"].get<double>(), 0, 1e-12);
   EXPECT_TRUE(stayed["real"].get<bool>());
   // All of them, by the numbers of each checkpoint.
-  const Json summary = summarize({before, after}, kMinChange);
+  const Json summary = summarize({before, after}).summary;
   for (const char* key : {"mean_r_q", "mean_r_k", "sd_r_q", "mean_r_q_run"}) {
     const double a = summary[key]["a"]["value"], b = summary[key]["b"]["value"];
     EXPECT_EQ(found[key]["value"].get<double>(), b - a) << key;
@@ -93,14 +96,14 @@ TEST(Difference, AMeanOnPc0ChangesInTwoWays) {
 
   // The mean of all heads falls where one head's axis is another, and the others say the opposite.
   after.columns[statistic_place("r_q")].value[6] = -0.9;
-  const Json apart = compare_checkpoints(before, after, kMinChange)["mean_r_q"];
+  const Json apart = change(before, after)["mean_r_q"];
   EXPECT_LT(apart["value"].get<double>(), 0);
   EXPECT_GT(apart["stayed"]["value"].get<double>(), 0);
   EXPECT_FALSE(apart["real"].get<bool>());
   EXPECT_FALSE(apart["stayed"]["real"].get<bool>());
 
   after.axes.assign(20, {{0, 1}, 1, 1});
-  const Json none = compare_checkpoints(before, after, kMinChange)["mean_r_q"];
+  const Json none = change(before, after)["mean_r_q"];
   EXPECT_EQ(none["stayed"]["heads"], 0);
   EXPECT_TRUE(none["stayed"]["value"].is_null());
   EXPECT_FALSE(none["real"].get<bool>());
@@ -113,18 +116,17 @@ TEST(Difference, AMeanOfAStepFunctionHasNoError) {
     column.value.assign(20, one == &before ? 1 : 4);
     column.replicates.assign(20 * kBlocks, column.value[0]);
   }
-  const Json summary = summarize({before, after}, kMinChange);
+  const Json summary = summarize({before, after}).summary;
   EXPECT_EQ(summary["mean_dist_argmax"]["b"]["value"], 4);
   EXPECT_TRUE(summary["mean_dist_argmax"]["b"]["se"].is_null()) << "not 0";
-  const Json change = summary["differences"][0]["mean_dist_argmax"];
-  EXPECT_EQ(change["value"], 3);
-  EXPECT_TRUE(change["se"].is_null() && change["real"].is_null());
-  EXPECT_EQ(change["flag"], "step_function");
+  const Json mean = summary["differences"][0]["mean_dist_argmax"];
+  EXPECT_EQ(mean["value"], 3);
+  EXPECT_TRUE(mean["se"].is_null() && mean["real"].is_null());
+  EXPECT_EQ(mean["flag"], "step_function");
 }
 
 TEST(Difference, AMeanWhoseSignIsARulesAloneHasNoVerdict) {
-  const Json found = compare_checkpoints(make_checkpoint("a", 0, true),
-                                         make_checkpoint("b", 0.1, true), kMinChange);
+  const Json found = change(make_checkpoint("a", 0, true), make_checkpoint("b", 0.1, true));
   EXPECT_EQ(found["mean_within_r_k"]["flag"], "sign_rule");
   EXPECT_TRUE(found["mean_within_r_k"]["real"].is_null());
   EXPECT_FALSE(found["mean_abs_within_r_k"].contains("flag"));
@@ -136,7 +138,7 @@ TEST(Difference, NumbersPerTokenOfTwoContextsGetNoVerdict) {
   before.origin.context = 512;
   const auto flags = [&](int64_t context) {
     after.origin.context = context;
-    return compare_checkpoints(before, after, kMinChange);
+    return change(before, after);
   };
   EXPECT_EQ(flags(2048)["mean_bias_strength"]["flag"], "other_context");
   EXPECT_TRUE(flags(2048)["mean_abs_alpha_k"]["real"].is_null());
@@ -146,8 +148,21 @@ TEST(Difference, NumbersPerTokenOfTwoContextsGetNoVerdict) {
 }
 
 TEST(Summary, SaysWhatCountsAsChanged) {
-  const Json changed = summarize({make_checkpoint("a", 0, true)}, 0.125)["changed"];
+  const Json changed = summarize({make_checkpoint("a", 0, true)}, {0.125, {}}).summary["changed"];
   EXPECT_EQ(changed, Json({{"min_change", 0.125}, {"max_q", 0.05}}));
+}
+
+TEST(Summary, TellsTheWholeRunWhereNoStepDoes) {
+  const CheckpointAnalysis a = make_checkpoint("a", 0, true), b = make_checkpoint("b", 0.1, true),
+                           c = make_checkpoint("c", 0.3, true);
+  const Json summary = summarize({a, b, c}).summary;
+  EXPECT_EQ(summary["differences"].size(), 2u);
+  EXPECT_EQ(summary["whole_run"], change(a, c));
+  EXPECT_NEAR(summary["whole_run"]["mean_r_q"]["value"].get<double>(), 0.3 / 20, 1e-12);
+  EXPECT_FALSE(summarize({a, b}).summary.contains("whole_run")) << "that is the step";
+  CheckpointAnalysis random = a;
+  random.random = true;
+  EXPECT_FALSE(summarize({random, b, c}).summary.contains("whole_run"));
 }
 
 TEST(Summary, LeavesOutUndefinedHeads) {
@@ -155,7 +170,7 @@ TEST(Summary, LeavesOutUndefinedHeads) {
   std::vector<double>& r_q = checkpoint.columns[statistic_place("r_q")].value;
   r_q[0] = std::nan("");
   r_q[1] = 0.9;
-  const Json summary = summarize({checkpoint}, kMinChange);
+  const Json summary = summarize({checkpoint}).summary;
   EXPECT_EQ(summary["heads"]["a"]["undefined"], 1);
   EXPECT_EQ(summary["heads"]["a"]["measured"], 19);
   EXPECT_NEAR(summary["mean_r_q"]["a"]["value"].get<double>(), (18 * 0.5 + 0.9) / 19, 1e-12);

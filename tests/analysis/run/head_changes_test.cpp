@@ -8,8 +8,8 @@
 #include "ropewalk/analysis/analyze/analyze_head.h"
 #include "ropewalk/analysis/math/jackknife.h"
 #include "ropewalk/analysis/run/carried_signs.h"
-#include "ropewalk/analysis/run/changes_table.h"
 #include "ropewalk/analysis/run/class_shares.h"
+#include "ropewalk/analysis/run/summary.h"
 #include "ropewalk/base/error.h"
 #include "tests/analysis/cases/made_head.h"
 #include "tests/analysis/cases/stream_input.h"
@@ -75,7 +75,7 @@ TEST(HeadChanges, SignsOfAxesThatStayDoNotTurn) {
         largest = std::max(largest, std::abs(after[row] - before[row]));
       }
       const Comparison step({&run[i]}, run[i + 1]);
-      const std::vector<HeadChange> heads = step.changes(reading("r_k_run"), kMinChange);
+      const std::vector<HeadChange> heads = step.changes(reading("r_k_run"));
       EXPECT_EQ(heads.size(), 30u);
       EXPECT_EQ(count_changed(heads), 0) << count << " documents";
       for (const HeadChange& head : heads) {
@@ -95,7 +95,7 @@ TEST(HeadChanges, ComponentsThatTradePlacesAreAnotherAxis) {
   carry_signs(run);
   const Comparison step({&run[0]}, run[1]);
   int axes = 0;
-  for (const HeadChange& head : step.changes(reading("r_k_run"), kMinChange)) {
+  for (const HeadChange& head : step.changes(reading("r_k_run"))) {
     axes += head.axis_changed;
     if (!head.axis_changed) continue;
     EXPECT_TRUE(std::isnan(head.p) && std::isnan(head.q));
@@ -103,7 +103,7 @@ TEST(HeadChanges, ComponentsThatTradePlacesAreAnotherAxis) {
     EXPECT_NE(run[1].head_flag[head.row].find(kAxisChanged), std::string::npos);
   }
   EXPECT_GE(axes, 18);
-  for (const HeadChange& head : step.changes(reading("r2_pc2_k"), kMinChange)) {
+  for (const HeadChange& head : step.changes(reading("r2_pc2_k"))) {
     EXPECT_LT(std::abs(head.change.value), 0.2) << "the plane of both stays";
   }
 }
@@ -137,17 +137,17 @@ TEST(HeadChanges, OfHeadsThatDidNotChangeFewAreListed) {
     const CheckpointAnalysis before = noisy("a", 1000, 0, noise, 1);
     const CheckpointAnalysis after = noisy("b", 1000, 0.01, noise, 2);
     const Comparison step({&before}, after);
-    EXPECT_LE(count_changed(step.changes(reading("r_k_run"), kMinChange)), 50) << noise;
+    EXPECT_LE(count_changed(step.changes(reading("r_k_run"))), 50) << noise;
   }
   // Those that did are, and the size that counts is the caller's.
   const CheckpointAnalysis before = noisy("a", 100, 0, 0.001, 1);
   const CheckpointAnalysis after = noisy("b", 100, 0.05, 0.001, 2);
   const Comparison step({&before}, after);
-  EXPECT_EQ(count_changed(step.changes(reading("r_k_run"), kMinChange)), 100);
+  EXPECT_EQ(count_changed(step.changes(reading("r_k_run"))), 100);
   // Heads differ by about 0.001, so the floor of the scale decides; then the share of the caller.
   const CheckpointAnalysis less = noisy("c", 100, 0.03, 0.001, 3);
-  EXPECT_EQ(count_changed(Comparison({&before}, less).changes(reading("r_k_run"), 0)), 0);
-  const std::vector<HeadChange> heads = step.changes(reading("r_k_run"), 0);
+  EXPECT_EQ(count_changed(Comparison({&before}, less, 0).changes(reading("r_k_run"))), 0);
+  const std::vector<HeadChange> heads = Comparison({&before}, after, 0).changes(reading("r_k_run"));
   std::vector<double> earlier, later;
   for (const HeadChange& head : heads) {
     earlier.push_back(std::atanh(head.before));
@@ -159,7 +159,7 @@ TEST(HeadChanges, OfHeadsThatDidNotChangeFewAreListed) {
     EXPECT_NEAR(heads[i].effect_se, heads[i].change.se / (1 - 0.425 * 0.425) / spread,
                 0.05 * heads[i].effect_se);
   }
-  EXPECT_EQ(count_changed(step.changes(reading("r_k_run"), 1000)), 0);
+  EXPECT_EQ(count_changed(Comparison({&before}, after, 1000).changes(reading("r_k_run"))), 0);
 }
 
 // One head whose number of this statistic hardly errs.
@@ -179,26 +179,26 @@ TEST(HeadChanges, NumbersPerTokenOfTwoContextsAreNotCompared) {
     const char* column = key == std::string("abs_alpha_k") ? "alpha_k" : key;
     const CheckpointAnalysis before = sure(column, 0.8, 512);
     const CheckpointAnalysis same = sure(column, 0.2, 512), longer = sure(column, 0.2, 2048);
-    EXPECT_EQ(count_changed(Comparison({&before}, same).changes(reading(key), kMinChange)), 1);
-    const auto heads = Comparison({&before}, longer).changes(reading(key), kMinChange);
+    EXPECT_EQ(count_changed(Comparison({&before}, same).changes(reading(key))), 1);
+    const auto heads = Comparison({&before}, longer).changes(reading(key));
     ASSERT_EQ(heads.size(), 1u);
     EXPECT_TRUE(heads[0].other_context);
     EXPECT_FALSE(heads[0].changed);
     EXPECT_TRUE(std::isnan(heads[0].p) && std::isnan(heads[0].q));
     EXPECT_NEAR(heads[0].change.value, -0.6, 1e-12);
-    const std::string table = format_changes_table({before, longer}, {});
+    const std::string table = summarize({before, longer}).changes;
     EXPECT_NE(table.find(",,,0,0,other_context\n"), std::string::npos) << table;
   }
   const CheckpointAnalysis before = sure("bias_context", 0.8, 512);
   const CheckpointAnalysis longer = sure("bias_context", 0.2, 2048);
-  EXPECT_EQ(count_changed(Comparison({&before}, longer).changes(reading("bias_context"), 0.02)), 1);
+  EXPECT_EQ(count_changed(Comparison({&before}, longer, 0.02).changes(reading("bias_context"))), 1);
 }
 
 TEST(HeadChanges, AChangeHasASizeOnItsScale) {
   // One head does not differ from others: the floor of the scale counts.
   const auto changes = [](const char* key, double from, double to) {
     const CheckpointAnalysis before = sure(key, from, 512), after = sure(key, to, 512);
-    return count_changed(Comparison({&before}, after).changes(reading(key), kMinChange)) == 1;
+    return count_changed(Comparison({&before}, after).changes(reading(key))) == 1;
   };
   EXPECT_FALSE(changes("bias_context", 2, 2.09));
   EXPECT_TRUE(changes("bias_context", 2, 2.11)) << "logits";
@@ -218,7 +218,7 @@ TEST(HeadChanges, AChangeHasASizeOnItsScale) {
 TEST(HeadChanges, AStepFunctionNeverChanges) {
   const CheckpointAnalysis before = sure("dist_argmax", 1, 512),
                            after = sure("dist_argmax", 96, 512);
-  const auto heads = Comparison({&before}, after).changes(reading("dist_argmax"), kMinChange);
+  const auto heads = Comparison({&before}, after).changes(reading("dist_argmax"));
   ASSERT_EQ(heads.size(), 1u);
   EXPECT_FALSE(heads[0].changed);
   EXPECT_STREQ(heads[0].flag(), kStepFunction);
@@ -231,8 +231,8 @@ TEST(HeadChanges, SeedsThatDifferMakeABand) {
   const CheckpointAnalysis two = noisy("1", 50, 0.1, 0.001, 2);
   const CheckpointAnalysis after = noisy("a", 50, 0.15, 0.001, 3);
   const Comparison single({&one}, after), band({&one, &two}, after);
-  EXPECT_EQ(count_changed(single.changes(reading("abs_r_k"), kMinChange)), 50);
-  const std::vector<HeadChange> heads = band.changes(reading("abs_r_k"), kMinChange);
+  EXPECT_EQ(count_changed(single.changes(reading("abs_r_k"))), 50);
+  const std::vector<HeadChange> heads = band.changes(reading("abs_r_k"));
   EXPECT_EQ(count_changed(heads), 0) << "0.15 is within what seeds differ by";
   EXPECT_NEAR(heads[0].change.value, 0.15, 0.01);
   EXPECT_NEAR(heads[0].change.se, 0.2 / std::sqrt(2) * std::sqrt(1.5), 0.01);
@@ -255,7 +255,7 @@ TEST(HeadChanges, ATableOfStepsBaselinesAndPairsAskedFor) {
   const std::vector<CheckpointAnalysis> run{baseline, noisy("a", 2, 0, 0.01, 2),
                                             noisy("b", 2, 0, 0.01, 3), noisy("=c", 2, 0, 0.01, 4)};
   const auto rows = [&](const ChangeOptions& options, const std::string& begin) {
-    const std::string text = format_changes_table(run, options);
+    const std::string text = summarize(run, options).changes;
     size_t found = 0;
     for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1))
       ++found;
@@ -267,7 +267,7 @@ TEST(HeadChanges, ATableOfStepsBaselinesAndPairsAskedFor) {
   EXPECT_EQ(rows({}, ",step,"), 12u);
   EXPECT_EQ(rows({}, "\n,0,"), 18u) << "each against the baseline";
   EXPECT_EQ(rows({kMinChange, {{"a", "=c"}}}, "\n,a,'=c,between,"), 6u);
-  EXPECT_THROW(format_changes_table(run, {kMinChange, {{"a", "d"}}}), InputError);
+  EXPECT_THROW(summarize(run, {kMinChange, {{"a", "d"}}}), InputError);
 }
 
 TEST(ShareInterval, IsWilsons) {

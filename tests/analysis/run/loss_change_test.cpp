@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "ropewalk/analysis/run/difference.h"
 #include "ropewalk/analysis/run/head_changes.h"
+#include "ropewalk/analysis/run/summary.h"
 #include "tests/analysis/cases/made_head.h"
 
 namespace ropewalk {
@@ -54,13 +54,13 @@ TEST(LossChange, IsPairedWhereTheDocumentsAreTheSame) {
 TEST(LossChange, HasNoVerdictBetweenContexts) {
   const CheckpointAnalysis before = made("a", {2, 3, 4, 5});
   CheckpointAnalysis after = made("b", {1, 2, 3, 4.4});
-  EXPECT_TRUE(compare_checkpoints(before, after, kMinChange)["loss"]["real"].get<bool>());
+  EXPECT_TRUE(summarize({before, after}).summary["differences"][0]["loss"]["real"].get<bool>());
   after.origin.context = 128;
-  const Json change = compare_checkpoints(before, after, kMinChange)["loss"];
+  const Json change = summarize({before, after}).summary["differences"][0]["loss"];
   EXPECT_TRUE(change["real"].is_null());
   EXPECT_EQ(change["flag"], "other_context");
   after.loss.clear();
-  EXPECT_FALSE(compare_checkpoints(before, after, kMinChange).contains("loss"));
+  EXPECT_FALSE(summarize({before, after}).summary["differences"][0].contains("loss"));
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
-#include "ropewalk/analysis/run/top_heads.h"
+#include "ropewalk/analysis/run/summary.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "ropewalk/analysis/run/head_changes.h"
 #include "tests/analysis/cases/made_head.h"
 
 namespace ropewalk {
@@ -39,6 +38,11 @@ CheckpointAnalysis made(const std::string& label, const std::vector<double>& r2c
   return checkpoint;
 }
 
+// What the summary says; null: nothing.
+Json ranked(const std::vector<CheckpointAnalysis>& run) {
+  return summarize(run).summary.value("top_heads", Json());
+}
+
 std::vector<std::pair<int64_t, int64_t>> heads_of(const Json& list) {
   std::vector<std::pair<int64_t, int64_t>> heads;
   for (const Json& one : list) heads.emplace_back(one["layer"], one["q_head"]);
@@ -48,7 +52,7 @@ std::vector<std::pair<int64_t, int64_t>> heads_of(const Json& list) {
 TEST(TopHeads, AreThoseThatChangedMostForTheirError) {
   const CheckpointAnalysis first = made("a", {0.2, 0.3, 0.4, 0.5}, {0.1, 0.2, 0.3, 0.4});
   const CheckpointAnalysis last = made("b", {0.2, 0.3, 0.9, 0.5}, {0.1, 0.5, 0.3, 0.4});
-  const Json list = top_heads({first, last}, kMinChange);
+  const Json list = ranked({first, last});
   ASSERT_EQ(list.size(), 4u);
   using Head = std::pair<int64_t, int64_t>;
   EXPECT_EQ(heads_of(list), (std::vector<Head>{{1, 0}, {0, 1}, {0, 0}, {1, 1}})) << "ties by layer";
@@ -69,7 +73,7 @@ TEST(TopHeads, OfAnotherAxisCountByR2Alone) {
   const CheckpointAnalysis first = made("a", {0.2, 0.3, 0.4, 0.5}, {0.1, 0.2, 0.3, 0.4});
   CheckpointAnalysis last = made("b", {0.2, 0.3, 0.9, 0.5}, {0.1, 0.5, 0.3, 0.4});
   last.axes[1].vector = {0, 1};
-  const Json list = top_heads({first, last}, kMinChange);
+  const Json list = ranked({first, last});
   for (const Json& one : list) {
     const bool other = one["layer"] == 0 && one["q_head"] == 1;
     EXPECT_EQ(one["axis_changed"], other);
@@ -108,28 +112,36 @@ TEST(TopHeads, WithTheSameKeysAreOneLineWhereTheKeysChanged) {
     std::sort(heads.begin(), heads.end());
     return heads;
   };
-  const Json list = top_heads({first, last}, kMinChange);
+  const Json list = ranked({first, last});
   EXPECT_EQ(lines(list), (Lines{{0, 0, 1}, {1, 0}, {1, 1}}));
   last.axes[1].vector = {0, 1};
-  EXPECT_EQ(lines(top_heads({first, last}, kMinChange)), (Lines{{0, 0}, {0, 1}, {1, 0}, {1, 1}}))
+  EXPECT_EQ(lines(ranked({first, last})), (Lines{{0, 0}, {0, 1}, {1, 0}, {1, 1}}))
       << "their axes say different things";
   last.axes[1] = first.axes[1];
   std::fill(last.kv_head.begin(), last.kv_head.end(), CheckpointAnalysis::kUnknown);
-  EXPECT_EQ(top_heads({first, last}, kMinChange).size(), 4u) << "nobody knows their keys";
+  EXPECT_EQ(ranked({first, last}).size(), 4u) << "nobody knows their keys";
 }
 
 TEST(TopHeads, AreHeldAgainstRandomWeightsToo) {
   CheckpointAnalysis random = made("0", {0.2, 0.3, 0.1, 0.9}, {0.1, 0.2, 0.3, 0.4});
   random.random = true;
   const CheckpointAnalysis only = made("a", {0.2, 0.3, 0.4, 0.5}, {0.1, 0.2, 0.3, 0.4});
-  const Json list = top_heads({random, only}, kMinChange);
+  const Json list = ranked({random, only});
   ASSERT_EQ(list.size(), 4u);
   EXPECT_EQ(heads_of(list)[0], (std::pair<int64_t, int64_t>{1, 1}));
   EXPECT_EQ(list[0]["from"], "0");
-  EXPECT_TRUE(top_heads({only}, kMinChange).is_null()) << "nothing to hold it against";
+  const auto sentence = [](const Json& one) { return one["sentence"].get<std::string>(); };
+  EXPECT_NE(sentence(list[0]).find("fell from 0.90 at 0 to 0.50 at a (−0.400 ±"), std::string::npos)
+      << list[0] << ", with a true minus";
+  CheckpointAnalysis second = random;
+  second.label = "1";
+  EXPECT_NE(sentence(ranked({random, second, only})[0])
+                .find("from 0.90 at 2 seeds of random weights to 0.50 at a"),
+            std::string::npos);
+  EXPECT_TRUE(ranked({only}).is_null()) << "nothing to hold it against";
   CheckpointAnalysis beside = only;
   beside.beside = true;
-  EXPECT_TRUE(top_heads({beside, beside}, kMinChange).is_null()) << "several models";
+  EXPECT_TRUE(ranked({beside, beside}).is_null()) << "several models";
 }
 
 }  // namespace

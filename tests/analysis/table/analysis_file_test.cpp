@@ -35,7 +35,7 @@ TEST(AnalysisFile, GivesTheSameTables) {
   const CheckpointAnalysis read = unpack_analysis(pack_analysis(made), "here");
   EXPECT_EQ(format_qk_table({read}), format_qk_table({made}));
   EXPECT_EQ(format_heads_table({read}), format_heads_table({made}));
-  EXPECT_EQ(summarize({read}, 0.1).dump(), summarize({made}, 0.1).dump());
+  EXPECT_EQ(summarize({read}).summary.dump(), summarize({made}).summary.dump());
   EXPECT_EQ(read.documents, made.documents);
   EXPECT_EQ(read.axes.at(3).vector, made.axes.at(3).vector);
   EXPECT_EQ(read.units.in_layer(1).scale, 0.5);

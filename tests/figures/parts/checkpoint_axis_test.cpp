@@ -132,6 +132,26 @@ TEST(CheckpointAxis, LaysOutByTime) {
   EXPECT_THROW(CheckpointAxis(run, TimeAxis::tokens), InputError);
 }
 
+TEST(CheckpointAxis, BaselinesLeaveTheRoomToTheRun) {
+  RunNumbers run = run_of({{"a", "P"}, {"b", "P"}});
+  run.source = "qk.csv";
+  for (size_t i = 0; i < 2; ++i) run.checkpoints[i].step = std::vector{1, 1000}[i];
+  const auto share = [&](size_t seeds, TimeAxis time) {
+    std::vector<std::pair<std::string, std::string>> names;
+    for (size_t i = 0; i < seeds; ++i) names.emplace_back(std::to_string(i), "");
+    run.baselines = run_of(names).checkpoints;
+    const CheckpointAxis axis(run, time);
+    for (size_t i = 0; i + 1 < seeds; ++i) {
+      EXPECT_DOUBLE_EQ(axis.slots()[i].to, axis.slots()[i + 1].from);
+    }
+    EXPECT_DOUBLE_EQ(axis.from(), axis.slots()[0].from);
+    return (axis.slots()[seeds - 1].to - axis.from()) / axis.length();
+  };
+  EXPECT_NEAR(share(3, TimeAxis::log_steps), 0.15, 0.01);
+  EXPECT_NEAR(share(5, TimeAxis::log_steps), 0.15, 0.01);
+  EXPECT_GT(share(3, TimeAxis::labels), 0.4) << "places of names are all as wide";
+}
+
 TEST(CheckpointAxis, SaysHowManyHeads) {
   RunNumbers run = run_of({{"a", ""}, {"b", ""}});
   run.checkpoints[0].heads.resize(3);

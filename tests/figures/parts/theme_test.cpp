@@ -64,5 +64,11 @@ TEST(Theme, TitlesFit) {
   EXPECT_EQ(theme::begin_figure("", "Only", "", 600)["title"]["text"], "Only");
 }
 
+TEST(Theme, ALegendIsNoWiderThanItsPlot) {
+  EXPECT_EQ(theme::legend_columns({"a", "b"}, 660), 11);
+  EXPECT_EQ(theme::legend_columns({"step1680@256", "step1680@512"}, 660), 4);
+  EXPECT_EQ(theme::legend_columns({std::string(200, 'w')}, 660), 1);
+}
+
 }  // namespace
 }  // namespace ropewalk

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
+import torch
 from tokenizers import Tokenizer
 
 import analysis_reference
@@ -74,6 +75,28 @@ def test_queries_and_keys(model, manuals, tmp_path):
         errors[stream] = np.abs(captured - truth).max() / scale
     worst = max(errors, key=errors.get)
     assert errors[worst] <= 1e-3, f"layer {worst[0]}, head {worst[1]}, {worst[2]}: {errors[worst]:.2e}"
+
+
+def test_loss(model, manuals, tmp_path):
+    """The loss of four manuals of 1,024 tokens to 1e-4 nats, by position too."""
+    context = 1024
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    texts = {i: tokenizer.encode(text).ids[:context] for i, text in enumerate(manuals.values())}
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("".join(json.dumps(dict(id=i, text=text)) + "\n" for i, text in enumerate(manuals.values())))
+    out = tmp_path / "loss"
+    done = engine.run("loss", model, "--corpus", corpus, "--out", out, "--context", context, "--dtype", "float32", "--quiet", timeout=900)
+    assert done.code == 0, done.stderr
+    network = reference.load(model)
+    with torch.no_grad():
+        ids = [torch.tensor([tokens]) for tokens in texts.values()]
+        logits = [network(input_ids=one, use_cache=False).logits[0, :-1].double() for one in ids]
+    losses = np.stack([torch.nn.functional.cross_entropy(of, one[0, 1:], reduction="none").numpy() for of, one in zip(logits, ids)])
+    table = pandas.read_csv(out / "loss.csv")
+    assert table.loss[0] == pytest.approx(losses.mean(), abs=1e-4)
+    for row in table[1:].itertuples():
+        assert row.loss == pytest.approx(losses[:, int(row.position) : int(row.position_end)].mean(), abs=1e-4)
+    assert pandas.read_csv(out / "loss_documents.csv").loss.to_numpy() == pytest.approx(losses.mean(1), abs=1e-4)
 
 
 def test_table(model, tmp_path):

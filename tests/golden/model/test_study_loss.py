@@ -114,8 +114,6 @@ def test_in_figures_and_on_the_page(study, tmp_path):
         done = engine.run("figures", out, "--out", tmp_path / "broken", "--format", "json")
         assert done.code == 0 and why in done.stderr and "going on without it" in done.stderr, done.stderr
     assert not (tmp_path / "broken" / "loss.vl.json").exists()
-    done = engine.run("analyze", *captures, "--out", tmp_path / "table" / "loss.csv")
-    assert done.code == 2 and "loss.csv is the name of a file beside a table" in done.stderr
 
 
 def test_measured_only_where_it_is_missing(study, tmp_path):

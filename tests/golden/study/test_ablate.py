@@ -1,6 +1,7 @@
 """`ropewalk ablate`: what its edits are made of, what its tables say, what it refuses, and that it goes on where it was interrupted."""
 
 import dataclasses
+import hashlib
 import json
 import math
 import os
@@ -298,12 +299,50 @@ def test_ctrl_c_keeps_what_is_done(bench, tmp_path):
         assert (out / name).read_bytes() == (straight / name).read_bytes(), name
 
 
+def test_a_kill_loses_a_round_at_most(bench, tmp_path):
+    """Killed again and again, with nothing left to say: the numbers are those of a run that nobody disturbed."""
+    sets, edits, out = ["0.1,2.3", "top:r2cv_k:20%:kv"], "distance,still:40,head:zero", tmp_path / "out"
+    options = ("--memory", "2MB", "--controls", 3)
+    command = [engine.program(), *map(str, bench.command(out, sets, edits, *options))]
+    kills = 0
+    for files in (1, 7, 20):
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        until = time.monotonic() + 300
+        while process.poll() is None and time.monotonic() < until and len(list(out.glob("edits/*.json"))) < files:
+            time.sleep(0.002)
+        process.kill()
+        kills += process.wait() < 0
+    assert kills > 0, "it was done before it could be killed"
+    bench.run(sets, edits, *options, out=out)
+    straight = bench.run(sets, edits, *options)
+    for name in TABLES:
+        assert (out / name).read_bytes() == (straight / name).read_bytes(), name
+
+
+def test_an_edit_of_other_numbers_is_another(bench, whole, tmp_path):
+    """Of the same name and heads, made of sums that have changed since."""
+    out = tmp_path / "out"
+    shutil.copytree(whole, out)
+    numbers = {}
+    for path in (out / "edits").iterdir():
+        file = json.loads(path.read_text())
+        numbers.setdefault(file["edit"], set()).add(file["numbers"])
+        if file["edit"] == "distance":
+            path.write_text(json.dumps({**file, "numbers": "0" * 64, "loss": (np.array(file["loss"]) + 1).tolist()}))
+    assert len(numbers["distance"]) > 20 and len(numbers["window:6"]) == 1 and numbers["unedited"] == {""}
+    bench.run(SETS, "distance,window:6,head:zero", out=out)
+    for name in TABLES:
+        assert (out / name).read_bytes() == (whole / name).read_bytes(), name
+
+
 def test_dry_run(bench, whole):
     done = engine.run(*bench.command(bench.root / "dry", ["0.1,2.3", "layer:2"], "distance,window:6"), "--dry-run")
     assert done.code == 0, done.stderr
     assert not (bench.root / "dry").exists()
     assert "layer:2 " in done.stdout and "6 documents of 64 tokens" in done.stdout
     assert "0 of 66 edits of heads are done" in done.stdout, "a set of 20 controls and one without, two edits and removal"
+    hidden = 17 * CONTEXT * WIDE.config["hidden_size"] * 4
+    assert "in 5 rounds" in done.stdout and f"({hidden / 1024:.1f} KiB of hidden states per document)" in done.stdout, "of sixteen edits and the pass without"
     again = engine.run(*bench.command(whole, ["0.1,2.3", "layer:2"], "distance,window:6"), "--dry-run")
     assert "66 of 66 edits of heads are done; the others cost 0.0 unedited passes" in again.stdout
 
@@ -329,6 +368,13 @@ def test_a_model_that_moved(bench, tmp_path):
     save_file(tensors, tmp_path / "there" / "model.safetensors", metadata={"format": "pt"})
     refused = bench.refused("layer:0", "head", "--model", tmp_path / "there", capture=capture, code=3)
     assert "was made of other weights than these" in refused
+    with_loss = bench.captured(bench.model, tmp_path / "with-loss", "--loss")
+    shutil.copytree(bench.model, tmp_path / "normed")
+    tensors = load_file(bench.model / "model.safetensors")
+    tensors["model.norm.weight"] = tensors["model.norm.weight"] + 1
+    save_file(tensors, tmp_path / "normed" / "model.safetensors", metadata={"format": "pt"})
+    refused = bench.refused("layer:0", "head", "--model", tmp_path / "normed", capture=with_loss, code=3)
+    assert "was made of other weights than these" in refused, "the capture knows the head too, by the loss"
     other = plain_models.write(MODELS["llama_gqa"], tmp_path / "other")
     assert "is of another model than" in bench.refused("layer:0", "head", "--model", other, capture=capture, code=3)
 
@@ -443,9 +489,10 @@ class Study:
         self.texts = make_texts(7, 16)
         tiny_models.write_corpus(root / "tokens.jsonl", self.texts)
 
-    def write(self, name, ablate, documents=12, **settings):
-        phases = [dict(name="P", context=CONTEXT, checkpoints=[dict(label="init", random=1), dict(label="a", path="a"), dict(label="b", path="b")])]
-        corpus = dict(path="tokens.jsonl", **({} if documents is None else dict(documents=documents)))
+    def write(self, name, ablate, documents=12, corpus=(), checkpoints=("a", "b"), **settings):
+        checkpoints = [dict(label="init", random=1), *(dict(label=label, path=label) for label in checkpoints)]
+        phases = [dict(name="P", context=CONTEXT, checkpoints=checkpoints)]
+        corpus = {"path": "tokens.jsonl", **({} if documents is None else dict(documents=documents)), **dict(corpus)}
         experiment = dict(name="Needs", corpus=corpus, dtype="float32", phases=phases, ablate=ablate, **settings)
         (self.root / f"{name}.yaml").write_text(json.dumps({key: value for key, value in experiment.items() if value is not None}))
         return self.root / f"{name}.yaml"
@@ -514,5 +561,31 @@ def test_in_an_experiment_that_cannot_be(study, tmp_path):
     assert "the edit 'distance' needs pre_rope: true" in refused(ABLATE, pre_rope=False)
     assert "expected documents of at least 2" in refused({**ABLATE, "edits": "head", "documents": 1})
     message = refused(ABLATE, documents=16)
-    assert "the corpus has 16 documents that are long enough, and 16 are measured" in message
-    assert (tmp_path / "out" / "qk.csv").exists(), "what does not hang on it is there"
+    assert "ablate: takes documents after those that are measured: " in message and "has 16 documents that are long enough, expected more than 16" in message
+    repeated = {**study.texts, 14: study.texts[3]}
+    tiny_models.write_corpus(study.root / "repeated.jsonl", repeated)
+    message = refused(ABLATE, corpus=dict(path="repeated.jsonl"))
+    assert "the corpus: 1 of 4 documents are also among those that the study was made of" in message
+    assert not (tmp_path / "out").exists(), "all of it before anything is computed"
+    message = refused({**ABLATE, "sets": "layer:1", "edits": "still:40"}, checkpoints=["a"])
+    assert "'init': " in message and "does not turn queries and keys" in message
+    assert (tmp_path / "out" / "report.html").exists() or (tmp_path / "out" / "qk.csv").exists(), "what does not hang on it is there"
+    table = tmp_path / "words"
+    shutil.copytree(tiny_models.write(MODELS["mllama_text"], tmp_path / "mllama"), study.root / "mllama")
+    words = {i: [tiny_models.VOCAB + i % 2, *tokens[1:]] for i, tokens in study.texts.items()}
+    tiny_models.write_corpus(study.root / "words.jsonl", words)
+    message = refused({**ABLATE, "edits": "window:6"}, corpus=dict(path="words.jsonl"), checkpoints=["mllama"])
+    assert f"expected an id from 0 to {tiny_models.VOCAB - 1}" in message and not table.exists(), "what the head cannot predict"
+
+
+def test_pieces_in_an_experiment(study, tmp_path):
+    """Of a text that is cut, the pieces after those that were measured."""
+    long = np.random.default_rng(9).integers(0, tiny_models.VOCAB, 40 * CONTEXT).tolist()
+    tiny_models.write_corpus(study.root / "long.jsonl", {1: long})
+    out = tmp_path / "out"
+    done = study.run(study.write("pieces", ABLATE, corpus=dict(path="long.jsonl", chunk=True), checkpoints=["a"]), out)
+    assert done.code == 0, done.stderr
+    digests = set(pandas.read_csv(out / "ablate_documents.csv").digest)
+    pieces = [long[i * CONTEXT : (i + 1) * CONTEXT] for i in range(16)]
+    first = [hashlib.sha256(np.array(piece, "<i4").tobytes()).hexdigest()[:16] for piece in pieces]
+    assert digests == set(first[12:])

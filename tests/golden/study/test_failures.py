@@ -21,6 +21,8 @@ def test_keep_going(tmp_path, how):
     assert result.code == 3
     last = result.stderr.strip().splitlines()[-1]
     assert last.startswith("error: 1 of 4 checkpoints were not measured: 'B': ") and last.count("'B'") == 1, last
+    alone = study.run(tmp_path / "alone", "--keep-going", "--only", "B")
+    assert alone.code in (3, 4) and alone.stderr.strip().splitlines()[-1].endswith(last.partition("'B': ")[2]), alone.stderr
     labels(study, ("A", "A"), ("C", "C"))
     good(study.run(tmp_path / "fresh"))
     if how == "missing":

@@ -1,6 +1,7 @@
 """A study whose stages overlap: captures are written and analysed while the next checkpoint is measured. Numbers are those of the plain order, bit for
 bit, whatever happens on the way."""
 
+import collections
 import json
 import os
 import random
@@ -10,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 import breakable
 import engine
@@ -56,6 +58,11 @@ def straight(study):
     return out
 
 
+def headers(lines):
+    """How often a file's header, or a config.json, was read."""
+    return collections.Counter(re.findall(r"(\S+): header read", lines))
+
+
 def manifest(out):
     found = json.loads((out / "manifest.json").read_text())
     seconds = found.pop("seconds")
@@ -80,8 +87,15 @@ def test_both_ways_of_reading_weights_give_the_same_bytes(study, straight, tmp_p
     environment = {"ROPEWALK_DIRECT_IO": asked, "ROPEWALK_CACHE": str(tmp_path / "cache")}  # no hash is remembered
     done = study.run(tmp_path / "out", "--log-level", "debug", environment=environment)
     assert (done.stderr.count("past the system's cache") > 0) == (asked == "1")
+    assert set(headers(done.stderr).values()) == {1}
     assert results(tmp_path / "out") == results(straight)
     assert manifest(tmp_path / "out")[0]["tables"] == manifest(straight)[0]["tables"]
+
+
+def test_headers_are_read_once(study, straight):
+    """Audit, plan, what is there already, reading ahead and measuring all open the checkpoints."""
+    files = [study.root / label / name for label in LABELS[1:] for name in ("config.json", breakable.WEIGHTS)]
+    assert headers(study.stages) == {str(file): 1 for file in files}
 
 
 def test_time_line(study, straight):
@@ -93,6 +107,23 @@ def test_time_line(study, straight):
         assert stages["write", label][0] <= stages["measure", following][1], "written only after the next was measured"
     seconds = manifest(straight)[1]
     assert seconds["total"] >= seconds["measure"] > 0 and seconds["analyze"] > 0 and seconds["write"] > 0
+    assert seconds["tokens"] == 0, "the corpus is of ids"
+
+
+def test_time_line_of_texts(study, tmp_path):
+    """How long reading waited for ids is a part of how long it took."""
+    words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "text.jsonl").write_text("".join(json.dumps({"text": " ".join(random.Random(i).choices("abc", k=CONTEXT))}) + "\n" for i in range(DOCUMENTS)))
+    settings = json.loads((study.root / "run.yaml").read_text())
+    settings |= {"corpus": {"path": str(tmp_path / "text.jsonl")}, "tokenizer": str(tmp_path / "tokenizer.json")}
+    settings["phases"][0]["checkpoints"] = [{"label": "A", "path": str(study.root / "A")}]
+    (tmp_path / "run.yaml").write_text(json.dumps(settings))
+    done = engine.run("run", tmp_path / "run.yaml", "--out", tmp_path / "out", "--format", "json")
+    assert done.code == 0, done.stderr
+    seconds = manifest(tmp_path / "out")[1]
+    assert 0 < seconds["tokens"] <= seconds["documents"] <= seconds["open"]
 
 
 def test_nothing_to_do_changes_nothing(study, straight):

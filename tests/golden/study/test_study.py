@@ -280,3 +280,5 @@ def test_the_baseline_is_flagged(finished):
     summary = json.loads((finished / "summary.json").read_text())
     assert [c["random"] for c in summary["checkpoints"]] == [True, False, False, False]
     assert [(d["from"], d["to"]) for d in summary["differences"]] == [("A", "B"), ("B", "C")]
+    whole, r_q = summary["whole_run"], summary["mean_r_q"]
+    assert (whole["from"], whole["to"]) == ("A", "C") and whole["mean_r_q"]["value"] == pytest.approx(r_q["C"]["value"] - r_q["A"]["value"], abs=1e-8)

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/model/config/describe_config.h"
 #include "ropewalk/model/config/rope_frequencies.h"
 
@@ -43,7 +43,7 @@ TEST(DescribedRope, IsWhatTheModelTurnsBy) {
   config.layers.resize(3);
   config.layers[2].rope_index = 4;
   config.query_scaling = {0.1, 64};
-  const auto read = read_described_rope(ConfigFile(describe_config(config), "capture.json"), 8);
+  const auto read = read_described_rope(JsonReader(describe_config(config), "capture.json"));
   ASSERT_TRUE(read);
   ASSERT_EQ(read->ropes.size(), config.ropes.size());
   for (size_t i = 0; i < config.ropes.size(); ++i) {
@@ -62,10 +62,10 @@ TEST(DescribedRope, IsWhatTheModelTurnsBy) {
 }
 
 TEST(DescribedRope, WithoutAny) {
-  EXPECT_FALSE(read_described_rope(ConfigFile(Json::object(), "old"), 8));
+  EXPECT_FALSE(read_described_rope(JsonReader(Json::object(), "old")));
   ModelConfig config;
   config.layers.resize(1);
-  const auto read = read_described_rope(ConfigFile(describe_config(config), "gpt2"), 8);
+  const auto read = read_described_rope(JsonReader(describe_config(config), "gpt2"));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->of_layer(0), nullptr);
 }
@@ -75,20 +75,22 @@ TEST(DescribedRope, RefusesWhatItDoesNotWrite) {
   config.ropes = {settings(RopeType::longrope)};
   config.layers.resize(1);
   const Json good = describe_config(config);
+  const auto rope = read_described_rope(JsonReader(good, "capture.json"));
+  rope->require_fit(8, "capture.json");
+  EXPECT_THROW(rope->require_fit(6, "capture.json"), InputError);
   for (const auto& [pointer, value] : std::vector<std::pair<std::string, Json>>{
            {"/rope", "all"},
            {"/rope/0", 7},
            {"/rope/0/type", "spiral"},
            {"/rope/0/theta", 0},
            {"/rope/0/rotary_dim", 7},
-           {"/rope/0/rotary_dim", 10},
            {"/rope/0/short_factors", {1, 2}},
            {"/rope_of_layer", {{"0", 1}}},
            {"/rope_of_layer", {{"0", -1}}},
            {"/query_scaling", {{"beta", 1}, {"original_context", 0}}}}) {
     Json bad = good;
     bad[Json::json_pointer(pointer)] = value;
-    EXPECT_THROW(read_described_rope(ConfigFile(bad, "capture.json"), 8), InputError) << pointer;
+    EXPECT_THROW(read_described_rope(JsonReader(bad, "capture.json")), InputError) << pointer;
   }
 }
 

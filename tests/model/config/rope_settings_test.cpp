@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/model/config/rope.h"
 
 namespace ropewalk {
@@ -16,7 +16,7 @@ RopeTraits traits() {
 
 RopeSettings read(const char* config, const RopeTraits& how = traits(),
                   const char* layer_type = "full_attention") {
-  return read_rope(ConfigFile(parse_json(config, "config.json"), "config.json"), how, layer_type);
+  return read_rope(JsonReader(parse_json(config, "config.json"), "config.json"), how, layer_type);
 }
 
 std::string complaint(const char* config, const RopeTraits& how = traits()) {

@@ -190,6 +190,32 @@ TEST(SharedMoments, RefusesABatchAsAWhole) {
   expect_same(moments, once);
 }
 
+// Batches whose rows are of one block each, as a watch adds them: some rows are summed as one.
+TEST(SharedMoments, RowsOfABlockAddUp) {
+  TensorShape plain = shape();
+  plain.config.clear();
+  plain.blocks = 4;
+  SharedMoments together(plain), apart(plain);
+  for (int64_t batch = 0; batch < 4; ++batch) {
+    const at::Tensor x = at::randn({5, 1500, kHeads, kDim}).transpose(1, 2);
+    std::vector<int64_t> documents;
+    for (int64_t row = 0; row < 5; ++row) documents.push_back(4 * row + batch);
+    together.add(0, documents, x, x * 2);
+    for (int64_t row = 0; row < 5; ++row) {
+      const at::Tensor one = x.narrow(0, row, 1);
+      apart.add(0, std::vector{documents[static_cast<size_t>(row)]}, one, one * 2);
+    }
+  }
+  const CaptureMoments some = together.all(), all = apart.all();
+  EXPECT_EQ(some.documents, all.documents);
+  EXPECT_EQ(some.counts.tokens, all.counts.tokens);
+  EXPECT_EQ(together.next_document(), 20);
+  for (const StreamKind kind : {StreamKind::query, StreamKind::key}) {
+    EXPECT_TRUE(at::allclose(some.streams(kind).blocks.products, all.streams(kind).blocks.products,
+                             1e-5, 1e-2));
+  }
+}
+
 TEST(SharedMoments, SumsGrowToo) {
   SharedMoments one(shape()), other(shape()), whole(shape());
   for (int64_t batch = 0; batch < 2 * kThreads; ++batch) {

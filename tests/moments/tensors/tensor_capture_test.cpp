@@ -79,7 +79,7 @@ TEST(TensorCapture, AllLayersMakeOneFile) {
   write_moments(path, capture.moments());
   const CaptureMoments read = read_moments(path);
   EXPECT_EQ(read.documents.size(), 4);
-  EXPECT_FALSE(read.info.config.contains("rope")) << "none is not the same as not known";
+  EXPECT_FALSE(read.info.config.rope) << "none is not the same as not known";
   EXPECT_EQ(read.info.tokens, 9 + 10 + 11 + 12);
   for (int64_t layer = 0; layer < 2; ++layer) {
     const StreamSet one = capture.layer(layer).streams(StreamKind::key);
@@ -101,7 +101,7 @@ TEST(TensorCapture, LayersWithoutDocumentsAreLeftOut) {
   EXPECT_EQ(moments.documents.size(), 1);
   for (const StreamId& id : moments.queries) EXPECT_EQ(id.layer, 1);
   EXPECT_EQ(moments.queries.size(), 4);
-  EXPECT_EQ(moments.info.config.at("layers"), 2);
+  EXPECT_EQ(moments.info.config.layers, 2);
 }
 
 TEST(TensorCapture, PositionsThatComeAgain) {
@@ -113,6 +113,48 @@ TEST(TensorCapture, PositionsThatComeAgain) {
     capture.add(1, i, x.back(), vectors(2, 5, 7), t.back());
   }
   expect_moments(capture, at::cat(x, 1)[1].to(at::kDouble), at::cat(t).to(at::kDouble));
+}
+
+// As projections give them, a token's heads side by side: [rows, heads, T, d].
+at::Tensor batch(int64_t rows, int64_t heads, int64_t tokens, uint64_t seed) {
+  return vectors(rows * tokens, heads, seed).view({rows, tokens, heads, kDim}).transpose(1, 2);
+}
+
+TEST(TensorCapture, TakesRowsOfABlockAsOne) {
+  const at::Tensor q = batch(4, 4, 50, 1), k = batch(4, 2, 50, 2);
+  TensorCapture capture(kShape), expected(kShape);
+  const std::vector<int64_t> documents{1, 4, 7, 3};
+  const auto some = std::span(documents).first(3);
+  const auto first = [](const at::Tensor& all) { return all.narrow(0, 0, 3); };
+  EXPECT_EQ(capture.together(documents, q, k), 3) << "the last one is of another block";
+  EXPECT_EQ(capture.together(some, q.contiguous(), k), 1) << "heads are apart";
+  EXPECT_EQ(capture.together(some, q, k[0].expand({4, 2, 50, kDim})), 1) << "the same row again";
+  for (const auto& [tokens, rows] : {std::pair<int64_t, int64_t>{1024, 3}, {2048, 2}, {2049, 1}}) {
+    const at::Tensor longer = at::empty_strided({3, 4, tokens, kDim}, {tokens * 16, kDim, 16, 1});
+    EXPECT_EQ(capture.together(some, longer, longer), rows) << tokens << " tokens";
+  }
+  const at::Tensor positions = at::stack({at::arange(50), at::arange(50) + 7, at::arange(50) * 2});
+  for (const int64_t layer : {0, 1}) {
+    const auto t = layer == 1 ? std::optional(positions) : std::nullopt;
+    capture.add(layer, some, first(q), first(k), t);
+    for (int64_t row = 0; row < 3; ++row) {
+      expected.add(layer, documents[static_cast<size_t>(row)], q[row], k[row],
+                   t ? std::optional((*t)[row]) : std::nullopt);
+    }
+    const CaptureMoments found = capture.layer(layer), rows = expected.layer(layer);
+    EXPECT_EQ(found.documents, rows.documents);
+    EXPECT_EQ(found.counts.documents, rows.counts.documents);
+    EXPECT_EQ(found.counts.tokens, rows.counts.tokens);
+    EXPECT_NEAR(found.counts.position_mean[1], rows.counts.position_mean[1], 1e-12);
+    EXPECT_NEAR(found.counts.position_scatter[1], rows.counts.position_scatter[1], 1e-6);
+    for (const StreamKind kind : {StreamKind::query, StreamKind::key}) {
+      const Moments one = found.streams(kind).total, other = rows.streams(kind).total;
+      EXPECT_TRUE(at::allclose(one.mean, other.mean, 1e-6, 1e-6));
+      EXPECT_TRUE(at::allclose(one.position, other.position, 1e-6, 1e-2)) << "of thousands";
+      EXPECT_TRUE(at::allclose(one.products, other.products, 1e-6, 1e-4));
+    }
+  }
+  EXPECT_THROW(capture.add(1, some, first(q), first(k)), UsageError) << "they were added before";
 }
 
 TEST(TensorCapture, TakesDoublesAndViews) {

@@ -135,18 +135,24 @@ test("changes across an axis are not comparable; the others are those of changes
 test("the overview says which heads to look at, and which to read with care", async () => {
   for (const run of ["shipped", "many"]) {
     const all = heads(run);
-    const { top_heads: top } = readSummary(run);
+    const { top_heads: top, changed } = readSummary(run);
     const last = labels(all).at(-1);
     const { page, close } = await open(browser, report(run), "#view=overview");
     const rows = await page.$$eval("table.top-heads tbody tr", (made) =>
-      made.map((row) => [row.dataset.heads, row.querySelector(".sentence").innerText, row.children[4].innerText, row.children[5].innerText]),
+      made.map((row) => [row.dataset.heads, row.querySelector(".sentence").innerText, row.children[row.children.length - 2].innerText, row.lastElementChild.innerText.replace("\n", " ")]),
     );
     assert.equal(rows.length, 10);
     // The first lines of the file; heads with the same keys and the same sentence are one.
     const names = ({ layer, q_heads }) => q_heads.map((q_head) => name({ layer, q_head })).join();
+    const noChange = ({ effect }) => (changed && Math.abs(effect) < changed.min_change ? "too small" : "within noise");
+    // A head whose axis moved says when it last did.
+    const axis = ({ layer, q_heads, axis_changed }) => {
+      const when = all.filter((row) => Number(row.layer) === layer && q_heads.includes(Number(row.q_head)) && has(row, "axis_changed")).map((row) => labels(all).indexOf(row.checkpoint));
+      return axis_changed ? `moved ${when.length ? `last at ${labels(all)[Math.max(...when)]}` : "–"}` : "stayed";
+    };
     assert.deepEqual(
       rows,
-      top.slice(0, 10).map((one) => [names(one), one.sentence, one.changed ? "changed" : "within noise", one.axis_changed ? "moved" : "stayed"]),
+      top.slice(0, 10).map((one) => [names(one), one.sentence, one.changed ? "changed" : noChange(one), axis(one)]),
     );
     if (run === "shipped") assert.ok(rows.some(([heads]) => heads.includes(",")));
     const doubts = await page.$$eval("table.care-table tbody tr", (made) =>
@@ -169,6 +175,26 @@ test("the overview says which heads to look at, and which to read with care", as
     assert.equal(await page.locator(".cell.selected").count(), Number(doubts.near_tie[2]));
     await close();
   }
+});
+
+test("what heads to look at cost the loss stands beside them, of the smallest set, never without random sets", async () => {
+  const rows = readCsv(readFileSync(join(reports, "many", "ablate.csv"), "utf8"));
+  const { page, close } = await open(browser, report("many"), "#view=overview");
+  const headings = await page.$$eval("table.top-heads thead th", (all) => all.map((one) => one.textContent));
+  const at = headings.indexOf("loss");
+  assert.equal(at, 4);
+  const cells = await page.$$eval("table.top-heads tbody tr", (all, place) => all.map((row) => [...row.children[place].children].map((one) => one.innerText.replace(/\s+/g, " "))), at);
+  const alone = rows.filter(({ heads }) => heads === "1");
+  assert.deepEqual(cells[0], alone.map(({ set, edit }) => `+0.012 ± 0.004 ${edit} of ${set}; random sets −0.001`));
+  assert.deepEqual(cells[1], rows.filter(({ heads }) => heads === "3").map(({ set, edit }) => `+0.025 ± <0.001 ${edit} of ${set} (3 heads); random sets −0.001`));
+  assert.deepEqual(cells.slice(2).flat(), []);
+  const none = await page.$$eval("table.top-heads tbody tr", (all, place) => all.slice(2).map((row) => row.children[place].innerText), at);
+  assert.ok(none.every((text) => text === "–"));
+  await close();
+  // A run without edits has no such column.
+  const other = await open(browser, report("shipped"), "#view=overview");
+  assert.ok(!(await other.page.$$eval("table.top-heads thead th", (all) => all.map((one) => one.textContent))).includes("loss"));
+  await other.close();
 });
 
 test("where more than half of PC0 is offset, R² is one click away", async () => {
@@ -203,5 +229,25 @@ test("at 1,280 px the links of wide tables are in sight, and the names of their 
   await scroller.evaluate((one) => (one.scrollLeft = 300));
   const [box, row] = await Promise.all([scroller.boundingBox(), page.locator("table.changes tbody th").first().boundingBox()]);
   assert.ok(Math.abs(row.x - box.x) < 2);
+  await close();
+});
+
+test("on a phone, heads to look at and doubts are read without scrolling sideways", async () => {
+  const { page, close } = await open(browser, report("shipped"), "#view=overview", { viewport: { width: 400, height: 800 } });
+  for (const table of ["table.top-heads", "table.care-table"]) {
+    const found = await page.$eval(table, (one) => {
+      const box = one.closest(".scroller").getBoundingClientRect();
+      const cells = [...one.querySelectorAll("tbody :is(th, td)")];
+      return {
+        wide: one.closest(".scroller").scrollWidth - box.width,
+        cut: cells.filter((cell) => cell.getBoundingClientRect().right > box.right + 1 || cell.scrollWidth > cell.clientWidth).map((cell) => cell.innerText),
+        names: [...new Set(cells.filter((cell) => cell.tagName === "TD").map((cell) => cell.dataset.name))],
+        headings: [...one.querySelectorAll("thead th")].slice(1).map((cell) => cell.textContent),
+      };
+    });
+    assert.ok(found.wide <= 1, `${table}: ${found.wide}`);
+    assert.deepEqual(found.cut, [], table);
+    assert.deepEqual(found.names, found.headings, "each cell has its column's name");
+  }
   await close();
 });

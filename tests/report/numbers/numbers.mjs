@@ -57,7 +57,8 @@ export class Files {
           found[row.curve] = row.value;
           found[`${row.curve}_se`] = row.value_se;
           rows.set(point, found);
-        } else if (file === "loss.csv") {
+        } else if (file === "ablate.csv") rows.set(`${row.checkpoint}/${row.set}/${row.edit}`, row);
+        else if (file === "loss.csv") {
           rows.set(row.position === "" ? row.checkpoint : `${row.checkpoint}/${row.position}`, row);
         } else rows.set(head, row);
       }
@@ -111,7 +112,7 @@ function fromSummary(summary, row, path) {
   if (row === "") return at(summary, path);
   const top = /^top_heads\/(\d+)\.(\d+)$/.exec(row);
   if (top) return summary.top_heads.find((one) => one.layer === Number(top[1]) && one.q_head === Number(top[2]))?.[path];
-  const difference = (summary.differences ?? []).find(({ from, to }) => row === `${from} → ${to}`);
+  const difference = [...(summary.differences ?? []), ...(summary.whole_run ? [summary.whole_run] : [])].find(({ from, to }) => row === `${from} → ${to}`);
   if (difference) return at(difference, path);
   const [first, ...rest] = path.split(".");
   if (first === "checkpoint") {
@@ -159,10 +160,11 @@ export function lookUp(files, from) {
     return { value: found ?? null, se, heads: column.endsWith(".heads") ? summary.checkpoints.find(({ label }) => row.endsWith(` → ${label}`))?.heads : undefined };
   }
   const found = files.row(file, row);
+  if (file === "ablate.csv" && ["set", "edit"].includes(column)) return { text: found?.[column] };
   if (column === "wavelength") return { value: found ? (2 * Math.PI) / Number(found.theta) : null };
   const value = finite(found?.[column]);
   const se = finite(found?.[`${column}_se`]);
-  if (kind !== "interval") return { value, se, float: !["qk.csv", "loss.csv"].includes(file) };
+  if (kind !== "interval") return { value, se, float: !["qk.csv", "loss.csv", "ablate.csv"].includes(file) };
   const t95 = files.json("summary.json")?.checkpoints.find(({ label }) => row.startsWith(`${label}/`))?.t95;
   return value === null || !se || !t95 ? { value: null } : { interval: [value - t95 * se, value + t95 * se], loss: t95 * se * 2 ** -8 };
 }

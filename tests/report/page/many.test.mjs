@@ -88,7 +88,7 @@ test("figures that the experiment asks for are on the page, under their own titl
   assert.deepEqual(titles.slice(-3), [
     "Bias over the context, over training",
     "Bias over the context, by depth over training",
-    "Heads by r2cv_q and logit_pos_share",
+    "Heads by R² of queries and share of position in logits",
   ]);
   const portrait = page.locator('[data-figure="portrait_r2cv_q_logit_pos_share"]');
   await portrait.scrollIntoViewIfNeeded();

@@ -71,6 +71,21 @@ test("every view fits the paper, in ink on white, with its checkpoint", async ()
   }
 });
 
+test("a run with losses, contexts and edits fits the paper too", async () => {
+  for (const name of ["many", "awkward", "shipped"]) {
+    const { page, close } = await open(browser, report(name), "#view=overview", PAPER);
+    const columns = () => page.$$eval("table.checkpoints", (all) => all.map((one) => [...one.querySelectorAll("thead th")].map((th) => th.textContent)));
+    const [whole] = await columns();
+    await page.emulateMedia({ media: "print" });
+    await settled(page);
+    assert.deepEqual(await cut(page), [], name);
+    const printed = await columns();
+    assert.equal(printed.length, 2, "means, then classes");
+    assert.deepEqual(new Set(printed.flat()), new Set(whole));
+    await close();
+  }
+});
+
 test("the table is printed whole, not its first page", async () => {
   const { page, close } = await open(browser, report("demo"), "#view=table&at=s6000&search=r_q > 0.5", PAPER);
   const rows = () => page.locator(".heads-table tbody tr").count();

@@ -47,32 +47,40 @@ test("changes are summary.json's, real or within noise; a signed mean has two ro
   const { page, close } = await open(browser, report("demo"));
   const summary = readSummary("demo");
   const phases = Object.fromEntries(summary.checkpoints.map((c) => [c.label, c.phase]));
-  const crossing = summary.differences.filter((d) => phases[d.from] !== phases[d.to]);
+  const whole = summary.whole_run;
+  const crossing = [whole, ...summary.differences.filter((d) => phases[d.from] !== phases[d.to])];
   const steps = () => page.$$eval("table.changes thead th[data-from]", (all) => all.map((th) => [th.dataset.from, th.dataset.to]));
   assert.deepEqual(await steps(), crossing.map(({ from, to }) => [from, to]));
   await page.click("text=Every step");
-  assert.deepEqual(await steps(), summary.differences.map(({ from, to }) => [from, to]));
+  assert.deepEqual(await steps(), [whole, ...summary.differences].map(({ from, to }) => [from, to]));
+  assert.match(await page.innerText("table.changes thead th:nth-child(2)"), /^s1000 → s10000\s+the whole run$/);
   const lines = Object.fromEntries(
     await page.$$eval("table.changes tbody tr", (all) =>
       all.map((row) => [row.dataset.line, [...row.querySelectorAll("td")].map((c) => c.innerText.replace(/\s+/g, " ").trim())]),
     ),
   );
   const signed = (value, digits) => (Number(value.toFixed(digits)) > 0 ? "+" : "") + shown(value, digits);
-  const verdict = (real) => (real ? "real" : "within noise");
-  for (const [i, difference] of summary.differences.entries()) {
+  const verdict = (real, one, other) => {
+    if (real) return "real";
+    if (other === null) return "no axis stayed";
+    return one * other < 0 ? "the rows disagree" : "within noise";
+  };
+  for (const [i, difference] of [whole, ...summary.differences].entries()) {
     for (const key of STATISTICS) {
-      const { value, se, real } = difference[key];
-      assert.equal(lines[key][i], `${signed(value, 3)} ± ${error(se)} ${verdict(real)}`);
+      const { value, se, real, stayed } = difference[key];
+      assert.equal(lines[key][i], `${signed(value, 3)} ± ${error(se)} ${verdict(real, value, stayed?.value)}`);
     }
     for (const key of ["mean_r_q", "mean_r_k"]) {
       const { value, se, real, heads } = difference[key].stayed;
       const all = `${heads} of ${summary.checkpoints.at(-1).heads} heads`;
-      assert.equal(lines[`${key}.stayed`][i], `${signed(value, 3)} ± ${error(se)} ${verdict(real)}, ${all}`);
+      const expected = () => `${signed(value, 3)} ± ${error(se)} ${verdict(real, value, difference[key].value)}, ${all}`;
+      assert.equal(lines[`${key}.stayed`][i], value === null ? "–" : expected());
     }
     const share = difference.taxonomy["position-dominated"];
     assert.equal(lines.taxonomy[i], `${signed(100 * share.value, 1)} ± ${error(100 * share.se, 1)} % ${verdict(share.real)}`);
     for (const key of ["heads_r_q", "heads_r_k", "axes"]) assert.equal(lines[key][i], String(difference[key].length));
   }
+  for (const text of ["the rows disagree", "no axis stayed"]) assert.ok(Object.values(lines).flat().some((one) => one.includes(text)), text);
   // Both rows say what they are of.
   const names = await page.$$eval('[data-line^="mean_r_q"] th', (all) => all.map((one) => one.innerText.replace(/\s+/g, " ")));
   assert.deepEqual(names, ["mean r_q all heads, as published", "mean r_q heads whose axis stayed, signs carried"]);
@@ -182,6 +190,16 @@ test("the theme follows the system and the button, and figures follow the theme"
   assert.equal(await ground(), dark);
   assert.deepEqual(noted.errors, []);
   await close();
+});
+
+test("what a headline number is stands under it, uncut", async () => {
+  for (const width of [1280, 400]) {
+    const { page, close } = await open(browser, report("shipped"), "#view=overview", { viewport: { width, height: 900 } });
+    const cut = await page.$$eval(".tile-hint", (all) => all.filter((one) => one.scrollHeight > one.clientHeight + 1).map((one) => one.innerText));
+    assert.deepEqual(cut, [], `${width}`);
+    assert.ok((await page.locator(".tile-hint").count()) > 6);
+    await close();
+  }
 });
 
 test("how positional heads are stands right beside the position signal", async () => {

@@ -134,7 +134,8 @@ TEST_F(CaptureStoreTest, VectorsAreAsTheyWereWritten) {
     write_file_atomically(folder / "vectors" / stream / "data.parquet", text);
   };
   CaptureInfo info = CaptureStore(out()).at("A")->info;
-  info.config = {{"n_q_heads", 4}, {"n_kv_heads", 2}};
+  info.config =
+      Json{{"layers", 1}, {"n_q_heads", 4}, {"n_kv_heads", 2}, {"nope_layers", Json::array()}};
   info.heads = {{0, 2}, {0, 3}};
   info.vectors.emplace();
   put("l00h02q", "queries");

@@ -63,6 +63,10 @@ TEST(Revisions, GapsOfEvenSeries) {
             (Gaps{{4000, 4000}}))
       << "dense at first";
   EXPECT_EQ(missing_steps({40000, 1200000, 2400000, 3440000}), Gaps{});
+  EXPECT_EQ(
+      missing_steps({1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 19, 23, 29, 36, 45, 56, 70, 87, 109}),
+      Gaps{})
+      << "evenly spaced on a logarithmic axis";
   EXPECT_EQ(missing_steps({}), Gaps{});
 }
 

@@ -39,12 +39,15 @@ at::Tensor tokens(int64_t layer, int64_t head, bool after, int64_t first, int64_
 }
 
 Json config_of() {
-  return {{"layers", kLayers},
-          {"n_q_heads", 4},
-          {"n_kv_heads", 2},
-          {"head_dim", kDim},
-          {"nope_layers", Json::array()},
-          {"rope", Json::array({{{"rotary_dim", kDim}, {"interleaved", false}}})}};
+  return {
+      {"layers", kLayers},
+      {"n_q_heads", 4},
+      {"n_kv_heads", 2},
+      {"head_dim", kDim},
+      {"nope_layers", Json::array()},
+      {"rope",
+       Json::array(
+           {{{"type", "default"}, {"theta", 1e4}, {"rotary_dim", kDim}, {"interleaved", false}}})}};
 }
 
 struct Captured {
@@ -80,8 +83,13 @@ struct Captured {
     moments = read_moments(folder.path() / kMomentsName);
   }
 
-  ExportSource source() const {
-    return {"file", moments, read_capture_facts(moments.info.to_json(), "file")};
+  ExportSource source() const { return {"file", moments, capture_facts(moments.info, "file")}; }
+
+  // Another word about its model.
+  void describe(const char* key, const Json& value) {
+    Json described = moments.info.config.json();
+    described[key] = value;
+    moments.info.config = described;
   }
 
   TemporaryFolder folder;
@@ -167,16 +175,18 @@ TEST(ExportToKvpress, RefusesWhatItWouldRotateOtherwise) {
   Captured captured(all_heads());
   const auto refused = [&] { return refusal([&] { export_to_kvpress(captured.source()); }); };
   EXPECT_EQ(refused(), "");
-  Json& rope = captured.moments.info.config["rope"];
+  Json rope = config_of()["rope"];
   rope[0]["interleaved"] = true;
+  captured.describe("rope", rope);
   EXPECT_PRED2(contains, refused(), "interleaved");
   rope[0]["interleaved"] = false;
   rope[0]["rotary_dim"] = 4;
+  captured.describe("rope", rope);
   EXPECT_PRED2(contains, refused(), "partial (4 of 6 dimensions)");
-  rope = Json::array();
+  captured.describe("rope", Json::array());
   EXPECT_PRED2(contains, refused(), "no RoPE");
-  captured.moments.info.config = config_of();
-  captured.moments.info.config["nope_layers"] = {1};
+  captured.describe("rope", config_of()["rope"]);
+  captured.describe("nope_layers", {1});
   const Exported made = export_to_kvpress(captured.source());
   ASSERT_EQ(made.warnings.size(), 1);
   EXPECT_PRED2(starts, made.warnings[0], "no RoPE in layer 1,");
@@ -240,18 +250,18 @@ TEST(Export, SaysWhatIsMissing) {
             "file: holds 4 of the model's 8 query heads, and kvpress needs all; the first that is "
             "missing is head 2 of layer 0; capture again without --heads");
   Captured sliding({{0, 0}, {0, 1}, {0, 2}, {0, 3}});
-  sliding.moments.info.config["sliding_windows"] = {{"1", 8}};
+  sliding.describe("sliding_windows", {{"1", 8}});
   EXPECT_PRED2(ends, refused(sliding), "head 0 of layer 1; capture again with --sliding");
-  sliding.moments.info.config["sliding_windows"] = {{"1", 40}};  // the whole context
+  sliding.describe("sliding_windows", {{"1", 40}});  // the whole context
   EXPECT_PRED2(ends, refused(sliding), "without --heads");
   Captured both({{0, 0}, {0, 1}});
-  both.moments.info.config["sliding_windows"] = {{"1", 8}};
+  both.describe("sliding_windows", {{"1", 8}});
   EXPECT_PRED2(ends, refused(both), "with --sliding and without --heads");
   Captured other(all_heads());
-  other.moments.info.config["layers"] = 1;
+  other.describe("layers", 1);
   EXPECT_PRED2(contains, refused(other), "name layer 1 head 0; the model has 1 layers");
-  other.moments.info.config["layers"] = 3;
-  other.moments.info.config["skipped_layers"] = {2};
+  other.describe("layers", 3);
+  other.describe("skipped_layers", {2});
   EXPECT_PRED2(contains, refused(other), "layers 2 have no self-attention");
 }
 

@@ -264,31 +264,31 @@ std::string complaint(void (*check)(const Json&, const std::string&), const std:
 TEST(Report, NamesTheKeyOfASummaryThatIsNone) {
   const auto said = [](const std::string& text) { return complaint(check_summary, text); };
   EXPECT_EQ(said(R"({"checkpoints": []})"), "");
-  EXPECT_EQ(said("{}"), "f: key 'checkpoints' is missing; expected what ropewalk writes");
-  EXPECT_EQ(said("[]"), "f: the file is []; expected an object");
-  EXPECT_EQ(said(R"({"checkpoints": {}})"), "f: key 'checkpoints' is {}; expected a list");
+  EXPECT_EQ(said("{}"), "f: key 'checkpoints' is missing; expected a list");
+  EXPECT_EQ(said("[]"), "f: is not a JSON object");
+  EXPECT_EQ(said(R"({"checkpoints": {}})"), "f: key 'checkpoints': found {}, expected a list");
   EXPECT_EQ(said(R"({"checkpoints": [{"label": 3}]})"),
-            "f: key 'checkpoints[0].label' is 3; expected a text");
+            "f: key 'checkpoints[0].label': found 3, expected a string");
   const auto with = [&](const std::string& rest) {
     return said("{\"checkpoints\": [], " + rest + "}");
   };
-  EXPECT_EQ(with(R"("mean_r_q": {"a": 0.5})"), "f: key 'mean_r_q.a' is 0.5; expected an object");
+  EXPECT_EQ(with(R"("mean_r_q": {"a": 0.5})"),
+            "f: key 'mean_r_q.a': found 0.5, expected an object");
   EXPECT_EQ(with(R"("mean_r_q": {"a": {"value": "x"}})"),
-            "f: key 'mean_r_q.a.value' is \"x\"; expected a number or null");
-  EXPECT_EQ(with(R"("taxonomy": {"a": []})"), "f: key 'taxonomy.a' is []; expected an object");
+            "f: key 'mean_r_q.a.value': found \"x\", expected a number");
+  EXPECT_EQ(with(R"("taxonomy": {"a": []})"), "f: key 'taxonomy.a': found [], expected an object");
   EXPECT_EQ(with(R"("depth_r_q": {"a": [null, 1]})"),
-            "f: key 'depth_r_q.a[1]' is 1; expected an object");
+            "f: key 'depth_r_q.a[1]': found 1, expected an object");
   EXPECT_EQ(with(R"("thresholds": {"high": 0.7})"),
-            "f: key 'thresholds.low' is missing; expected what ropewalk writes");
+            "f: key 'thresholds.low' is missing; expected a number");
   EXPECT_EQ(with(R"("top_heads": [{"layer": 0}])"),
-            "f: key 'top_heads[0].q_head' is missing; expected what ropewalk writes");
+            "f: key 'top_heads[0].q_head' is missing; expected a number");
   EXPECT_EQ(with(R"("changed": {"min_change": 0.02})"),
-            "f: key 'changed.max_q' is missing; expected what ropewalk writes");
+            "f: key 'changed.max_q' is missing; expected a number");
   EXPECT_EQ(with(R"("differences": [{"from": "a", "to": null}])"),
-            "f: key 'differences[0].to' is null; expected a text");
-  EXPECT_EQ(
-      with(R"("differences": [{"from": "a", "to": "b", "heads_r_q": [{"layer": 0}]}])"),
-      "f: key 'differences[0].heads_r_q[0].q_head' is missing; expected what ropewalk writes");
+            "f: key 'differences[0].to' is missing; expected a string");
+  EXPECT_EQ(with(R"("differences": [{"from": "a", "to": "b", "heads_r_q": [{"layer": 0}]}])"),
+            "f: key 'differences[0].heads_r_q[0].q_head' is missing; expected a number");
 }
 
 TEST(Report, NamesTheKeyOfAManifestThatIsNone) {
@@ -301,17 +301,20 @@ TEST(Report, NamesTheKeyOfAManifestThatIsNone) {
     return complaint(check_manifest, text.replace(text.find(from), from.size(), to));
   };
   EXPECT_EQ(complaint(check_manifest, good), "");
-  EXPECT_EQ(complaint(check_manifest, "{}"),
-            "f: key 'format' is missing; expected what ropewalk writes");
-  EXPECT_EQ(changed(R"("format": 1)", R"("format": 2)"), "f: key 'format' is 2; expected 1");
-  EXPECT_EQ(changed(R"(["a"])", "[7]"), "f: key 'settings.portraits[0]' is 7; expected a text");
-  EXPECT_EQ(changed(R"("steps")", "7"), "f: key 'settings.axis' is 7; expected a text");
-  EXPECT_EQ(changed(R"([["r_q", "r_k"]])", R"([["r_q"]])"),
-            R"(f: key 'settings.figures.portraits[0]' is ["r_q"]; expected a list of two)");
+  EXPECT_EQ(complaint(check_manifest, "{}"), "f: key 'format' is missing; expected a number");
+  EXPECT_EQ(changed(R"("format": 1)", R"("format": 2)"), "f: key 'format': found 2, expected 1");
+  EXPECT_EQ(changed(R"(["a"])", "[7]"),
+            "f: key 'settings.portraits': found [7], expected a list of strings");
+  EXPECT_EQ(changed(R"("steps")", "7"), "f: key 'settings.axis': found 7, expected a string");
+  EXPECT_EQ(
+      changed(R"([["r_q", "r_k"]])", R"([["r_q"]])"),
+      R"(f: key 'settings.figures.portraits': found [["r_q"]], expected a list of pairs of strings)");
   EXPECT_EQ(changed(R"(["r_q"])", "7"),
-            "f: key 'settings.figures.statistics' is 7; expected a list");
-  EXPECT_EQ(changed(R"([{"label": "a"}])", "{}"), "f: key 'checkpoints' is {}; expected a list");
-  EXPECT_EQ(changed(R"({"text": ""})", "null"), "f: key 'experiment' is null; expected an object");
+            "f: key 'settings.figures.statistics': found 7, expected a list of strings");
+  EXPECT_EQ(changed(R"([{"label": "a"}])", "{}"),
+            "f: key 'checkpoints': found {}, expected a list");
+  EXPECT_EQ(changed(R"({"text": ""})", "null"),
+            "f: key 'experiment' is missing; expected an object");
 }
 
 TEST(Report, JsonCannotLeaveItsScript) {

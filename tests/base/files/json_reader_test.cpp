@@ -1,4 +1,4 @@
-#include "ropewalk/checkpoint/config_file.h"
+#include "ropewalk/base/files/json_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 namespace ropewalk {
 namespace {
 
-const ConfigFile& sample() {
-  static const ConfigFile config(
+const JsonReader& sample() {
+  static const JsonReader config(
       parse_json(R"({"size": 16, "float_size": 4096.0, "number": -0.5, "text": "silu", "yes": true,
                      "nothing": null, "list": [1, 0, -2], "words": ["a", "b"], "mixed": [1, "b"],
                      "zero": 0, "negative": -1, "half": 1.5, "huge": 1e30, "empty": [],
@@ -20,7 +20,7 @@ const ConfigFile& sample() {
   return config;
 }
 
-std::string complaint(const std::function<void(const ConfigFile&)>& get) {
+std::string complaint(const std::function<void(const JsonReader&)>& get) {
   try {
     get(sample());
   } catch (const InputError& error) {
@@ -29,8 +29,8 @@ std::string complaint(const std::function<void(const ConfigFile&)>& get) {
   return "";
 }
 
-TEST(ConfigFile, ReadsEachKind) {
-  const ConfigFile& c = sample();
+TEST(JsonReader, ReadsEachKind) {
+  const JsonReader& c = sample();
   EXPECT_EQ(c.size("size"), 16);
   EXPECT_EQ(c.size("float_size"), 4096);
   EXPECT_EQ(c.number("number"), -0.5);
@@ -44,8 +44,8 @@ TEST(ConfigFile, ReadsEachKind) {
   EXPECT_EQ(c.object("inner").text("size"), "two");
 }
 
-TEST(ConfigFile, NullCountsAsMissing) {
-  const ConfigFile& c = sample();
+TEST(JsonReader, NullCountsAsMissing) {
+  const JsonReader& c = sample();
   for (const char* key : {"nothing", "absent"}) {
     EXPECT_FALSE(c.has(key));
     EXPECT_EQ(c.size(key, 7), 7);
@@ -64,7 +64,7 @@ TEST(ConfigFile, NullCountsAsMissing) {
   }
 }
 
-TEST(ConfigFile, SizesAreWholeAndPositive) {
+TEST(JsonReader, SizesAreWholeAndPositive) {
   for (const char* key : {"zero", "negative", "half", "huge", "text", "yes", "list", "inner"}) {
     EXPECT_THROW(sample().size(key), InputError) << key;
     EXPECT_THROW(sample().size(key, 1), InputError) << key;
@@ -72,7 +72,7 @@ TEST(ConfigFile, SizesAreWholeAndPositive) {
   }
 }
 
-TEST(ConfigFile, OtherKindsAreRefused) {
+TEST(JsonReader, OtherKindsAreRefused) {
   for (const char* key : {"text", "yes", "list", "inner"}) {
     EXPECT_THROW(sample().number(key), InputError) << key;
   }
@@ -94,22 +94,22 @@ TEST(ConfigFile, OtherKindsAreRefused) {
   }
 }
 
-TEST(ConfigFile, MessagesNameFileKeyAndBothValues) {
-  EXPECT_EQ(complaint([](const ConfigFile& c) { c.size("absent"); }),
+TEST(JsonReader, MessagesNameFileKeyAndBothValues) {
+  EXPECT_EQ(complaint([](const JsonReader& c) { c.size("absent"); }),
             "config.json: key 'absent' is missing; expected a whole number of at least 1");
-  EXPECT_EQ(complaint([](const ConfigFile& c) { c.size("half"); }),
+  EXPECT_EQ(complaint([](const JsonReader& c) { c.size("half"); }),
             "config.json: key 'half': found 1.5, expected a whole number of at least 1");
-  EXPECT_EQ(complaint([](const ConfigFile& c) { c.positive("zero"); }),
+  EXPECT_EQ(complaint([](const JsonReader& c) { c.positive("zero"); }),
             "config.json: key 'zero': found 0, expected a number above 0");
-  EXPECT_EQ(complaint([](const ConfigFile& c) { c.object("inner").number("size"); }),
+  EXPECT_EQ(complaint([](const JsonReader& c) { c.object("inner").number("size"); }),
             "config.json: key 'inner.size': found \"two\", expected a number");
-  EXPECT_EQ(complaint([](const ConfigFile& c) { c.object("inner").object("deeper").size("x"); }),
+  EXPECT_EQ(complaint([](const JsonReader& c) { c.object("inner").object("deeper").size("x"); }),
             "config.json: key 'inner.deeper.x': found 0, expected a whole number of at least 1");
 }
 
-TEST(ConfigFile, IsAnObject) {
-  EXPECT_THROW(ConfigFile(Json::array(), "a"), InputError);
-  EXPECT_THROW(ConfigFile(std::filesystem::path("/nowhere/config.json")), SystemError);
+TEST(JsonReader, IsAnObject) {
+  EXPECT_THROW(JsonReader(Json::array(), "a"), InputError);
+  EXPECT_THROW(JsonReader(std::filesystem::path("/nowhere/config.json")), SystemError);
 }
 
 }  // namespace

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "ropewalk/base/files/json_reader.h"
+#include "ropewalk/checkpoint/weights_file.h"
+
+namespace ropewalk {
+
+// What checkpoints' files say of themselves: the JSON of a config.json or an index, and the list of
+// tensors in a file of weights. Each is read by whoever asks first and kept, so that a study, which
+// opens its checkpoints again and again, reads them once; a file that was replaced or written to is
+// read again. No file stays mapped. From any thread.
+class KnownHeaders {
+ public:
+  std::shared_ptr<const JsonReader> json(const std::filesystem::path& file);
+  std::shared_ptr<const WeightsHeader> weights(const MappedFile& file,
+                                               const std::function<WeightsHeader()>& read);
+
+ private:
+  struct Known {
+    struct stat status {};
+    std::shared_ptr<const void> content;
+  };
+  template <typename T>
+  std::shared_ptr<const T> once(const std::filesystem::path& file, const struct stat& status,
+                                const std::function<T()>& read);
+
+  std::mutex mutex_;
+  std::map<std::filesystem::path, Known> known_;
+};
+
+}  // namespace ropewalk
