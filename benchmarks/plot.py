@@ -4,6 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
+import performance_tables
 import tables
 
 IMAGES = tables.ROOT / "docs" / "images"
@@ -25,7 +26,7 @@ def cpu(r: dict) -> dict:
     """A bar a way to do it, with its range."""
     rows = [{"way": name, "seconds": r["median"][key], "from": r["spread"][key][0], "to": r["spread"][key][1],
              "kind": "ours" if key.startswith("ropewalk") else "floor" if key == "floor" else "others",
-             "label": f"{r['median'][key]:.1f}"} for key, name in tables.WAYS if r["median"].get(key)]  # fmt: skip
+             "label": f"{r['median'][key]:.1f}"} for key, name in performance_tables.WAYS if r["median"].get(key)]  # fmt: skip
     y = {"field": "way", "type": "nominal", "sort": None, "axis": {"title": None, "ticks": False, "domain": False, "labelLimit": 300, "labelPadding": 8}}
     color = {"field": "kind", "type": "nominal", "legend": None, "scale": {"domain": ["ours", "floor", "others"], "range": [OURS, FLOOR, OTHERS]}}
     x = {"field": "seconds", "type": "quantitative", "axis": {"title": "seconds, and from the fastest to the slowest", "tickCount": 6}}
@@ -65,8 +66,8 @@ def documents(r: dict) -> dict:
 
 def scaling(r: dict) -> dict:
     doubling = {"tokens": True, "layers": False, "heads": False, "threads": True}
-    panels = [line(r[axis], axis, name, "cost", "milliseconds a token", doubling[axis], 200) for axis, name in tables.AXES.items()]
-    panels.insert(1, line(r["tokens"], "tokens", tables.AXES["tokens"], "memory", "peak memory, MB", True, 200))
+    panels = [line(r[axis], axis, name, "cost", "milliseconds a token", doubling[axis], 200) for axis, name in performance_tables.AXES.items()]
+    panels.insert(1, line(r["tokens"], "tokens", performance_tables.AXES["tokens"], "memory", "peak memory, MB", True, 200))
     return page("Cost a token, and memory, as one thing grows", {"concat": panels, "columns": 3})
 
 

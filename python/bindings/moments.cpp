@@ -24,7 +24,7 @@
 #include "ropewalk/moments/files/merge.h"
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/study/capture/capture_folder.h"
-#include "ropewalk/study/capture/capture_store.h"
+#include "ropewalk/study/capture/written_capture.h"
 #include "ropewalk/study/experiment/training_time.h"
 #include "ropewalk/study/show/analyze.h"
 #include "ropewalk/study/show/tables_folder.h"
@@ -196,9 +196,7 @@ nb::tuple contents(const SharedMoments& kept) {
   return nb::make_tuple(named, moments.info.to_json().dump());
 }
 
-}  // namespace
-
-void bind_moments(nb::module_& module) {
+void bind_shared_moments(nb::module_& module) {
   nb::class_<SharedMoments>(module, "SharedMoments")
       .def(
           "__init__",
@@ -250,6 +248,12 @@ void bind_moments(nb::module_& module) {
       .def("save", [](const SharedMoments& kept, nb::handle listener, const std::string& out,
                       const std::string& label,
                       const std::string& model) { save(listener, kept, out, label, model); });
+}
+
+}  // namespace
+
+void bind_moments(nb::module_& module) {
+  bind_shared_moments(module);
   module.def("load", load);
   module.def("sum", sum);
   nb::class_<FolderLock>(module, "FolderLock")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,17 +13,16 @@ from ._jackknife import Statistic
 from ._listener import Listener
 from ._tables import Kind
 from ._capture import Capture
-from .errors import Error, InputError, SystemError, UsageError  # noqa: A004
+from .errors import InputError, SystemError, UsageError  # noqa: A004
 from ._figure import Figure
+from ._study_files import EFFECTS, StudyFiles
 from ._temporary import TemporaryFolder
 from ._views import Page
 
 if TYPE_CHECKING:
     import pandas
-    import pyarrow
 
 HEAD = ["checkpoint", "layer", "q_head"]
-EFFECTS = ["ablate.csv", "ablate_controls.csv"]  # where the experiment has `ablate:`
 CHECKPOINT = ["label", "phase", "context", "documents", "blocks"]  # first among the columns of `checkpoints`
 
 
@@ -51,8 +49,7 @@ class Study:
         if not self.path.is_file():
             why = "holds no qk.csv" if given.is_dir() else "there is no such folder"
             raise SystemError(f"{given}: {why}; ropewalk run and ropewalk analyze write one")
-        self._read: dict[str, Any] = {}  # what was read, by its name
-        self._stamp: object = None  # of the files that it was read from
+        self._files = StudyFiles(self.path)
         self._kept: TemporaryFolder | None = kept  # lives as long as the study
         self._without_captures = ""  # why there are none
 
@@ -65,27 +62,27 @@ class Study:
     @property
     def heads(self) -> pandas.DataFrame:
         """heads.csv: one row per checkpoint and query head. Every number X has its standard error beside it, X_se."""
-        return self._frame("heads")
+        return self._files.frame("heads")
 
     @property
     def components(self) -> pandas.DataFrame:
         """qk.csv: one row per checkpoint, query head and principal component."""
-        return self._frame("components")
+        return self._files.frame("components")
 
     @property
     def bands(self) -> pandas.DataFrame:
         """bands.csv: one row per checkpoint, query head and rotary pair."""
-        return self._frame("bands")
+        return self._files.frame("bands")
 
     @property
     def curves(self) -> pandas.DataFrame:
         """curves.csv: one row per checkpoint, query head, curve and distance."""
-        return self._frame("curves")
+        return self._files.frame("curves")
 
     @property
     def loss(self) -> pandas.DataFrame:
         """loss.csv: nats per token, one row per checkpoint over all positions, then one per bin of positions. Of experiments with `loss: true`."""
-        return self._frame("loss")
+        return self._files.frame("loss")
 
     @property
     def checkpoints(self) -> pandas.DataFrame:
@@ -97,30 +94,18 @@ class Study:
             first = [name for name in CHECKPOINT if name in frame]
             return frame[[*first, *(name for name in frame if name not in first)]]
 
-        frame: pandas.DataFrame = self._once("checkpoints", read)
+        frame: pandas.DataFrame = self._files.once("checkpoints", read)
         return frame
 
     @property
     def summary(self) -> dict[str, Any]:
         """summary.json: numbers over all heads, with standard errors."""
-        summary: dict[str, Any] = self._once("summary", self._summary)
-        return summary
-
-    def _summary(self) -> dict[str, Any]:
-        path = self._beside("summary.json")
-        try:
-            summary = json.loads(path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, NotADirectoryError):
-            raise SystemError(f"{path}: there is no such file; ropewalk run and ropewalk analyze write it beside the table") from None
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path}: cannot be read: {error}") from None
-        if not isinstance(summary, dict) or not isinstance(summary.get("checkpoints"), list):
-            raise InputError(f"{path}: key 'checkpoints' is missing; expected what ropewalk writes")
+        summary: dict[str, Any] = self._files.once("summary", self._files.summary)
         return summary
 
     def table(self, name: Literal["heads", "components", "bands", "curves", "changes", "loss"], kind: Kind = "pandas") -> Any:
         """A table for pandas, as a polars DataFrame ("polars") or a pyarrow Table ("arrow")."""
-        return _tables.convert(self._arrow(name), kind)
+        return _tables.convert(self._files.arrow(name), kind)
 
     def changes(self, fdr: float | None = 0.05, kind: Kind = "pandas") -> Any:
         """changes.csv: what changed in which head from one checkpoint to another, one row per pair, head and statistic.
@@ -128,7 +113,7 @@ class Study:
         Rows that count as changed (`changed` is 1: a false discovery rate `q` of at most 0.05, and a size), and of these, those whose `q` is at most
         `fdr`; None: every row, changed or not.
         """
-        table = self._arrow("changes")
+        table = self._files.arrow("changes")
         if fdr is not None:
             from pyarrow import compute
 
@@ -158,9 +143,9 @@ class Study:
 
     def _with_effects(self, heads: pandas.DataFrame) -> pandas.DataFrame:
         """The same with what edits cost, where there were any."""
-        if not all(self._beside(name).is_file() for name in EFFECTS):
+        if not all(self._files.beside(name).is_file() for name in EFFECTS):
             return heads
-        table, sets = self._once("effects", lambda: [_tables.convert(_tables.read(self._beside(name)), "pandas") for name in EFFECTS])
+        table, sets = self._files.once("effects", lambda: [_tables.convert(_tables.read(self._files.beside(name)), "pandas") for name in EFFECTS])
         members = {(one.checkpoint, one.set): set(one.members.split(",")) for one in sets[sets.draw.isna()].itertuples()}
 
         def of(line: Any) -> list[dict[str, Any]]:
@@ -173,7 +158,7 @@ class Study:
         return heads.assign(loss_effects=[of(line) for line in heads.itertuples()])
 
     def _top_heads_by(self, by: str) -> pandas.DataFrame:
-        changes = self._frame("changes")
+        changes = self._files.frame("changes")
         if by not in set(changes.statistic):
             raise UsageError(f"by: found {by!r}, expected a statistic of changes.csv, such as 'r2cv_q'")
         trained = [one["label"] for one in self.summary["checkpoints"] if not one.get("random")]
@@ -190,7 +175,7 @@ class Study:
 
     def trajectory(self, layer: int, head: int) -> pandas.DataFrame:
         """One head over the run: one row per checkpoint, the numbers of PC0 (qk.csv) and of the head (heads.csv)."""
-        found: pandas.DataFrame = self._once(f"head {layer} {head}", lambda: self._trajectory(layer, head))
+        found: pandas.DataFrame = self._files.once(f"head {layer} {head}", lambda: self._trajectory(layer, head))
         return found.copy()
 
     def _trajectory(self, layer: int, head: int) -> pandas.DataFrame:
@@ -198,7 +183,7 @@ class Study:
         pc0 = pc0[(pc0.layer == layer) & (pc0.q_head == head) & (pc0.pc == 0)]
         if pc0.empty:
             raise UsageError(f"{self.path}: holds no head {head} of layer {layer}")
-        if self._beside("heads.csv").is_file():
+        if self._files.beside("heads.csv").is_file():
             heads = self.heads
             new = [*HEAD, *(name for name in heads.columns if name not in pc0.columns)]
             pc0 = pc0.merge(heads[new], on=HEAD, how="left")
@@ -221,12 +206,12 @@ class Study:
             return self._figures[name]
         core = _module.core()
         over, depth = core.figure_names(name)
-        return self._drawn(self._once(f"figure of {name}", lambda: self._draw([name], [])), over if by == "training" else depth, name)
+        return self._drawn(self._files.once(f"figure of {name}", lambda: self._draw([name], [])), over if by == "training" else depth, name)
 
     def portrait(self, x: str, y: str) -> Figure:
         """Every head by two statistics, at some checkpoints of the run."""
         core = _module.core()
-        return self._drawn(self._once(f"portrait of {x} and {y}", lambda: self._draw([], [(x, y)])), core.portrait_name(x, y), f"{x} and {y}")
+        return self._drawn(self._files.once(f"portrait of {x} and {y}", lambda: self._draw([], [(x, y)])), core.portrait_name(x, y), f"{x} and {y}")
 
     def show(self) -> Page:
         """The interactive page of the study (docs/report.md), in a frame of the notebook."""
@@ -240,7 +225,7 @@ class Study:
 
     @property
     def _figures(self) -> dict[str, Figure]:
-        figures: dict[str, Figure] = self._once("figures", lambda: self._draw([], []))
+        figures: dict[str, Figure] = self._files.once("figures", lambda: self._draw([], []))
         return figures
 
     def _draw(self, statistics: list[str], portraits: list[tuple[str, str]]) -> dict[str, Figure]:
@@ -302,57 +287,11 @@ class Study:
 
     def _paired(self, a: str, b: str) -> bool | None:
         """What changes.csv says of two checkpoints. A run knows its whole documents, captures what they were cut to."""
-        if not self._beside("changes.csv").is_file():
+        if not self._files.beside("changes.csv").is_file():
             return None
-        changes = self._frame("changes")
+        changes = self._files.frame("changes")
         found = changes.paired[(changes["from"].isin((a, b))) & (changes["to"].isin((a, b)))]
         return bool(found.iloc[0]) if len(found) else None
-
-    # How it is read
-
-    def _beside(self, name: str) -> Path:
-        """A file of the folder of tables; beside a table of another name there is none."""
-        return self.folder / name if self.path.name == "qk.csv" else self.path / name
-
-    def _arrow(self, name: str) -> pyarrow.Table:
-        if name not in ("heads", "components", "bands", "curves", "changes", "loss"):
-            raise UsageError(f"'{name}' is no table; expected heads, components, bands, curves, changes or loss")
-        if name == "loss" and not self._beside("loss.csv").is_file():
-            raise UsageError(f"{self._beside('loss.csv')}: there is no such table; `loss: true` in an experiment has the loss measured")
-        return _tables.read(self.path if name == "components" else self._beside(f"{name}.csv"))
-
-    def _frame(self, name: str) -> pandas.DataFrame:
-        frame: pandas.DataFrame = self._once(name, lambda: _tables.convert(self._arrow(name), "pandas"))
-        return frame
-
-    def _once(self, name: str, read: Callable[[], Any]) -> Any:
-        """What is read once, as long as the files stay the same: numbers of two runs must not meet."""
-        while True:
-            now = self._files()
-            if self._stamp != now:
-                self._read, self._stamp = {}, now
-            if name in self._read:
-                return self._read[name]
-            try:
-                found = read()
-            except Error:
-                if now == self._files():
-                    raise
-                continue
-            if self._stamp == now == self._files():  # as before, and what it was made of was not read anew
-                self._read[name] = found
-
-    def _files(self) -> list[tuple[int, int, int] | None]:
-        """What tells files from those that took their place."""
-        found: list[tuple[int, int, int] | None] = []
-        for path in (self.path, *(self._beside(name) for name in ("heads.csv", "bands.csv", "curves.csv", "changes.csv", "loss.csv", *EFFECTS, "summary.json"))):
-            try:
-                facts = path.stat()
-            except OSError:
-                found.append(None)
-            else:
-                found.append((facts.st_ino, facts.st_size, facts.st_mtime_ns))
-        return found
 
     def __repr__(self) -> str:
         try:

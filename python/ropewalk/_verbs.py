@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import operator
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +11,7 @@ from inspect import signature as inspect_signature
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, overload
 
-from . import _checks, _module
+from . import _checks, _module, _words
 from ._ablation import Ablation
 from ._capture import Capture
 from ._listener import Listener
@@ -60,8 +59,8 @@ def run(
     of `ropewalk run`.
     """
     folder = Path(out) if out is not None else Path("out") / Path(experiment).stem
-    options = dict(out=folder, format=_commas(format), evict=evict, keep_going=keep_going, replace=replace, prune=prune, threads=threads)
-    text = _call("run", [experiment], options | {"dry_run": dry_run}, progress, repeated={"only": only})
+    options = dict(out=folder, format=_words.commas(format), evict=evict, keep_going=keep_going, replace=replace, prune=prune, threads=threads)
+    text = _words.call("run", [experiment], options | {"dry_run": dry_run}, progress, repeated={"only": only})
     return text if dry_run else Study(folder)
 
 
@@ -84,13 +83,13 @@ def capture(
         kept = TemporaryFolder() if out is None else None
         folder = kept.path / "capture" if kept else Path(out or "")
         options = dict(
-            corpus=_corpus(corpus, Path(work)) if corpus is not None or vectors_from is None else None, out=folder, revision=revision, tokenizer=tokenizer,
-            label=label or (_label(model) if vectors_from is None else None), context=context,
+            corpus=_words.corpus_file(corpus, Path(work)) if corpus is not None or vectors_from is None else None, out=folder, revision=revision, tokenizer=tokenizer,
+            label=label or (_words.label_of(model) if vectors_from is None else None), context=context,
             documents=documents, min_tokens=min_tokens, field=field, id=id, split=split, dataset_config=dataset_config, chunk=chunk, heads=heads, seed=seed, sliding=sliding,
             **_keep(pre_rope=pre_rope, plasticity=plasticity, loss=loss), blocks=blocks, shard=shard, vectors=vectors, rate=rate, bucket_size=bucket_size, vectors_from=vectors_from,
             device=device, dtype=dtype, memory=memory, threads=threads,
         )  # fmt: skip
-        _call("capture", [_model(model, Path(work))] if model is not None or vectors_from is None else [], options, progress)
+        _words.call("capture", [_words.model_folder(model, Path(work))] if model is not None or vectors_from is None else [], options, progress)
     made = Capture.open(folder)
     made._kept = kept
     return made
@@ -110,11 +109,11 @@ def loss(
         kept = TemporaryFolder() if out is None else None
         folder = kept.path / "loss" if kept else Path(out or "")
         options = dict(
-            corpus=_corpus(corpus, Path(work)), out=folder, revision=revision, tokenizer=tokenizer, label=label or _label(model), context=context,
+            corpus=_words.corpus_file(corpus, Path(work)), out=folder, revision=revision, tokenizer=tokenizer, label=label or _words.label_of(model), context=context,
             documents=documents, min_tokens=min_tokens, field=field, id=id, split=split, dataset_config=dataset_config, chunk=chunk, shard=shard,
             device=device, dtype=dtype, memory=memory, threads=threads,
         )  # fmt: skip
-        _call("loss", [_model(model, Path(work))], options, progress)
+        _words.call("loss", [_words.model_folder(model, Path(work))], options, progress)
     made = Loss(folder)
     made._kept = kept
     return made
@@ -138,11 +137,11 @@ def ablate(
         kept = TemporaryFolder() if out is None else None
         folder = kept.path / "ablation" if kept else Path(out or "")
         options = dict(
-            corpus=_corpus(corpus, Path(work)), edit=_commas(edit), out=folder, controls=controls, documents=documents, chunk=chunk,
-            model=None if model is None else _model(model, Path(work)), revision=revision, tokenizer=tokenizer, field=field, id=id, split=split,
-            dataset_config=dataset_config, format=_commas(format), device=device, memory=memory, threads=threads,
+            corpus=_words.corpus_file(corpus, Path(work)), edit=_words.commas(edit), out=folder, controls=controls, documents=documents, chunk=chunk,
+            model=None if model is None else _words.model_folder(model, Path(work)), revision=revision, tokenizer=tokenizer, field=field, id=id, split=split,
+            dataset_config=dataset_config, format=_words.commas(format), device=device, memory=memory, threads=threads,
         )  # fmt: skip
-        _call("ablate", [_folder_of(capture) if isinstance(capture, Capture) else capture], options, progress, repeated={"heads": heads})
+        _words.call("ablate", [_words.folder_of(capture) if isinstance(capture, Capture) else capture], options, progress, repeated={"heads": heads})
     made = Ablation(folder)
     made._kept = kept
     return made
@@ -159,7 +158,7 @@ def analyze(
     to keep the tables in; by default a temporary one, which lives as long as the result. The other options are those of `ropewalk analyze`.
     """
     if isinstance(captures, Mapping) and any(isinstance(one, str | os.PathLike) for one in captures.values()):
-        captures = [_labelled(label, folder) for label, folder in captures.items()]
+        captures = [_words.labelled(label, folder) for label, folder in captures.items()]
     if isinstance(captures, Mapping):
         return _analyze_moments(captures, out, model=model, components=components)
     folders = [captures] if isinstance(captures, str | os.PathLike) or not isinstance(captures, Iterable) else list(captures)
@@ -172,7 +171,7 @@ def analyze(
     folder = _checks.folder(kept.path if kept else out or "")
     options = dict(out=folder, components=components, keep_order=keep_order, from_=from_, kv_group=kv_group, min_change=min_change, threads=threads)
     try:
-        _call("analyze", folders, options, progress, repeated={"between": [_commas(pair) for pair in between]})
+        _words.call("analyze", folders, options, progress, repeated={"between": [_words.commas(pair) for pair in between]})
     except BaseException:
         if made:
             with contextlib.suppress(OSError):
@@ -192,10 +191,10 @@ def figures(
     """Writes all figures of a study, or of any table such as qk.csv, to a folder. Returns the files."""
     table = study.path if isinstance(study, Study) else Study(study).path
     options = dict(
-        out=out, format=_commas(format), statistic=_commas(statistic), portraits=_commas(portraits), distance=_commas(distance), title=title,
+        out=out, format=_words.commas(format), statistic=_words.commas(statistic), portraits=_words.commas(portraits), distance=_words.commas(distance), title=title,
         axis=axis, experiment=experiment, summary=summary,
     )  # fmt: skip
-    _call("figures", [table], options, False, repeated={"portrait": [_commas(pair) for pair in portrait]})
+    _words.call("figures", [table], options, False, repeated={"portrait": [_words.commas(pair) for pair in portrait]})
     return sorted(path for path in Path(out).iterdir() if path.suffix in (".json", ".png", ".svg", ".pdf"))
 
 
@@ -207,7 +206,7 @@ def inspect(
     options = dict(
         revision=revision, context=context, heads=heads, seed=seed, sliding=sliding, device=device, dtype=dtype, memory=memory, threads=threads, json=True
     )
-    found: dict[str, Any] = json.loads(_call("inspect", [model], options, False))
+    found: dict[str, Any] = json.loads(_words.call("inspect", [model], options, False))
     return found
 
 
@@ -222,7 +221,7 @@ def export(capture: PathLike | Moments, to: str, out: PathLike) -> Path:
     if isinstance(capture, Moments):
         with tempfile.TemporaryDirectory(prefix="ropewalk-") as work:
             return export(capture.save(Path(work) / "capture"), to, out)
-    _call("export", [capture], dict(to=to, out=out), False)
+    _words.call("export", [capture], dict(to=to, out=out), False)
     return Path(out)
 
 
@@ -230,90 +229,3 @@ def _keep(**said: Any) -> dict[str, Any]:
     """What a capture keeps, as the command line says it: what is on by default is switched off by --no-KEY."""
     defaults = {name: inspect_signature(capture).parameters[name].default for name in said}
     return {f"no_{name}" if defaults[name] is True else name: not value if defaults[name] is True else value for name, value in said.items()}
-
-
-def _call(verb: str, places: Iterable[Any], options: Mapping[str, Any], progress: bool | None, repeated: Mapping[str, Sequence[str]] | None = None) -> str:
-    words = [verb]
-    for name, value in options.items():
-        option = "--" + name.strip("_").replace("_", "-")
-        if value is True:
-            words.append(option)
-        elif value is not None and value is not False and value != "":
-            words.append(f"{option}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
-    for name, values in (repeated or {}).items():
-        words += [f"--{name}={value}" for value in ([values] if isinstance(values, str) else values)]
-    for place in places:
-        if not isinstance(place, str | os.PathLike):
-            raise UsageError(f"{verb}: found {type(place).__name__}, expected a path")
-    words += ["--", *(os.fspath(place) for place in places)]
-    for word in words:
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            raise UsageError(f"{verb}: {word!r} is no text that can be written as UTF-8") from None
-    with Listener(progress) as listener:
-        return str(_module.core().call(listener, words))
-
-
-def _commas(values: Sequence[str]) -> str:
-    return values if isinstance(values, str) else ",".join(values)
-
-
-def _labelled(label: Any, folder: Any) -> str:
-    """As `ropewalk analyze` takes a capture that is to have another label."""
-    if not isinstance(label, str) or not label or "=" in label:
-        raise UsageError(f"analyze: found {label!r}, expected a label: a text that is not empty and has no '='")
-    if not isinstance(folder, str | os.PathLike):
-        raise UsageError(f"analyze: found {type(folder).__name__} as '{label}', expected a capture folder, as the others are")
-    return f"{label}={os.fspath(folder)}"
-
-
-def _folder_of(capture: Capture) -> Path:
-    file = Path(capture._source)
-    if not file.is_file():
-        raise UsageError("ablate: the capture lies in no folder, which says where its model is; save it, and name the folder")
-    return file.parent
-
-
-def _label(model: Any) -> str | None:
-    """Of a model of transformers, whose temporary folder says nothing."""
-    if isinstance(model, str | os.PathLike):
-        return None
-    return Path(getattr(getattr(model, "config", None), "_name_or_path", "") or "model").name
-
-
-def _model(model: Any, work: Path) -> Any:
-    if isinstance(model, str | os.PathLike):
-        return model
-    if not hasattr(model, "save_pretrained"):
-        raise UsageError(f"model: found {type(model).__name__}, expected a folder, a Hub id or a model of transformers")
-    model.save_pretrained(work / "model")
-    return work / "model"
-
-
-def _corpus(corpus: Any, work: Path) -> Any:
-    if isinstance(corpus, str | os.PathLike):
-        return corpus
-    if not isinstance(corpus, Iterable) or isinstance(corpus, Mapping | bytes):
-        found = f"{type(corpus).__name__} of {list(corpus)}," if isinstance(corpus, Mapping) else f"{type(corpus).__name__},"
-        raise UsageError(f"corpus: found {found} expected a file, a folder, a dataset of the Hub, texts or lists of tokens")
-    path = work / "corpus.jsonl"
-    with path.open("w", encoding="utf-8") as file:
-        for number, document in enumerate(corpus):
-            if isinstance(document, str):
-                row: dict[str, Any] = {"text": document}
-            elif isinstance(document, Mapping):
-                row = dict(document)
-            else:
-                try:
-                    if isinstance(document, bytes):
-                        raise TypeError
-                    row = {"tokens": [operator.index(token) for token in document]}
-                except (TypeError, ValueError):
-                    raise UsageError(f"corpus: document {number} is {type(document).__name__}; expected a text or a list of tokens") from None
-            file.write(json.dumps(row, default=_plain) + "\n")
-    return path
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -36,30 +36,16 @@ const MAKERS: Record<View, (context: Context) => Part> = { overview, explore, fl
 /** Views that time, filters and selection apply to. */
 const CONTROLLED: View[] = ["explore", "flow", "table"];
 
-function start(): void {
-  startTheme();
-  const run = new Run(readBlob());
-  const store = new Store(readFragment(run, location.hash));
-  const context: Context = { run, summary: new Summary(run), store };
-  const title = run.blob.title || "Training run";
-  document.title = `${title} · Ropewalk report`;
+function tab(view: View, store: Store): HTMLElement {
+  const onclick = (event: Event) => {
+    event.preventDefault();
+    store.update({ view });
+  };
+  return h("a", { href: `#view=${view}`, class: "tab", onclick }, NAMES[view]);
+}
 
-  const tabs = VIEWS.map((view) =>
-    h(
-      "a",
-      {
-        href: `#view=${view}`,
-        class: "tab",
-        onclick: (event: Event) => {
-          event.preventDefault();
-          store.update({ view });
-        },
-      },
-      NAMES[view],
-    ),
-  );
-  const theme = button("", toggleMode, { class: "button theme" });
-  const header = h(
+function pageHeader(title: string, tabs: HTMLElement[], theme: HTMLElement): HTMLElement {
+  return h(
     "header",
     { class: "page-header" },
     h(
@@ -71,86 +57,130 @@ function start(): void {
     h("nav", { "aria-label": "Views" }, ...tabs),
     theme,
   );
+}
+
+function skipLink(main: HTMLElement): HTMLElement {
+  const onclick = (event: Event) => {
+    event.preventDefault();
+    main.focus();
+  };
+  return h("a", { class: "skip", href: "#main", onclick }, "Skip to content");
+}
+
+function pageFooter(version: string): HTMLElement {
+  return h(
+    "footer",
+    { class: "page-footer" },
+    "Written by Ropewalk ",
+    number(ofPage("version"), version),
+    ". Everything on this page is in this file; nothing is loaded or sent.",
+  );
+}
+
+function themeButton(): HTMLElement {
+  const made = button("", toggleMode, { class: "button theme" });
+  const show = () => {
+    made.textContent = mode() === "dark" ? "☀ Light" : "☾ Dark";
+    made.setAttribute("aria-label", mode() === "dark" ? "Light theme" : "Dark theme");
+  };
+  onTheme(show);
+  show();
+  return made;
+}
+
+/** Time and filters, above the views that they apply to. */
+class Controls {
+  readonly element: HTMLElement;
+  private readonly parts: Part[];
+
+  constructor(context: Context) {
+    this.parts = [scrubber(context), filters(context)];
+    this.element = h(
+      "div",
+      { class: "controls", role: "region", "aria-label": "Checkpoint and filters" },
+      ...this.parts.map(({ element }) => element),
+    );
+    new ResizeObserver(() => this.makeRoom()).observe(this.element);
+  }
+
+  /** Nothing that takes the focus is scrolled to below them. */
+  makeRoom(): void {
+    document.documentElement.style.setProperty("--controls", `${this.element.offsetHeight}px`);
+  }
+
+  render(): void {
+    if (this.element.hidden) return;
+    for (const part of this.parts) part.render();
+  }
+}
+
+/** The views, each made when it is first shown. */
+class Views {
+  private readonly made = new Map<View, Part>();
+  private shown: View | null = null;
+
+  constructor(
+    private readonly context: Context,
+    private readonly main: HTMLElement,
+    private readonly tabs: HTMLElement[],
+    private readonly controls: Controls,
+  ) {}
+
+  /** Whether this one was shown already. */
+  show(view: View): boolean {
+    if (!this.made.has(view)) {
+      const part = MAKERS[view](this.context);
+      this.made.set(view, part);
+      this.main.append(part.element);
+    }
+    if (this.shown === view) return true;
+    for (const [other, { element }] of this.made) element.hidden = other !== view;
+    this.tabs.forEach((one, i) =>
+      VIEWS[i] === view ? one.setAttribute("aria-current", "page") : one.removeAttribute("aria-current"),
+    );
+    this.controls.element.hidden = !CONTROLLED.includes(view);
+    if (this.shown !== null) window.scrollTo(0, 0);
+    this.shown = view;
+    document.documentElement.dataset["view"] = view;
+    return false;
+  }
+
+  render(changed?: ReadonlySet<keyof State>): void {
+    if (this.shown !== null) this.made.get(this.shown)?.render(changed);
+  }
+}
+
+function start(): void {
+  startTheme();
+  const run = new Run(readBlob());
+  const store = new Store(readFragment(run, location.hash));
+  const context: Context = { run, summary: new Summary(run), store };
+  const title = run.blob.title || "Training run";
+  document.title = `${title} · Ropewalk report`;
+
+  const tabs = VIEWS.map((view) => tab(view, store));
+  const header = pageHeader(title, tabs, themeButton());
   const paper = printLine(context);
-  const time = scrubber(context);
-  const which = filters(context);
-  const controls = h(
-    "div",
-    { class: "controls", role: "region", "aria-label": "Checkpoint and filters" },
-    time.element,
-    which.element,
-  );
-  // Nothing that takes the focus is scrolled to below them.
-  const makeRoom = () => document.documentElement.style.setProperty("--controls", `${controls.offsetHeight}px`);
-  new ResizeObserver(makeRoom).observe(controls);
+  const controls = new Controls(context);
   const main = h("main", { id: "main", tabindex: "-1" });
-  const app = document.getElementById("app")!;
-  app.replaceChildren(
-    h(
-      "a",
-      {
-        class: "skip",
-        href: "#main",
-        onclick: (event: Event) => {
-          event.preventDefault();
-          main.focus();
-        },
-      },
-      "Skip to content",
-    ),
-    header,
-    paper.element,
-    controls,
-    main,
-    h(
-      "footer",
-      { class: "page-footer" },
-      "Written by Ropewalk ",
-      number(ofPage("version"), run.blob.ropewalk),
-      ". Everything on this page is in this file; nothing is loaded or sent.",
-    ),
-  );
+  document
+    .getElementById("app")!
+    .replaceChildren(skipLink(main), header, paper.element, controls.element, main, pageFooter(run.blob.ropewalk));
   tooltip.attach();
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.defaultPrevented && store.state.view === "explore") store.close();
   });
 
-  const made = new Map<View, Part>();
-  let shown: View | null = null;
+  const views = new Views(context, main, tabs, controls);
   const render = (state: State, changed?: ReadonlySet<keyof State>) => {
-    const same = shown === state.view;
-    let part = made.get(state.view);
-    if (!part) {
-      part = MAKERS[state.view](context);
-      made.set(state.view, part);
-      main.append(part.element);
-    }
-    if (shown !== state.view) {
-      for (const [view, other] of made) other.element.hidden = view !== state.view;
-      tabs.forEach((tab, i) =>
-        VIEWS[i] === state.view ? tab.setAttribute("aria-current", "page") : tab.removeAttribute("aria-current"),
-      );
-      controls.hidden = !CONTROLLED.includes(state.view);
-      if (shown !== null) window.scrollTo(0, 0);
-      shown = state.view;
-      document.documentElement.dataset["view"] = state.view;
-    }
-    if (!controls.hidden) {
-      time.render();
-      which.render();
-    }
-    if (!same) makeRoom();
+    const same = views.show(state.view);
+    controls.render();
+    if (!same) controls.makeRoom();
     paper.render();
-    part.render(same ? changed : undefined);
-  };
-  const showTheme = () => {
-    theme.textContent = mode() === "dark" ? "☀ Light" : "☾ Dark";
-    theme.setAttribute("aria-label", mode() === "dark" ? "Light theme" : "Dark theme");
+    views.render(same ? changed : undefined);
   };
   store.listen(render);
-  onTheme(showTheme);
-  onTheme(() => made.get(store.state.view)?.render());
-  showTheme();
+  onTheme(() => views.render());
   watchPrinting();
   store.reveal = store.state.focus !== null && history.state === null;
   render(store.state);

@@ -17,35 +17,14 @@ export interface Picker {
 
 let made = 0;
 
-/**
- * A button that opens a list in groups with a search; the definition of the one at hand stands below.
- * `several`: a press adds or removes one, and the list stays open.
- */
-export function picker(
-  label: string,
-  choices: Choice[],
-  pick: (key: string) => void,
-  several?: { text: (chosen: number) => string; extra: HTMLElement[] },
-): Picker {
-  const id = `picker-${++made}`;
-  let chosen: readonly string[] = [];
-  let active = 0;
-  const value = h("span", { class: "picker-value", "data-number": several ? ofPage("columns") : null });
-  const opener = h(
-    "button",
-    { type: "button", class: "button picker-button", "aria-haspopup": "listbox", "aria-expanded": "false" },
-    value,
-  );
-  const search = h("input", {
-    type: "search",
-    role: "combobox",
-    "aria-label": `Search: ${label}`,
-    "aria-expanded": "true",
-    "aria-controls": `${id}-list`,
-    "aria-autocomplete": "list",
-    placeholder: "Search",
-    autocomplete: "off",
-  });
+/** A picker of several: what its button says, and what stands at the foot of the list. */
+export interface Several {
+  text: (chosen: number) => string;
+  extra: HTMLElement[];
+}
+
+/** The options of a list, in groups. */
+function optionList(id: string, label: string, choices: Choice[], several: boolean) {
   const options = choices.map((choice, i) =>
     h(
       "li",
@@ -70,11 +49,50 @@ export function picker(
     },
     ...groups.map(({ element }) => element),
   );
+  return { options, groups, list };
+}
+
+/** The elements of a picker, before they do anything. */
+function elements(label: string, choices: Choice[], several: Several | undefined) {
+  const id = `picker-${++made}`;
+  const value = h("span", { class: "picker-value", "data-number": several ? ofPage("columns") : null });
+  const opener = h(
+    "button",
+    { type: "button", class: "button picker-button", "aria-haspopup": "listbox", "aria-expanded": "false" },
+    value,
+  );
+  const search = h("input", {
+    type: "search",
+    role: "combobox",
+    "aria-label": `Search: ${label}`,
+    "aria-expanded": "true",
+    "aria-controls": `${id}-list`,
+    "aria-autocomplete": "list",
+    placeholder: "Search",
+    autocomplete: "off",
+  });
+  const { options, groups, list } = optionList(id, label, choices, several !== undefined);
   const none = h("p", { class: "note picker-none", hidden: true }, "Nothing is called so.");
   const definition = h("p", { class: "picker-definition note", role: "status" });
   const extra = several ? h("div", { class: "toolbar" }, ...several.extra) : null;
   const box = h("div", { class: "picker-box", hidden: true }, search, list, none, definition, extra);
   const element = h("div", { class: "field picker" }, h("span", { "aria-hidden": "true" }, label), opener, box);
+  return { value, opener, search, options, groups, list, none, definition, box, element };
+}
+
+/**
+ * A button that opens a list in groups with a search; the definition of the one at hand stands below.
+ * `several`: a press adds or removes one, and the list stays open.
+ */
+export function picker(
+  label: string,
+  choices: Choice[],
+  pick: (key: string) => void,
+  several?: Several,
+): Picker {
+  const { value, opener, search, options, groups, list, none, definition, box, element } = elements(label, choices, several);
+  let chosen: readonly string[] = [];
+  let active = 0;
 
   const visible = () => options.flatMap((option, i) => (option.hidden ? [] : i));
 
@@ -133,7 +151,7 @@ export function picker(
 
   opener.addEventListener("click", () => (box.hidden ? open() : close(true)));
   search.addEventListener("input", filter);
-  box.addEventListener("keydown", (event) => {
+  function onKey(event: KeyboardEvent): void {
     if (event.key === "Escape") {
       event.preventDefault();
       return close(true);
@@ -151,7 +169,9 @@ export function picker(
       return;
     }
     event.preventDefault();
-  });
+  }
+
+  box.addEventListener("keydown", onKey);
   const placeOf = (target: EventTarget | null) => {
     const found = (target as Element | null)?.closest?.("[data-place]")?.getAttribute("data-place");
     return found === null || found === undefined ? -1 : Number(found);

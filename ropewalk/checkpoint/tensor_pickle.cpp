@@ -122,17 +122,39 @@ class Unpickler : private PickleStack {
   // One instruction; false at the end.
   bool step() {
     const auto code = static_cast<unsigned char>(take(1)[0]);
+    if (code == '.') return false;  // STOP
+    if (!make_number(code) && !make_value(code) && !use_memo(code) && !fill(code) && !build(code)) {
+      fail("has instruction 0x{:02x}, which torch.save does not write for tensors", code);
+    }
+    return true;
+  }
+
+  // These do an instruction of their kind; false: it is none.
+  bool make_number(unsigned char code) {
     switch (code) {
-      case 0x80:  // PROTO
-        if (const auto protocol = take_number<uint8_t>(); protocol > 5) {
-          fail("is of protocol {}, expected at most 5", protocol);
-        }
+      case 0x88:  // NEWTRUE, NEWFALSE
+      case 0x89:
+        push_number(code == 0x88);
         return true;
-      case '.':  // STOP
+      case 'J':  // BININT
+        push_number(take_number<int32_t>());
+        return true;
+      case 'K':  // BININT1
+        push_number(take_number<uint8_t>());
+        return true;
+      case 'M':  // BININT2
+        push_number(take_number<uint16_t>());
+        return true;
+      case 0x8a:  // LONG1
+        push_number(take_long());
+        return true;
+      default:
         return false;
-      case '(':  // MARK
-        mark();
-        return true;
+    }
+  }
+
+  bool make_value(unsigned char code) {
+    switch (code) {
       case '}':  // EMPTY_DICT
         push_dictionary();
         return true;
@@ -153,22 +175,6 @@ class Unpickler : private PickleStack {
       case 'N':  // NONE
         push({});
         return true;
-      case 0x88:  // NEWTRUE, NEWFALSE
-      case 0x89:
-        push_number(code == 0x88);
-        return true;
-      case 'J':  // BININT
-        push_number(take_number<int32_t>());
-        return true;
-      case 'K':  // BININT1
-        push_number(take_number<uint8_t>());
-        return true;
-      case 'M':  // BININT2
-        push_number(take_number<uint16_t>());
-        return true;
-      case 0x8a:  // LONG1
-        push_number(take_long());
-        return true;
       case 'G':  // BINFLOAT
         take(8);
         push({});
@@ -176,6 +182,13 @@ class Unpickler : private PickleStack {
       case 'X':  // BINUNICODE
         push({PickleKind::text, 0, take(take_number<uint32_t>()), 0});
         return true;
+      default:
+        return false;
+    }
+  }
+
+  bool use_memo(unsigned char code) {
+    switch (code) {
       case 'q':  // BINPUT, LONG_BINPUT
         remember(take_number<uint8_t>());
         return true;
@@ -187,6 +200,17 @@ class Unpickler : private PickleStack {
         return true;
       case 'j':
         recall(take_number<uint32_t>());
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // Puts what is on the stack into what lies below it.
+  bool fill(unsigned char code) {
+    switch (code) {
+      case '(':  // MARK
+        mark();
         return true;
       case 's': {  // SETITEM
         const Ref item = pop();
@@ -203,6 +227,24 @@ class Unpickler : private PickleStack {
       case 'e':
         pop_to_mark();
         return true;
+      case 'b':  // BUILD: the attributes of a dictionary, such as the versions of its modules
+        pop();
+        if (value(top()).kind != PickleKind::dictionary)
+          fail("gives attributes to what is no dictionary");
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // What pickles name or call, and how they begin.
+  bool build(unsigned char code) {
+    switch (code) {
+      case 0x80:  // PROTO
+        if (const auto protocol = take_number<uint8_t>(); protocol > 5) {
+          fail("is of protocol {}, expected at most 5", protocol);
+        }
+        return true;
       case 'c': {  // GLOBAL
         const std::string_view module = take_line();
         push_name(module, take_line());
@@ -214,13 +256,8 @@ class Unpickler : private PickleStack {
       case 'Q':  // BINPERSID
         push_storage();
         return true;
-      case 'b':  // BUILD: the attributes of a dictionary, such as the versions of its modules
-        pop();
-        if (value(top()).kind != PickleKind::dictionary)
-          fail("gives attributes to what is no dictionary");
-        return true;
       default:
-        fail("has instruction 0x{:02x}, which torch.save does not write for tensors", code);
+        return false;
     }
   }
 

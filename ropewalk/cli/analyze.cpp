@@ -13,6 +13,42 @@
 
 namespace ropewalk::cli {
 
+namespace {
+
+// Pairs of --between, each once.
+std::vector<std::pair<std::string, std::string>> pairs_of(const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const std::string& text : texts) {
+    const auto pair = two_names("--between", text, "labels");
+    if (pair.first == pair.second) {
+      throw UsageError("--between '{}': found one label twice, expected two", text);
+    }
+    if (std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) {
+      throw UsageError("--between '{}': given twice; leave one out", text);
+    }
+    pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+// For whoever adds a statistic: CONTRIBUTING.md.
+void add_columns(CLI::App& app) {
+  auto table = std::make_shared<std::string>();
+  CLI::App* columns =
+      app.add_subcommand("columns", "Print the columns of a table as docs/formats.md has them")
+          ->group("");
+  columns->add_option("table", *table, "heads, bands or curves for such a file [default: qk.csv]")
+      ->check(CLI::IsMember({"heads", "bands", "curves"}));
+  columns->callback([table] {
+    const bool series = *table == "bands" || *table == "curves";
+    print(series ? describe_series_columns(*table == "bands" ? SeriesTable::bands
+                                                             : SeriesTable::curves)
+                 : describe_columns(table->empty() ? Table::components : Table::heads));
+  });
+}
+
+}  // namespace
+
 void add_analyze(CLI::App& app) {
   auto options = std::make_shared<AnalyzeOptions>();
   options->out = "tables";
@@ -49,32 +85,10 @@ void add_analyze(CLI::App& app) {
   add_threads_option(*verb, *threads);
   verb->callback([options, between, threads] {
     set_threads(*threads, {});
-    for (const std::string& text : *between) {
-      const auto pair = two_names("--between", text, "labels");
-      auto& pairs = options->changes.between;
-      if (pair.first == pair.second) {
-        throw UsageError("--between '{}': found one label twice, expected two", text);
-      }
-      if (std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) {
-        throw UsageError("--between '{}': given twice; leave one out", text);
-      }
-      pairs.push_back(pair);
-    }
+    options->changes.between = pairs_of(*between);
     analyze(*options);
   });
-  // For whoever adds a statistic: CONTRIBUTING.md.
-  auto table = std::make_shared<std::string>();
-  CLI::App* columns =
-      app.add_subcommand("columns", "Print the columns of a table as docs/formats.md has them")
-          ->group("");
-  columns->add_option("table", *table, "heads, bands or curves for such a file [default: qk.csv]")
-      ->check(CLI::IsMember({"heads", "bands", "curves"}));
-  columns->callback([table] {
-    const bool series = *table == "bands" || *table == "curves";
-    print(series ? describe_series_columns(*table == "bands" ? SeriesTable::bands
-                                                             : SeriesTable::curves)
-                 : describe_columns(table->empty() ? Table::components : Table::heads));
-  });
+  add_columns(app);
 }
 
 void add_merge(CLI::App& app) {

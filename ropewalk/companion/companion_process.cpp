@@ -14,6 +14,7 @@
 
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/processes/interrupt.h"
+#include "ropewalk/companion/companion_frame.h"
 #include "ropewalk/companion/sources.h"
 
 namespace ropewalk {
@@ -25,8 +26,6 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kLook{100};  // how soon an interrupt is noticed
 constexpr size_t kKeptErrors = size_t{64} << 10;
-constexpr size_t kLongestLine = size_t{64} << 20;
-constexpr int64_t kLargestArray = int64_t{16} << 30;
 
 // Reads the program that follows, which the command line would show to everybody.
 constexpr const char* kBoot =
@@ -48,15 +47,6 @@ std::string last_line(std::string_view text) {
   while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   const size_t start = text.rfind('\n');
   return printable_excerpt(start == std::string_view::npos ? text : text.substr(start + 1), 400);
-}
-
-int64_t bytes_of(const Json& array) {
-  const auto& type = array.at("type").get_ref<const std::string&>();
-  int64_t bytes = type == "u1" ? 1 : type == "i4" ? 4 : type == "i8" ? 8 : 0;
-  for (const Json& size : array.at("shape")) {
-    if (__builtin_mul_overflow(bytes, size.get<int64_t>(), &bytes)) return -1;
-  }
-  return bytes == 0 && type != "u1" && type != "i4" && type != "i8" ? -1 : bytes;
 }
 
 How how_of(const std::string& kind) {
@@ -242,29 +232,9 @@ bool Companion::Process::take_answers() {
 
 // Takes one message off the front of what has come, if it is there whole. Throws where it is none.
 bool Companion::Process::deliver_one() {
-  const size_t line = unread_.find('\n');
-  if (line == std::string::npos) {
-    if (unread_.size() > kLongestLine) throw SystemError("a line without end");
-    return false;
-  }
-  CompanionMessage message{parse_json(std::string_view(unread_).substr(0, line), "answer"), {}};
-  std::vector<std::pair<std::string, size_t>> sizes;
-  size_t whole = line + 1;
-  for (const Json& array : message.words.at("arrays")) {
-    const int64_t bytes = bytes_of(array);
-    if (bytes < 0 || bytes > kLargestArray) throw SystemError("an array of a senseless size");
-    sizes.emplace_back(array.at("name").get<std::string>(), bytes);
-    whole += static_cast<size_t>(bytes);
-  }
-  if (unread_.size() < whole) {
-    unread_.reserve(whole);
-    return false;
-  }
-  size_t place = line + 1;
-  for (const auto& [name, size] : sizes) {
-    message.arrays[name] = unread_.substr(place, size);
-    place += size;
-  }
+  std::optional<CompanionFrame> frame = first_frame(unread_);
+  if (!frame) return false;
+  CompanionMessage& message = frame->message;
   if (!message.words.contains("beat")) {
     const auto id = message.words.at("id").get<int64_t>();
     const std::lock_guard lock(mutex_);
@@ -279,7 +249,7 @@ bool Companion::Process::deliver_one() {
     }
     waiting_.erase(found);
   }
-  unread_.erase(0, whole);
+  unread_.erase(0, frame->bytes);
   changed_.notify_all();
   return true;
 }

@@ -129,79 +129,101 @@ Json ticks(const Reach& reach) {
   return values;
 }
 
-Json map_of(const CheckpointAxis& axis, const CheckpointRows& of, const RowPhases& phases,
-            const Kind& kind, const Reach& reach, bool last, Json& datasets) {
-  const Json x_scale{{"type", "log"}, {"domain", {reach.shortest, reach.longest}}, {"nice", false}};
-  const Json x_axis{{"title", last ? Json("wavelength of the rotary pair, tokens") : Json()},
-                    {"values", ticks(reach)},
-                    {"format", "~s"},
-                    {"grid", false},
-                    {"labels", last}};
-  const auto place = [](const char* field, const Json& scale, const Json& with_axis) {
-    return Json{{"field", field}, {"type", "quantitative"}, {"scale", scale}, {"axis", with_axis}};
-  };
-  Json colors = Json::array();
-  for (const std::string_view color : theme::hue_ramp(kind.hue)) colors.push_back(color);
-  const std::string dataset = std::string("bands of ") + kind.title;
-  datasets[dataset] = cell_rows(axis, kind);
-  Json tooltip = Json::array();
-  for (const char* field : {"checkpoint", "wavelength", "share", "se"}) {
-    tooltip.push_back({{"field", field}});
+// The channel of a field along an axis.
+Json along(const char* field, const Json& scale, const Json& axis) {
+  return {{"field", field}, {"type", "quantitative"}, {"scale", scale}, {"axis", axis}};
+}
+
+// The map of one kind, with its datasets. The last one has the axis of both.
+struct Map {
+  const CheckpointRows& rows;
+  const RowPhases& phases;
+  const Kind& kind;
+  const Reach& reach;
+  bool last;
+
+  // How far the names of phases reach beyond it.
+  double right() const { return phases.rows.empty() ? kPhaseGap : phases.width + 2 * kPhaseGap; }
+
+  Json x(const char* field) const {
+    return along(field,
+                 {{"type", "log"}, {"domain", {reach.shortest, reach.longest}}, {"nice", false}},
+                 {{"title", last ? Json("wavelength of the rotary pair, tokens") : Json()},
+                  {"values", ticks(reach)},
+                  {"format", "~s"},
+                  {"grid", false},
+                  {"labels", last}});
   }
-  const double right = phases.rows.empty() ? kPhaseGap : phases.width + 2 * kPhaseGap;
-  Json layers = Json::array();
-  layers.push_back(
-      {{"name", fmt::format("bands_{}", kind.title)},
-       {"data", {{"name", dataset}}},
-       {"mark", {{"type", "rect"}}},
-       {"encoding",
-        {{"x", place("from", x_scale, x_axis)},
-         {"x2", {{"field", "to"}}},
-         {"y", place("y", of.scale, of.axis)},
-         {"y2", {{"field", "y_end"}}},
-         {"color",
-          {{"field", "share"},
-           {"type", "quantitative"},
-           {"scale", {{"domain", {0, reach.most}}, {"range", colors}, {"interpolate", "rgb"}}},
-           {"legend",
-            {{"orient", "right"},
-             {"title", nullptr},
-             {"format", "~%"},
-             {"gradientLength", std::max(60.0, of.height - 10)},
-             {"gradientThickness", 13},
-             {"offset", right + 10},
-             {"tickCount", 4}}}}},
-         {"tooltip", tooltip}}}});
-  close_gaps(layers.back(), of);
-  const auto rule = [&](const char* data, const Json& encoding, const Json& dash, double width) {
-    layers.push_back(
-        {{"name", fmt::format("{}_{}", data, kind.title)},
-         {"data", {{"name", data}}},
-         {"mark",
-          {{"type", "rule"}, {"strokeDash", dash}, {"strokeWidth", width}, {"color", theme::kInk}}},
-         {"encoding", encoding}});
-  };
+  Json y(const char* field) const { return along(field, rows.scale, rows.axis); }
+
+  Json color() const {
+    Json colors = Json::array();
+    for (const std::string_view one : theme::hue_ramp(kind.hue)) colors.push_back(one);
+    return {{"field", "share"},
+            {"type", "quantitative"},
+            {"scale", {{"domain", {0, reach.most}}, {"range", colors}, {"interpolate", "rgb"}}},
+            {"legend",
+             {{"orient", "right"},
+              {"title", nullptr},
+              {"format", "~%"},
+              {"gradientLength", std::max(60.0, rows.height - 10)},
+              {"gradientThickness", 13},
+              {"offset", right() + 10},
+              {"tickCount", 4}}}};
+  }
+
+  Json cells(const std::string& dataset) const {
+    Json tooltip = Json::array();
+    for (const char* field : {"checkpoint", "wavelength", "share", "se"}) {
+      tooltip.push_back({{"field", field}});
+    }
+    Json layer{{"name", fmt::format("bands_{}", kind.title)},
+               {"data", {{"name", dataset}}},
+               {"mark", {{"type", "rect"}}},
+               {"encoding",
+                {{"x", x("from")},
+                 {"x2", {{"field", "to"}}},
+                 {"y", y("y")},
+                 {"y2", {{"field", "y_end"}}},
+                 {"color", color()},
+                 {"tooltip", tooltip}}}};
+    close_gaps(layer, rows);
+    return layer;
+  }
+
+  Json rule(const char* data, const Json& encoding, const Json& dash, double width) const {
+    return {
+        {"name", fmt::format("{}_{}", data, kind.title)},
+        {"data", {{"name", data}}},
+        {"mark",
+         {{"type", "rule"}, {"strokeDash", dash}, {"strokeWidth", width}, {"color", theme::kInk}}},
+        {"encoding", encoding}};
+  }
+};
+
+Json map_of(const CheckpointAxis& axis, const Map& map, Json& datasets) {
+  const std::string dataset = std::string("bands of ") + map.kind.title;
+  datasets[dataset] = cell_rows(axis, map.kind);
+  Json layers = Json::array({map.cells(dataset)});
   if (datasets.contains("contexts")) {
-    rule("contexts",
-         {{"x", place("context", x_scale, x_axis)},
-          {"y", place("y", of.scale, of.axis)},
-          {"y2", {{"field", "y_end"}}}},
-         Json::array({1, 0}), 2.4);
+    layers.push_back(map.rule(
+        "contexts", {{"x", map.x("context")}, {"y", map.y("y")}, {"y2", {{"field", "y_end"}}}},
+        Json::array({1, 0}), 2.4));
   }
   if (datasets.contains("separators")) {
-    rule("separators",
-         {{"x", {{"value", 0}}},
-          {"x2", {{"value", phases.rows.empty() ? kWidth : kWidth + right}}},
-          {"y", place("position", of.scale, of.axis)}},
-         Json::array({5, 4}), 1.2);
+    const double end = map.phases.rows.empty() ? kWidth : kWidth + map.right();
+    layers.push_back(map.rule(
+        "separators", {{"x", {{"value", 0}}}, {"x2", {{"value", end}}}, {"y", map.y("position")}},
+        Json::array({5, 4}), 1.2));
   }
-  add_row_phases(layers, phases, of, kWidth + kPhaseGap, fmt::format("_{}", kind.title));
+  add_row_phases(layers, map.phases, map.rows, kWidth + kPhaseGap,
+                 fmt::format("_{}", map.kind.title));
   return {{"title",
-           {{"text", std::string("share of the energy of ") + kind.title},
+           {{"text", std::string("share of the energy of ") + map.kind.title},
             {"fontSize", 15},
             {"offset", 6}}},
           {"width", kWidth},
-          {"height", of.height},
+          {"height", map.rows.height},
           {"layer", layers}};
 }
 
@@ -250,7 +272,7 @@ Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
   Json views = Json::array();
   for (const Kind& kind : kKinds) {
     views.push_back(
-        map_of(axis, rows, phases, kind, reach, &kind == std::end(kKinds) - 1, datasets));
+        map_of(axis, {rows, phases, kind, reach, &kind == std::end(kKinds) - 1}, datasets));
   }
   spec["vconcat"] = views;
   spec["spacing"] = 16;

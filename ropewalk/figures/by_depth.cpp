@@ -8,6 +8,7 @@
 #include "ropewalk/figures/figure.h"
 #include "ropewalk/figures/parts/checkpoint_rows.h"
 #include "ropewalk/figures/parts/depth_columns.h"
+#include "ropewalk/figures/parts/depth_layers.h"
 #include "ropewalk/figures/parts/depth_scale.h"
 #include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/run_notes.h"
@@ -18,7 +19,6 @@ namespace {
 
 constexpr double kWidth = 580;  // of ten columns
 constexpr double kWidestCell = 116;
-constexpr double kCellText = 14.5;
 constexpr double kMostHeight = 620;  // where many rows have to share it
 constexpr double kRowHeight = 34;
 constexpr double kLeastTextRow = 15;  // lower rows have no room for numbers
@@ -118,121 +118,29 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
   const auto columns = static_cast<double>(map.columns.size());
   const double width = std::min(kWidestCell, kWidth / columns) * columns;
   const CheckpointRows rows = checkpoint_rows(axis, {kRowHeight, kMostHeight, kLeastTextRow});
-
   const RowPhases phases = row_phases(axis, rows);
 
   Json spec = theme::begin_figure(options.title, figure_title(run, title_of(map.placed)),
                                   subtitle_of(run, axis, map, scale),
                                   std::max(width, kWidth) + phases.width + 10);
   spec["title"]["offset"] = 18;
+  const Json labels = column_labels(run, map.columns);
   Json params = rows.params;
-  params.push_back({{"name", "columns"}, {"value", column_labels(run, map.columns)}});
+  params.push_back({{"name", "columns"}, {"value", labels}});
   spec["params"] = params;
   spec["width"] = width;
   spec["height"] = rows.height;
 
-  const Json x_scale{{"domain", {0, columns}}, {"nice", false}};
-  Json column_places = Json::array();
-  for (size_t i = 0; i < map.columns.size(); ++i) {
-    column_places.push_back(static_cast<double>(i) + 0.5);
-  }
-  const bool depth_alone = params.back()["value"][0].size() == 1;  // as models differ in the rest
-  const Json x_axis{{"title", map.columns.front().layer ? "layers, heads"
-                              : depth_alone             ? "relative depth (layer / last layer)"
-                                            : "relative depth (layer / last layer), layers, heads"},
-                    {"values", column_places},
-                    {"grid", false},
-                    {"domain", false},
-                    {"ticks", false},
-                    {"labelAngle", 0},
-                    {"labelOverlap", false},
-                    {"labelFlush", false},
-                    {"labelFontSize", 13},
-                    {"labelLineHeight", 17},
-                    {"labelExpr", "columns[floor(datum.value)]"}};
-  const auto place = [](const char* field, const Json& on, const Json& with_axis) {
-    return Json{{"field", field}, {"type", "quantitative"}, {"scale", on}, {"axis", with_axis}};
-  };
-  const std::string legend =
-      "mean " + reading_title(map.placed) +
-      (scale.unit() == 1 ? "" : fmt::format(", in units of {:g}", scale.unit())) +
-      (scale.has_negatives() ? fmt::format(" ({}: below 0)", scale.negative_hue()) : "");
-  Json tooltip = Json::array();
-  for (const char* field : {"checkpoint", "phase", "bin", "value", "se", "heads"}) {
-    tooltip.push_back({{"field", field}});
-  }
-
+  // Of models, which differ in layers and heads, columns say the depth alone.
+  const DepthLayers marks(map.columns, rows, labels[0].size() == 1);
   Json& datasets = spec["datasets"];
   datasets["cells"] = cell_rows(axis, map, scale);
-  Json layers = Json::array();
-  layers.push_back({{"name", "ground"},
-                    {"data", {{"name", "cells"}}},
-                    {"transform", {{{"filter", "datum.value === null"}}}},
-                    {"mark",
-                     {{"type", "rect"},
-                      {"color", theme::kEmptyCell},
-                      {"stroke", theme::kWhite},
-                      {"strokeWidth", 1}}},
-                    {"encoding",
-                     {{"x", place("x", x_scale, x_axis)},
-                      {"x2", {{"field", "x_end"}}},
-                      {"y", place("y", rows.scale, rows.axis)},
-                      {"y2", {{"field", "y_end"}}}}}});
-  layers.push_back({{"name", "cells"},
-                    {"data", {{"name", "cells"}}},
-                    {"transform", {{{"filter", "datum.value !== null"}}}},
-                    {"mark", {{"type", "rect"}, {"stroke", theme::kWhite}, {"strokeWidth", 1}}},
-                    {"encoding",
-                     {{"x", place("x", x_scale, x_axis)},
-                      {"x2", {{"field", "x_end"}}},
-                      {"y", place("y", rows.scale, rows.axis)},
-                      {"y2", {{"field", "y_end"}}},
-                      {"color",
-                       {{"field", "value"},
-                        {"type", "quantitative"},
-                        {"scale",
-                         {{"domain", scale.domain()},
-                          {"range", scale.range()},
-                          {"clamp", true},
-                          {"interpolate", "rgb"}}},
-                        {"legend",
-                         {{"orient", "bottom"},
-                          {"title", legend},
-                          {"titleLimit", 0},
-                          {"titleOrient", "left"},
-                          {"titlePadding", 12},
-                          {"gradientLength", scale.has_negatives() ? 350 : 260},
-                          {"gradientThickness", 13},
-                          {"values", scale.ticks()},
-                          {"offset", 12}}}}},
-                      {"tooltip", tooltip}}}});
-  layers.back()["encoding"]["color"]["legend"].update(scale.tick_texts());
-  close_gaps(layers.back(), rows);
-  if (rows.least >= kLeastTextRow) {
-    layers.push_back({{"name", "numbers"},
-                      {"data", {{"name", "cells"}}},
-                      {"mark",
-                       {{"type", "text"},
-                        {"baseline", "middle"},
-                        {"fontSize", std::min(kCellText, rows.least - 2)}}},
-                      {"encoding",
-                       {{"x", place("x_middle", x_scale, x_axis)},
-                        {"y", place("y_middle", rows.scale, rows.axis)},
-                        {"text", {{"field", "text"}, {"type", "nominal"}}},
-                        {"color", {{"field", "ink"}, {"type", "nominal"}, {"scale", nullptr}}}}}});
-  }
+  Json layers = Json::array({marks.ground(), marks.cells(map.placed, scale)});
+  if (rows.least >= kLeastTextRow) layers.push_back(marks.numbers());
   const Json separators = axis.separator_rows();
   if (!separators.empty()) {
     datasets["separators"] = separators;
-    layers.push_back(
-        {{"name", "separators"},
-         {"data", {{"name", "separators"}}},
-         {"mark",
-          {{"type", "rule"}, {"strokeDash", {5, 4}}, {"strokeWidth", 1.4}, {"color", theme::kInk}}},
-         {"encoding",
-          {{"x", {{"value", 0}}},
-           {"x2", {{"value", width + phases.width + 10}}},
-           {"y", place("position", rows.scale, rows.axis)}}}});
+    layers.push_back(marks.separators(width + phases.width + 10));
   }
   if (!phases.rows.empty()) datasets["phases"] = phases.rows;
   add_row_phases(layers, phases, rows, width + 10);

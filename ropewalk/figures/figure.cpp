@@ -8,6 +8,7 @@
 #include "ropewalk/figures/over_training.h"
 #include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/series_figures.h"
+#include "ropewalk/figures/training_lines.h"
 
 namespace ropewalk {
 

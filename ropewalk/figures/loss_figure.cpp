@@ -5,12 +5,12 @@
 #include <limits>
 
 #include "ropewalk/base/printable.h"
-#include "ropewalk/figures/over_training.h"
 #include "ropewalk/figures/parts/mean_layers.h"
 #include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/run_notes.h"
 #include "ropewalk/figures/parts/theme.h"
 #include "ropewalk/figures/series_figures.h"
+#include "ropewalk/figures/training_lines.h"
 
 namespace ropewalk {
 namespace {

@@ -13,6 +13,7 @@
 #include "ropewalk/figures/parts/stacked_shares.h"
 #include "ropewalk/figures/parts/text_width.h"
 #include "ropewalk/figures/parts/theme.h"
+#include "ropewalk/figures/training_lines.h"
 
 namespace ropewalk {
 namespace {
@@ -20,70 +21,10 @@ namespace {
 constexpr double kHeight = 330;
 constexpr double kHeightAbove = 250;  // where another plot stands below
 constexpr double kHeightOfComponents = 190;
-constexpr double kLine = 2.6, kThinLine = 1.3;
 constexpr double kMargin = 0.04;  // of an axis that fits its numbers
 
-// The readings of a plot's lines, by their place in all_readings().
-struct Lines {
-  TrainingFigure figure;
-  PlacedReading first;
-  std::vector<size_t> places;
-  std::vector<MeanSeries> series;
-};
-
-MeanSeries series_of(size_t place, const TrainingLine& line) {
-  const bool full = line.shape != "stroke";
-  return {line.name,  theme::hue_color(all_readings()[place].reading->hue),
-          line.shape, full ? kLine : kThinLine,
-          full,       [place](const CheckpointNumbers& c) { return c.readings[place].over_heads; },
-          place,      value_limits(all_readings()[place])};
-}
-
-// One reading alone, with what its statistic says about itself.
-Lines lines_of_reading(size_t place) {
-  const PlacedReading placed = all_readings().at(place);
-  const Hue hue = placed.reading->hue;
-  TrainingFigure figure;
-  figure.title = capital_title(placed) + ", over training";
-  figure.y_title = reading_title(placed);
-  figure.what = "Mean";
-  figure.whole_axis = false;
-  figure.note = reading_sentence(placed);
-  const char* shape = hue == Hue::queries ? "circle" : hue == Hue::keys ? "square" : "diamond";
-  return {figure, placed, {place}, {series_of(place, {reading_name(placed), shape})}};
-}
-
-// The plots of a figure, one below the other.
-std::vector<Lines> plots_of_figure(const std::string& figure) {
-  std::vector<Lines> plots;
-  const std::vector<PlacedReading> readings = all_readings();
-  for (size_t i = 0; i < readings.size(); ++i) {
-    const Statistic& statistic = *readings[i].statistic;
-    const TrainingLine& line = readings[i].reading->line;
-    if (statistic.figure.name != figure || line.name.empty()) continue;
-    const std::string& y_title = statistic.figure.y_title;
-    if (plots.empty() || (!y_title.empty() && y_title != plots.back().figure.y_title)) {
-      plots.push_back({statistic.figure, readings[i], {}, {}});
-    }
-    plots.back().places.push_back(i);
-    plots.back().series.push_back(series_of(i, line));
-  }
-  // The one that describes the figure comes first.
-  std::stable_partition(plots.begin(), plots.end(),
-                        [](const Lines& lines) { return !lines.figure.title.empty(); });
-  return plots;
-}
-
-// Lines that a run has no number of, which a legend must not promise; never all of them.
-void leave_out_empty(const RunNumbers& run, Lines& lines) {
-  const auto empty = [&](size_t place) { return !has_numbers(run, place); };
-  if (std::all_of(lines.places.begin(), lines.places.end(), empty)) return;
-  std::erase_if(lines.places, empty);
-  std::erase_if(lines.series, [&](const MeanSeries& series) { return empty(series.reading); });
-}
-
 // The lowest and the highest that lines reach with their bands and bars, at least `low` and `high`.
-std::pair<double, double> reach(const CheckpointAxis& axis, const Lines& lines, Band kind,
+std::pair<double, double> reach(const CheckpointAxis& axis, const TrainingLines& lines, Band kind,
                                 double low, double high) {
   for (const Slot& slot : axis.slots()) {
     for (const MeanSeries& series : lines.series) {
@@ -100,16 +41,16 @@ std::pair<double, double> reach(const CheckpointAxis& axis, const Lines& lines, 
 }
 
 // Of all plots of a figure, whose words speak of all. What was published keeps ±1 SD.
-Band band_of(const CheckpointAxis& axis, const std::vector<Lines>& plots) {
+Band band_of(const CheckpointAxis& axis, const std::vector<TrainingLines>& plots) {
   const bool published = plots.front().first.statistic->table == Table::components;
-  const bool passes = std::any_of(plots.begin(), plots.end(), [&](const Lines& lines) {
+  const bool passes = std::any_of(plots.begin(), plots.end(), [&](const TrainingLines& lines) {
     return passes_limits(axis, lines.series);
   });
   return passes && !published ? Band::quartiles : Band::sd;
 }
 
 // Limits and ticks of the y axis.
-MeanPlot plot_of(const CheckpointAxis& axis, const Lines& lines, Band band) {
+MeanPlot plot_of(const CheckpointAxis& axis, const TrainingLines& lines, Band band) {
   MeanPlot plot;
   plot.band = band;
   plot.y_title = fit_text(lines.figure.y_title, theme::kLabelSize, kHeight);
@@ -144,7 +85,7 @@ MeanPlot plot_of(const CheckpointAxis& axis, const Lines& lines, Band band) {
   return plot;
 }
 
-bool has_errors(const RunNumbers& run, const Lines& lines) {
+bool has_errors(const RunNumbers& run, const TrainingLines& lines) {
   return std::any_of(run.checkpoints.begin(), run.checkpoints.end(), [&](const auto& numbers) {
     return std::any_of(lines.series.begin(), lines.series.end(), [&](const MeanSeries& series) {
       return series.full && !std::isnan(series.number(numbers).se);
@@ -153,9 +94,9 @@ bool has_errors(const RunNumbers& run, const Lines& lines) {
 }
 
 // Baselines may lack a number, as one that is known along a run alone.
-bool has_baseline(const RunNumbers& run, const std::vector<Lines>& plots) {
+bool has_baseline(const RunNumbers& run, const std::vector<TrainingLines>& plots) {
   return std::any_of(run.baselines.begin(), run.baselines.end(), [&](const auto& numbers) {
-    return std::any_of(plots.begin(), plots.end(), [&](const Lines& lines) {
+    return std::any_of(plots.begin(), plots.end(), [&](const TrainingLines& lines) {
       return std::any_of(lines.series.begin(), lines.series.end(), [&](const MeanSeries& series) {
         return series.full && !std::isnan(series.number(numbers).mean);
       });
@@ -164,8 +105,8 @@ bool has_baseline(const RunNumbers& run, const std::vector<Lines>& plots) {
 }
 
 std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis,
-                        const std::vector<Lines>& plots) {
-  const Lines& lines = plots.front();
+                        const std::vector<TrainingLines>& plots) {
+  const TrainingLines& lines = plots.front();
   const auto bands = std::count_if(lines.series.begin(), lines.series.end(),
                                    [](const MeanSeries& series) { return series.full; });
   std::string text = lines.figure.what + " over " + heads_text(run, lines.places);
@@ -192,7 +133,7 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis,
 }
 
 // Each line's mean as a part; the second of a hue is its palest.
-std::vector<SharePart> parts_of(const Lines& lines) {
+std::vector<SharePart> parts_of(const TrainingLines& lines) {
   std::vector<SharePart> parts;
   std::set<Hue> used;
   const std::vector<PlacedReading> readings = all_readings();
@@ -217,8 +158,9 @@ void add_views(Json& spec, const Json& views) {
       {"scale", {{"color", "independent"}, {"shape", "independent"}, {"stroke", "independent"}}}};
 }
 
-Json draw(const RunNumbers& run, const FigureOptions& options, const std::vector<Lines>& plots) {
-  const Lines& lines = plots.front();
+Json draw(const RunNumbers& run, const FigureOptions& options,
+          const std::vector<TrainingLines>& plots) {
+  const TrainingLines& lines = plots.front();
   const CheckpointAxis axis(run, options.time());
   const double width = theme::kPlotWidth;
   Json spec = theme::begin_figure(options.title, figure_title(run, lines.figure.title),
@@ -230,7 +172,7 @@ Json draw(const RunNumbers& run, const FigureOptions& options, const std::vector
     return spec;
   }
   const Band band = band_of(axis, plots);
-  const auto plot = [&](Json& view, const Lines& of, double height, size_t number) {
+  const auto plot = [&](Json& view, const TrainingLines& of, double height, size_t number) {
     view["width"] = width;
     view["height"] = height;
     MeanPlot look = plot_of(axis, of, band);
@@ -276,23 +218,17 @@ std::vector<std::string> training_figures() {
   return names;
 }
 
-bool has_numbers(const RunNumbers& run, size_t reading) {
-  return std::any_of(run.checkpoints.begin(), run.checkpoints.end(), [&](const auto& numbers) {
-    return !std::isnan(numbers.readings[reading].over_heads.mean);
-  });
-}
-
 bool can_draw(const RunNumbers& run, const std::string& figure) {
-  const std::vector<Lines> plots = plots_of_figure(figure);
-  return std::any_of(plots.begin(), plots.end(), [&](const Lines& lines) {
+  const std::vector<TrainingLines> plots = plots_of_figure(figure);
+  return std::any_of(plots.begin(), plots.end(), [&](const TrainingLines& lines) {
     return std::any_of(lines.places.begin(), lines.places.end(),
                        [&](size_t place) { return has_numbers(run, place); });
   });
 }
 
 Json over_training(const RunNumbers& run, const FigureOptions& options, const std::string& figure) {
-  std::vector<Lines> plots = plots_of_figure(figure);
-  for (Lines& lines : plots) leave_out_empty(run, lines);
+  std::vector<TrainingLines> plots = plots_of_figure(figure);
+  for (TrainingLines& lines : plots) lines.leave_out_empty(run);
   return draw(run, options, plots);
 }
 

@@ -14,9 +14,6 @@ std::vector<std::string> training_figures();
 // Whether a run has the numbers of one.
 bool can_draw(const RunNumbers& run, const std::string& figure);
 
-// Whether a run has any number of a reading (its place in all_readings()).
-bool has_numbers(const RunNumbers& run, size_t reading);
-
 // The means over heads of every statistic that names this figure, over a training run: lines,
 // ±1 SD bands and standard-error bars; below them the components, where they are shares of a whole.
 Json over_training(const RunNumbers& run, const FigureOptions& options, const std::string& figure);

@@ -111,6 +111,38 @@ Json class_color_channel(double legend_offset) {
             {"offset", legend_offset}}}};
 }
 
+Json segments_layer(const Json& x, double step, double legend_offset) {
+  Json tooltip = Json::array();
+  for (const char* field : {"checkpoint", "phase", "class", "fraction", "se", "heads", "of"}) {
+    tooltip.push_back({{"field", field}});
+  }
+  return {{"name", "segments"},
+          {"data", {{"name", "segments"}}},
+          {"mark",
+           {{"type", "bar"},
+            {"orient", "vertical"},
+            {"size", std::min(kWidestBar, kBarShare * step)},
+            {"stroke", theme::kWhite},
+            {"strokeWidth", step > 12 ? 1 : 0.3}}},
+          {"encoding",
+           {{"x", x},
+            {"y", y_channel("from")},
+            {"y2", {{"field", "to"}}},
+            {"color", class_color_channel(legend_offset)},
+            {"tooltip", tooltip}}}};
+}
+
+Json numbers_layer(const Json& x) {
+  return {{"name", "numbers"},
+          {"data", {{"name", "numbers"}}},
+          {"mark", {{"type", "text"}, {"baseline", "middle"}}},
+          {"encoding",
+           {{"x", x},
+            {"y", y_channel("y")},
+            {"text", {{"field", "text"}, {"type", "nominal"}}},
+            {"color", {{"field", "ink"}, {"type", "nominal"}, {"scale", nullptr}}}}}};
+}
+
 void add_error_bars(Json& layers, const Json& x, double step, std::string_view color, double halo) {
   const std::string suffix = halo > 0 ? " halo" : "";
   const double thickness = 1.6 + halo;
@@ -133,6 +165,21 @@ void add_error_bars(Json& layers, const Json& x, double step, std::string_view c
   }
 }
 
+std::string subtitle_of(const RunNumbers& run, bool numbered, const CheckpointAxis& axis,
+                        const Json& errors) {
+  std::string text = "Share of " + heads_text(run) +
+                     " in each class, by r_q and |r_k| on PC0 (high > 0.7, low < 0.3)";
+  text += numbered ? "; numbers are per cent." : ".";
+  if (!errors.empty()) {
+    text += " Bars: ±1 standard error of the position-dominated share";
+    text += errors.size() < axis.slots().size()
+                ? "; none where resampling the documents hardly moves it."
+                : ".";
+  }
+  if (!run.baselines.empty()) text += " Baseline: freshly initialised weights.";
+  return text + notes_on_pc0(run);
+}
+
 }  // namespace
 
 Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
@@ -142,20 +189,9 @@ Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
   const bool numbered = !axis.timed() && step >= kLabelledStep;
   // On an axis of time with many checkpoints, bars would hide the shares.
   const Json errors = axis.crowded(width) ? Json::array() : error_rows(axis);
-  std::string subtitle = "Share of " + heads_text(run) +
-                         " in each class, by r_q and |r_k| on PC0 (high > 0.7, low < 0.3)";
-  subtitle += numbered ? "; numbers are per cent." : ".";
-  if (!errors.empty()) {
-    subtitle += " Bars: ±1 standard error of the position-dominated share";
-    subtitle += errors.size() < axis.slots().size()
-                    ? "; none where resampling the documents hardly moves it."
-                    : ".";
-  }
-  if (!run.baselines.empty()) subtitle += " Baseline: freshly initialised weights.";
-  subtitle += notes_on_pc0(run);
-
-  Json spec = theme::begin_figure(
-      options.title, figure_title(run, "Classes of heads over training"), subtitle, width);
+  Json spec =
+      theme::begin_figure(options.title, figure_title(run, "Classes of heads over training"),
+                          subtitle_of(run, numbered, axis, errors), width);
   spec["params"] = axis.params();
   spec["width"] = width;
   spec["height"] = kHeight;
@@ -164,35 +200,11 @@ Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
   Json layers = Json::array();
   Json& datasets = spec["datasets"];
   datasets["segments"] = segments;
-  Json tooltip = Json::array();
-  for (const char* field : {"checkpoint", "phase", "class", "fraction", "se", "heads", "of"}) {
-    tooltip.push_back({{"field", field}});
-  }
-  layers.push_back({{"name", "segments"},
-                    {"data", {{"name", "segments"}}},
-                    {"mark",
-                     {{"type", "bar"},
-                      {"orient", "vertical"},
-                      {"size", std::min(kWidestBar, kBarShare * step)},
-                      {"stroke", theme::kWhite},
-                      {"strokeWidth", step > 12 ? 1 : 0.3}}},
-                    {"encoding",
-                     {{"x", x},
-                      {"y", y_channel("from")},
-                      {"y2", {{"field", "to"}}},
-                      {"color", class_color_channel(axis.header_height(width) + 8)},
-                      {"tooltip", tooltip}}}});
+  layers.push_back(segments_layer(x, step, axis.header_height(width) + 8));
   axis.widen_bars(layers.back(), width);
   if (numbered) {
     datasets["numbers"] = label_rows(segments);
-    layers.push_back({{"name", "numbers"},
-                      {"data", {{"name", "numbers"}}},
-                      {"mark", {{"type", "text"}, {"baseline", "middle"}}},
-                      {"encoding",
-                       {{"x", x},
-                        {"y", y_channel("y")},
-                        {"text", {{"field", "text"}, {"type", "nominal"}}},
-                        {"color", {{"field", "ink"}, {"type", "nominal"}, {"scale", nullptr}}}}}});
+    layers.push_back(numbers_layer(x));
   }
   if (!errors.empty()) {
     datasets["bars"] = errors;

@@ -22,6 +22,123 @@ std::optional<int64_t> stated_size(const HttpResponse& response) {
   return known ? std::optional(size) : std::nullopt;
 }
 
+// The download of a blob: bytes that an earlier one left, then the rest, in as many requests as it
+// takes.
+class BlobDownload {
+ public:
+  BlobDownload(HubRequests& requests, const HubFile& file, const fs::path& blob,
+               const std::string& path, const std::stop_token& stop,
+               const std::function<void(int64_t)>& arrived)
+      : requests_(requests),
+        file_(file),
+        path_(path),
+        what_(path.substr(1)),
+        stop_(stop),
+        arrived_(arrived),
+        partial_(blob, file.etag, file.size) {}
+
+  void run() {
+    partial_.read_back();
+    if (partial_.size() > 0) {
+      log::debug("{}: going on after {}", what_, format_bytes(partial_.size()));
+    }
+    while (!is_whole()) {
+      const int64_t before = partial_.size();
+      const HttpResponse response = request_rest();
+      if (partial_.size() < file_.size) prepare_next(response, before);
+    }
+    partial_.commit();
+  }
+
+ private:
+  // Whether all bytes are there; where they are the wrong ones, they are dropped.
+  bool is_whole() {
+    while (partial_.size() == file_.size) {
+      const std::string hash = partial_.hash();
+      if (hash == file_.etag) return true;
+      discard(fmt::format("what the server sends has the hash {}, expected {}", hash, file_.etag));
+    }
+    return false;
+  }
+
+  HttpResponse request_rest() {
+    bool first = true;
+    HttpResponse response =
+        requests_.stream(path_, partial_.size(), [&](int64_t status, std::string_view part) {
+          if (first) begin_body(status);
+          first = false;
+          take(part);
+        });
+    if (response.status != 200 && response.status != 206 && response.status != 416) {
+      fail_request(response, what_);
+    }
+    return response;
+  }
+
+  void begin_body(int64_t status) {
+    if (status != 200 || partial_.size() == 0) return;
+    restart();  // the server knows no ranges
+    ++begun_anew_;
+  }
+
+  void take(std::string_view part) {
+    const auto size = static_cast<int64_t>(part.size());
+    if (partial_.size() + size > file_.size) {
+      partial_.restart();
+      throw InputError("{}: the server sends more than the {} bytes it announced", what_,
+                       file_.size);
+    }
+    partial_.append(part);
+    arrived_(size);
+    counted_ += size;
+  }
+
+  // After a request that left bytes to come: says why, and waits where nothing came.
+  void prepare_next(const HttpResponse& response, int64_t before) {
+    const std::optional<int64_t> stated = stated_size(response);
+    if (response.status == 416 || stated.value_or(file_.size) != file_.size) {
+      discard(fmt::format("the server has {} of the {} bytes it announced",
+                          stated ? std::to_string(*stated) : "fewer", file_.size));
+      return;
+    }
+    failures_ = partial_.size() > before ? 0 : failures_ + 1;
+    const std::string why = response.problem.empty() ? "the body ended early" : response.problem;
+    if (failures_ == kAttempts || begun_anew_ == kAttempts) {
+      throw SystemError("{}: broke off after {} of {} bytes, {} times ({}); try again later", what_,
+                        partial_.size(), file_.size, kAttempts, why);
+    }
+    log::info("{}: broke off after {} of {} bytes ({}); going on", what_, partial_.size(),
+              file_.size, why);
+    if (failures_ > 0) wait_or_throw(backoff(failures_), stop_);
+  }
+
+  // Bytes left by an earlier download may be the wrong ones; fresh ones get a second try too.
+  void discard(const std::string& why) {
+    restart();
+    if (second_try_) throw InputError("{}: {}; refused", what_, why);
+    log::warning("{}: {}; downloading it again", what_, why);
+    second_try_ = true;
+  }
+
+  void restart() {
+    arrived_(-counted_);
+    counted_ = 0;
+    partial_.restart();
+  }
+
+  HubRequests& requests_;
+  const HubFile& file_;
+  const std::string& path_;
+  const std::string what_;  // "org/name/resolve/COMMIT/FILE", for messages
+  const std::stop_token& stop_;
+  const std::function<void(int64_t)>& arrived_;
+  PartialFile partial_;
+  int64_t counted_ = 0;  // bytes that `arrived` heard of
+  int failures_ = 0;     // requests in a row that brought nothing
+  int begun_anew_ = 0;   // bodies that began with the first byte though others were there
+  bool second_try_ = false;
+};
+
 }  // namespace
 
 int64_t missing_bytes(const HubCache& cache, const HubFile& file) {
@@ -35,78 +152,11 @@ int64_t missing_bytes(const HubCache& cache, const HubFile& file) {
 void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& file,
                    const std::string& path, const std::stop_token& stop,
                    const std::function<void(int64_t)>& arrived) {
-  const std::string what = path.substr(1);  // "org/name/resolve/COMMIT/FILE", for messages
   const fs::path blob = cache.blob(file.etag);
   const HubLock lock(cache, file.etag, stop);
   std::error_code ignored;
   if (fs::exists(blob, ignored)) return;  // another process was faster
-  PartialFile partial(blob, file.etag, file.size);
-  partial.read_back();
-  if (partial.size() > 0) {
-    log::debug("{}: going on after {}", what, format_bytes(partial.size()));
-  }
-  int64_t counted = 0;
-  const auto restart = [&] {
-    arrived(-counted);
-    counted = 0;
-    partial.restart();
-  };
-  int begun_anew = 0;
-  const auto take = [&](int64_t status, bool& first, std::string_view part) {
-    if (first && status == 200 && partial.size() > 0) {  // the server knows no ranges
-      restart();
-      ++begun_anew;
-    }
-    first = false;
-    if (partial.size() + static_cast<int64_t>(part.size()) > file.size) {
-      partial.restart();
-      throw InputError("{}: the server sends more than the {} bytes it announced", what, file.size);
-    }
-    partial.append(part);
-    arrived(static_cast<int64_t>(part.size()));
-    counted += static_cast<int64_t>(part.size());
-  };
-
-  // Bytes left by an earlier download may be the wrong ones; fresh ones get a second try too.
-  bool second_try = false;
-  const auto discard = [&](const std::string& why) {
-    restart();
-    if (second_try) throw InputError("{}: {}; refused", what, why);
-    log::warning("{}: {}; downloading it again", what, why);
-    second_try = true;
-  };
-  for (int failures = 0;;) {
-    if (partial.size() == file.size) {
-      const std::string hash = partial.hash();
-      if (hash == file.etag) break;
-      discard(fmt::format("what the server sends has the hash {}, expected {}", hash, file.etag));
-      if (file.size == 0) continue;
-    }
-    const int64_t before = partial.size();
-    bool first = true;
-    const HttpResponse response = requests.stream(
-        path, before, [&](int64_t status, std::string_view part) { take(status, first, part); });
-    if (response.status != 200 && response.status != 206 && response.status != 416) {
-      fail_request(response, what);
-    }
-    if (partial.size() == file.size) continue;
-    const std::optional<int64_t> stated = stated_size(response);
-    if (response.status == 416 || stated.value_or(file.size) != file.size) {
-      discard(fmt::format("the server has {} of the {} bytes it announced",
-                          stated ? std::to_string(*stated) : "fewer", file.size));
-      continue;
-    }
-    failures = partial.size() > before ? 0 : failures + 1;
-    const std::string why = response.problem.empty() ? "the body ended early" : response.problem;
-    if (failures == kAttempts || begun_anew == kAttempts) {
-      throw SystemError("{}: broke off after {} of {} bytes, {} times ({}); try again later", what,
-                        partial.size(), file.size, kAttempts, why);
-    }
-    log::info("{}: broke off after {} of {} bytes ({}); going on", what, partial.size(), file.size,
-              why);
-    if (failures > 0) wait_or_throw(backoff(failures), stop);
-  }
-  partial.commit();
+  BlobDownload(requests, file, blob, path, stop, arrived).run();
 }
 
 }  // namespace ropewalk

@@ -103,6 +103,51 @@ int on_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return exchange.request.stop.stop_requested() ? 1 : 0;
 }
 
+// What is asked for. libcurl copies texts.
+void set_request(CURL* handle, const HttpRequest& request, const HttpUrl& url) {
+  curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
+  curl_easy_setopt(handle, CURLOPT_ACCEPT_ENCODING, "identity");  // sizes are those of the files
+  const std::string agent = fmt::format("ropewalk/{}", version());
+  curl_easy_setopt(handle, CURLOPT_USERAGENT, agent.c_str());
+  curl_easy_setopt(handle, CURLOPT_NOBODY, request.head ? 1L : 0L);
+  if (request.offset > 0 || request.length > 0) {
+    std::string range = fmt::format("{}-", request.offset);
+    if (request.length > 0) range += std::to_string(request.offset + request.length - 1);
+    curl_easy_setopt(handle, CURLOPT_RANGE, range.c_str());
+  }
+  // What is meant for this machine stays on it: a proxy would see the token, and has a loopback of
+  // its own.
+  if (url.is_loopback()) curl_easy_setopt(handle, CURLOPT_PROXY, "");
+  if (!request.token.empty()) {
+    curl_easy_setopt(handle, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+    curl_easy_setopt(handle, CURLOPT_XOAUTH2_BEARER, request.token.c_str());
+  }
+}
+
+void set_connection(CURL* handle, const HttpOptions& options) {
+  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 1L << 18);
+  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options.timeout));
+  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.timeout));
+  if (!options.ca_file.empty()) {
+    curl_easy_setopt(handle, CURLOPT_CAINFO, options.ca_file.c_str());
+  }
+  if (!options.ca_folder.empty()) {
+    curl_easy_setopt(handle, CURLOPT_CAPATH, options.ca_folder.c_str());
+  }
+}
+
+void set_listener(CURL* handle, Exchange& exchange) {
+  curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, on_header);
+  curl_easy_setopt(handle, CURLOPT_HEADERDATA, &exchange);
+  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, on_body);
+  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &exchange);
+  curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, on_progress);
+  curl_easy_setopt(handle, CURLOPT_XFERINFODATA, &exchange);
+}
+
 }  // namespace
 
 bool HttpUrl::same_host(const HttpUrl& other) const {
@@ -182,46 +227,13 @@ HttpResponse HttpClient::exchange(const HttpRequest& request) {
   const HttpUrl url = parse_url(request.url);  // refuses what libcurl knows beside http
   HttpResponse response;
   CURL* handle = state_->handle;
-  const HttpOptions& options = state_->options;
   Exchange exchange{request, response, handle, nullptr};
   curl_easy_reset(handle);  // keeps connections
   char problem[CURL_ERROR_SIZE] = "";
-  const std::string agent = fmt::format("ropewalk/{}", version());
-  std::string range = fmt::format("{}-", request.offset);
-  if (request.length > 0) range += std::to_string(request.offset + request.length - 1);
-
-  curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
-  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 1L << 18);
-  curl_easy_setopt(handle, CURLOPT_ACCEPT_ENCODING, "identity");  // sizes are those of the files
-  curl_easy_setopt(handle, CURLOPT_USERAGENT, agent.c_str());
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, problem);
-  curl_easy_setopt(handle, CURLOPT_NOBODY, request.head ? 1L : 0L);
-  if (request.offset > 0 || request.length > 0)
-    curl_easy_setopt(handle, CURLOPT_RANGE, range.c_str());
-  // What is meant for this machine stays on it: a proxy would see the token, and has a loopback of
-  // its own.
-  if (url.is_loopback()) curl_easy_setopt(handle, CURLOPT_PROXY, "");
-  if (!request.token.empty()) {
-    curl_easy_setopt(handle, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
-    curl_easy_setopt(handle, CURLOPT_XOAUTH2_BEARER, request.token.c_str());
-  }
-  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options.timeout));
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.timeout));
-  if (!options.ca_file.empty()) {
-    curl_easy_setopt(handle, CURLOPT_CAINFO, options.ca_file.c_str());
-  }
-  if (!options.ca_folder.empty()) {
-    curl_easy_setopt(handle, CURLOPT_CAPATH, options.ca_folder.c_str());
-  }
-  curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, on_header);
-  curl_easy_setopt(handle, CURLOPT_HEADERDATA, &exchange);
-  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, on_body);
-  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &exchange);
-  curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, on_progress);
-  curl_easy_setopt(handle, CURLOPT_XFERINFODATA, &exchange);
+  set_request(handle, request, url);
+  set_connection(handle, state_->options);
+  set_listener(handle, exchange);
 
   const CURLcode done = curl_easy_perform(handle);
   if (exchange.thrown) std::rethrow_exception(exchange.thrown);

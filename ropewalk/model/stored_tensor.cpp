@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ropewalk/base/error.h"
 #include "ropewalk/base/files/content_hash.h"
 
 namespace ropewalk {
@@ -52,6 +53,16 @@ std::vector<int64_t> stored_shape(const TensorSpec& spec) {
   if (spec.transposed) std::reverse(shape.begin(), shape.end());
   if (spec.stacked > 0) shape.insert(shape.begin(), spec.stacked);
   return shape;
+}
+
+void require_shape(const Checkpoint& checkpoint, const std::string& name,
+                   const std::vector<int64_t>& shape) {
+  const TensorView view = checkpoint.tensor(name);
+  if (view.info->shape != shape) {
+    throw InputError("{}: tensor '{}' has shape {}, expected {} from config.json",
+                     view.shard->path().string(), name, format_shape(view.info->shape),
+                     format_shape(shape));
+  }
 }
 
 at::Tensor wanted_rows(const TensorSpec& spec, at::Tensor stored, Needed needed) {

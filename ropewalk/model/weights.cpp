@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <numeric>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/kernels/products/elementwise.h"
 #include "ropewalk/model/architecture.h"
 #include "ropewalk/model/head.h"
 #include "ropewalk/model/stored_tensor.h"
@@ -36,6 +34,20 @@ void refuse_more_layers(const Checkpoint& checkpoint, const std::string& prefix,
   }
 }
 
+// Whether the model was saved with a head, and where a library puts it inside a larger one.
+std::string find_prefix(const Checkpoint& checkpoint, const Architecture& architecture) {
+  const std::array<std::string_view, 4> roots{architecture.root, "", "language_model.model.",
+                                              "model.language_model."};
+  const std::string embedding(architecture.embedding);
+  const auto root = std::find_if(roots.begin(), roots.end(), [&](std::string_view candidate) {
+    return checkpoint.has(std::string(candidate) + embedding);
+  });
+  if (root != roots.end()) return std::string(*root);
+  throw InputError("{}: tensor '{}' is missing; looked for it as {}{}",
+                   checkpoint.folder().string(), embedding, fmt::join(roots, embedding + ", "),
+                   embedding);
+}
+
 }  // namespace
 
 WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& architecture,
@@ -47,35 +59,14 @@ WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& arc
       extent_(extent),
       dtype_(dtype),
       device_(device),
-      random_(random) {
-  // Whether the model was saved with a head, and where a library puts it inside a larger one.
-  const std::array<std::string_view, 4> roots{architecture.root, "", "language_model.model.",
-                                              "model.language_model."};
-  const std::string embedding(architecture.embedding);
-  const auto root = std::find_if(roots.begin(), roots.end(), [&](std::string_view candidate) {
-    return checkpoint.has(std::string(candidate) + embedding);
-  });
-  if (root == roots.end()) {
-    throw InputError("{}: tensor '{}' is missing; looked for it as {}{}",
-                     checkpoint.folder().string(), embedding, fmt::join(roots, embedding + ", "),
-                     embedding);
-  }
-  prefix_ = *root;
-  check_shape(prefix_ + embedding, {config.embedding_rows, config.d_model});
-  if (!architecture.position_embedding.empty()) {
-    check_shape(prefix_ + std::string(architecture.position_embedding),
-                {config.max_positions, config.d_model});
-  }
-  if (!architecture.embedding_norm.empty()) {
-    const std::string norm = prefix_ + std::string(architecture.embedding_norm);
-    embedding_norm_ = load_vector(norm + ".weight", TensorRole::norm);
-    embedding_norm_bias_ = load_vector(norm + ".bias", TensorRole::bias);
-  }
+      random_(random),
+      prefix_(find_prefix(checkpoint, architecture)),
+      embedding_(checkpoint, architecture, config, prefix_, dtype, device, random) {
   refuse_more_layers(checkpoint, prefix_ + std::string(architecture.layers), config.n_layers);
   if (extent.has_head()) head_ = head_specs(architecture, config, checkpoint, prefix_);
   for (int64_t stage = 0; stage <= extent.last_stage(); ++stage) {
     for (const TensorSpec& spec : all_specs(stage, extent.of(stage))) {
-      check_shape(prefix_of(stage) + spec.name, stored_shape(spec));
+      require_shape(checkpoint, prefix_of(stage) + spec.name, stored_shape(spec));
     }
   }
 }
@@ -83,15 +74,6 @@ WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& arc
 std::string WeightReader::prefix_of(int64_t layer) const {
   if (layer > extent_.last_layer) return {};
   return fmt::format("{}{}{}.", prefix_, architecture_.layers, layer);
-}
-
-void WeightReader::check_shape(const std::string& name, const std::vector<int64_t>& shape) const {
-  const TensorView view = checkpoint_.tensor(name);
-  if (view.info->shape != shape) {
-    throw InputError("{}: tensor '{}' has shape {}, expected {} from config.json",
-                     view.shard->path().string(), name, format_shape(view.info->shape),
-                     format_shape(shape));
-  }
 }
 
 std::vector<TensorSpec> WeightReader::specs(int64_t stage, Needed needed) const {
@@ -205,7 +187,7 @@ void WeightReader::copy_tensor(const at::Tensor& target, const std::string& name
 }
 
 at::Tensor WeightReader::random_tensor(const std::string& name, const TensorSpec& spec) const {
-  if (name == embedding_names().front()) {  // a tied head
+  if (name == embedding_.names().front()) {  // a tied head
     std::vector<int32_t> words(static_cast<size_t>(spec.shape[0]));
     std::iota(words.begin(), words.end(), 0);
     return random_->embedding(words);
@@ -213,41 +195,6 @@ at::Tensor WeightReader::random_tensor(const std::string& name, const TensorSpec
   // A part of a stack is drawn by itself.
   const std::string key = spec.stacked > 0 ? fmt::format("{} {}", name, spec.place) : name;
   return random_->tensor(role_of(spec.destination), key, spec.shape);
-}
-
-at::Tensor WeightReader::embed(std::span<const int32_t> tokens) const {
-  for (const int32_t token : tokens) {
-    if (token < 0 || token >= config_.embedding_rows) {
-      throw InputError("token id {} is outside the model's vocabulary of {}", token,
-                       config_.embedding_rows);
-    }
-  }
-  const at::Tensor rows = random_ ? random_->embedding(tokens) : stored_rows(tokens);
-  at::Tensor hidden = rows.to(device_, /*non_blocking=*/true).to(dtype_);
-  if (config_.embedding_scale != 1) {
-    // The scale itself is rounded to the model's dtype, as in training.
-    hidden = hidden * at::full({}, config_.embedding_scale, hidden.options());
-  }
-  if (!architecture_.position_embedding.empty()) {
-    hidden = hidden + position_rows(hidden.size(0)).to(device_).to(dtype_);
-  }
-  if (embedding_norm_.defined()) {
-    hidden = layer_norm(hidden, embedding_norm_, embedding_norm_bias_, config_.norm_eps);
-  }
-  return hidden;
-}
-
-std::vector<std::string> WeightReader::embedding_names() const {
-  std::vector<std::string> names{prefix_ + std::string(architecture_.embedding)};
-  if (!architecture_.position_embedding.empty()) {
-    names.push_back(prefix_ + std::string(architecture_.position_embedding));
-  }
-  if (!architecture_.embedding_norm.empty()) {
-    for (const char* part : {".weight", ".bias"}) {
-      names.push_back(prefix_ + std::string(architecture_.embedding_norm) + part);
-    }
-  }
-  return names;
 }
 
 std::vector<std::string> WeightReader::names_of(int64_t stage,
@@ -259,7 +206,7 @@ std::vector<std::string> WeightReader::names_of(int64_t stage,
 
 std::vector<std::string> WeightReader::names(const Extent& part) const {
   if (random_) return {};
-  std::vector<std::string> names = embedding_names();
+  std::vector<std::string> names = embedding_.names();
   for (int64_t stage = 0; stage <= part.last_stage(); ++stage) {
     const std::vector<std::string> more = names_of(stage, all_specs(stage, part.of(stage)));
     names.insert(names.end(), more.begin(), more.end());
@@ -282,51 +229,10 @@ std::string WeightReader::digest_beyond(const Extent& part) const {
 
 void WeightReader::hash_embedding() const {
   // A head that is the same table is hashed when it is loaded.
-  const std::vector<std::string> table = embedding_names();
+  const std::vector<std::string> table = embedding_.names();
   const auto tied = [&](const TensorSpec& spec) { return spec.name == table.front(); };
   if (random_ || std::any_of(head_.begin(), head_.end(), tied)) return;
   checkpoint_.digest(table);
-}
-
-at::Tensor WeightReader::position_rows(int64_t tokens) const {
-  if (tokens > config_.max_positions) {
-    throw InputError("a document has {} tokens, but the model knows {} positions", tokens,
-                     config_.max_positions);
-  }
-  if (random_) return random_->positions(tokens);
-  const std::string name = prefix_ + std::string(architecture_.position_embedding);
-  checkpoint_.read({name});
-  const TensorView view = checkpoint_.tensor(name);
-  const at::Tensor rows = view_of(view).slice(0, 0, tokens).clone();
-  view.shard->file().require_unchanged();
-  return rows;
-}
-
-at::Tensor WeightReader::load_vector(const std::string& name, TensorRole role) const {
-  const c10::InferenceMode no_autograd;
-  check_shape(name, {config_.d_model});
-  const TensorView view = checkpoint_.tensor(name);
-  const at::Tensor values =
-      random_ ? random_->tensor(role, name, {config_.d_model}) : view_of(view);
-  const at::Tensor copied = at::empty({config_.d_model}, at::TensorOptions().dtype(dtype_));
-  copied.copy_(values);
-  return copied.to(device_);
-}
-
-at::Tensor WeightReader::stored_rows(std::span<const int32_t> tokens) const {
-  const std::string name = embedding_names().front();
-  checkpoint_.read({name});
-  const TensorView view = checkpoint_.tensor(name);
-  const at::Tensor table = view_of(view);
-  const at::Tensor wanted = at::from_blob(const_cast<int32_t*>(tokens.data()),
-                                          {static_cast<int64_t>(tokens.size())}, at::kInt);
-  at::Tensor rows = at::empty({wanted.size(0), config_.d_model},
-                              table.options().pinned_memory(device_.is_cuda()));
-  at::index_select_out(rows, table, 0, wanted);
-  view.shard->file().require_unchanged();
-  // The budget is the GPU's there, and the next document wants the same pages.
-  if (!device_.is_cuda()) view.shard->file().release(view.info->offset, view.info->bytes);
-  return rows;
 }
 
 }  // namespace ropewalk

@@ -9,6 +9,7 @@
 #include "ropewalk/checkpoint/checkpoint.h"
 #include "ropewalk/kernels/torch.h"
 #include "ropewalk/model/config/config.h"
+#include "ropewalk/model/embedding_reader.h"
 #include "ropewalk/model/layer_weights.h"
 #include "ropewalk/model/random_weights.h"
 
@@ -26,9 +27,8 @@ class WeightReader {
                const ModelConfig& config, const Extent& extent, at::ScalarType dtype,
                at::Device device, const std::optional<RandomWeights>& random = std::nullopt);
 
-  // What the first layer reads, [tokens, d_model]: rows of the embedding table, scaled, with those
-  // of the positions and a norm where the family has them.
-  at::Tensor embed(std::span<const int32_t> tokens) const;
+  // What the first layer reads, [tokens, d_model].
+  at::Tensor embed(std::span<const int32_t> tokens) const { return embedding_.read(tokens); }
 
   // The weights of a stage. Safe to call from another thread while the model runs.
   LayerWeights load(int64_t stage, bool with_experts = true) const;
@@ -66,14 +66,8 @@ class WeightReader {
   LayerWeights read(int64_t layer, const std::vector<TensorSpec>& specs) const;
   void copy_tensor(const at::Tensor& target, const std::string& name, const TensorSpec& spec,
                    Needed needed) const;
-  at::Tensor stored_rows(std::span<const int32_t> tokens) const;
-  std::vector<std::string> embedding_names() const;
   std::vector<std::string> names_of(int64_t stage, const std::vector<TensorSpec>& specs) const;
-  at::Tensor position_rows(int64_t tokens) const;
   at::Tensor random_tensor(const std::string& name, const TensorSpec& spec) const;
-  // A small tensor outside the layers, on the device.
-  at::Tensor load_vector(const std::string& name, TensorRole role) const;
-  void check_shape(const std::string& name, const std::vector<int64_t>& shape) const;
 
   const Checkpoint& checkpoint_;
   const Architecture& architecture_;
@@ -83,9 +77,8 @@ class WeightReader {
   at::Device device_;
   std::optional<RandomWeights> random_;
   std::string prefix_;  // of all names, e.g. "model."
+  EmbeddingReader embedding_;
   std::vector<TensorSpec> head_;
-  at::Tensor embedding_norm_;
-  at::Tensor embedding_norm_bias_;
 };
 
 }  // namespace ropewalk

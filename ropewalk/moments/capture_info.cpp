@@ -1,15 +1,13 @@
 #include "ropewalk/moments/capture_info.h"
 
-#include <fmt/ranges.h>
-
 #include <limits>
-#include <set>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/json_reader.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/model/config/describe_config.h"
 #include "ropewalk/model/tap.h"
+#include "ropewalk/moments/describe_difference.h"
 
 namespace ropewalk {
 namespace {
@@ -83,12 +81,6 @@ Json vectors_json(const CaptureInfo::Vectors& vectors) {
   return json;
 }
 
-// Texts in the quotes that all messages have.
-std::string shorten(const Json& value) {
-  if (!value.is_string()) return printable_excerpt(value.dump(), kShown);
-  return "'" + printable_excerpt(value.get<std::string>(), kShown) + "'";
-}
-
 }  // namespace
 
 Json CaptureInfo::to_json() const {
@@ -149,7 +141,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
   const JsonReader file(json, source);
   if (file.count("format") != kMomentsFormat) {
     throw InputError("{}: moments format {}, expected {}", source,
-                     shorten(json.value("format", Json())), kMomentsFormat);
+                     shown_value(json.value("format", Json())), kMomentsFormat);
   }
   CaptureInfo info;
   info.numerics = file.has("numerics") ? file.count("numerics") : 1;
@@ -162,7 +154,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
   info.point = file.text("point", "");
   if (!info.point.empty() && info.point != kPostRope) {
     throw InputError("{}: key 'point': found {}, expected '{}'; capture it again", source,
-                     shorten(info.point), kPostRope);
+                     shown_value(info.point), kPostRope);
   }
   info.heads = heads_at(file);
   info.blocks = file.count("blocks");
@@ -246,56 +238,6 @@ Json as_written_now(Json identity) {
   return identity;
 }
 
-std::string describe_difference(const Json& before, const Json& now) {
-  std::vector<std::string> texts;
-  const auto compare = [&](const std::string& name, const Json& was, const Json& is) {
-    if (was != is) texts.push_back(fmt::format("{}: {} → {}", name, shorten(was), shorten(is)));
-  };
-  const auto keys = [](const Json& a, const Json& b) {
-    std::set<std::string> names;
-    for (const Json* json : {&a, &b}) {
-      for (const auto& [key, value] : json->items()) names.insert(key);
-    }
-    return names;
-  };
-  for (const std::string& key : keys(before, now)) {
-    const Json was = before.value(key, Json());
-    const Json is = now.value(key, Json());
-    if (was == is) continue;
-    if (key == "weights") {
-      texts.emplace_back("the weights changed");
-    } else if (key == "pieces") {
-      texts.emplace_back("pieces of texts are in other blocks");
-    } else if (key == "heads") {
-      texts.push_back(fmt::format("heads: {} → {}{}", was.size(), is.size(),
-                                  was.size() == is.size() ? ", others" : ""));
-    } else if (was.is_object() && is.is_object()) {
-      for (const std::string& inner : keys(was, is)) {
-        const Json a = was.value(inner, Json());
-        const Json b = is.value(inner, Json());
-        // Of a list of settings, the one key that differs says more than both lists.
-        const Json flat_a = a.is_structured() ? a.flatten() : Json();
-        const Json flat_b = b.is_structured() ? b.flatten() : Json();
-        if (!flat_a.is_object() || !flat_b.is_object()) {
-          compare(inner, a, b);
-          continue;
-        }
-        for (const std::string& path : keys(flat_a, flat_b)) {
-          compare(inner + path, flat_a.value(path, Json()), flat_b.value(path, Json()));
-        }
-      }
-    } else {
-      compare(key, was, is);
-    }
-  }
-  constexpr size_t kMost = 3;
-  const size_t more = texts.size() > kMost ? texts.size() - kMost : 0;
-  texts.resize(texts.size() - more);
-  std::string text = fmt::format("{}", fmt::join(texts, ", "));
-  if (more > 0) text += fmt::format(" and {} more", more);
-  return text;
-}
-
 void require_mergeable(const CaptureInfo& first, const std::string& first_name,
                        const CaptureInfo& other, const std::string& other_name) {
   const auto parts = [](const CaptureInfo& info) {
@@ -321,7 +263,7 @@ void require_mergeable(const CaptureInfo& first, const std::string& first_name,
             first_name, other_name, first.heads.size(), other.heads.size());
       }
       throw InputError("{} and {} cannot be merged: {} is {} and {}", first_name, other_name, field,
-                       shorten(a), shorten(b));
+                       shown_value(a), shown_value(b));
     }
   }
   if (!first.whole.empty() && !other.whole.empty() && first.whole != other.whole) {

@@ -115,9 +115,6 @@ struct CaptureInfo : CaptureNames {
 // An identity as it is written now, of one that an earlier edition wrote.
 Json as_written_now(Json identity);
 
-// What differs between two identities, in words: "context: 4096 → 8192". Empty: nothing.
-std::string describe_difference(const Json& before, const Json& now);
-
 // Throws InputError naming the field where two captures are not of one model measured in one way,
 // so that their moments cannot be added. What they are called does not count.
 void require_mergeable(const CaptureInfo& first, const std::string& first_name,

@@ -17,6 +17,7 @@ import engine
 from fake_hub import FakeHub
 
 MODEL = "org/model"
+CORPUS = "".join(json.dumps({"tokens": [(7 * i + j) % breakable.VOCAB for j in range(48)]}) + "\n" for i in range(10))
 TOOL = Path(os.environ.get("ROPEWALK_BUILD", "")) / "tests" / "golden" / "hub_tool"
 
 

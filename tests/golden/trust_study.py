@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import subprocess
 
 import pytest
 import torch
@@ -137,3 +138,12 @@ def spoil_weights(folder, how):
         tensors = load_file(path)
         tensors["model.layers.0.self_attn.q_proj.weight"][0, 0] = float("nan")
         save_file(tensors, path, metadata={"format": "pt"})
+
+
+def start(study, out, *options):
+    return subprocess.Popen([engine.program(), "run", study.root / "study.yaml", "--out", out, "--format", "json", *options],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+
+def hidden(out):
+    return sorted(path.name for path in out.rglob(".*") if path.name != ".lock")

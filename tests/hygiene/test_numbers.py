@@ -10,6 +10,7 @@ import tree
 sys.path.insert(0, str(tree.ROOT / "benchmarks"))
 
 import plot  # noqa: E402
+import performance_tables  # noqa: E402
 import tables  # noqa: E402
 
 
@@ -39,7 +40,7 @@ def test_blocks_follow_their_results(tmp_path):
 
 
 def test_a_peer_that_did_not_run_is_named():
-    ways = [key for key, _ in tables.WAYS]
+    ways = [key for key, _ in performance_tables.WAYS]
     result = {
         "machine": {"cpu": "any", "cores": 2}, "versions": {"torch": "2", "transformers": "5"}, "date": "2026-01-01", "tokens": 4096, "threads": 2,
         "median": {way: 2.0 for way in ways} | {"nnsight": None}, "spread": {way: [1.0, 3.0] for way in ways} | {"nnsight": None},
@@ -47,7 +48,7 @@ def test_a_peer_that_did_not_run_is_named():
         "peers": {"nnsight": {"reason": "no wheel"}, "transformer_lens": {"reason": None, "version": "9.9"}},
         "equality": {"heads": 270, "difference_r_q": 1e-6}, "floor": {"operations": 1e12, "operations_per_second": 2e11, "seconds": 5.0}, "times_the_floor": 1.25,
     }  # fmt: skip
-    text = tables.cpu(result)
+    text = performance_tables.cpu(result)
     assert "nnsight was not measured: `no wheel`" in text and "| nnsight" not in text
     assert "TransformerLens 9.9" in text and "| TransformerLens" in text
     assert "1.25 times the floor" in text and "80 % of the rate" in text

@@ -9,89 +9,13 @@
 #include "ropewalk/model/layer.h"
 #include "tests/kernels/tensors.h"
 #include "tests/model/tiny_checkpoint.h"
+#include "tests/model/vector_recorder.h"
 
 namespace ropewalk {
 namespace {
 
-constexpr int64_t kPlenty = int64_t{1} << 30;
-
-// Keeps everything it is given and the order of the calls.
-class Recorder : public Observer {
- public:
-  explicit Recorder(std::vector<int64_t> layers, std::vector<std::string> points = {kPostRope})
-      : layers_(std::move(layers)), points_(std::move(points)) {}
-
-  std::vector<Tap> taps(int64_t layer) const override {
-    std::vector<Tap> taps;
-    if (std::find(layers_.begin(), layers_.end(), layer) == layers_.end()) return taps;
-    for (const std::string& point : points_) {
-      for (const char* vectors : {"q", "k"}) taps.push_back({point, vectors});
-    }
-    return taps;
-  }
-  void on_vectors(const Taken& taken) override {
-    calls += fmt::format("{}:{} ", taken.layer, taken.document->index);
-    EXPECT_TRUE(at::equal(taken.positions->tensor(), at::arange(taken["q"].size(1))));
-    at_point[std::string(taken.point)].q[{taken.layer, taken.document->index}] = taken["q"].clone();
-    at_point[std::string(taken.point)].k[{taken.layer, taken.document->index}] = taken["k"].clone();
-    q[{taken.layer, taken.document->index}] = taken["q"].clone();
-    k[{taken.layer, taken.document->index}] = taken["k"].clone();
-  }
-
-  using Key = std::pair<int64_t, int64_t>;
-  std::string calls;
-  std::map<Key, at::Tensor> q;
-  std::map<Key, at::Tensor> k;
-  struct AtPoint {
-    std::map<Key, at::Tensor> q;
-    std::map<Key, at::Tensor> k;
-  };
-  std::map<std::string, AtPoint> at_point;
-
- private:
-  std::vector<int64_t> layers_;
-  std::vector<std::string> points_;
-};
-
-class ForwardTest : public testing::Test {
- protected:
-  ForwardTest() : opened_(tiny_.open()) {}
-
-  void run(Recorder& recorder, int64_t last, const std::vector<Document>& documents,
-           int64_t memory = kPlenty) {
-    ForwardOptions options;
-    options.memory = memory;
-    options.group = group_;
-    options.progress = [this](int64_t, int64_t tokens) { progress_ += tokens; };
-    options.after_group = [&](int64_t count) { recorder.calls += fmt::format("group{} ", count); };
-    const WeightReader reader = opened_.reader({last});
-    Observer* const observers[] = {&recorder};
-    run_forward(opened_.model.config, reader, documents, observers, options);
-  }
-
-  // The least budget with room for one document of `tokens`.
-  int64_t least_memory(int64_t last, int64_t tokens) {
-    const WeightReader reader = opened_.reader({last});
-    return reader.layer_bytes(0) + tokens * 16 * 4;
-  }
-
-  TinyCheckpoint tiny_;
-  TinyCheckpoint::Opened opened_;
-  int64_t group_ = 0;
-  int64_t progress_ = 0;
-};
-
-void expect_same(const Recorder& a, const Recorder& b) {
-  ASSERT_EQ(a.q.size(), b.q.size());
-  for (const auto& [key, tensor] : a.q) {
-    EXPECT_TRUE(at::equal(tensor, b.q.at(key)))
-        << "q of layer " << key.first << ", document " << key.second;
-    EXPECT_TRUE(at::equal(a.k.at(key), b.k.at(key))) << "k of layer " << key.first;
-  }
-}
-
 TEST_F(ForwardTest, LayerByLayerWithinAGroup) {
-  Recorder all({0, 1, 2});
+  VectorRecorder all({0, 1, 2});
   run(all, 2, tiny_documents({5, 3}));
   EXPECT_EQ(all.calls, "0:0 0:1 1:0 1:1 2:0 2:1 group2 ");
   EXPECT_EQ(all.q.at({0, 1}).sizes(), (std::vector<int64_t>{4, 3, 6}));
@@ -100,62 +24,62 @@ TEST_F(ForwardTest, LayerByLayerWithinAGroup) {
 }
 
 TEST_F(ForwardTest, OnlyWhatIsWanted) {
-  Recorder middle({1});
+  VectorRecorder middle({1});
   run(middle, 2, tiny_documents({5, 3}));
   EXPECT_EQ(middle.calls, "1:0 1:1 group2 ");
-  Recorder nothing({});
+  VectorRecorder nothing({});
   run(nothing, 2, tiny_documents({5, 3}));
   EXPECT_EQ(nothing.calls, "group2 ");
-  Recorder no_documents({0});
+  VectorRecorder no_documents({0});
   run(no_documents, 2, {});
   EXPECT_EQ(no_documents.calls, "");
 }
 
 TEST_F(ForwardTest, GroupsDoNotChangeTheArithmetic) {
   const auto documents = tiny_documents({5, 9, 3, 9});
-  Recorder together({0, 1, 2});
+  VectorRecorder together({0, 1, 2});
   run(together, 2, documents);
-  Recorder apart({0, 1, 2});
+  VectorRecorder apart({0, 1, 2});
   run(apart, 2, documents, least_memory(2, 9));
   EXPECT_EQ(std::count(apart.calls.begin(), apart.calls.end(), 'g'), 4) << apart.calls;
-  expect_same(together, apart);
-  Recorder streamed({0, 1, 2});
+  expect_same_vectors(together, apart);
+  VectorRecorder streamed({0, 1, 2});
   run(streamed, 2, documents, least_memory(2, 9) + 16 * 4 * 9);
   EXPECT_LT(std::count(streamed.calls.begin(), streamed.calls.end(), 'g'), 4) << streamed.calls;
-  expect_same(together, streamed);
+  expect_same_vectors(together, streamed);
 }
 
 TEST_F(ForwardTest, SaysWhenAGroupIsDone) {
   group_ = 2;
-  Recorder all({1});
+  VectorRecorder all({1});
   run(all, 1, tiny_documents({5, 3, 4}));
   EXPECT_EQ(all.calls, "1:0 1:1 group2 1:2 group3 ");
 }
 
 TEST_F(ForwardTest, DocumentsDoNotMeet) {
   const auto documents = tiny_documents({5, 9});
-  Recorder together({0, 2});
+  VectorRecorder together({0, 2});
   run(together, 2, documents);
-  Recorder second({0, 2});
+  VectorRecorder second({0, 2});
   run(second, 2, {documents[1]});
   EXPECT_TRUE(at::equal(together.q.at({2, 1}), second.q.at({2, 1})));
 }
 
 TEST_F(ForwardTest, AnEarlierEndChangesNothingBeforeIt) {
   const auto documents = tiny_documents({7});
-  Recorder all({0, 1});
+  VectorRecorder all({0, 1});
   run(all, 2, documents);
-  Recorder early({0, 1});
+  VectorRecorder early({0, 1});
   run(early, 1, documents);
-  expect_same(all, early);
+  expect_same_vectors(all, early);
 }
 
 TEST_F(ForwardTest, TokensSeeOnlyThePast) {
   auto documents = tiny_documents({8});
-  Recorder whole({2});
+  VectorRecorder whole({2});
   run(whole, 2, documents);
   documents[0].tokens[7] = (documents[0].tokens[7] + 1) % 20;
-  Recorder changed({2});
+  VectorRecorder changed({2});
   run(changed, 2, documents);
   const at::Tensor difference = (whole.q.at({2, 0}) - changed.q.at({2, 0})).abs().amax({0, 2});
   EXPECT_EQ(difference.slice(0, 0, 7).max().item<double>(), 0);
@@ -165,7 +89,7 @@ TEST_F(ForwardTest, TokensSeeOnlyThePast) {
 // q and k of layer 0 written out in float64: embedding, RMSNorm, projection, rotation.
 TEST_F(ForwardTest, FirstLayerWrittenOut) {
   const auto documents = tiny_documents({9});
-  Recorder recorder({0});
+  VectorRecorder recorder({0});
   run(recorder, 0, documents);
   const auto weight = [&](const char* name) { return tiny_.tensors.at(name).to(at::kDouble); };
   const at::Tensor table = weight("model.embed_tokens.weight");
@@ -190,12 +114,12 @@ TEST_F(ForwardTest, FirstLayerWrittenOut) {
 
 TEST_F(ForwardTest, SeveralPointsOfOnePass) {
   const auto documents = tiny_documents({9});
-  Recorder recorder({0, 1}, {kPostRope, kPreNorm, kPreRope});
+  VectorRecorder recorder({0, 1}, {kPostRope, kPreNorm, kPreRope});
   run(recorder, 1, documents);
   EXPECT_EQ(recorder.calls, "0:0 0:0 0:0 1:0 1:0 1:0 group1 ");
-  Recorder::AtPoint& raw = recorder.at_point.at(kPreNorm);
-  Recorder::AtPoint& before = recorder.at_point.at(kPreRope);
-  Recorder::AtPoint& after = recorder.at_point.at(kPostRope);
+  VectorRecorder::AtPoint& raw = recorder.at_point.at(kPreNorm);
+  VectorRecorder::AtPoint& before = recorder.at_point.at(kPreRope);
+  VectorRecorder::AtPoint& after = recorder.at_point.at(kPostRope);
   EXPECT_TRUE(at::equal(raw.q.at({0, 0}), before.q.at({0, 0}))) << "this model has no q/k norm";
   const RopeTable table = make_rope_table(opened_.model.config.ropes[0], 9, at::kCPU);
   for (const int64_t layer : {0, 1}) {
@@ -221,7 +145,7 @@ TEST_F(ForwardTest, ATapThatCanNeverFireIsRefusedBeforeAnythingIsComputed) {
       int64_t from_;
     } asks(tap, from);
     ForwardOptions options;
-    options.memory = kPlenty;
+    options.memory = kPlentyOfMemory;
     progress_ = 0;
     options.progress = [this](int64_t, int64_t tokens) { progress_ += tokens; };
     const WeightReader reader = opened_.reader({1});
@@ -268,17 +192,17 @@ class HiddenRecorder : public Observer {
 
 TEST_F(ForwardTest, SeveralWatchOnePass) {
   const auto documents = tiny_documents({5, 9});
-  Recorder alone({0, 2});
+  VectorRecorder alone({0, 2});
   run(alone, 2, documents);
-  Recorder vectors({0, 2}), raw({1}, {kPreNorm});
+  VectorRecorder vectors({0, 2}), raw({1}, {kPreNorm});
   HiddenRecorder hidden({0, 1});
   Observer* const observers[] = {&vectors, &raw, &hidden};
   ForwardOptions options;
-  options.memory = kPlenty;
+  options.memory = kPlentyOfMemory;
   const WeightReader reader = opened_.reader({2});
   run_forward(opened_.model.config, reader, documents, observers, options);
   EXPECT_EQ(vectors.calls + "group2 ", alone.calls);
-  expect_same(vectors, alone);
+  expect_same_vectors(vectors, alone);
   EXPECT_EQ(raw.calls, "1:0 1:1 ");
   ASSERT_EQ(hidden.rows.size(), 4U);
   // The next layer's queries are made of it.
@@ -292,7 +216,7 @@ TEST_F(ForwardTest, SeveralWatchOnePass) {
 TEST_F(ForwardTest, GoesAsFarAsTheCallerSays) {
   const auto documents = tiny_documents({5, 9});
   ForwardOptions options;
-  options.memory = kPlenty;
+  options.memory = kPlentyOfMemory;
   const auto after_layer_1 = [&](const Extent& extent) {
     HiddenRecorder hidden({1});
     Observer* const observers[] = {&hidden};
@@ -334,7 +258,7 @@ TEST_F(ForwardTest, EndsInLogits) {
   HiddenRecorder hidden({2});
   Observer* const observers[] = {&logits, &hidden};
   ForwardOptions options;
-  options.memory = kPlenty;
+  options.memory = kPlentyOfMemory;
   options.progress = [this](int64_t, int64_t tokens) { progress_ += tokens; };
   const WeightReader reader = opened_.reader({2, Needed::head});
   run_forward(opened_.model.config, reader, documents, observers, options);
@@ -353,14 +277,14 @@ TEST_F(ForwardTest, LogitsNeedAHead) {
   LogitsRecorder logits;
   Observer* const observers[] = {&logits};
   ForwardOptions options;
-  options.memory = kPlenty;
+  options.memory = kPlentyOfMemory;
   const WeightReader reader = opened_.reader({2});
   EXPECT_THROW(run_forward(opened_.model.config, reader, tiny_documents({5}), observers, options),
                UsageError);
 }
 
 TEST_F(ForwardTest, SaysWhenTheBudgetIsTooSmall) {
-  Recorder recorder({0});
+  VectorRecorder recorder({0});
   EXPECT_THROW(run(recorder, 2, tiny_documents({9}), least_memory(2, 9) - 1), UsageError);
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/moments/describe_difference.h"
 
 namespace ropewalk {
 namespace {

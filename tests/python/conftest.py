@@ -14,6 +14,8 @@ import trust_study  # noqa: E402
 
 gc.disable()  # as in golden/conftest.py
 
+SETTINGS = dict(context=40, blocks=4, dtype="float32", device="cpu")  # of a capture of the small study
+
 
 def pytest_collection_finish():
     gc.freeze()

@@ -1,17 +1,24 @@
 import type { Context, Part } from "../context";
 import { CLASSES } from "../data/classes";
-import { CLASS, colourKey, coloring, parseColour, type Aspect } from "../data/coloring";
-import { quantities, quantity, type Quantity } from "../data/quantities";
-import type { Head } from "../data/run";
+import { coloring, type Coloring } from "../data/coloring";
+import type { Head, Run } from "../data/run";
 import { describeHead } from "../describe";
 import { h } from "../dom";
-import { number, ofPage } from "../data/source";
-import { count, decimals } from "../format";
-import { picker } from "../picker";
+import { decimals } from "../format";
 import { passes } from "../state";
 import { tooltip } from "../tooltip";
-import { card, checkpointOptions, select } from "../widgets";
+import { card } from "../widgets";
+import { colourControls } from "./colour_controls";
+import { gridLegend } from "./grid_legend";
 import { offsetNote } from "./offset_note";
+
+/** Rows and columns that an arrow key moves by. */
+const MOVES: Record<string, [number, number]> = {
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+};
 
 /** Every head of the model, one row per layer, coloured by any quantity. */
 export function grid(context: Context): Part {
@@ -67,16 +74,12 @@ export function grid(context: Context): Part {
   });
   body.addEventListener("pointerleave", () => tooltip.hide());
   body.addEventListener("focusout", () => tooltip.hide());
-  body.addEventListener("keydown", (event) => {
+  body.addEventListener("keydown", onKey);
+
+  function onKey(event: KeyboardEvent): void {
     const head = headOf(event.target);
     if (head === null) return;
-    const moves: Record<string, [number, number]> = {
-      ArrowLeft: [0, -1],
-      ArrowRight: [0, 1],
-      ArrowUp: [-1, 0],
-      ArrowDown: [1, 0],
-    };
-    const move = moves[event.key];
+    const move = MOVES[event.key];
     if (move) {
       const next = neighbour(run.heads[head], move);
       if (next) goTo(next.index);
@@ -88,7 +91,7 @@ export function grid(context: Context): Part {
       return;
     }
     event.preventDefault();
-  });
+  }
 
   function headOf(target: EventTarget | null): number | null {
     const found = (target as Element | null)?.getAttribute?.("data-head");
@@ -128,114 +131,27 @@ export function grid(context: Context): Part {
     store.update({ selected });
   }
 
-  const aspects: Record<Aspect, string> = { value: "as it is", error: "standard error", change: "change since …" };
-  const classes = { key: CLASS, name: "class", group: "", definition: "which of r_q and |r_k| follow position, on PC0" };
-  const colour = picker("colour", [classes, ...quantities(run)], (key) =>
-    store.update({ quantity: colourKey(quantity(run, key), parseColour(run, store.state.quantity).aspect) }),
-  );
-  const aspect = select(
-    "shown",
-    Object.entries(aspects).map(([value, text]) => ({ value, text })),
-    (value) =>
-      store.update({ quantity: colourKey(parseColour(run, store.state.quantity).quantity, value as Aspect) }),
-  );
-  const since = select("since", checkpointOptions(run, run.checkpoints), (value) => store.update({ since: Number(value) }));
+  const controls = colourControls(context);
   const legend = h("div", { class: "ramp-legend" });
   const offer = h("p", { class: "note offset-note" });
-  const groups = new Set(run.heads.map((head) => head.kv_head)).size > 1;
-  const marks = [
-    run.heads.some((head) => head.rope === false) ? "◇ layer without RoPE" : "",
-    groups ? "gaps: groups that share a KV head" : "",
-    run.heads.length < layers.length * width ? "empty: not measured" : "",
-  ].filter((text) => text);
   const element = card(
     "Heads",
     "One row per layer, one column per query head. Click or Enter opens a head, Shift-click or Space selects it.",
-    h("div", { class: "toolbar" }, colour.element, aspect.element, since.element),
+    controls.element,
     offer,
     h("div", { class: "grid-scroll" }, body),
     legend,
-    h("p", { class: "note" }, marks.join(" · ")),
+    h("p", { class: "note" }, marksInWords(run, layers.length * width)),
   );
-
-  function showLegend(): void {
-    const colours = coloring(run, store.state);
-    if (colours.isClass) {
-      legend.replaceChildren(); // the portrait's names them
-      return;
-    }
-    const [low, high] = colours.domain;
-    const digits = Math.max(high - low <= 0.5 ? 2 : 1, Math.min(9, 1 - Math.floor(Math.log10(high - low))));
-    const open = parseColour(run, store.state.quantity).quantity!;
-    const limited = colours.aspect === "value" && low <= open.range[0] + 0.1 * (high - low) && high >= open.range[1] - 0.1 * (high - low);
-    const lost = run.heads.filter(({ index }) => run.measured(store.state.at, index) && !colours.comparable(index)).length;
-    const edge = limited ? ["", ""] : ["≤ ", "≥ "];
-    legend.replaceChildren(
-      h("span", { "data-scale": "" }, (low !== 0 ? edge[0] : "") + decimals(low, digits)),
-      h("i", { class: "ramp", style: `background:linear-gradient(90deg,${colours.ramp.join(",")})` }),
-      h("span", { "data-scale": "" }, edge[1] + decimals(high, digits)),
-      h("span", { class: "muted" }, colours.name),
-      ...(lost ? [incomparable(lost, colours.of!)] : []),
-    );
-  }
-
-  /** What the cells without a colour are, and why. */
-  function incomparable(heads: number, { statistic }: Quantity): HTMLElement {
-    const why = statistic.on_pc0 ? "PC0 is another axis" : "a number per token, of another context";
-    return h(
-      "span",
-      { class: "incomparable-key" },
-      h("i", { class: "cell incomparable" }),
-      "not comparable: ",
-      number(ofPage("incomparable"), count(heads, "head")),
-      `, ${why}`,
-    );
-  }
 
   return {
     element,
     render() {
       const { state } = store;
       const colours = coloring(run, state);
-      const asked = parseColour(run, state.quantity);
-      colour.show([asked.quantity?.key ?? CLASS]);
-      aspect.input.value = asked.aspect;
-      aspect.input.options[1].disabled = !asked.quantity?.statistic.error;
-      since.input.value = String(state.since);
-      since.element.hidden = asked.aspect !== "change";
-      for (const [head, made] of cells) {
-        const measured = run.measured(state.at, head);
-        const colour = measured ? colours.colour(head) : null;
-        const selected = state.selected.has(head);
-        const look = [
-          "cell",
-          made.classList.contains("group-start") ? "group-start" : "",
-          !measured ? "absent" : !colours.comparable(head) ? "incomparable" : colour === null ? "missing" : "",
-          passes(run, state, head) ? "" : "out",
-          selected ? "selected" : "",
-          state.focus === head ? "focused" : "",
-        ]
-          .filter((name) => name)
-          .join(" ");
-        if (made.className !== look) made.className = look;
-        const background = colour ?? "";
-        if (made.style.getPropertyValue("--c") !== background) made.style.setProperty("--c", background);
-        if (made.getAttribute("aria-selected") !== String(selected))
-          made.setAttribute("aria-selected", String(selected));
-        const value = colours.value(head);
-        const text = !measured
-          ? "not measured"
-          : !colours.comparable(head)
-            ? "not comparable"
-            : colour === null
-              ? "missing"
-              : colours.isClass
-              ? (CLASSES[value] ?? "no class")
-              : `${colours.name} ${decimals(value, colours.digits)}`;
-        const label = `Layer ${run.heads[head].layer}, head ${run.heads[head].q_head}: ${text}`;
-        if (made.getAttribute("aria-label") !== label) made.setAttribute("aria-label", label);
-      }
-      showLegend();
+      controls.render();
+      for (const [head, made] of cells) paint(context, colours, head, made);
+      legend.replaceChildren(...gridLegend(run, state, colours));
       const note = offsetNote(context, run.checkpoints[state.at]);
       const kept = offer.contains(document.activeElement) ? document.activeElement!.getAttribute("data-key") : null;
       offer.replaceChildren(...note);
@@ -251,4 +167,64 @@ function rowName(layer: number, nope: boolean): HTMLElement {
     nope ? h("i", { class: "nope-mark" }, "◇") : null,
     String(layer),
   );
+}
+
+/** What signs of the grid mean, where it has them; `places` is how many cells it has room for. */
+function marksInWords(run: Run, places: number): string {
+  const groups = new Set(run.heads.map((head) => head.kv_head)).size > 1;
+  return [
+    run.heads.some((head) => head.rope === false) ? "◇ layer without RoPE" : "",
+    groups ? "gaps: groups that share a KV head" : "",
+    run.heads.length < places ? "empty: not measured" : "",
+  ]
+    .filter((text) => text)
+    .join(" · ");
+}
+
+/** How a head's cell stands at the checkpoint in view. */
+function standing({ run, store }: Context, colours: Coloring, head: number): "absent" | "incomparable" | "missing" | "" {
+  if (!run.measured(store.state.at, head)) return "absent";
+  if (!colours.comparable(head)) return "incomparable";
+  return colours.colour(head) === null ? "missing" : "";
+}
+
+/** The classes of a head's cell. */
+function cellLook(context: Context, colours: Coloring, head: number, starts: boolean): string {
+  const { run, store } = context;
+  const { state } = store;
+  return [
+    "cell",
+    starts ? "group-start" : "",
+    standing(context, colours, head),
+    passes(run, state, head) ? "" : "out",
+    state.selected.has(head) ? "selected" : "",
+    state.focus === head ? "focused" : "",
+  ]
+    .filter((name) => name)
+    .join(" ");
+}
+
+const SAID = { absent: "not measured", incomparable: "not comparable", missing: "missing" };
+
+/** A head's cell in words. */
+function cellLabel(context: Context, colours: Coloring, head: number): string {
+  const { layer, q_head } = context.run.heads[head];
+  const stands = standing(context, colours, head);
+  const value = colours.value(head);
+  const number = () => (colours.isClass ? (CLASSES[value] ?? "no class") : `${colours.name} ${decimals(value, colours.digits)}`);
+  return `Layer ${layer}, head ${q_head}: ${stands ? SAID[stands] : number()}`;
+}
+
+/** Shows a head in its cell; what stays as it was is not touched. */
+function paint(context: Context, colours: Coloring, head: number, cell: HTMLElement): void {
+  const { run, store } = context;
+  const colour = run.measured(store.state.at, head) ? colours.colour(head) : null;
+  const look = cellLook(context, colours, head, cell.classList.contains("group-start"));
+  if (cell.className !== look) cell.className = look;
+  const background = colour ?? "";
+  if (cell.style.getPropertyValue("--c") !== background) cell.style.setProperty("--c", background);
+  const selected = String(store.state.selected.has(head));
+  if (cell.getAttribute("aria-selected") !== selected) cell.setAttribute("aria-selected", selected);
+  const label = cellLabel(context, colours, head);
+  if (cell.getAttribute("aria-label") !== label) cell.setAttribute("aria-label", label);
 }

@@ -1,13 +1,13 @@
-import { curveChart, type Axis, type Curve } from "../charts/curve_chart";
+import { curveChart, type Axis } from "../charts/curve_chart";
 import type { Context } from "../context";
 import type { Head } from "../data/run";
-import { digitsOf } from "../data/scale";
-import type { Points, Series } from "../data/series";
+import type { Series } from "../data/series";
 import { number, ofPage } from "../data/source";
 import { h } from "../dom";
-import { DASH, decimals, withError } from "../format";
+import { decimals } from "../format";
 import { tooltip } from "../tooltip";
 import { card, scroller, type Note } from "../widgets";
+import { across, extent, seriesInView, type Drawn } from "./series_in_view";
 
 /** Curves in the colours of the figures. */
 const LOOKS: Record<string, string> = { dist_pred: "predicted", dist_actual: "actual" };
@@ -24,88 +24,20 @@ const PROFILES = [
 /** On a logarithmic axis of energies, smaller ones lie on its lower end. */
 const LEAST_ENERGY = 1e-5;
 
-/** A series of the open head at every checkpoint, each with x as it is drawn. */
-interface Drawn {
-  series: Series;
-  look: string;
-  at: (Points | null)[];
+/** How pairs are laid out: by the wavelength at which they turn, if they do; the context where it lies among these. */
+interface Pairs {
+  turns: boolean;
+  x: (theta: number, i: number) => number;
+  domain: [number, number];
+  context: number | null;
 }
 
-export function headSeries({ run, store }: Context): (head: Head) => HTMLElement[] {
+export function headSeries(context: Context): (head: Head) => HTMLElement[] {
+  const { run, store } = context;
+  const { here, place, gather, curvesNow, pointFrom, from, textOf, named, xNumber, inWords } = seriesInView(context);
   /** Tables that the reader opened stay open while the run plays. */
   const opened = new Set<string>();
-  const here = () => run.checkpoints[store.state.at].label;
-  const place = () => `at ${here()}`;
   const titled = (head: Head) => `layer ${head.layer}, head ${head.q_head}`;
-
-  function gather(head: Head, wanted: Series[], look: (series: Series, i: number) => string): Drawn[] {
-    return wanted
-      .map((series, i) => ({
-        series,
-        look: look(series, i),
-        at: run.checkpoints.map((c) => series.points(c.index, head.index)),
-      }))
-      .filter(({ at }) => at.some((points) => points?.value.some((v) => !Number.isNaN(v))));
-  }
-
-  /** Values with their errors at all checkpoints, so that axes stay while the run plays. */
-  function extent(drawn: Drawn[]): [number, number] {
-    let [low, high] = [Infinity, -Infinity];
-    for (const { at } of drawn)
-      for (const points of at)
-        points?.value.forEach((value, i) => {
-          if (Number.isNaN(value)) return;
-          const se = Number.isNaN(points.se[i]) ? 0 : points.se[i];
-          low = Math.min(low, value - se);
-          high = Math.max(high, value + se);
-        });
-    return [low, high];
-  }
-
-  const across = (drawn: Drawn[]) => drawn.flatMap(({ at }) => at.flatMap((points) => [...(points?.x ?? [])]));
-
-  function curvesNow(drawn: Drawn[], x: (point: number, i: number) => number): Curve[] {
-    return drawn.flatMap(({ look, at }) => {
-      const points = at[store.state.at];
-      return points ? [{ name: look, x: points.x.map(x), value: points.value, se: points.se }] : [];
-    });
-  }
-
-  /** "curves.csv:LABEL/LAYER.HEAD/POINT:KEY": points are distances and positions, pairs by their number. */
-  const pointFrom = (point: string, file: string, key: string) => {
-    const { layer, q_head } = run.heads[store.state.focus!];
-    return `${file}.csv:${here()}/${layer}.${q_head}/${point}:${key}`;
-  };
-  const from = ({ series: { statistic }, at }: Drawn, i: number) =>
-    pointFrom(
-      statistic.table === "bands" ? String(i) : String(at[store.state.at]?.x[i] ?? ""),
-      statistic.table,
-      statistic.key,
-    );
-  const textOf = (drawn: Drawn, i: number) => {
-    const points = drawn.at[store.state.at];
-    const value = points?.value[i] ?? NaN;
-    return withError(value, points?.se[i], digitsOf(value, drawn.series.statistic));
-  };
-
-  const named = (one: Drawn, i: number) => [`${one.series.statistic.title} `, number(from(one, i), textOf(one, i))];
-  const xNumber = ({ series, at }: Drawn, i: number) => {
-    const x = String(at[store.state.at]?.x[i] ?? DASH);
-    return number(pointFrom(x, series.statistic.table, "x"), x);
-  };
-
-  /** Where each curve is highest, in words: what the drawing shows at a glance. */
-  function inWords(drawn: Drawn[], x: (point: number, i: number) => number, unit: string): string {
-    const parts = drawn.flatMap(({ series, at }) => {
-      const points = at[store.state.at];
-      const there = points ? points.x.map((_, i) => i).filter((i) => !Number.isNaN(points.value[i])) : [];
-      if (!points || !there.length) return [];
-      const top = there.reduce((best, i) => (points.value[i] > points.value[best] ? i : best));
-      const where = x(points.x[top], top);
-      return [`${series.statistic.title} highest at ${decimals(where, where < 10 ? 1 : 0)} ${unit}`];
-    });
-    return parts.length ? parts.join(", ") : "not measured";
-  }
 
   function legend(drawn: Drawn[], more: string): HTMLElement {
     return h(
@@ -218,12 +150,8 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
     );
   }
 
-  function bands(head: Head, wanted: Series[]): HTMLElement {
-    const look = ({ statistic }: Series) => (statistic.hue === "both" ? "variance" : statistic.hue);
-    const all = gather(head, wanted, look);
-    const title = "Rotary pairs";
-    const none = absence("bands", all);
-    if (none) return card(title, none);
+  /** The axis of pairs: wavelengths, or numbers of pairs that do not turn. */
+  function pairAxis(all: Drawn[]): Pairs {
     const turns = across(all).some((theta) => theta > 0);
     const x = (theta: number, i: number) => (turns ? (2 * Math.PI) / theta : i);
     const places = all.flatMap(({ at }) => at.flatMap((points) => points?.x.map(x) ?? [])).filter(Number.isFinite);
@@ -231,41 +159,58 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
     if (domain[0] === domain[1]) domain[1] += 1;
     const context = run.order.context(run.checkpoints[store.state.at]);
     const inside = turns && context > domain[0] && context < domain[1];
-    const profiles = PROFILES.map(({ name, keys }) => ({ name, drawn: all.filter(({ series }) => keys.includes(series.statistic.key)) }));
-    const charts = profiles
-      .filter(({ drawn }) => drawn.length)
-      .map(({ name, drawn }) => {
-        const [low, high] = extent(drawn);
-        const positive = drawn.flatMap(({ at }) => at.flatMap((points) => [...(points?.value ?? [])])).filter((v) => v > 0);
-        const least = Math.max(Math.min(...positive), high * LEAST_ENERGY);
-        const energy = drawn[0].series.statistic.key.startsWith("energy") && positive.length > 0;
-        const y: Axis = energy
-          ? { kind: "log", domain: [least * 0.9, Math.max(high, least) * 1.1] }
-          : { kind: "linear", domain: [drawn[0].series.statistic.low ?? Math.min(0, low - 0.02), 1] };
-        const now = (i: number) => drawn.map((one) => named(one, i));
-        const xs = drawn[0].at[store.state.at]?.x.map(x) ?? [];
-        return h(
-          "figure",
-          { class: "profile", "data-profile": drawn[0].series.statistic.key },
-          h("figcaption", { "data-definition": drawn.map(({ series }) => series.statistic.definition).join("; ") }, name),
-          curveChart({
-            label: `${name} by ${turns ? "wavelength" : "pair"} of ${titled(head)} ${place()}: ${inWords(drawn, x, turns ? "tokens" : "")}`,
-            x: { kind: turns ? "log" : "linear", domain },
-            y,
-            xTitle: turns ? "wavelength, tokens" : "pair",
-            curves: curvesNow(drawn, x),
-            mark: inside ? { at: context, name: `context ${context.toLocaleString("en")}` } : null,
-            width: Math.max(280, Math.min(400, innerWidth - 56)),
-            height: 240,
-            describe: (at) => {
-              const i = xs.indexOf(at);
-              const wave = number(pointFrom(String(i), "bands", "wavelength"), decimals(at, at < 100 ? 1 : 0));
-              return [[`pair ${i}`, ...(turns ? [", ", wave, " tokens"] : [])], ...now(i)];
-            },
-          }),
-        );
-      });
-    const where = inside ? " Pairs right of the context turn less than once within a document." : "";
+    return { turns, x, domain, context: inside ? context : null };
+  }
+
+  /** Limits of a profile: energies on a logarithmic axis. */
+  function profileAxis(drawn: Drawn[]): Axis {
+    const [low, high] = extent(drawn);
+    const positive = drawn.flatMap(({ at }) => at.flatMap((points) => [...(points?.value ?? [])])).filter((v) => v > 0);
+    const least = Math.max(Math.min(...positive), high * LEAST_ENERGY);
+    const energy = drawn[0].series.statistic.key.startsWith("energy") && positive.length > 0;
+    return energy
+      ? { kind: "log", domain: [least * 0.9, Math.max(high, least) * 1.1] }
+      : { kind: "linear", domain: [drawn[0].series.statistic.low ?? Math.min(0, low - 0.02), 1] };
+  }
+
+  /** Queries and keys by pair. */
+  function profile(head: Head, name: string, drawn: Drawn[], { turns, x, domain, context }: Pairs): HTMLElement {
+    const xs = drawn[0].at[store.state.at]?.x.map(x) ?? [];
+    return h(
+      "figure",
+      { class: "profile", "data-profile": drawn[0].series.statistic.key },
+      h("figcaption", { "data-definition": drawn.map(({ series }) => series.statistic.definition).join("; ") }, name),
+      curveChart({
+        label: `${name} by ${turns ? "wavelength" : "pair"} of ${titled(head)} ${place()}: ${inWords(drawn, x, turns ? "tokens" : "")}`,
+        x: { kind: turns ? "log" : "linear", domain },
+        y: profileAxis(drawn),
+        xTitle: turns ? "wavelength, tokens" : "pair",
+        curves: curvesNow(drawn, x),
+        mark: context === null ? null : { at: context, name: `context ${context.toLocaleString("en")}` },
+        width: Math.max(280, Math.min(400, innerWidth - 56)),
+        height: 240,
+        describe: (at) => {
+          const i = xs.indexOf(at);
+          const wave = number(pointFrom(String(i), "bands", "wavelength"), decimals(at, at < 100 ? 1 : 0));
+          return [[`pair ${i}`, ...(turns ? [", ", wave, " tokens"] : [])], ...drawn.map((one) => named(one, i))];
+        },
+      }),
+    );
+  }
+
+  function bands(head: Head, wanted: Series[]): HTMLElement {
+    const look = ({ statistic }: Series) => (statistic.hue === "both" ? "variance" : statistic.hue);
+    const all = gather(head, wanted, look);
+    const title = "Rotary pairs";
+    const none = absence("bands", all);
+    if (none) return card(title, none);
+    const pairs = pairAxis(all);
+    const { turns, x, context } = pairs;
+    const charts = PROFILES.flatMap(({ name, keys }) => {
+      const drawn = all.filter(({ series }) => keys.includes(series.statistic.key));
+      return drawn.length ? [profile(head, name, drawn, pairs)] : [];
+    });
+    const where = context !== null ? " Pairs right of the context turn less than once within a document." : "";
     const about = turns
       ? `Queries and keys in each pair of dimensions that RoPE turns, ${place()}, by wavelength: the tokens of a whole turn.${where}`
       : `Queries and keys in each pair of dimensions ${place()}. This layer has no RoPE: its pairs do not turn.`;

@@ -1,235 +1,137 @@
 import { axes, frame, SIZE, type Axes } from "../charts/portrait_frame";
-import { portraitSpec } from "../charts/portrait_spec";
-import { trails as drawTrails } from "../charts/trail";
 import { placeZones } from "../charts/zones";
 import type { Context, Part } from "../context";
-import { CLASSES } from "../data/classes";
-import { coloring } from "../data/coloring";
+import { coloring, type Coloring } from "../data/coloring";
 import { quantities, quantity } from "../data/quantities";
 import { number, ofPage } from "../data/source";
 import { describeHead } from "../describe";
-import { h, px, s } from "../dom";
-import { count } from "../format";
-import { picker } from "../picker";
-import { chosen, passes, type Trails } from "../state";
+import { h, s } from "../dom";
+import { passes } from "../state";
 import { tooltip } from "../tooltip";
-import { downloads } from "../vega";
-import { card, select } from "../widgets";
+import { card } from "../widgets";
 import { brush } from "./brush";
+import { portraitControls } from "./portrait_controls";
+import { portraitLegend } from "./portrait_legend";
+import { portraitPoints } from "./portrait_points";
+import { portraitTrails } from "./portrait_trails";
 import { rangeForm } from "./range_form";
-
-const GLIDE_MS = 650;
-const CIRCLE = "M4.2 0A4.2 4.2 0 1 1-4.2 0A4.2 4.2 0 1 1 4.2 0Z";
-const DIAMOND = "M0-5.6L5.6 0L0 5.6L-5.6 0Z";
 
 /** Every head at the checkpoint in view by two of its numbers, on axes that never move. */
 export function portrait(context: Context): Part {
   const { run, store } = context;
-  const layers = (name: string) => ({
-    line: s("path", { class: `trail ${name}` }),
-    broken: s("path", { class: `trail broken ${name}` }),
-    starts: s("path", { class: `trail-start ${name}` }),
-    arrows: s("path", { class: `trail-arrow ${name}` }),
-  });
-  const trailsOf = { all: layers("all"), chosen: layers("chosen") };
-  const ring = s("circle", { class: "focus-ring", r: 9, visibility: "hidden" });
-  const points = run.heads.map((head) =>
-    s("path", { class: "point", d: head.rope === false ? DIAMOND : CIRCLE, "data-head": head.index }),
-  );
-  const axesOf = (): Axes => {
-    const usual = quantities(run)[0];
-    return axes(quantity(run, store.state.x) ?? usual, quantity(run, store.state.y) ?? usual);
-  };
-  let now = axesOf();
+  const trailLayers = portraitTrails(context, breaks, target);
+  const points = portraitPoints(context, target, () => placeZones(drawn, now, points.places));
+  let now = wantedAxes(context);
   let drawn = frame(now, run.low, run.high);
   const plot = s(
     "svg",
     { class: "portrait", viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img" },
     drawn,
-    ...[trailsOf.all, trailsOf.chosen].flatMap(({ line, broken, starts, arrows }) => [line, broken, starts, arrows]),
-    s("g", {}, ...points),
-    ring,
+    ...trailLayers.elements,
+    ...points.elements,
   );
-  // Where each head stands on the screen now; NaN: nowhere.
-  const places = run.heads.map(() => ({ x: NaN, y: NaN }));
-  const target = (head: number, checkpoint: number) => ({
-    x: now.toX(now.x.value(checkpoint, head)),
-    y: now.toY(now.y.value(checkpoint, head)),
-  });
-
-  brush(context, plot, places);
-  plot.addEventListener("pointermove", (event) => {
-    const head = (event.target as Element).getAttribute?.("data-head");
-    if (head === null || event.buttons !== 0) tooltip.hide();
-    else tooltip.show(describeHead(run, store.state, Number(head)), event.clientX, event.clientY);
-  });
-  plot.addEventListener("pointerleave", () => tooltip.hide());
-
-  function place(): void {
-    points.forEach((point, i) => {
-      const { x, y } = places[i];
-      const gone = Number.isNaN(x) || Number.isNaN(y);
-      point.setAttribute("transform", gone ? "translate(-99 -99)" : `translate(${px(x)} ${px(y)})`);
-    });
-    const focus = store.state.focus;
-    const at = focus === null ? undefined : places[focus];
-    ring.setAttribute("visibility", at && !Number.isNaN(at.x + at.y) ? "visible" : "hidden");
-    if (at && !Number.isNaN(at.x + at.y)) ring.setAttribute("transform", `translate(${px(at.x)} ${px(at.y)})`);
+  function target(head: number, checkpoint: number): { x: number; y: number } {
+    return { x: now.toX(now.x.value(checkpoint, head)), y: now.toY(now.y.value(checkpoint, head)) };
   }
 
-  let frameId = 0;
-  let shown = -1;
-  function move(): void {
-    cancelAnimationFrame(frameId);
-    const { at } = store.state;
-    const from = places.map((p) => ({ ...p }));
-    const to = run.heads.map((head) => target(head.index, at));
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const begin = performance.now();
-    const glide = store.playing && !still && shown >= 0;
-    shown = at;
-    const step = (time: number) => {
-      const part = glide ? Math.min((time - begin) / GLIDE_MS, 1) : 1;
-      const eased = part * part * (3 - 2 * part);
-      for (let i = 0; i < places.length; ++i) {
-        const start = Number.isNaN(from[i].x) ? to[i] : from[i];
-        places[i].x = start.x + (to[i].x - start.x) * eased;
-        places[i].y = start.y + (to[i].y - start.y) * eased;
-      }
-      place();
-      if (part < 1) frameId = requestAnimationFrame(step);
-      else placeZones(drawn, now, places);
-    };
-    step(begin);
-  }
+  brush(context, plot, points.places);
+  describeUnderPointer(context, plot);
 
   /** Whether what is drawn of a head hangs on an axis that is not that of the checkpoint before. */
-  const breaks = (checkpoint: number, head: number) =>
-    [now.x, now.y].some(({ statistic }) => statistic.on_pc0) && run.axisChanged(checkpoint, head);
-
-  /** From the first checkpoint to the one in view, at its context. */
-  function showTrails(name: "all" | "chosen", heads: number[]): void {
-    const here = run.checkpoints[store.state.at];
-    const steps = here.baseline ? [] : run.order.wayTo(here);
-    const ways = heads.map((head) =>
-      steps
-        .map((step) => ({ ...target(head, step.index), breaks: breaks(step.index, head) }))
-        .filter(({ x, y }) => !Number.isNaN(x + y)),
-    );
-    const { line, broken, starts, arrows } = drawTrails(ways, name === "chosen");
-    trailsOf[name].line.setAttribute("d", line);
-    trailsOf[name].broken.setAttribute("d", broken);
-    trailsOf[name].starts.setAttribute("d", name === "chosen" ? starts : "");
-    trailsOf[name].arrows.setAttribute("d", arrows);
+  function breaks(checkpoint: number, head: number): boolean {
+    return [now.x, now.y].some(({ statistic }) => statistic.on_pc0) && run.axisChanged(checkpoint, head);
   }
 
-  const axisPicker = (name: "x" | "y", label: string) =>
-    picker(label, quantities(run), (key) => store.update({ [name]: key }));
-  const across = axisPicker("x", "across");
-  const up = axisPicker("y", "up");
-  const trails = select(
-    "trails",
-    [
-      { value: "selected", text: "of selected heads" },
-      { value: "all", text: "of all heads" },
-      { value: "none", text: "none" },
-    ],
-    (value) => store.update({ trails: value as Trails }),
-  );
+  const controls = portraitControls(context, () => now);
   const missing = h("p", { class: "note" });
-  const classKeys = CLASSES.map((name, i) =>
-    h("li", {}, h("i", { class: "swatch", style: `background:var(--class-${i})` }), name),
-  );
-  const movedCount = h("span", {});
-  const movedKey = h(
-    "li",
-    {},
-    h("i", { class: "moved-key" }),
-    "the axis changed here, no trail leads across: ",
-    movedCount,
-  );
-  const legend = h(
-    "ul",
-    { class: "legend" },
-    ...classKeys,
-    run.heads.some((head) => head.rope === false) ? h("li", {}, h("i", { class: "diamond" }), "NoPE layer") : null,
-    movedKey,
-  );
+  const legend = portraitLegend(context);
   const ranges = rangeForm(context, () => now);
   const element = card(
     "Portrait",
     "Each point is a head; drag to select, click to open. Dashed: thresholds of the classes. Trails go with their arrows, up to the checkpoint in view.",
-    h(
-      "div",
-      { class: "toolbar" },
-      across.element,
-      up.element,
-      trails.element,
-      downloads(
-        () => [run.blob.title, "portrait", run.checkpoints[store.state.at].label],
-        "the portrait",
-        () => portraitSpec(run, store.state.at, chosen(run, store.state), now),
-      ),
-    ),
+    controls.element,
     plot,
-    legend,
+    legend.element,
     missing,
     ranges.element,
   );
   element.classList.add("portrait-card");
 
   function showAxes(): void {
-    across.show([now.x.key]);
-    up.show([now.y.key]);
+    controls.showAxes();
     plot.setAttribute("aria-label", `Heads by ${now.x.name} and ${now.y.name}; drag to select`);
     ranges.render();
   }
   showAxes();
 
+  function showTrails(): void {
+    const { trails, selected, focus } = store.state;
+    const passing = (heads: number[]) => heads.filter((head) => passes(run, store.state, head));
+    trailLayers.show("all", trails === "all" ? passing(run.heads.map((head) => head.index)) : []);
+    const wanted = new Set(selected);
+    if (focus !== null) wanted.add(focus);
+    trailLayers.show("chosen", trails === "none" ? [] : passing([...wanted]));
+  }
+
   return {
     element,
     render() {
       const { state } = store;
-      trails.input.value = state.trails;
+      controls.render();
       if (now.x.key !== state.x || now.y.key !== state.y) {
-        now = axesOf();
+        now = wantedAxes(context);
         const next = frame(now, run.low, run.high);
         drawn.replaceWith(next);
         drawn = next;
-        shown = -1;
+        points.forget();
         showAxes();
       }
       const colours = coloring(run, state);
-      let undefinedHeads = 0;
-      points.forEach((point, i) => {
-        const passing = passes(run, state, i);
-        const dim = state.selected.size > 0 && !state.selected.has(i);
-        const look = `point${run.heads[i].rope === false ? " nope" : ""}${passing ? "" : " out"}${dim ? " dim" : ""}${passing && state.selected.has(i) ? " selected" : ""}${breaks(state.at, i) ? " moved" : ""}`;
-        if (point.getAttribute("class") !== look) point.setAttribute("class", look);
-        const colour = colours.colour(i) ?? "transparent";
-        if (point.style.getPropertyValue("--c") !== colour) point.style.setProperty("--c", colour);
-        const nowhere = Number.isNaN(now.x.value(state.at, i) + now.y.value(state.at, i));
-        if (run.measured(state.at, i) && nowhere) ++undefinedHeads;
-      });
-      classKeys.forEach((key) => (key.hidden = !colours.isClass));
-      const moved = run.heads.filter(({ index }) => passes(run, state, index) && breaks(state.at, index)).length;
-      movedKey.hidden = moved === 0;
-      movedCount.replaceChildren(number(ofPage("moved"), count(moved, "head")));
-      missing.replaceChildren(
-        ...(undefinedHeads
-          ? [
-              number(ofPage("undefined"), undefinedHeads === 1 ? "1 head has" : `${undefinedHeads} heads have`),
-              ` no ${now.x.key} or no ${now.y.key} here, not drawn.`,
-            ]
-          : []),
-      );
-      const passing = run.heads.map((head) => head.index).filter((head) => passes(run, state, head));
-      showTrails("all", state.trails === "all" ? passing : []);
-      const wanted = new Set(state.selected);
-      if (state.focus !== null) wanted.add(state.focus);
-      showTrails("chosen", state.trails === "none" ? [] : [...wanted].filter((head) => passes(run, state, head)));
-      if (shown !== state.at) move();
-      else place();
+      points.each((point, i) => paint(context, colours, i, breaks(state.at, i), point));
+      const moved = run.heads.filter(({ index }) => passes(run, state, index) && breaks(state.at, index));
+      legend.show(colours.isClass, moved.length);
+      missing.replaceChildren(...undefinedHeads(context, now));
+      showTrails();
+      points.render();
     },
   };
+}
+
+function wantedAxes({ run, store }: Context): Axes {
+  const usual = quantities(run)[0];
+  return axes(quantity(run, store.state.x) ?? usual, quantity(run, store.state.y) ?? usual);
+}
+
+/** Says what a head is while the pointer is on its point. */
+function describeUnderPointer({ run, store }: Context, plot: SVGSVGElement): void {
+  plot.addEventListener("pointermove", (event) => {
+    const head = (event.target as Element).getAttribute?.("data-head");
+    if (head === null || event.buttons !== 0) tooltip.hide();
+    else tooltip.show(describeHead(run, store.state, Number(head)), event.clientX, event.clientY);
+  });
+  plot.addEventListener("pointerleave", () => tooltip.hide());
+}
+
+/** Shows a head in its point; what stays as it was is not touched. */
+function paint({ run, store }: Context, colours: Coloring, head: number, moved: boolean, point: SVGPathElement): void {
+  const { state } = store;
+  const passing = passes(run, state, head);
+  const selected = state.selected.has(head);
+  const dim = state.selected.size > 0 && !selected;
+  const look = `point${run.heads[head].rope === false ? " nope" : ""}${passing ? "" : " out"}${dim ? " dim" : ""}${passing && selected ? " selected" : ""}${moved ? " moved" : ""}`;
+  if (point.getAttribute("class") !== look) point.setAttribute("class", look);
+  const colour = colours.colour(head) ?? "transparent";
+  if (point.style.getPropertyValue("--c") !== colour) point.style.setProperty("--c", colour);
+}
+
+/** How many heads have no place on the axes at the checkpoint in view; nothing where all have. */
+function undefinedHeads({ run, store }: Context, { x, y }: Axes): (string | Node)[] {
+  const { at } = store.state;
+  const nowhere = (head: number) => Number.isNaN(x.value(at, head) + y.value(at, head));
+  const count = run.heads.filter(({ index }) => run.measured(at, index) && nowhere(index)).length;
+  if (!count) return [];
+  return [
+    number(ofPage("undefined"), count === 1 ? "1 head has" : `${count} heads have`),
+    ` no ${x.key} or no ${y.key} here, not drawn.`,
+  ];
 }

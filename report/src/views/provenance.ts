@@ -33,103 +33,127 @@ function facts(entries: [string, Json, string?][]): HTMLElement {
   );
 }
 
-/** Where the numbers come from. */
-export function provenance({ run, summary }: Context): Part {
-  const manifest = object(run.blob.manifest);
-  const corpus = object(manifest["corpus"]);
-  const settings = object(manifest["settings"]);
-  const experiment = object(manifest["experiment"]);
-  const captures = Array.isArray(manifest["checkpoints"]) ? (manifest["checkpoints"] as Json[]).map(object) : [];
-  const parts: (HTMLElement | null)[] = [];
-  parts.push(
-    card(
-      "This report",
-      null,
-      facts([
-        ["study", manifest["name"] ?? run.blob.title, manifest["name"] ? ofManifest("name") : ofPage("title")],
-        ["measured with ropewalk", manifest["ropewalk"], ofManifest("ropewalk")],
-        ["page written by ropewalk", run.blob.ropewalk, ofPage("version")],
-        [
-          "summary.json",
-          summary.known ? "used for standard errors and differences" : "none: no standard errors over checkpoints",
-        ],
-        ["thresholds of the classes", `${run.low} and ${run.high}`, summary.known ? "summary.json::thresholds" : ofPage("thresholds")],
-      ]),
-    ),
-  );
-  if (run.blob.manifest === null) {
-    parts.push(
-      card(
-        "No manifest",
-        null,
-        h(
-          "p",
-          {},
-          "There is no manifest.json beside the table, so corpus, documents and settings are not known here. `ropewalk run` writes one.",
-        ),
-      ),
-    );
-  } else {
-    parts.push(
-      card(
-        "Corpus",
-        "Every checkpoint reads the same documents, cut to its phase's context.",
-        facts([
-          ["path", corpus["path"], ofManifest("corpus.path")],
-          ["documents read", corpus["documents"], ofManifest("corpus.documents")],
-          ["tokens, at the longest context", corpus["tokens"], ofManifest("corpus.tokens")],
-          ["left out as too short", corpus["skipped_short"], ofManifest("corpus.skipped_short")],
-          ["tokenizer (SHA-256)", corpus["tokenizer"], ofManifest("corpus.tokenizer")],
-        ]),
-      ),
-    );
-    parts.push(
-      card("Settings", null, facts(Object.entries(settings).map(([key, value]) => [key.replaceAll("_", " "), value, ofManifest(`settings.${key}`)]))),
-    );
-  }
-  if (captures.length) parts.push(checkpointTable(captures));
-  if (typeof experiment["text"] === "string") {
-    parts.push(
-      card(
-        "Experiment file",
-        [
-          number(ofManifest("experiment.file"), shown(experiment["file"])),
-          " · SHA-256 ",
-          number(ofManifest("experiment.sha256"), shown(experiment["sha256"])),
-        ],
-        scroller("Text of the experiment file", h("pre", {}, experiment["text"])),
-      ),
-    );
-  }
-  parts.push(
-    card(
-      "How to cite",
-      null,
-      h(
-        "p",
-        {},
-        "Name the version, the model, the documents and the experiment file's digest, so that others can measure the same:",
-      ),
-      scroller("Citation", h("pre", { class: "citation" }, citation(run.blob.ropewalk, manifest, experiment, corpus))),
-    ),
-  );
-  if (run.blob.manifest !== null)
-    parts.push(
-      card(
-        "Manifest",
-        null,
-        h(
-          "details",
-          {},
-          h("summary", {}, "manifest.json in full"),
-          scroller("Text of the manifest", h("pre", {}, JSON.stringify(run.blob.manifest, null, 1))),
-        ),
-      ),
-    );
+/** The parts of a manifest. */
+interface Manifest {
+  whole: Record<string, Json>;
+  corpus: Record<string, Json>;
+  settings: Record<string, Json>;
+  experiment: Record<string, Json>;
+  captures: Record<string, Json>[];
+}
+
+function readManifest(json: Json): Manifest {
+  const whole = object(json);
+  const checkpoints = whole["checkpoints"];
   return {
-    element: h("div", { class: "provenance" }, ...parts.filter((part) => part !== null)),
-    render: () => undefined,
+    whole,
+    corpus: object(whole["corpus"]),
+    settings: object(whole["settings"]),
+    experiment: object(whole["experiment"]),
+    captures: Array.isArray(checkpoints) ? (checkpoints as Json[]).map(object) : [],
   };
+}
+
+function reportCard({ run, summary }: Context, { whole }: Manifest): HTMLElement {
+  return card(
+    "This report",
+    null,
+    facts([
+      ["study", whole["name"] ?? run.blob.title, whole["name"] ? ofManifest("name") : ofPage("title")],
+      ["measured with ropewalk", whole["ropewalk"], ofManifest("ropewalk")],
+      ["page written by ropewalk", run.blob.ropewalk, ofPage("version")],
+      [
+        "summary.json",
+        summary.known ? "used for standard errors and differences" : "none: no standard errors over checkpoints",
+      ],
+      ["thresholds of the classes", `${run.low} and ${run.high}`, summary.known ? "summary.json::thresholds" : ofPage("thresholds")],
+    ]),
+  );
+}
+
+function noManifestCard(): HTMLElement {
+  return card(
+    "No manifest",
+    null,
+    h(
+      "p",
+      {},
+      "There is no manifest.json beside the table, so corpus, documents and settings are not known here. `ropewalk run` writes one.",
+    ),
+  );
+}
+
+function corpusCard({ corpus }: Manifest): HTMLElement {
+  return card(
+    "Corpus",
+    "Every checkpoint reads the same documents, cut to its phase's context.",
+    facts([
+      ["path", corpus["path"], ofManifest("corpus.path")],
+      ["documents read", corpus["documents"], ofManifest("corpus.documents")],
+      ["tokens, at the longest context", corpus["tokens"], ofManifest("corpus.tokens")],
+      ["left out as too short", corpus["skipped_short"], ofManifest("corpus.skipped_short")],
+      ["tokenizer (SHA-256)", corpus["tokenizer"], ofManifest("corpus.tokenizer")],
+    ]),
+  );
+}
+
+function settingsCard({ settings }: Manifest): HTMLElement {
+  return card("Settings", null, facts(Object.entries(settings).map(([key, value]) => [key.replaceAll("_", " "), value, ofManifest(`settings.${key}`)])));
+}
+
+function experimentCard({ experiment }: Manifest, text: string): HTMLElement {
+  return card(
+    "Experiment file",
+    [
+      number(ofManifest("experiment.file"), shown(experiment["file"])),
+      " · SHA-256 ",
+      number(ofManifest("experiment.sha256"), shown(experiment["sha256"])),
+    ],
+    scroller("Text of the experiment file", h("pre", {}, text)),
+  );
+}
+
+function citationCard(version: string, manifest: Manifest): HTMLElement {
+  return card(
+    "How to cite",
+    null,
+    h(
+      "p",
+      {},
+      "Name the version, the model, the documents and the experiment file's digest, so that others can measure the same:",
+    ),
+    scroller("Citation", h("pre", { class: "citation" }, citation(version, manifest))),
+  );
+}
+
+function manifestCard(json: Json): HTMLElement {
+  return card(
+    "Manifest",
+    null,
+    h(
+      "details",
+      {},
+      h("summary", {}, "manifest.json in full"),
+      scroller("Text of the manifest", h("pre", {}, JSON.stringify(json, null, 1))),
+    ),
+  );
+}
+
+/** Where the numbers come from. */
+export function provenance(context: Context): Part {
+  const { blob } = context.run;
+  const known = blob.manifest !== null;
+  const manifest = readManifest(blob.manifest);
+  const text = manifest.experiment["text"];
+  const cards = [
+    reportCard(context, manifest),
+    ...(known ? [corpusCard(manifest), settingsCard(manifest)] : [noManifestCard()]),
+    ...(manifest.captures.length ? [checkpointTable(manifest.captures)] : []),
+    ...(typeof text === "string" ? [experimentCard(manifest, text)] : []),
+    citationCard(blob.ropewalk, manifest),
+    ...(known ? [manifestCard(blob.manifest)] : []),
+  ];
+  return { element: h("div", { class: "provenance" }, ...cards), render: () => undefined };
 }
 
 function checkpointTable(captures: Record<string, Json>[]): HTMLElement {
@@ -172,16 +196,13 @@ function checkpointTable(captures: Record<string, Json>[]): HTMLElement {
   );
 }
 
-function citation(
-  version: string,
-  manifest: Record<string, Json>,
-  experiment: Record<string, Json>,
-  corpus: Record<string, Json>,
-): string {
+function citation(version: string, { whole, corpus, experiment }: Manifest): string {
+  const documents = corpus["documents"] !== undefined ? `; ${shown(corpus["documents"])} documents, ${shown(corpus["tokens"])} tokens` : "";
+  const digest = experiment["sha256"] ? `; experiment ${String(experiment["sha256"]).slice(0, 16)}` : "";
   const lines = [
     `@misc{ropewalk_report,`,
-    `  title = {Position in attention heads${manifest["name"] ? ` of ${String(manifest["name"])}` : ""}},`,
-    `  note = {Measured with Ropewalk ${String(manifest["ropewalk"] ?? version)}${corpus["documents"] !== undefined ? `; ${shown(corpus["documents"])} documents, ${shown(corpus["tokens"])} tokens` : ""}${experiment["sha256"] ? `; experiment ${String(experiment["sha256"]).slice(0, 16)}` : ""}},`,
+    `  title = {Position in attention heads${whole["name"] ? ` of ${String(whole["name"])}` : ""}},`,
+    `  note = {Measured with Ropewalk ${String(whole["ropewalk"] ?? version)}${documents}${digest}},`,
     `}`,
   ];
   return lines.join("\n");

@@ -48,6 +48,7 @@ class CaseValues {
     data_ = tensor_.const_data_ptr<double>();
   }
 
+  const Statistic& statistic() const { return statistic_; }
   double value(int64_t component) const { return at(0, component); }
 
   // Empty for a statistic without an error.
@@ -98,83 +99,125 @@ HeadAxis axis_of(const HeadCases& head) {
   return {{data, data + first.numel()}, drift_axis(head)[0].dot(first).item<double>()};
 }
 
+// Adds the rows of one head to the columns of its checkpoint.
+class HeadRows {
+ public:
+  HeadRows(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases& head,
+           const std::vector<double>& sizes)
+      : checkpoint_(checkpoint),
+        id_(id),
+        head_(head),
+        sizes_(sizes),
+        constant_(!(head.trace[0].item<double>() > 0)),
+        no_position_(stands_still(head.queries) || stands_still(head.keys)),
+        n_q_(static_cast<int64_t>(head.queries.tokens[0].item<double>())),
+        n_k_(static_cast<int64_t>(head.keys.tokens[0].item<double>())),
+        of_head_{"", sizes.size() < 2} {
+    const std::vector<const Statistic*>& list = statistics();
+    checkpoint.columns.resize(list.size());
+    Computed computed(head);
+    for (const Statistic* statistic : list) {
+      values_.emplace_back(*statistic, head, computed.of(*statistic));
+    }
+  }
+
+  void add() {
+    begin_head_flags();
+    for (int64_t c = 0; c < head_.components(); ++c) add_row(c);
+    end(of_head_);
+    checkpoint_.head_flag.resize(checkpoint_.rows(), of_head_.text);
+  }
+
+ private:
+  // Of a row of qk.csv, or of the head's row of heads.csv.
+  struct Flags {
+    std::string text;
+    bool no_se = false;
+  };
+
+  static bool stands_still(const StreamCases& stream) {
+    return !(stream.position_scatter[0].item<double>() > 0);
+  }
+
+  void begin_head_flags() {
+    add_flag_if(of_head_.text, constant_, "no_variance");
+    add_flag_if(of_head_.text, no_position_, "no_position");
+    for (const Statistic* statistic : statistics()) {
+      for (const HeadFlag& flag : statistic->flags)
+        add_flag_if(of_head_.text, flag.set(head_), flag.name);
+    }
+    add_flag_if(of_head_.text, head_.queries.input.lacks_default, kNotMeasured);
+  }
+
+  void end(Flags& flags) const {
+    add_flag_if(flags.text, flags.no_se, "no_se");
+    add_flag_if(flags.text, sizes_.size() >= 2 && sizes_.size() < kFewBlocks, "few_blocks");
+    add_flag_if(flags.text, checkpoint_.random, kRandomWeights);
+  }
+
+  void add_row(int64_t c) {
+    const bool rankless = !constant_ && head_.no_rank[0][c].item<bool>();
+    Flags flags{"", sizes_.size() < 2};
+    add_flag_if(flags.text, constant_, "no_variance");
+    add_flag_if(flags.text, rankless, "rank");
+    add_flag_if(flags.text, no_position_, "no_position");
+    for (size_t i = 0; i < values_.size(); ++i) {
+      if (c > 0 && values_[i].statistic().table == Table::heads) {  // the same in each of its rows
+        repeat_last(checkpoint_.columns[i]);
+      } else {
+        add_value(i, c, rankless, flags);
+      }
+    }
+    end(flags);
+    checkpoint_.layer.push_back(id_.layer);
+    checkpoint_.q_head.push_back(id_.q_head);
+    checkpoint_.pc.push_back(c);
+    checkpoint_.kv_head.push_back(id_.kv_head);
+    checkpoint_.rope.push_back(id_.rope ? (*id_.rope ? 1 : 0) : CheckpointAnalysis::kUnknown);
+    checkpoint_.n_q.push_back(n_q_);
+    checkpoint_.n_k.push_back(n_k_);
+    checkpoint_.n_blocks.push_back(static_cast<int64_t>(sizes_.size()));
+    checkpoint_.flag.push_back(std::move(flags.text));
+  }
+
+  // Of statistic `i`, in the row of component `c`, with what its absence says of row and head.
+  void add_value(size_t i, int64_t c, bool rankless, Flags& flags) {
+    const Statistic& statistic = values_[i].statistic();
+    const double value = values_[i].value(c);
+    const std::vector<double> replicates = values_[i].replicates(c);
+    const double se =
+        statistic.error ? error_of(statistic, head_, value, replicates, sizes_) : kUndefined;
+    HeadColumn& column = checkpoint_.columns[i];
+    column.value.push_back(value);
+    column.se.push_back(se);
+    if (c == 0)
+      column.replicates.insert(column.replicates.end(), replicates.begin(), replicates.end());
+
+    const bool here = statistic.table == Table::components;
+    const bool undefined = here && !constant_ && !rankless && !no_position_ && std::isnan(value);
+    add_flag_if(flags.text, undefined, statistic.undefined_flag);
+    add_flag_if(of_head_.text, undefined && c == 0, statistic.undefined_flag);
+    Flags& lacking = statistic.table == Table::heads ? of_head_ : flags;
+    if (statistic.error && !statistic.step && !std::isnan(value) && std::isnan(se))
+      lacking.no_se = true;
+  }
+
+  CheckpointAnalysis& checkpoint_;
+  const HeadId& id_;
+  const HeadCases& head_;
+  const std::vector<double>& sizes_;  // tokens left out with each replicate
+  const bool constant_;
+  const bool no_position_;
+  const int64_t n_q_, n_k_;
+  Flags of_head_;
+  std::vector<CaseValues> values_;  // of each statistic
+};
+
 }  // namespace
 
 void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases& head,
               const std::vector<double>& sizes) {
-  const std::vector<const Statistic*>& list = statistics();
-  checkpoint.columns.resize(list.size());
-  std::vector<CaseValues> values;
-  Computed computed(head);
-  for (const Statistic* statistic : list) {
-    values.emplace_back(*statistic, head, computed.of(*statistic));
-  }
-
-  const size_t blocks = sizes.size();
-  const bool constant = !(head.trace[0].item<double>() > 0);
-  const auto still = [](const StreamCases& stream) {
-    return !(stream.position_scatter[0].item<double>() > 0);
-  };
-  const bool no_position = still(head.queries) || still(head.keys);
-  const double tokens[] = {head.queries.tokens[0].item<double>(),
-                           head.keys.tokens[0].item<double>()};
-  const auto end_flags = [&](std::string& flags, bool no_se) {
-    add_flag_if(flags, no_se, "no_se");
-    add_flag_if(flags, blocks >= 2 && blocks < kFewBlocks, "few_blocks");
-    add_flag_if(flags, checkpoint.random, kRandomWeights);
-  };
-  std::string head_flags;
-  bool head_no_se = blocks < 2;
-  add_flag_if(head_flags, constant, "no_variance");
-  add_flag_if(head_flags, no_position, "no_position");
-  for (const Statistic* statistic : list) {
-    for (const HeadFlag& flag : statistic->flags)
-      add_flag_if(head_flags, flag.set(head), flag.name);
-  }
-  add_flag_if(head_flags, head.queries.input.lacks_default, kNotMeasured);
-  for (int64_t c = 0; c < head.components(); ++c) {
-    const bool rankless = !constant && head.no_rank[0][c].item<bool>();
-    std::string flags;
-    add_flag_if(flags, constant, "no_variance");
-    add_flag_if(flags, rankless, "rank");
-    add_flag_if(flags, no_position, "no_position");
-    bool no_se = blocks < 2;
-    for (size_t i = 0; i < list.size(); ++i) {
-      HeadColumn& column = checkpoint.columns[i];
-      if (c > 0 && list[i]->table == Table::heads) {  // the same in each of its rows
-        repeat_last(column);
-        continue;
-      }
-      const double value = values[i].value(c);
-      const std::vector<double> replicates = values[i].replicates(c);
-      const double se =
-          list[i]->error ? error_of(*list[i], head, value, replicates, sizes) : kUndefined;
-      column.value.push_back(value);
-      column.se.push_back(se);
-      if (c == 0)
-        column.replicates.insert(column.replicates.end(), replicates.begin(), replicates.end());
-      const bool here = list[i]->table == Table::components;
-      const bool undefined = here && !constant && !rankless && !no_position && std::isnan(value);
-      add_flag_if(flags, undefined, list[i]->undefined_flag);
-      add_flag_if(head_flags, undefined && c == 0, list[i]->undefined_flag);
-      const bool lacks_se =
-          list[i]->error && !list[i]->step && !std::isnan(value) && std::isnan(se);
-      bool& lacking = list[i]->table == Table::heads ? head_no_se : no_se;
-      lacking = lacking || lacks_se;
-    }
-    end_flags(flags, no_se);
-    checkpoint.layer.push_back(id.layer);
-    checkpoint.q_head.push_back(id.q_head);
-    checkpoint.pc.push_back(c);
-    checkpoint.kv_head.push_back(id.kv_head);
-    checkpoint.rope.push_back(id.rope ? (*id.rope ? 1 : 0) : CheckpointAnalysis::kUnknown);
-    checkpoint.n_q.push_back(static_cast<int64_t>(tokens[0]));
-    checkpoint.n_k.push_back(static_cast<int64_t>(tokens[1]));
-    checkpoint.n_blocks.push_back(static_cast<int64_t>(blocks));
-    checkpoint.flag.push_back(std::move(flags));
-  }
-  end_flags(head_flags, head_no_se);
-  checkpoint.head_flag.resize(checkpoint.rows(), head_flags);
+  HeadRows(checkpoint, id, head, sizes).add();
   checkpoint.axes.push_back(axis_of(head));
   checkpoint.block_sizes.insert(checkpoint.block_sizes.end(), sizes.begin(), sizes.end());
   add_series(checkpoint, id, head, sizes);

@@ -63,68 +63,112 @@ bool near_tie(const HeadCases& head) {
   return drifts && head.widest.next_b > kNearTie * head.widest.b_values[0].item<double>();
 }
 
-std::vector<Statistic> plane() {
-  constexpr double kAny = std::numeric_limits<double>::max();
-  const auto number = [](const char* key, const char* title, Hue hue, const std::string& definition,
-                         Unit unit = Unit::one) {
-    Statistic one = head_statistic(key, title, hue, definition, ChangeScale::plain, -kAny, kAny);
-    one.unit = unit;
-    return one;
-  };
-  const auto r = [](const char* key, const char* title, Hue hue, const std::string& definition) {
-    return head_statistic(key, title, hue, definition, ChangeScale::correlation, -1, 1, true);
-  };
-  const auto share = [](const char* key, const char* title, const std::string& definition) {
-    return head_statistic(key, title, Hue::both, definition, ChangeScale::share, 0, 1);
-  };
-  const std::string a =
-      "the drift axis, the direction in which queries and keys together move with position";
-  const std::string b = "the separation axis, the widest direction orthogonal to the drift axis";
-  const std::string bias =
+constexpr double kAny = std::numeric_limits<double>::max();
+
+std::string along_a(const std::string& what) {
+  return what +
+         " along the drift axis, the direction in which queries and keys together move with "
+         "position";
+}
+
+std::string along_b(const std::string& what) {
+  return what + " along the separation axis, the widest direction orthogonal to the drift axis";
+}
+
+Statistic number(const char* key, const char* title, Hue hue, const std::string& definition,
+                 Unit unit = Unit::one) {
+  Statistic one = head_statistic(key, title, hue, definition, ChangeScale::plain, -kAny, kAny);
+  one.unit = unit;
+  return one;
+}
+
+Statistic correlation(const char* key, const char* title, Hue hue, const std::string& definition,
+                      bool depth) {
+  return head_statistic(key, title, hue, definition, ChangeScale::correlation, -1, 1, depth);
+}
+
+Statistic share(const char* key, const char* title, const std::string& definition) {
+  return head_statistic(key, title, Hue::both, definition, ChangeScale::share, 0, 1);
+}
+
+// Correlations with position, slopes and means.
+std::vector<Statistic> along_the_axes() {
+  return {
+      correlation("position_r", "r of the pool on the drift axis", Hue::both,
+                  along_a("correlation of queries and keys together with token position"), false),
+      with_absolute(correlation("r_q_a", "r_q on the drift axis", Hue::queries,
+                                along_a("correlation of queries with token position"), true)),
+      with_absolute(correlation("r_k_a", "r_k on the drift axis", Hue::keys,
+                                along_a("correlation of keys with token position"), true)),
+      with_absolute(number("alpha_q", "drift of queries per token", Hue::queries,
+                           along_a("slope of queries per token"), Unit::per_token)),
+      with_absolute(number("alpha_k", "drift of keys per token", Hue::keys,
+                           along_a("slope of keys per token"), Unit::per_token)),
+      number("mu_q_a", "mean query on a", Hue::queries, along_a("mean query")),
+      number("mu_k_a", "mean key on a", Hue::keys, along_a("mean key")),
+      number("mu_q_b", "mean query on b", Hue::queries, along_b("mean query")),
+      number("mu_k_b", "mean key on b", Hue::keys, along_b("mean key"))};
+}
+
+// What the drift of keys adds to logits.
+std::vector<Statistic> biases() {
+  const std::string adds =
       " adds to the product of the mean query and a key, per token, without the softmax scale";
-  std::vector<Statistic> list = computed_by(
-      compute,
-      {head_statistic("position_r", "r of the pool on the drift axis", Hue::both,
-                      "correlation of queries and keys together with token position along " + a,
-                      ChangeScale::correlation, -1, 1),
-       with_absolute(r("r_q_a", "r_q on the drift axis", Hue::queries,
-                       "correlation of queries with token position along " + a)),
-       with_absolute(r("r_k_a", "r_k on the drift axis", Hue::keys,
-                       "correlation of keys with token position along " + a)),
-       with_absolute(number("alpha_q", "drift of queries per token", Hue::queries,
-                            "slope of queries per token along " + a, Unit::per_token)),
-       with_absolute(number("alpha_k", "drift of keys per token", Hue::keys,
-                            "slope of keys per token along " + a, Unit::per_token)),
-       number("mu_q_a", "mean query on a", Hue::queries, "mean query along " + a),
-       number("mu_k_a", "mean key on a", Hue::keys, "mean key along " + a),
-       number("mu_q_b", "mean query on b", Hue::queries, "mean query along " + b),
-       number("mu_k_b", "mean key on b", Hue::keys, "mean key along " + b),
-       number("bias_strength", "bias per token", Hue::both,
-              "what the drift of keys along the drift axis" + bias + ": `mu_q_a` times `alpha_k`",
-              Unit::logits_per_token),
-       number("bias_off", "bias per token outside a", Hue::both,
-              "what the drift of keys in all directions but the drift axis" + bias,
-              Unit::logits_per_token),
-       head_statistic("bias_context", "bias over the context", Hue::both,
-                      "what the drift of keys along the drift axis adds to logits of the mean "
-                      "query from one end of the context to the other: `bias_strength` times the "
-                      "softmax scale and the context less one token",
-                      ChangeScale::plain, -kAny, kAny, true),
-       share("separation_strength", "separation",
-             "share of the variance of queries and keys, with the offset between their means "
-             "counted double, along " +
-                 b),
-       share("var_frac_a", "variance on a",
-             "share of the variance of queries and keys together along " + a),
-       share("var_frac_b", "variance on b",
-             "share of the variance of queries and keys together along " + b),
-       share(
-           "plane_var_fraction", "variance in the plane",
-           "share of the variance of queries and keys together in the plane of the drift axis and "
-           "the separation axis: `var_frac_a` plus `var_frac_b`"),
-       head_statistic("drift_cos", "cosine of both drifts", Hue::both,
-                      "cosine of the covariance of queries with position and that of keys",
-                      ChangeScale::correlation, -1, 1)});
+  std::vector<Statistic> list{
+      number("bias_strength", "bias per token", Hue::both,
+             "what the drift of keys along the drift axis" + adds + ": `mu_q_a` times `alpha_k`",
+             Unit::logits_per_token),
+      number("bias_off", "bias per token outside a", Hue::both,
+             "what the drift of keys in all directions but the drift axis" + adds,
+             Unit::logits_per_token),
+      head_statistic("bias_context", "bias over the context", Hue::both,
+                     "what the drift of keys along the drift axis adds to logits of the mean "
+                     "query from one end of the context to the other: `bias_strength` times the "
+                     "softmax scale and the context less one token",
+                     ChangeScale::plain, -kAny, kAny, true)};
+  Statistic &per_token = list.front(), &context = list.back();
+  per_token.figure = {.name = "drift_bias", .y_title = "bias per token"};
+  per_token.readings[0].line = {"bias per token, without the softmax scale", "square"};
+  context.figure = {.name = "drift_bias",
+                    .title = "What the drift of keys adds to attention, over training",
+                    .y_title = "bias over the context, logits",
+                    .what = "Mean bias along the drift axis",
+                    .note =
+                        "Above: from one end of the context to the other. Below: per token, which "
+                        "falls as 1/T where the context T grows, though nothing else changes."};
+  context.readings[0].line = {"bias over the context", "circle"};
+  context.flags = {{"no_context",
+                    "The capture does not state its context: numbers over the context are empty.",
+                    [](const HeadCases& head) { return std::isnan(head.units.context); }}};
+  return list;
+}
+
+std::vector<Statistic> shares() {
+  return {
+      share(
+          "separation_strength", "separation",
+          along_b("share of the variance of queries and keys, with the offset between their means "
+                  "counted double,")),
+      share("var_frac_a", "variance on a",
+            along_a("share of the variance of queries and keys together")),
+      share("var_frac_b", "variance on b",
+            along_b("share of the variance of queries and keys together")),
+      share("plane_var_fraction", "variance in the plane",
+            "share of the variance of queries and keys together in the plane of the drift axis "
+            "and the separation axis: `var_frac_a` plus `var_frac_b`")};
+}
+
+// In the order of compute().
+std::vector<Statistic> plane() {
+  std::vector<Statistic> members;
+  for (const auto& group : {along_the_axes(), biases(), shares()}) {
+    members.insert(members.end(), group.begin(), group.end());
+  }
+  members.push_back(correlation("drift_cos", "cosine of both drifts", Hue::both,
+                                "cosine of the covariance of queries with position and that of "
+                                "keys",
+                                false));
+  std::vector<Statistic> list = computed_by(compute, std::move(members));
   list.front().flags = {
       {"no_drift",
        "Queries and keys together hardly move with position: the drift axis, and what is measured "
@@ -133,24 +177,6 @@ std::vector<Statistic> plane() {
       {"near_tie_b",
        "Another direction is nearly as wide as the separation axis; the two trade places easily.",
        near_tie}};
-  for (Statistic& one : list) {
-    if (one.key == "bias_strength") {
-      one.figure = {.name = "drift_bias", .y_title = "bias per token"};
-      one.readings[0].line = {"bias per token, without the softmax scale", "square"};
-    }
-    if (one.key != "bias_context") continue;
-    one.figure = {.name = "drift_bias",
-                  .title = "What the drift of keys adds to attention, over training",
-                  .y_title = "bias over the context, logits",
-                  .what = "Mean bias along the drift axis",
-                  .note =
-                      "Above: from one end of the context to the other. Below: per token, which "
-                      "falls as 1/T where the context T grows, though nothing else changes."};
-    one.readings[0].line = {"bias over the context", "circle"};
-    one.flags = {{"no_context",
-                  "The capture does not state its context: numbers over the context are empty.",
-                  [](const HeadCases& head) { return std::isnan(head.units.context); }}};
-  }
   return list;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ropewalk/figures/parts/mean_channels.h"
 #include "ropewalk/figures/parts/theme.h"
 
 namespace ropewalk {
@@ -92,78 +93,19 @@ class LayerBuilder {
                        {"encoding", std::move(encoding)}});
   }
 
-  Json y(const char* field) const {
-    // Ticks stop at 1 even where a band reaches beyond: no correlation or share does.
-    Json ticks = Json::array();
-    for (int i = -10; i <= 10; ++i) {
-      const double tick = i * plot_.tick;
-      if (tick >= plot_.low - 1e-9 && tick <= std::min(1.0, plot_.high) + 1e-9) {
-        ticks.push_back(std::round(tick * 100) / 100);
-      }
-    }
-    Json axis{{"title", plot_.y_title}, {"domain", false}, {"ticks", false}};
-    if (plot_.tick > 0) {
-      axis["values"] = ticks;
-      axis["format"] = plot_.tick < 0.1 ? ".2f" : ".1f";
-    }
-    Json scale{{"domain", {plot_.low, plot_.high}}, {"nice", false}, {"zero", false}};
-    if (!plot_.log_ticks.empty()) {
-      scale.erase("zero");  // has no place there
-      scale["type"] = "log";
-      axis["values"] = plot_.log_ticks;
-      axis["format"] = "~g";
-    }
-    return {{"field", field}, {"type", "quantitative"}, {"scale", scale}, {"axis", axis}};
-  }
-
-  // A channel by series. Layers share its legend, so each has to give the same one.
-  Json by_series(const Json& range) const {
-    Json names = Json::array();
-    for (const MeanSeries& one : series_) names.push_back(one.name);
-    Json legend;
-    if (plot_.legend) {
-      legend = {{"orient", "top"},
-                {"title", nullptr},
-                {"symbolStrokeWidth", 1.8},
-                {"symbolSize", 85},
-                {"symbolOpacity", 1},
-                {"offset", (plot_.below ? 0 : axis_.header_height(plot_.width)) + 8}};
-    }
-    return {{"field", "series"},
-            {"type", "nominal"},
-            {"scale", {{"domain", names}, {"range", range}}},
-            {"legend", legend}};
-  }
-
-  Json color() const {
-    Json colors = Json::array();
-    for (const MeanSeries& one : series_) colors.push_back(one.color);
-    return by_series(colors);
-  }
-
-  Json tooltip() const {
-    Json fields = Json::array();
-    const bool of_heads = series_.front().reading != MeanSeries::kNoReading;
-    for (const char* field : {"checkpoint", "phase", "series", "mean", "sd", "se", "heads"}) {
-      const std::string_view name = field;
-      if (of_heads || (name != "sd" && name != "heads")) fields.push_back({{"field", field}});
-    }
-    return fields;
-  }
-
   // A line of one checkpoint has a bar for its band.
   void add_bands() {
     const std::string filter = "datum.full && !datum.baseline";
     const auto add_band = [&](const std::string& name, const std::string& which, bool bar) {
       Json mark{{"type", "area"}, {"opacity", 0.16}};
-      Json low = y("band_low");
+      Json low = channels_.y("band_low");
       if (bar) {
         mark = {
             {"type", "bar"}, {"opacity", 0.16}, {"size", kLoneBandWidth}, {"orient", "vertical"}};
         low["stack"] = nullptr;
       }
       add(name, filter + which, mark,
-          {{"y", low}, {"y2", {{"field", "band_high"}}}, {"color", color()}});
+          {{"y", low}, {"y2", {{"field", "band_high"}}}, {"color", channels_.color()}});
     };
     add_band("bands", some_alone_ ? " && !datum.alone" : "", all_alone_);
     if (some_alone_) add_band("bands alone", " && datum.alone", true);
@@ -184,7 +126,7 @@ class LayerBuilder {
     datasets[dataset] = std::move(rows);
     add("baseline lines", "datum.full && datum.mean !== null",
         {{"type", "rule"}, {"strokeDash", {1.5, 4}}, {"strokeCap", "round"}, {"strokeWidth", 2}},
-        {{"x2", {{"field", "x_end"}}}, {"y", y("mean")}, {"color", color()}});
+        {{"x2", {{"field", "x_end"}}}, {"y", channels_.y("mean")}, {"color", channels_.color()}});
     layers_.back()["data"]["name"] = dataset;
   }
 
@@ -200,7 +142,9 @@ class LayerBuilder {
                 {"opacity", 1}};
       }
       add(name, filter + which, mark,
-          {{"y", y("mean")}, {"color", color()}, {"tooltip", tooltip()}});
+          {{"y", channels_.y("mean")},
+           {"color", channels_.color()},
+           {"tooltip", channels_.tooltip()}});
     };
     add_marks("line " + one.name, "", all_alone_ && !one.full);
     if (some_alone_ && !one.full) add_marks("line " + one.name + " alone", " && datum.alone", true);
@@ -210,7 +154,9 @@ class LayerBuilder {
   void add_inner_bands() {
     add("inner bands", "datum.full && !datum.baseline && datum.se !== null",
         {{"type", "area"}, {"opacity", 0.35}},
-        {{"y", y("se_low")}, {"y2", {{"field", "se_high"}}}, {"color", color()}});
+        {{"y", channels_.y("se_low")},
+         {"y2", {{"field", "se_high"}}},
+         {"color", channels_.color()}});
   }
 
   // Caps are wider than the markers, which would hide short bars.
@@ -219,7 +165,9 @@ class LayerBuilder {
     const std::string there =
         std::string("datum.full && datum.se !== null") + (banded_ ? " && datum.baseline" : points_);
     add("bars", there, {{"type", "rule"}, {"strokeWidth", 1.6}},
-        {{"y", y("se_low")}, {"y2", {{"field", "se_high"}}}, {"color", color()}});
+        {{"y", channels_.y("se_low")},
+         {"y2", {{"field", "se_high"}}},
+         {"color", channels_.color()}});
     for (const char* end : {"se_low", "se_high"}) {
       add(std::string("caps ") + end, there,
           {{"type", "tick"},
@@ -227,16 +175,16 @@ class LayerBuilder {
            {"size", crowded_ && !banded_ ? kCrowdedCap : kCapWidth},
            {"thickness", 1.6},
            {"opacity", 1}},
-          {{"y", y(end)}, {"color", color()}});
+          {{"y", channels_.y(end)}, {"color", channels_.color()}});
     }
   }
 
   // Filled in the run, hollow in baselines.
   void add_markers() {
-    Json shapes = Json::array();
-    for (const MeanSeries& one : series_) shapes.push_back(one.shape);
-    const Json encoding{
-        {"y", y("mean")}, {"color", color()}, {"shape", by_series(shapes)}, {"tooltip", tooltip()}};
+    const Json encoding{{"y", channels_.y("mean")},
+                        {"color", channels_.color()},
+                        {"shape", channels_.shape()},
+                        {"tooltip", channels_.tooltip()}};
     if (axis_.slots().front().baseline) {
       add("baseline markers", "datum.full && datum.baseline",
           {{"type", "point"},
@@ -268,6 +216,7 @@ class LayerBuilder {
   const std::string points_ = several_lines_ ? " && !datum.joint" : "";
   const std::vector<MeanSeries>& series_;
   const MeanPlot& plot_;
+  const MeanChannels channels_{axis_, series_, plot_};
   const bool crowded_ = axis_.crowded(plot_.width);
   const bool banded_ = has_inner_bands(axis_, plot_.width);
   Json rows_;

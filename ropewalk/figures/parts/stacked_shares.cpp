@@ -71,6 +71,68 @@ Json number_rows(const CheckpointAxis& axis, const std::vector<SharePart>& parts
   return rows;
 }
 
+Json y_channel(const char* field, double top) {
+  return {{"field", field},
+          {"type", "quantitative"},
+          {"stack", nullptr},
+          {"scale", {{"domain", {0, top}}, {"nice", false}}},
+          {"axis",
+           {{"title", "share of variance"},
+            {"values", {0, 0.2, 0.4, 0.6, 0.8, 1}},
+            {"format", ".1f"},
+            {"domain", false},
+            {"ticks", false}}}};
+}
+
+Json color_channel(const std::vector<SharePart>& parts) {
+  Json names = Json::array(), colors = Json::array();
+  for (const SharePart& part : parts) {
+    names.push_back(part.name);
+    colors.push_back(part.color);
+  }
+  return {{"field", "component"},
+          {"type", "nominal"},
+          {"scale", {{"domain", names}, {"range", colors}}},
+          {"legend",
+           {{"orient", "bottom"},
+            {"title", nullptr},
+            {"symbolType", "square"},
+            {"symbolStrokeWidth", 0},
+            {"columns", 10},
+            {"columnPadding", 10},
+            {"offset", 10}}}};
+}
+
+Json bars_layer(const Json& x, const std::vector<SharePart>& parts, const std::string& dataset,
+                double top, double step) {
+  return {{"name", dataset},
+          {"data", {{"name", dataset}}},
+          {"mark",
+           {{"type", "bar"},
+            {"orient", "vertical"},
+            {"size", std::min(kWidestBar, kBarShare * step)},
+            {"stroke", theme::kWhite},
+            {"strokeWidth", 0.6}}},
+          {"encoding",
+           {{"x", x},
+            {"y", y_channel("from", top)},
+            {"y2", {{"field", "to"}}},
+            {"color", color_channel(parts)},
+            {"tooltip", Json::array({Json{{"field", "checkpoint"}}, Json{{"field", "component"}},
+                                     Json{{"field", "share"}}})}}}};
+}
+
+Json numbers_layer(const Json& x, double top) {
+  return {{"name", "numbers"},
+          {"data", {{"name", "numbers"}}},
+          {"mark", {{"type", "text"}, {"baseline", "middle"}, {"fontSize", 13}}},
+          {"encoding",
+           {{"x", x},
+            {"y", y_channel("y", top)},
+            {"text", {{"field", "text"}, {"type", "nominal"}}},
+            {"color", {{"field", "ink"}, {"type", "nominal"}, {"scale", nullptr}}}}}};
+}
+
 }  // namespace
 
 std::vector<SharePart> component_parts(const CheckpointAxis& axis, size_t reading) {
@@ -92,65 +154,15 @@ std::vector<SharePart> component_parts(const CheckpointAxis& axis, size_t readin
 Json stacked_shares(const CheckpointAxis& axis, const std::vector<SharePart>& parts,
                     const ShareLook& look, Json& datasets) {
   const double width = theme::kPlotWidth, step = width / axis.length();
-  datasets[look.dataset] = share_rows(axis, parts);
+  const Json x = axis.x_channel(width);
   const double top = look.all_parts ? 1 : 1.1;
-  const auto y = [&](const char* field) {
-    return Json{{"field", field},
-                {"type", "quantitative"},
-                {"stack", nullptr},
-                {"scale", {{"domain", {0, top}}, {"nice", false}}},
-                {"axis",
-                 {{"title", "share of variance"},
-                  {"values", {0, 0.2, 0.4, 0.6, 0.8, 1}},
-                  {"format", ".1f"},
-                  {"domain", false},
-                  {"ticks", false}}}};
-  };
-  Json names = Json::array(), colors = Json::array();
-  for (const SharePart& part : parts) {
-    names.push_back(part.name);
-    colors.push_back(part.color);
-  }
-  Json layers = Json::array();
-  layers.push_back(
-      {{"name", look.dataset},
-       {"data", {{"name", look.dataset}}},
-       {"mark",
-        {{"type", "bar"},
-         {"orient", "vertical"},
-         {"size", std::min(kWidestBar, kBarShare * step)},
-         {"stroke", theme::kWhite},
-         {"strokeWidth", 0.6}}},
-       {"encoding",
-        {{"x", axis.x_channel(width)},
-         {"y", y("from")},
-         {"y2", {{"field", "to"}}},
-         {"color",
-          {{"field", "component"},
-           {"type", "nominal"},
-           {"scale", {{"domain", names}, {"range", colors}}},
-           {"legend",
-            {{"orient", "bottom"},
-             {"title", nullptr},
-             {"symbolType", "square"},
-             {"symbolStrokeWidth", 0},
-             {"columns", 10},
-             {"columnPadding", 10},
-             {"offset", 10}}}}},
-         {"tooltip", Json::array({Json{{"field", "checkpoint"}}, Json{{"field", "component"}},
-                                  Json{{"field", "share"}}})}}}});
-  const bool numbered = !axis.timed() && step >= kLabelledStep;
+  datasets[look.dataset] = share_rows(axis, parts);
+  Json layers = Json::array({bars_layer(x, parts, look.dataset, top, step)});
   axis.widen_bars(layers.back(), width);
+  const bool numbered = !axis.timed() && step >= kLabelledStep;
   if (numbered) {
     datasets["numbers"] = number_rows(axis, parts, look.all_parts);
-    layers.push_back({{"name", "numbers"},
-                      {"data", {{"name", "numbers"}}},
-                      {"mark", {{"type", "text"}, {"baseline", "middle"}, {"fontSize", 13}}},
-                      {"encoding",
-                       {{"x", axis.x_channel(width)},
-                        {"y", y("y")},
-                        {"text", {{"field", "text"}, {"type", "nominal"}}},
-                        {"color", {{"field", "ink"}, {"type", "nominal"}, {"scale", nullptr}}}}}});
+    layers.push_back(numbers_layer(x, top));
   }
   if (look.title.empty()) {
     axis.add_phase_layers(layers, datasets, width);

@@ -1,6 +1,7 @@
 #include <cstdint>
 
 #include "ropewalk/kernels/gpu/chunk_reader.cuh"
+#include "ropewalk/kernels/moments/chunk_tile.cuh"
 
 namespace ropewalk::cuda {
 namespace {
@@ -10,18 +11,6 @@ namespace {
 // squaring loses to the mean is a few bits. x - shift is a bfloat16 again for every x within a
 // factor of two of the shift (Sterbenz); what others lose in rounding, an attention sink's above
 // all, is multiplied apart and added.
-
-constexpr int kTile = 64;  // tokens in shared memory at a time
-constexpr int kMomentThreads = 256;
-
-template <int d>
-struct alignas(16) Tile {
-  static constexpr int kStride = d + 8;  // keeps rows off each other's banks
-  __nv_bfloat16 x[kTile][kStride];
-};
-
-// The mean far enough from zero, in spreads, to shift by it.
-constexpr float kFarMean = 6;
 
 // Four 8 x 8 matrices out of shared memory, each transposed: lane l names row l % 8 of matrix l
 // / 8.
@@ -40,6 +29,159 @@ __device__ void multiply_add(float (&sum)[4], const unsigned (&a)[4], unsigned b
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+// The vectors of a stream's head, from the token `begin` on.
+struct HeadTokens {
+  const __nv_bfloat16* first;
+  int64_t stride;
+
+  __device__ __forceinline__ HeadTokens(const Heads& queries, const Heads& keys, int64_t stream,
+                                        int64_t begin) {
+    const bool is_query = stream < queries.count;
+    const int64_t head = is_query ? queries.chosen[stream] : keys.chosen[stream - queries.count];
+    stride = is_query ? queries.token_stride : keys.token_stride;
+    first = static_cast<const __nv_bfloat16*>(is_query ? queries.data : keys.data) +
+            head * (is_query ? queries.head_stride : keys.head_stride) + begin * stride;
+  }
+};
+
+// Eight warps share the products: four along rows, two along columns.
+template <int d>
+struct Products {
+  static constexpr int kRowTiles = d / 64;     // of 16 rows
+  static constexpr int kColumnTiles = d / 32;  // of 8 columns, in pairs
+  using Registers = float[kRowTiles][2 * kColumnTiles][4];
+
+  // What a lane loads of both factors, and where the products of its warp begin.
+  struct Lane {
+    int number;
+    int first_row, first_column;
+    int a_token, a_column;
+    int b_token, b_column;
+  };
+
+  __device__ static __forceinline__ Lane lane_of(unsigned thread) {
+    const int warp = thread / 32;
+    const int lane = thread % 32;
+    const int first_row = warp % 4 * (d / 4);
+    const int first_column = warp / 4 * (d / 2);
+    return {lane,
+            first_row,
+            first_column,
+            lane % 8 + lane / 16 * 8,
+            first_row + lane / 8 % 2 * 8,
+            lane % 8 + lane / 8 % 2 * 8,
+            first_column + lane / 16 * 8};
+  }
+
+  __device__ static __forceinline__ void add(Registers& products, const Tile<d>& first,
+                                             const Tile<d>& second, const Lane& lane) {
+#pragma unroll
+    for (int step = 0; step < kTile; step += 16) {
+      unsigned a[kRowTiles][4];
+#pragma unroll
+      for (int r = 0; r < kRowTiles; ++r) {
+        load_transposed(a[r], &first.x[step + lane.a_token][lane.a_column + r * 16]);
+      }
+#pragma unroll
+      for (int c = 0; c < kColumnTiles; ++c) {
+        unsigned b[4];
+        load_transposed(b, &second.x[step + lane.b_token][lane.b_column + c * 16]);
+#pragma unroll
+        for (int r = 0; r < kRowTiles; ++r) {
+          multiply_add(products[r][2 * c], a[r], b[0], b[1]);
+          multiply_add(products[r][2 * c + 1], a[r], b[2], b[3]);
+        }
+      }
+    }
+  }
+
+  __device__ static __forceinline__ void write(float* product, const Registers& products,
+                                               const Lane& lane) {
+#pragma unroll
+    for (int r = 0; r < kRowTiles; ++r) {
+#pragma unroll
+      for (int c = 0; c < 2 * kColumnTiles; ++c) {
+        const int row = lane.first_row + r * 16 + lane.number / 4;
+        const int at = lane.first_column + c * 8 + lane.number % 4 * 2;
+        *reinterpret_cast<float2*>(product + row * d + at) = {products[r][c][0], products[r][c][1]};
+        *reinterpret_cast<float2*>(product + (row + 8) * d + at) = {products[r][c][2],
+                                                                    products[r][c][3]};
+      }
+    }
+  }
+};
+
+// Sums over tokens of two dimensions: of x - shift, then of its products with time, or of lengths
+// of the pair.
+template <int d, bool lengths>
+struct Sums {
+  static constexpr int kHelpers = kMomentThreads / (d / 2);  // threads of two dimensions
+
+  // Of a thread.
+  struct Own {
+    int two;
+    int helper;
+    PairPlace pair;  // its dimensions
+  };
+
+  __device__ static __forceinline__ Own own_of(unsigned thread, const StreamChunks& out) {
+    const int two = thread % (d / 2);
+    Own own{two, static_cast<int>(thread / (d / 2)), {2 * two, 2 * two + 1}};
+    if (lengths && two < out.turns / 2) own.pair = pair_place(out, two);
+    return own;
+  }
+
+  __device__ static __forceinline__ float2 both(const Tile<d>& of, int t, const Own& at) {
+    if constexpr (lengths) {
+      return {to_float(of.x[t][at.pair.first]), to_float(of.x[t][at.pair.second])};
+    } else {
+      return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&of.x[t][2 * at.two]));
+    }
+  }
+
+  __device__ static __forceinline__ void add(float4& sums, const Tile<d>& tile, const Tile<d>& rest,
+                                             bool any_rounded, const float (&shift)[d], bool shifts,
+                                             const float (&time)[kTile], const Own& at, int from,
+                                             int tokens) {
+#pragma unroll 2
+    for (int t = at.helper; t < kTile; t += kHelpers) {
+      float2 x = both(tile, t, at);
+      if (any_rounded) {
+        const float2 more = both(rest, t, at);
+        x = {x.x + more.x, x.y + more.y};
+      }
+      sums.x += x.x;
+      sums.y += x.y;
+      if (lengths) {
+        if (shifts) {
+          const bool inside = from + t < tokens;
+          x = {inside ? x.x + shift[at.pair.first] : 0, inside ? x.y + shift[at.pair.second] : 0};
+        }
+        sums.z += length(x.x, x.y);
+      } else {
+        sums.z += x.x * time[t];
+        sums.w += x.y * time[t];
+      }
+    }
+  }
+
+  // Those of all helpers.
+  __device__ static __forceinline__ void write(const StreamChunks& out, int64_t slot, float4 sums,
+                                               const float4 (&shared_sums)[kMomentThreads],
+                                               const float (&shift)[d], const Own& at) {
+    for (int s = 1; s < kHelpers; ++s) {
+      const float4 other = shared_sums[s * (d / 2) + at.two];
+      sums = {sums.x + other.x, sums.y + other.y, sums.z + other.z, sums.w + other.w};
+    }
+    auto* to = reinterpret_cast<float2*>(out.sums) + slot * d;
+    to[at.pair.first] = {lengths ? 0 : sums.z, sums.x};
+    to[at.pair.second] = {lengths ? 0 : sums.w, sums.y};
+    out.shift[slot * d + at.pair.first] = shift[at.pair.first];
+    out.shift[slot * d + at.pair.second] = shift[at.pair.second];
+    if (lengths && at.two < out.turns / 2) out.moduli[slot * (out.turns / 2) + at.two] = sums.z;
+  }
+};
+
 // With `lengths` those of pairs in place of sums with time.
 template <int d, bool lengths>
 __global__ void __launch_bounds__(kMomentThreads, 2)
@@ -53,215 +195,52 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
 
   const int64_t stream = blockIdx.y;
   const int64_t chunk = blockIdx.x;
-  const bool is_query = stream < queries.count;
-  const int64_t head = is_query ? queries.chosen[stream] : keys.chosen[stream - queries.count];
-  const int64_t token_stride = is_query ? queries.token_stride : keys.token_stride;
   const int64_t begin = chunk * out.chunk;
   const int tokens = static_cast<int>(min(out.chunk, out.tokens - begin));
-
-  // A thread reads the same eight columns of every kRowStep-th token.
-  using P = Pack<__nv_bfloat16, 8>;
-  constexpr int kRowStep = kMomentThreads / (d / 8);
-  constexpr int kPacks = kTile / kRowStep;
-  const int column = threadIdx.x % (d / 8) * 8;
-  const int first_token = threadIdx.x / (d / 8);
-  const auto* source = static_cast<const __nv_bfloat16*>(is_query ? queries.data : keys.data) +
-                       head * (is_query ? queries.head_stride : keys.head_stride) +
-                       begin * token_stride + column;
-  P next[kPacks];
-  const auto fetch = [&](int from) {
-#pragma unroll
-    for (int p = 0; p < kPacks; ++p) {
-      const int token = from + first_token + p * kRowStep;
-      if (token < tokens) next[p] = *reinterpret_cast<const P*>(source + token * token_stride);
-    }
-  };
-
-  // The shift, from the chunk's first tile.
-  fetch(0);
-#pragma unroll
-  for (int p = 0; p < kPacks; ++p) {
-    *reinterpret_cast<P*>(&tile.x[first_token + p * kRowStep][column]) = next[p];
-  }
+  const typename Packs<d>::Own read{static_cast<int>(threadIdx.x / (d / 8)),
+                                    static_cast<int>(threadIdx.x % (d / 8) * 8)};
+  const HeadTokens head(queries, keys, stream, begin);
+  const auto* source = head.first + read.column;
+  typename Packs<d>::Row next;
+  Packs<d>::fetch(next, source, head.stride, read.first_token, tokens);
+  Packs<d>::put(tile, next, read);
   __syncthreads();
-  bool far = false;  // whether a dimension is shifted
-  {
-    constexpr int kHelpers = kMomentThreads / d;  // threads of a dimension
-    const int dimension = threadIdx.x % d;
-    const int helper = threadIdx.x / d;
-    __shared__ float2 shared_best[kMomentThreads];
-    // Of the first tile's groups of tokens the one that spreads least says where the mean is: an
-    // attention sink among the others would hide how far they are from zero.
-    constexpr int kGroup = 8;
-    constexpr int kOwn = kTile / kHelpers;
-    const int count = min(tokens, kTile);
-    float2 best{0, INFINITY};  // mean and variance
-    for (int first = helper * kOwn; first < (helper + 1) * kOwn; first += kGroup) {
-      const int size = min(kGroup, count - first);
-      if (size < min(kGroup / 2, count)) break;
-      const float reference = to_float(tile.x[first][dimension]);
-      float sum = 0;
-      float squares = 0;
-      for (int t = 0; t < size; ++t) {
-        const float x = to_float(tile.x[first + t][dimension]) - reference;
-        sum += x;
-        squares += x * x;
-      }
-      const float mean = sum / static_cast<float>(size);
-      const float variance = fmaxf(squares / static_cast<float>(size) - mean * mean, 0);
-      if (variance < best.y) best = {reference + mean, variance};
-    }
-    shared_best[threadIdx.x] = best;
-    __syncthreads();
-    if (helper == 0) {
-      for (int s = 1; s < kHelpers; ++s) {
-        const float2 other = shared_best[s * d + dimension];
-        if (other.y < best.y) best = other;
-      }
-      far = fabsf(best.x) > kFarMean * sqrtf(best.y);
-      shift[dimension] = far ? to_float(__float2bfloat16_rn(best.x)) : 0;
-    }
-  }
+  __shared__ float2 shared_best[kMomentThreads];
+  const bool far = find_shift(shift, shared_best, tile, tokens);
   const bool shifts = __syncthreads_or(far);
-  // Eight warps share the products: four along rows, two along columns. Those all below the
-  // diagonal are left out.
-  constexpr int kRowTiles = d / 64;     // of 16 rows
-  constexpr int kColumnTiles = d / 32;  // of 8 columns, in pairs
-  const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
-  const int first_row = warp % 4 * (d / 4);
-  const int first_column = warp / 4 * (d / 2);
-  const bool needed = first_row < first_column + d / 2;
-  float products[kRowTiles][2 * kColumnTiles][4] = {};
-  const int a_token = lane % 8 + lane / 16 * 8;
-  const int a_column = first_row + lane / 8 % 2 * 8;
-  const int b_token = lane % 8 + lane / 8 % 2 * 8;
-  const int b_column = first_column + lane / 16 * 8;
+  const typename Products<d>::Lane lane = Products<d>::lane_of(threadIdx.x);
+  // Products all below the diagonal are left out.
+  const bool needed = lane.first_row < lane.first_column + d / 2;
+  typename Products<d>::Registers products = {};
 
-  constexpr int kHelpers = kMomentThreads / (d / 2);  // threads of two dimensions
-  const int two = threadIdx.x % (d / 2);
-  const int helper = threadIdx.x / (d / 2);
-  PairPlace own{2 * two, 2 * two + 1};  // its dimensions
-  if (lengths && two < out.turns / 2) own = pair_place(out, two);
-  const auto both = [&](const Tile<d>& of, int t) -> float2 {
-    if constexpr (lengths) {
-      return {to_float(of.x[t][own.first]), to_float(of.x[t][own.second])};
-    } else {
-      return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&of.x[t][2 * two]));
-    }
-  };
-  // Of x - shift, then of its products with time, or of lengths of the pair.
+  const typename Sums<d, lengths>::Own own = Sums<d, lengths>::own_of(threadIdx.x, out);
   float4 sums{0, 0, 0, 0};
 
-  const auto multiply = [&](const Tile<d>& first, const Tile<d>& second) {
-#pragma unroll
-    for (int step = 0; step < kTile; step += 16) {
-      unsigned a[kRowTiles][4];
-#pragma unroll
-      for (int r = 0; r < kRowTiles; ++r) {
-        load_transposed(a[r], &first.x[step + a_token][a_column + r * 16]);
-      }
-#pragma unroll
-      for (int c = 0; c < kColumnTiles; ++c) {
-        unsigned b[4];
-        load_transposed(b, &second.x[step + b_token][b_column + c * 16]);
-#pragma unroll
-        for (int r = 0; r < kRowTiles; ++r) {
-          multiply_add(products[r][2 * c], a[r], b[0], b[1]);
-          multiply_add(products[r][2 * c + 1], a[r], b[2], b[3]);
-        }
-      }
-    }
-  };
-
   for (int from = 0; from < tokens; from += kTile) {
-    bool rounded = false;
-#pragma unroll
-    for (int p = 0; p < kPacks; ++p) {
-      const int row = first_token + p * kRowStep;
-      const bool inside = from + row < tokens;
-      if (!shifts) {
-        *reinterpret_cast<P*>(&tile.x[row][column]) = inside ? next[p] : P{};
-        continue;
-      }
-      P shifted;
-      P left;
-#pragma unroll
-      for (int l = 0; l < 8; ++l) {
-        const float exact = inside ? to_float(next[p].at[l]) - shift[column + l] : 0;
-        shifted.at[l] = __float2bfloat16_rn(exact);
-        const float lost = exact - to_float(shifted.at[l]);
-        left.at[l] = __float2bfloat16_rn(lost);
-        rounded = rounded || lost != 0;
-      }
-      *reinterpret_cast<P*>(&tile.x[row][column]) = shifted;
-      *reinterpret_cast<P*>(&rest.x[row][column]) = left;
-    }
+    const bool rounded = Packs<d>::put_shifted(tile, rest, next, read, shift, shifts, from, tokens);
     if (!lengths && threadIdx.x < kTile) {
       const int token = from + static_cast<int>(threadIdx.x);
       time[threadIdx.x] = token < tokens ? out.time[begin + token] : 0;
     }
     const bool any_rounded = __syncthreads_or(rounded);
-#pragma unroll 2
-    for (int t = helper; t < kTile; t += kHelpers) {
-      float2 x = both(tile, t);
-      if (any_rounded) {
-        const float2 more = both(rest, t);
-        x = {x.x + more.x, x.y + more.y};
-      }
-      sums.x += x.x;
-      sums.y += x.y;
-      if (lengths) {
-        if (shifts) {
-          const bool inside = from + t < tokens;
-          x = {inside ? x.x + shift[own.first] : 0, inside ? x.y + shift[own.second] : 0};
-        }
-        sums.z += length(x.x, x.y);
-      } else {
-        sums.z += x.x * time[t];
-        sums.w += x.y * time[t];
-      }
-    }
-    if (from + kTile < tokens) fetch(from + kTile);
+    Sums<d, lengths>::add(sums, tile, rest, any_rounded, shift, shifts, time, own, from, tokens);
+    if (from + kTile < tokens)
+      Packs<d>::fetch(next, source, head.stride, from + kTile + read.first_token, tokens);
     if (needed) {
-      multiply(tile, tile);
+      Products<d>::add(products, tile, tile, lane);
       if (any_rounded) {  // the product of both rests is beyond float32's digits
-        multiply(tile, rest);
-        multiply(rest, tile);
+        Products<d>::add(products, tile, rest, lane);
+        Products<d>::add(products, rest, tile, lane);
       }
     }
     __syncthreads();
   }
 
   const int64_t slot = stream * out.chunks() + chunk;
-  if (needed) {
-    float* product = out.products + slot * d * d;
-#pragma unroll
-    for (int r = 0; r < kRowTiles; ++r) {
-#pragma unroll
-      for (int c = 0; c < 2 * kColumnTiles; ++c) {
-        const int row = first_row + r * 16 + lane / 4;
-        const int at = first_column + c * 8 + lane % 4 * 2;
-        *reinterpret_cast<float2*>(product + row * d + at) = {products[r][c][0], products[r][c][1]};
-        *reinterpret_cast<float2*>(product + (row + 8) * d + at) = {products[r][c][2],
-                                                                    products[r][c][3]};
-      }
-    }
-  }
+  if (needed) Products<d>::write(out.products + slot * d * d, products, lane);
   shared_sums[threadIdx.x] = sums;
   __syncthreads();
-  if (helper == 0) {
-    for (int s = 1; s < kHelpers; ++s) {
-      const float4 other = shared_sums[s * (d / 2) + two];
-      sums = {sums.x + other.x, sums.y + other.y, sums.z + other.z, sums.w + other.w};
-    }
-    auto* to = reinterpret_cast<float2*>(out.sums) + slot * d;
-    to[own.first] = {lengths ? 0 : sums.z, sums.x};
-    to[own.second] = {lengths ? 0 : sums.w, sums.y};
-    out.shift[slot * d + own.first] = shift[own.first];
-    out.shift[slot * d + own.second] = shift[own.second];
-    if (lengths && two < out.turns / 2) out.moduli[slot * (out.turns / 2) + two] = sums.z;
-  }
+  if (own.helper == 0) Sums<d, lengths>::write(out, slot, sums, shared_sums, shift, own);
 }
 
 }  // namespace

@@ -12,9 +12,10 @@
 #include "ropewalk/checkpoint/tokenizer_files.h"
 #include "ropewalk/figures/ablate_figure.h"
 #include "ropewalk/figures/render.h"
+#include "ropewalk/moments/describe_difference.h"
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/study/capture/capture_folder.h"
-#include "ropewalk/study/capture/capture_store.h"
+#include "ropewalk/study/capture/written_capture.h"
 #include "ropewalk/study/show/result_files.h"
 #include "ropewalk/study/source/locate.h"
 

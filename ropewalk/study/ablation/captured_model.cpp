@@ -4,6 +4,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/model/config/describe_config.h"
+#include "ropewalk/moments/describe_difference.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {

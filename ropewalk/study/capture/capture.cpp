@@ -23,6 +23,7 @@
 #include "ropewalk/study/capture/document_measurement.h"
 #include "ropewalk/study/capture/inspect.h"
 #include "ropewalk/study/capture/process_documents.h"
+#include "ropewalk/study/capture/written_capture.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {

@@ -11,10 +11,6 @@
 
 namespace ropewalk {
 
-struct CaptureMoments;
-enum class Blocks;  // moments_file.h
-enum class Tokens;
-
 // A finished capture in a results folder.
 struct StoredCapture {
   std::filesystem::path folder;
@@ -65,24 +61,8 @@ class CaptureStore {
 // a minute, or nobody can tell, and says so; else it is removed. Throws as remove_capture does.
 void discard_capture(const std::filesystem::path& out, const std::filesystem::path& folder);
 
-// Describes a capture whose moments and vectors are written: capture.json beside them, with their
-// hashes. Returns what it says.
-CaptureInfo describe_in(const std::filesystem::path& folder, CaptureInfo info);
-
-// What a capture is called now; nothing where its capture.json is missing or damaged. The moments
-// file beside it holds the names that it was measured under. Throws InputError where its moments
-// are not those that were written.
-std::optional<CaptureNames> current_names(const std::filesystem::path& folder);
-
-// Throws InputError where the moments of a capture are not those that were written.
-void require_whole_moments(const std::filesystem::path& folder, const CaptureInfo& info);
-// The same of its vectors too, where it has any.
-void require_whole(const std::filesystem::path& folder, const CaptureInfo& info);
-// The same as an answer; where they are not, a warning says that the capture is not used.
+// Whether a capture's moments and vectors are those that were written; where they are not, a
+// warning says that the capture is not used.
 bool is_whole(const StoredCapture& capture);
-
-// The moments of a capture folder by its current names, or of a moments file as they are;
-// `blocks` and `tokens` as read_moments takes them.
-CaptureMoments read_capture(const std::filesystem::path& capture, Blocks blocks, Tokens tokens);
 
 }  // namespace ropewalk

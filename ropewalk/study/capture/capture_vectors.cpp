@@ -18,7 +18,7 @@
 #include "ropewalk/model/tap.h"
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/study/capture/capture_folder.h"
-#include "ropewalk/study/capture/capture_store.h"
+#include "ropewalk/study/capture/written_capture.h"
 #include "ropewalk/study/source/hub_place.h"
 #include "ropewalk/study/source/locate.h"
 

@@ -6,6 +6,7 @@
 #include "ropewalk/base/files/json.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/moments/files/merge.h"
+#include "ropewalk/study/capture/written_capture.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;

@@ -43,6 +43,94 @@ MemoryNeeds weight_needs(const OpenModel& model) {
   return memory_needs(model.text.config, model.weights(), model.context, collecting(model));
 }
 
+// The lines of format_inspection().
+class Inspection {
+ public:
+  explicit Inspection(const Json& json) : json_(json) {}
+
+  void add_model() {
+    line("model", fmt::format("{} ({})", word(json_["model"]), word(json_["architecture"])));
+    line("layers", fmt::format("{}, d_model {}, d_mlp {}", number("layers"), number("d_model"),
+                               number("d_mlp")));
+    if (const Json& mixture = json_["mixture"]; !mixture.is_null()) {
+      line("experts",
+           fmt::format("{} of {} for each token, d_expert {}, in layers {}",
+                       mixture["n_chosen"].get<int64_t>(), mixture["n_experts"].get<int64_t>(),
+                       mixture["d_expert"].get<int64_t>(), layers("mixture_layers")));
+    }
+    line("heads", fmt::format("{} query, {} key, {} dimensions each", number("n_q_heads"),
+                              number("n_kv_heads"), number("head_dim")));
+  }
+
+  void add_positions() {
+    for (const Json& rope : json_["rope"]) {
+      std::string value =
+          fmt::format("{}, theta {}, {} dimensions{}", word(rope["type"]),
+                      rope["theta"].get<double>(), rope["rotary_dim"].get<int64_t>(),
+                      rope["interleaved"].get<bool>() ? ", interleaved" : "");
+      if (rope.contains("factor")) {
+        value += fmt::format(", factor {}", rope["factor"].get<double>());
+      }
+      line("RoPE", value);
+    }
+    line("NoPE layers", layers("nope_layers"));
+    if (!json_["skipped_layers"].empty()) {
+      line("skipped", layers("skipped_layers") + " (cross-attention)");
+    }
+    line("sliding",
+         json_["sliding_windows"].empty()
+             ? "none"
+             : fmt::format("layers {} at context {}", layers("sliding_layers"), number("context")));
+    line("context", fmt::format("{} tokens (max_position_embeddings {})", number("context"),
+                                number("max_position_embeddings")));
+  }
+
+  void add_measurement() {
+    line("measured",
+         fmt::format("{} query heads, layers 0–{}", number("heads"), number("last_layer")));
+    const Json& weights = json_["weights"];
+    line("weights", fmt::format("{} in {} file(s); {} needed", bytes(weights["file_bytes"]),
+                                weights["files"].get<int64_t>(), bytes(weights["needed_bytes"])));
+    line("arithmetic", fmt::format("{} on {} ({})", word(json_["dtype"]), word(json_["device"]),
+                                   word(json_["dtype_reason"])));
+  }
+
+  void add_memory() {
+    const Json& memory = json_["memory"];
+    line("memory",
+         fmt::format("budget {}: {} of weights ({}), {} of moments{}, {} documents at a time",
+                     bytes(memory["budget_bytes"]), bytes(memory["weights_bytes"]),
+                     memory["weights_streamed"].get<bool>() ? "streamed" : "kept",
+                     bytes(memory["moments_bytes"]),
+                     memory["moments_spooled_bytes"] == 0
+                         ? ""
+                         : fmt::format(" (and {} on disk)", bytes(memory["moments_spooled_bytes"])),
+                     memory["documents_per_group"].get<int64_t>()));
+    // On a GPU the budget covers activations.
+    line("", fmt::format("{}: {} for activations; {} for the program",
+                         json_["device"] == "cuda" ? "of it" : "on top",
+                         bytes(memory["activations_bytes"]), bytes(memory["program_bytes"])));
+    line("cost",
+         fmt::format("{:.3g} TFLOP a document", json_["flops_per_document"].get<double>() / 1e12));
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void line(std::string_view name, const std::string& value) {
+    text_ += fmt::format("{:<14}{}\n", name, value);
+  }
+  int64_t number(const char* key) const { return json_[key].get<int64_t>(); }
+  std::string layers(const char* key) const {
+    return ranges(json_[key].get<std::vector<int64_t>>());
+  }
+  static std::string word(const Json& value) { return value.get<std::string>(); }
+  static std::string bytes(const Json& value) { return format_bytes(value.get<int64_t>()); }
+
+  const Json& json_;
+  std::string text_;
+};
+
 }  // namespace
 
 // Multiply-adds of one document, twice: projections and MLP by weights, attention by the causal
@@ -111,71 +199,13 @@ Json inspect_model(const OpenModel& model) {
   return json;
 }
 
-std::string format_inspection(const Json& j) {
-  std::string text;
-  const auto line = [&](std::string_view name, const std::string& value) {
-    text += fmt::format("{:<14}{}\n", name, value);
-  };
-  const auto bytes = [](const Json& value) { return format_bytes(value.get<int64_t>()); };
-  line("model",
-       fmt::format("{} ({})", j["model"].get<std::string>(), j["architecture"].get<std::string>()));
-  line("layers", fmt::format("{}, d_model {}, d_mlp {}", j["layers"].get<int64_t>(),
-                             j["d_model"].get<int64_t>(), j["d_mlp"].get<int64_t>()));
-  if (const Json& mixture = j["mixture"]; !mixture.is_null()) {
-    line("experts",
-         fmt::format("{} of {} for each token, d_expert {}, in layers {}",
-                     mixture["n_chosen"].get<int64_t>(), mixture["n_experts"].get<int64_t>(),
-                     mixture["d_expert"].get<int64_t>(),
-                     ranges(j["mixture_layers"].get<std::vector<int64_t>>())));
-  }
-  line("heads", fmt::format("{} query, {} key, {} dimensions each", j["n_q_heads"].get<int64_t>(),
-                            j["n_kv_heads"].get<int64_t>(), j["head_dim"].get<int64_t>()));
-  for (const Json& rope : j["rope"]) {
-    std::string value =
-        fmt::format("{}, theta {}, {} dimensions{}", rope["type"].get<std::string>(),
-                    rope["theta"].get<double>(), rope["rotary_dim"].get<int64_t>(),
-                    rope["interleaved"].get<bool>() ? ", interleaved" : "");
-    if (rope.contains("factor")) value += fmt::format(", factor {}", rope["factor"].get<double>());
-    line("RoPE", value);
-  }
-  line("NoPE layers", ranges(j["nope_layers"].get<std::vector<int64_t>>()));
-  if (!j["skipped_layers"].empty()) {
-    line("skipped", ranges(j["skipped_layers"].get<std::vector<int64_t>>()) + " (cross-attention)");
-  }
-  line("sliding", j["sliding_windows"].empty()
-                      ? "none"
-                      : fmt::format("layers {} at context {}",
-                                    ranges(j["sliding_layers"].get<std::vector<int64_t>>()),
-                                    j["context"].get<int64_t>()));
-  line("context", fmt::format("{} tokens (max_position_embeddings {})", j["context"].get<int64_t>(),
-                              j["max_position_embeddings"].get<int64_t>()));
-  line("measured", fmt::format("{} query heads, layers 0–{}", j["heads"].get<int64_t>(),
-                               j["last_layer"].get<int64_t>()));
-  line("weights",
-       fmt::format("{} in {} file(s); {} needed", bytes(j["weights"]["file_bytes"]),
-                   j["weights"]["files"].get<int64_t>(), bytes(j["weights"]["needed_bytes"])));
-  line("arithmetic",
-       fmt::format("{} on {} ({})", j["dtype"].get<std::string>(), j["device"].get<std::string>(),
-                   j["dtype_reason"].get<std::string>()));
-  const Json& memory = j["memory"];
-  line("memory",
-       fmt::format("budget {}: {} of weights ({}), {} of moments{}, {} documents at a time",
-                   bytes(memory["budget_bytes"]), bytes(memory["weights_bytes"]),
-                   memory["weights_streamed"].get<bool>() ? "streamed" : "kept",
-                   bytes(memory["moments_bytes"]),
-                   memory["moments_spooled_bytes"] == 0
-                       ? ""
-                       : fmt::format(" (and {} on disk)", bytes(memory["moments_spooled_bytes"])),
-                   memory["documents_per_group"].get<int64_t>()));
-  // On a GPU the budget covers activations.
-  line("", fmt::format("{}: {} for activations; {} for the program",
-                       j["device"] == "cuda" ? "of it" : "on top",
-                       bytes(memory["activations_bytes"]), bytes(memory["program_bytes"])));
-  line("", fmt::format("of hidden states, a document takes {}, and each edit of it as much again",
-                       bytes(memory["hidden_bytes_per_document"])));
-  line("cost",
-       fmt::format("{:.3g} TFLOP a document", j["flops_per_document"].get<double>() / 1e12));
-  return text;
+std::string format_inspection(const Json& json) {
+  Inspection inspection(json);
+  inspection.add_model();
+  inspection.add_positions();
+  inspection.add_measurement();
+  inspection.add_memory();
+  return inspection.text();
 }
 
 }  // namespace ropewalk

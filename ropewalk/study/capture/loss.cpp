@@ -11,8 +11,8 @@
 #include "ropewalk/moments/collectors/loss_collector.h"
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/study/capture/agreement.h"
-#include "ropewalk/study/capture/capture_store.h"
 #include "ropewalk/study/capture/document_measurement.h"
+#include "ropewalk/study/capture/written_capture.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;

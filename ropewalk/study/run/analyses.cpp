@@ -8,7 +8,7 @@
 #include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/study/capture/capture_folder.h"
-#include "ropewalk/study/capture/capture_store.h"
+#include "ropewalk/study/capture/written_capture.h"
 
 namespace ropewalk {
 namespace {

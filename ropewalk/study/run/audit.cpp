@@ -1,199 +1,29 @@
 #include "ropewalk/study/run/audit.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/processes/parallel.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/checkpoint/config_overrides.h"
-#include "ropewalk/checkpoint/weight_names.h"
+#include "ropewalk/model/architecture.h"
 #include "ropewalk/model/config/describe_config.h"
-#include "ropewalk/study/capture/capture_vectors.h"
 #include "ropewalk/study/experiment/revisions.h"
-#include "ropewalk/study/experiment/yaml_map.h"
-#include "ropewalk/study/run/plan.h"
-#include "ropewalk/study/source/locate.h"
+#include "ropewalk/study/run/audit_subjects.h"
 
 namespace ropewalk {
-namespace fs = std::filesystem;
 namespace {
 
 using Kind = AuditFinding::Kind;
-constexpr size_t kParallel = 8;  // requests at a time
-
-// What is known of a checkpoint without its weights.
-struct Subject {
-  const Phase* phase = nullptr;
-  const CheckpointEntry* entry = nullptr;
-  std::map<std::string, std::string> weights;  // name of a weight file (or "all") and its hash
-  std::optional<JsonReader> config;
-  std::vector<std::string> missing;
-};
 
 // Everything but what differs between programs that write the same config.
-Json settings(const Subject& subject) {
+Json settings(const AuditSubject& subject) {
   const JsonReader config = override_config(*subject.config, subject.phase->config);
   return describe_config(read_text_model(config).config).flatten();
 }
 
-// Notes the weights among a revision's files, and what is missing.
-void read_files(const std::vector<HubFile>& files, Subject& subject) {
-  std::set<std::string> names;
-  for (const HubFile& file : files) names.insert(file.name);
-  const auto there =
-      std::find_if(kWeightNames.begin(), kWeightNames.end(), [&](const WeightNames& kind) {
-        return names.contains(kind.index()) || names.contains(kind.single());
-      });
-  const WeightNames& container = there == kWeightNames.end() ? kWeightNames[0] : *there;
-  const bool index = names.contains(container.index());
-  const bool numbered = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return container.shard_count(name) > 0;
-  });
-  std::vector<std::string> absent;
-  std::set<int> counts;
-  for (const HubFile& file : files) {
-    const int count = container.shard_count(file.name);
-    // An index may name its shards as it likes; most number them.
-    const bool shard = index && (numbered ? count > 0 : file.name.ends_with(container.ending));
-    if (!shard && (index || file.name != container.single())) continue;
-    subject.weights[file.name] = file.etag;
-    if (file.size == 0) subject.missing.push_back(file.name + " is empty");
-    if (shard && numbered) counts.insert(count);
-  }
-  for (const int count : counts) {
-    for (int i = 1; i <= count; ++i) {
-      if (!names.contains(container.shard(i, count))) absent.push_back(container.shard(i, count));
-    }
-  }
-  if (absent.size() == 1) subject.missing.push_back("shard " + absent[0] + " is missing");
-  if (absent.size() > 1) {
-    subject.missing.push_back(
-        fmt::format("{} shards are missing, {} first", absent.size(), absent[0]));
-  }
-  if (!names.contains("config.json")) subject.missing.push_back("config.json is missing");
-  if (!subject.weights.empty()) return;
-  subject.missing.push_back(index ? "every shard is missing"
-                                  : "weights are missing: neither model.safetensors nor "
-                                    "pytorch_model.bin, nor an index of either's shards");
-}
-
-void read_hub(const std::string& id, const std::string& commit, Subject& subject) {
-  Hub& hub = shared_hub();
-  const HubRepository repository{HubRepository::Kind::model, id};
-  std::vector<HubFile> files = hub.tree(repository, commit, subject.entry->subfolder);
-  const auto config = std::find_if(files.begin(), files.end(), [](const HubFile& file) {
-    return fs::path(file.name).filename() == "config.json";
-  });
-  const std::optional<HubFile> found =
-      config == files.end() ? std::nullopt : std::optional(*config);
-  for (HubFile& file : files) file.name = fs::path(file.name).filename().string();
-  read_files(files, subject);
-  if (!found) return;
-  // The same bytes serve every revision, so most configs cost no request.
-  hub.fetch(repository, commit, std::vector{*found}, {"config.json", false, {}});
-  try {
-    subject.config.emplace(hub.cache(repository).file(commit, found->name));
-  } catch (const InputError& error) {
-    subject.missing.push_back(error.what());
-  }
-}
-
-void read_folder(const fs::path& folder, bool read_weights,
-                 const std::shared_ptr<KnownHeaders>& headers, Subject& subject) {
-  try {
-    const Checkpoint checkpoint(folder, headers);
-    subject.config = checkpoint.config();
-    if (read_weights) subject.weights["all"] = checkpoint.digest();
-  } catch (const std::runtime_error& error) {
-    subject.missing.push_back(error.what());
-  }
-}
-
-// A model that checkpoints without a path are of.
-struct Place {
-  std::string name;
-  fs::path folder;                          // empty: on the Hub
-  std::map<std::string, std::string> refs;  // there, and their commits
-};
-
-// The models of checkpoints, by their phases; the Hub is asked once for each.
-std::map<const Phase*, const Place*> find_places(const Experiment& experiment,
-                                                 const std::vector<Subject>& subjects,
-                                                 std::map<std::string, Place>& places) {
-  std::map<const Phase*, const Place*> found;
-  for (const Subject& subject : subjects) {
-    const std::optional<std::string>& name = experiment.model_of(*subject.phase);
-    if (subject.entry->path || found.contains(subject.phase)) continue;
-    Place& place = places.try_emplace(name.value_or("")).first->second;
-    found[subject.phase] = &place;
-    if (!place.name.empty()) continue;
-    place.name = name.value_or("");
-    const fs::path folder = experiment.resolve(place.name);
-    std::error_code ignored;
-    if (!name || fs::is_directory(folder, ignored)) {
-      place.folder = folder;
-      continue;
-    }
-    if (!is_hub_id(place.name)) {
-      throw InputError("{}: model '{}' is neither a folder nor a Hub model (org/name)",
-                       experiment.at(experiment.model_line_of(*subject.phase)), place.name);
-    }
-    place.refs = shared_hub().refs({HubRepository::Kind::model, place.name});
-  }
-  return found;
-}
-
-// Fills in what the checkpoints' places tell.
-void read_subjects(const Experiment& experiment, bool read_weights,
-                   const std::shared_ptr<KnownHeaders>& headers, std::vector<Subject>& subjects) {
-  std::map<std::string, Place> places;
-  const std::map<const Phase*, const Place*> models = find_places(experiment, subjects, places);
-  run_parallel(subjects.size(), kParallel, {}, [&](size_t i, const std::stop_token&) {
-    Subject& subject = subjects[i];
-    const CheckpointEntry& entry = *subject.entry;
-    if (entry.path) {
-      return read_folder(experiment.resolve(*entry.path), read_weights, headers, subject);
-    }
-    const Place& place = *models.at(subject.phase);
-    if (!place.folder.empty()) {
-      return read_folder(experiment.folder_in(place.folder, entry), read_weights, headers, subject);
-    }
-    if (is_commit(*entry.revision)) return read_hub(place.name, *entry.revision, subject);
-    const auto found = place.refs.find(*entry.revision);
-    if (found != place.refs.end()) return read_hub(place.name, found->second, subject);
-    std::vector<std::string_view> names;
-    for (const auto& [name, commit] : place.refs) names.push_back(name);
-    const std::string near = nearest(*entry.revision, names);
-    subject.missing.push_back(
-        fmt::format("{} has no revision '{}'{}", place.name, *entry.revision,
-                    near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
-  });
-}
-
-// Of captured vectors: those that a run refuses, and the hashes of the others.
-void read_vectors(const Experiment& experiment, std::vector<Subject>& subjects,
-                  std::vector<AuditFinding>& findings) {
-  const StudyPlan plan = plan_study(experiment, {}, /*keep_going=*/true, {});
-  for (const CheckpointFailure& failure : plan.failures) {
-    try {
-      std::rethrow_exception(failure.error);
-    } catch (const InputError& error) {
-      findings.push_back({Kind::missing, error.what()});
-    }
-  }
-  for (const PlannedCheckpoint& planned : plan.checkpoints) {
-    const auto subject = std::find_if(subjects.begin(), subjects.end(), [&](const Subject& one) {
-      return one.entry->label == planned.checkpoint;
-    });
-    subject->weights["all"] = planned.vectors->info.weights;
-  }
-}
-
-std::string quoted(const std::vector<const Subject*>& subjects) {
+std::string quoted(const std::vector<const AuditSubject*>& subjects) {
   constexpr size_t kMostShown = 8;
   std::string text;
   for (size_t i = 0; i < std::min(subjects.size(), kMostShown); ++i) {
@@ -205,17 +35,18 @@ std::string quoted(const std::vector<const Subject*>& subjects) {
   return text;
 }
 
-void find_duplicates(const std::vector<Subject>& subjects, std::vector<AuditFinding>& findings) {
-  std::map<std::map<std::string, std::string>, std::vector<const Subject*>> same;
-  std::map<std::pair<std::string, std::string>, std::vector<const Subject*>> files;
-  for (const Subject& subject : subjects) {
+void find_duplicates(const std::vector<AuditSubject>& subjects,
+                     std::vector<AuditFinding>& findings) {
+  std::map<std::map<std::string, std::string>, std::vector<const AuditSubject*>> same;
+  std::map<std::pair<std::string, std::string>, std::vector<const AuditSubject*>> files;
+  for (const AuditSubject& subject : subjects) {
     if (subject.weights.empty()) continue;
     auto& group = same[subject.weights];
     group.push_back(&subject);
     if (group.size() > 1) continue;  // of duplicates, the first speaks for all
     for (const auto& file : subject.weights) files[file].push_back(&subject);
   }
-  for (const Subject& subject : subjects) {
+  for (const AuditSubject& subject : subjects) {
     const auto group = same.find(subject.weights);
     if (group == same.end() || group->second.front() != &subject) continue;
     if (group->second.size() > 1) {
@@ -233,10 +64,10 @@ void find_duplicates(const std::vector<Subject>& subjects, std::vector<AuditFind
   }
 }
 
-void find_changes(const std::vector<Subject>& subjects, std::vector<AuditFinding>& findings) {
-  const Subject* before = nullptr;
+void find_changes(const std::vector<AuditSubject>& subjects, std::vector<AuditFinding>& findings) {
+  const AuditSubject* before = nullptr;
   Json former;
-  for (const Subject& subject : subjects) {
+  for (const AuditSubject& subject : subjects) {
     if (!subject.config) continue;
     Json now;
     try {
@@ -289,9 +120,8 @@ void find_gaps(const Experiment& experiment, std::vector<AuditFinding>& findings
 
 }  // namespace
 
-Audit audit_experiment(const Experiment& experiment, bool read_weights,
-                       const std::shared_ptr<KnownHeaders>& headers) {
-  std::vector<Subject> subjects;
+Audit audit_experiment(const Experiment& experiment, bool read_weights) {
+  std::vector<AuditSubject> subjects;
   for (const Phase& phase : experiment.phases) {
     for (const CheckpointEntry& entry : phase.checkpoints) {
       if (!entry.random) subjects.push_back({&phase, &entry, {}, {}, {}});
@@ -304,7 +134,7 @@ Audit audit_experiment(const Experiment& experiment, bool read_weights,
     read_subjects(experiment, read_weights, headers, subjects);
   }
   audit.checkpoints = subjects.size();
-  for (const Subject& subject : subjects) {
+  for (const AuditSubject& subject : subjects) {
     for (const std::string& missing : subject.missing) {
       audit.findings.push_back(
           {Kind::missing, fmt::format("'{}': {}", subject.entry->label, missing)});

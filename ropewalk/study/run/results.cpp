@@ -17,6 +17,7 @@
 #include "ropewalk/study/capture/capture_store.h"
 #include "ropewalk/study/capture/loss.h"
 #include "ropewalk/study/capture/stage.h"
+#include "ropewalk/study/capture/written_capture.h"
 #include "ropewalk/study/run/analyses.h"
 #include "ropewalk/study/run/results_folder.h"
 #include "ropewalk/study/run/study_ablation.h"

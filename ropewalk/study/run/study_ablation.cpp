@@ -11,7 +11,7 @@
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/study/ablation/ablate.h"
 #include "ropewalk/study/capture/capture_folder.h"
-#include "ropewalk/study/capture/capture_store.h"
+#include "ropewalk/study/capture/written_capture.h"
 #include "ropewalk/study/run/study_documents.h"
 #include "ropewalk/study/show/result_files.h"
 #include "ropewalk/study/source/locate.h"

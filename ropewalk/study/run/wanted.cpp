@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ropewalk/moments/describe_difference.h"
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/study/capture/capture_vectors.h"
 #include "ropewalk/study/source/locate.h"

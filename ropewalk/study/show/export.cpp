@@ -9,7 +9,7 @@
 #include "ropewalk/checkpoint/safetensors_writer.h"
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/study/capture/capture_folder.h"
-#include "ropewalk/study/capture/capture_store.h"
+#include "ropewalk/study/capture/written_capture.h"
 #include "ropewalk/study/show/export_kvpress.h"
 #include "ropewalk/study/show/export_q_filters.h"
 

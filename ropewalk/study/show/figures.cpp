@@ -10,11 +10,11 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
-#include "ropewalk/figures/over_training.h"
 #include "ropewalk/figures/parts/head_name.h"
 #include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/render.h"
 #include "ropewalk/figures/series_figures.h"
+#include "ropewalk/figures/training_lines.h"
 #include "ropewalk/study/experiment/training_time.h"
 
 namespace ropewalk {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ropewalk/analysis/statistics/series.h"
+#include "ropewalk/analysis/table/packed_numbers.h"
 #include "ropewalk/study/show/report_table.h"
 
 namespace ropewalk {

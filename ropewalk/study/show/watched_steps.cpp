@@ -13,7 +13,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/moments/files/moments_file.h"
-#include "ropewalk/study/capture/capture_store.h"
+#include "ropewalk/study/capture/written_capture.h"
 #include "ropewalk/study/experiment/training_time.h"
 #include "ropewalk/study/show/tables.h"
 

@@ -14,7 +14,7 @@ import test_edits
 import tiny_models
 import torch
 from safetensors.numpy import load_file
-from test_models import FAMILIES, largest, rms, worst
+from model_bench import FAMILIES, largest, rms, worst
 from tiny_models import CONTEXT, MODELS
 
 DEMO = Path(__file__).resolve().parents[3] / "data" / "demo"

@@ -8,8 +8,9 @@ import torch
 
 import engine
 import plain_models
+import tiny_families
 import tiny_models
-from test_models import assert_identical
+from model_bench import assert_identical
 from tiny_models import CONTEXT
 
 
@@ -47,7 +48,7 @@ def long_analysis(tmp_path_factory):
     """A study whose analyses take more than its weights: a head of 64 dimensions in 128 blocks."""
     root = tmp_path_factory.mktemp("long")
     config = dict(vocab_size=tiny_models.VOCAB, hidden_size=256, intermediate_size=64, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2,
-                  max_position_embeddings=256, rms_norm_eps=1e-5, rope_parameters=tiny_models._rope())  # fmt: skip
+                  max_position_embeddings=256, rms_norm_eps=1e-5, rope_parameters=tiny_families.rope_settings())  # fmt: skip
     for label in "ABC":
         plain_models.write(tiny_models.TinyModel(f"long{label}", "LlamaForCausalLM", "llama", config), root / label)
     generator = torch.Generator().manual_seed(9)

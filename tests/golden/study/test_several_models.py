@@ -17,7 +17,6 @@ import engine
 import plain_models
 import published_captures
 import tiny_models
-from hub_setup import client, hub, model_files  # noqa: F401 (fixtures)
 from trust_study import spoil_weights
 
 VOCABULARY = tiny_models.VOCAB
@@ -283,23 +282,3 @@ def test_an_interrupted_study_goes_on_with_the_model_it_was_at(root, tmp_path):
     again = run(file, out)
     assert again.code == 0 and again.stderr.count("measured already") == 1 and "grouped: going on after" in again.stderr
     assert run(file, tmp_path / "fresh").code == 0 and same(out, tmp_path / "fresh")
-
-
-def test_a_gated_model_without_a_token_is_said_before_anything_is_spent(hub, client, tmp_path):
-    for name in ("open", "gated"):
-        hub.repository(f"org/{name}").commit("main", model_files())
-    hub.token, hub.gated_only, hub.repository("org/gated").gated = "hf_right", True, True
-    (tmp_path / "texts.jsonl").write_text(json.dumps({"tokens": [i % 32 for i in range(48)]}) + "\n")
-    listed = [{"label": name, "model": f"org/{name}", "context": 48} for name in ("open", "gated")]
-    file = tmp_path / "two.yaml"
-    file.write_text(json.dumps({"name": "Two", "corpus": {"path": "texts.jsonl"}, "dtype": "float32", "models": listed}))
-    for options in ((), ("--dry-run",)):
-        done = client.run("run", file, "--out", tmp_path / "out", "--format", "json", "--quiet", *options)
-        assert done.code == 3 and len(done.stderr.splitlines()) == 1, done.stderr
-        assert "'gated': model 'org/gated' is not a folder, and org/gated@main: is gated; accept its conditions" in done.stderr and done.stdout == ""
-        assert not hub.asked("bytes") and not (tmp_path / "out" / "checkpoints").exists()
-    going = client.run("run", file, "--out", tmp_path / "out", "--format", "json", "--keep-going")
-    last = going.stderr.strip().splitlines()[-1]
-    assert going.code == 3 and "1 of 2 models were not measured: 'gated': " in last and last.count("'gated'") == 1, going.stderr
-    good = client.run("run", file, "--out", tmp_path / "out", "--format", "json", HF_TOKEN="hf_right")
-    assert good.code == 0 and good.stderr.count("measured already") == 1, good.stderr

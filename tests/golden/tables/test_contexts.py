@@ -10,7 +10,7 @@ import torch
 import engine
 import tiny_models
 from test_changes import STATISTICS, paired_errors
-from test_study import write_checkpoint
+from tiny_study import write_checkpoint
 
 SHORT, MIDDLE, LONG, DOCUMENTS, BLOCKS = 24, 40, 64, 16, 8
 

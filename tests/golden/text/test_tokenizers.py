@@ -12,7 +12,8 @@ import pytest
 import tokenizer_parts as parts
 import tokenizer_texts as texts
 import transformers
-from tokenizer_families import FAMILIES, assemble, train
+from tokenizer_families import FAMILIES
+from tokenizer_making import assemble, train
 from tokenizers import Regex, pre_tokenizers
 
 TOOL = Path(os.environ["ROPEWALK_BUILD"]) / "tests" / "tokenize_tool"

@@ -5,75 +5,29 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <ostream>
 
 #include "ropewalk/kernels/attention/attention_cpu.h"
 #include "ropewalk/kernels/processor.h"
-#include "tests/kernels/tensors.h"
+#include "tests/kernels/attention/attention_inputs.h"
 
 namespace ropewalk {
 namespace {
 
-// Softmax over the tokens a query sees, in float64: [T, heads * d].
-at::Tensor naive_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                           double scale, int64_t window) {
-  const int64_t tokens = q.size(1);
-  const int64_t group = q.size(0) / k.size(0);
-  const at::Tensor keys = k.to(at::kDouble).repeat_interleave(group, 0);
-  const at::Tensor values = v.to(at::kDouble).repeat_interleave(group, 0);
-  const at::Tensor scores = q.to(at::kDouble).matmul(keys.transpose(1, 2)) * scale;
-  const at::Tensor all = at::ones({tokens, tokens}, at::kBool);
-  const at::Tensor seen = all.tril().logical_and(all.triu(1 - window));
-  const at::Tensor weights =
-      scores.masked_fill(seen.logical_not(), -std::numeric_limits<double>::infinity()).softmax(2);
-  return weights.matmul(values).transpose(0, 1).flatten(1);
-}
+using Attend = std::function<at::Tensor(const AttendedTensors& inputs, const AttentionCase& shape)>;
 
-struct Shape {
-  int64_t heads = 2;
-  int64_t kv_heads = 2;
-  int64_t tokens = 5;
-  std::optional<int64_t> window = {};
-  int64_t d_head = 4;
-  double scale = 0.7;
-  double size = 2;  // of queries and keys
-};
-
-std::ostream& operator<<(std::ostream& out, const Shape& shape) {
-  return out << shape.heads << "/" << shape.kv_heads << " heads of " << shape.d_head << ", "
-             << shape.tokens << " tokens, window " << shape.window.value_or(-1);
-}
-
-// As a layer has them: parts of one [T, width] product.
-struct Inputs {
-  at::Tensor q;
-  at::Tensor k;
-  at::Tensor v;
-};
-
-Inputs inputs_of(const Shape& shape) {
-  const int64_t all = shape.heads + 2 * shape.kv_heads;
-  const at::Tensor product = random_tensor({shape.tokens, all, shape.d_head}, 1).transpose(0, 1);
-  product.slice(0, 0, all - shape.kv_heads).mul_(shape.size);
-  return {product.slice(0, 0, shape.heads),
-          product.slice(0, shape.heads, shape.heads + shape.kv_heads),
-          product.slice(0, shape.heads + shape.kv_heads)};
-}
-
-using Attend = std::function<at::Tensor(const Inputs& inputs, const Shape& shape)>;
-
-at::Tensor attend(const Inputs& inputs, const Shape& shape) {
+at::Tensor attend(const AttendedTensors& inputs, const AttentionCase& shape) {
   return causal_attention(inputs.q, inputs.k, inputs.v, shape.scale, shape.window);
 }
 
 // What other dtypes and processors take, in float64.
-at::Tensor attend_by_torch(const Inputs& inputs, const Shape& shape) {
-  const Inputs wide{inputs.q.to(at::kDouble), inputs.k.to(at::kDouble), inputs.v.to(at::kDouble)};
+at::Tensor attend_by_torch(const AttendedTensors& inputs, const AttentionCase& shape) {
+  const AttendedTensors wide{inputs.q.to(at::kDouble), inputs.k.to(at::kDouble),
+                             inputs.v.to(at::kDouble)};
   return attend(wide, shape);
 }
 
-double error_of(const Shape& shape, const Attend& attention = attend) {
-  const Inputs inputs = inputs_of(shape);
+double error_of(const AttentionCase& shape, const Attend& attention = attend) {
+  const AttendedTensors inputs = inputs_of(shape);
   const at::Tensor heads = attention(inputs, shape);
   EXPECT_EQ(heads.sizes(), (std::vector<int64_t>{shape.tokens, shape.kv_heads,
                                                  shape.heads / shape.kv_heads, shape.d_head}));
@@ -111,12 +65,12 @@ TEST(CausalAttention, Windows) {
 TEST(CausalAttention, WindowsAcrossBlocks) {
   for (const int64_t tokens : {1023, 1024, 1025, 2049}) {
     for (const int64_t window : {1, 7, 1022}) {
-      const Shape shape{.heads = 1, .kv_heads = 1, .tokens = tokens, .window = window};
+      const AttentionCase shape{.heads = 1, .kv_heads = 1, .tokens = tokens, .window = window};
       EXPECT_LT(error_of(shape), kTolerance) << shape;
       EXPECT_LT(error_of(shape, attend_by_torch), kTolerance) << shape;
     }
   }
-  const Shape wide{.heads = 1, .kv_heads = 1, .tokens = 2049, .window = 1500};
+  const AttentionCase wide{.heads = 1, .kv_heads = 1, .tokens = 2049, .window = 1500};
   EXPECT_LT(error_of(wide, attend_by_torch), kTolerance);
 }
 
@@ -129,7 +83,7 @@ class CpuAttention : public testing::Test {
   static void for_each_kernel(const std::function<void(const Attend&)>& check) {
     for (const cpu::AttentionKernel* kernel : cpu::attention_kernels()) {
       SCOPED_TRACE(kernel->name);
-      check([kernel](const Inputs& inputs, const Shape& shape) {
+      check([kernel](const AttendedTensors& inputs, const AttentionCase& shape) {
         return cpu_attention(*kernel, inputs.q, inputs.k, inputs.v, shape.scale, shape.window);
       });
     }
@@ -137,7 +91,7 @@ class CpuAttention : public testing::Test {
 };
 
 // Scores are of the order of one, so that many keys have a say; values are at most 5.
-Shape plain(int64_t groups, int64_t tokens, int64_t d_head, std::optional<int64_t> window) {
+AttentionCase plain(int64_t groups, int64_t tokens, int64_t d_head, std::optional<int64_t> window) {
   return {.heads = 2 * groups,
           .kv_heads = 2,
           .tokens = tokens,
@@ -153,7 +107,7 @@ TEST_F(CpuAttention, AnyLengthWidthAndGroups) {
     for (const int64_t tokens : {1, 2, 15, 63, 64, 65, 200}) {
       for (const int64_t d_head : {1, 7, 16, 32, 48, 64, 80, 96, 100, 128, 256}) {
         for (const int64_t groups : {1, 3, 4}) {
-          const Shape shape = plain(groups, tokens, d_head, {});
+          const AttentionCase shape = plain(groups, tokens, d_head, {});
           EXPECT_LT(error_of(shape, attention), kPlainTolerance) << shape;
         }
       }
@@ -165,12 +119,12 @@ TEST_F(CpuAttention, AnyWindow) {
   for_each_kernel([](const Attend& attention) {
     for (const int64_t tokens : {1, 65, 200, 513, 1000}) {
       for (const int64_t window : {1, 2, 7, 64, 65, 300, 512, 999, 1000, 5000}) {
-        const Shape shape = plain(3, tokens, 16, window);
+        const AttentionCase shape = plain(3, tokens, 16, window);
         EXPECT_LT(error_of(shape, attention), kPlainTolerance) << shape;
       }
     }
     for (const int64_t tokens : {513, 1000, 1537}) {
-      const Shape shape = plain(3, tokens, 64, {});
+      const AttentionCase shape = plain(3, tokens, 64, {});
       EXPECT_LT(error_of(shape, attention), kPlainTolerance) << shape;
     }
   });
@@ -180,12 +134,12 @@ TEST_F(CpuAttention, AnyWindow) {
 TEST_F(CpuAttention, LargeScores) {
   for_each_kernel([](const Attend& attention) {
     for (const std::optional<int64_t> window : {std::optional<int64_t>(), std::optional(70L)}) {
-      const Shape shape{.heads = 6,
-                        .tokens = 700,
-                        .window = window,
-                        .d_head = 64,
-                        .scale = 0.125,
-                        .size = std::sqrt(25.0)};
+      const AttentionCase shape{.heads = 6,
+                                .tokens = 700,
+                                .window = window,
+                                .d_head = 64,
+                                .scale = 0.125,
+                                .size = std::sqrt(25.0)};
       EXPECT_LT(error_of(shape, attention), 1e-4) << shape;
     }
   });
@@ -194,9 +148,9 @@ TEST_F(CpuAttention, LargeScores) {
 // A score far above all others is met last, first, and in between.
 TEST_F(CpuAttention, SumsShrinkWhenALargerScoreTurnsUp) {
   for_each_kernel([](const Attend& attention) {
-    const Shape shape = plain(3, 1300, 32, {});
+    const AttentionCase shape = plain(3, 1300, 32, {});
     for (const int64_t peak : {0, 511, 512, 700, 1299}) {
-      const Inputs inputs = inputs_of(shape);
+      const AttendedTensors inputs = inputs_of(shape);
       inputs.k.select(1, peak).mul_(30);
       const at::Tensor expected =
           naive_attention(inputs.q, inputs.k, inputs.v, shape.scale, shape.tokens);
@@ -210,8 +164,8 @@ TEST_F(CpuAttention, SameBitsForAnyNumberOfThreads) {
   const int threads = at::get_num_threads();
   for_each_kernel([](const Attend& attention) {
     for (const int64_t tokens : {1, 130, 700}) {
-      const Shape shape = plain(3, tokens, 64, {});
-      const Inputs inputs = inputs_of(shape);
+      const AttentionCase shape = plain(3, tokens, 64, {});
+      const AttendedTensors inputs = inputs_of(shape);
       at::set_num_threads(1);
       const at::Tensor alone = attention(inputs, shape);
       for (const int many : {2, 3}) {
@@ -225,14 +179,15 @@ TEST_F(CpuAttention, SameBitsForAnyNumberOfThreads) {
 
 TEST_F(CpuAttention, AnyStrides) {
   for_each_kernel([](const Attend& attention) {
-    const Shape shape = plain(3, 150, 48, 40);
-    const Inputs inputs = inputs_of(shape);
+    const AttentionCase shape = plain(3, 150, 48, 40);
+    const AttendedTensors inputs = inputs_of(shape);
     const at::Tensor expected = attention(inputs, shape);
     const auto across = [](const at::Tensor& x) {  // numbers of a vector far from each other
       return x.permute({2, 0, 1}).contiguous().permute({1, 2, 0});
     };
-    const Inputs dense{inputs.q.contiguous(), inputs.k.contiguous(), inputs.v.contiguous()};
-    const Inputs turned{across(inputs.q), across(inputs.k), across(inputs.v)};
+    const AttendedTensors dense{inputs.q.contiguous(), inputs.k.contiguous(),
+                                inputs.v.contiguous()};
+    const AttendedTensors turned{across(inputs.q), across(inputs.k), across(inputs.v)};
     EXPECT_TRUE(at::equal(attention(dense, shape), expected));
     EXPECT_TRUE(at::equal(attention(turned, shape), expected));
   });
@@ -241,24 +196,24 @@ TEST_F(CpuAttention, AnyStrides) {
 // What is not finite shows in the rows that see it, as softmax has it, and in none before.
 TEST_F(CpuAttention, NotFinite) {
   for_each_kernel([](const Attend& attention) {
-    const Shape shape = plain(1, 300, 32, 100);
+    const AttentionCase shape = plain(1, 300, 32, 100);
     const at::Tensor expected = attention(inputs_of(shape), shape);
     const double nan = std::numeric_limits<double>::quiet_NaN();
     for (const double bad : {nan, std::numeric_limits<double>::infinity()}) {
-      const Inputs inputs = inputs_of(shape);
+      const AttendedTensors inputs = inputs_of(shape);
       inputs.k.select(1, 150).fill_(bad);
       inputs.q.fill_(0.5);
       EXPECT_TRUE(attention(inputs, shape).slice(0, 150, 250).isnan().all().item<bool>()) << bad;
       EXPECT_TRUE(attention(inputs, shape).slice(0, 0, 150).isfinite().all().item<bool>()) << bad;
       EXPECT_TRUE(attention(inputs, shape).slice(0, 250).isfinite().all().item<bool>()) << bad;
     }
-    const Inputs inputs = inputs_of(shape);
+    const AttendedTensors inputs = inputs_of(shape);
     inputs.q.select(1, 150).fill_(nan);
     const at::Tensor found = attention(inputs, shape);
     EXPECT_TRUE(found.select(0, 150).isnan().all().item<bool>());
     found.select(0, 150).copy_(expected.select(0, 150));
     EXPECT_TRUE(at::equal(found, expected)) << "a query is its own row's alone";
-    const Inputs low = inputs_of(shape);
+    const AttendedTensors low = inputs_of(shape);
     low.q.fill_(1);
     low.k.fill_(-std::numeric_limits<double>::infinity());
     EXPECT_TRUE(attention(low, shape).isnan().all().item<bool>()) << "no score is a number";
@@ -270,12 +225,13 @@ TEST_F(CpuAttention, Bfloat16WithoutTiles) {
   if (cpu::has_bfloat16_tiles()) GTEST_SKIP() << "torch's attention multiplies bfloat16 itself";
   for (const std::optional<int64_t> window :
        {std::optional<int64_t>(), std::optional<int64_t>(40)}) {
-    const Shape shape{.heads = 6, .kv_heads = 2, .tokens = 150, .window = window, .d_head = 20};
-    const Inputs exact = inputs_of(shape);
+    const AttentionCase shape{
+        .heads = 6, .kv_heads = 2, .tokens = 150, .window = window, .d_head = 20};
+    const AttendedTensors exact = inputs_of(shape);
     const auto rounded = [](const at::Tensor& x) { return x.to(at::kBFloat16); };
-    const Inputs inputs{rounded(exact.q), rounded(exact.k), rounded(exact.v)};
+    const AttendedTensors inputs{rounded(exact.q), rounded(exact.k), rounded(exact.v)};
     const auto single = [](const at::Tensor& x) { return x.to(at::kFloat); };
-    const Inputs same{single(inputs.q), single(inputs.k), single(inputs.v)};
+    const AttendedTensors same{single(inputs.q), single(inputs.k), single(inputs.v)};
     const at::Tensor out = attend(inputs, shape);
     EXPECT_EQ(out.scalar_type(), at::kBFloat16);
     EXPECT_TRUE(out.equal(rounded(attend(same, shape))));

@@ -1,110 +1,18 @@
-// What a GPU computes, against the CPU, and moments against float64. Skipped where there is none.
+// What a GPU keeps of vectors, against the CPU, and moments against float64.
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/kernels/attention/attention.h"
-#include "ropewalk/kernels/products/elementwise.h"
-#include "ropewalk/kernels/products/exact_float32.h"
-#include "ropewalk/model/device.h"
 #include "ropewalk/moments/accumulators/second_moments.h"
 #include "ropewalk/moments/collectors/moments_collector.h"
 #include "ropewalk/moments/tensors/tensor_capture.h"
+#include "tests/kernels/gpu/gpu_test.h"
 #include "tests/kernels/tensors.h"
 #include "tests/moments/collectors/taken.h"
 #include "tests/moments/files/small_config.h"
 
 namespace ropewalk {
 namespace {
-
-class GpuTest : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!cuda::available() || !at::hasCUDA()) GTEST_SKIP() << "no GPU";
-  }
-
-  const ExactFloat32 exact_;
-};
-
-double relative_error(const at::Tensor& result, const at::Tensor& expected) {
-  const at::Tensor wide = expected.to(at::kCPU).to(at::kDouble);
-  const at::Tensor away = result.to(at::kCPU).to(at::kDouble) - wide;
-  return away.norm().item<double>() / wide.norm().item<double>();
-}
-
-// Rounding to a dtype once.
-double rounding(at::ScalarType dtype) { return dtype == at::kFloat ? 1e-6 : 4e-3; }
-
-TEST_F(GpuTest, PassesAgreeWithTheCpu) {
-  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-    for (const int64_t width : {64, 128, 576, 2048, 37}) {
-      const at::Tensor x = random_tensor({130, 2 * width}, 1).to(dtype);
-      const at::Tensor weight = random_tensor({width}, 2).to(dtype);
-      const at::Tensor half = x.slice(1, 0, width);  // rows apart
-      for (const bool plus_one : {false, true}) {
-        EXPECT_LT(relative_error(rms_norm(half.cuda(), weight.cuda(), 1e-5, plus_one),
-                                 rms_norm(half, weight, 1e-5, plus_one)),
-                  rounding(dtype))
-            << width;
-      }
-      for (const Activation activation : {Activation::silu, Activation::gelu_tanh, Activation::gelu,
-                                          Activation::relu, Activation::relu_squared}) {
-        EXPECT_LT(relative_error(gate_(x.cuda(), activation), gate_(x.clone(), activation)),
-                  rounding(dtype));
-      }
-    }
-    const at::Tensor heads = random_tensor({5, 33, 128}, 3).to(dtype);
-    EXPECT_LT(relative_error(rms_norm(heads.cuda().transpose(0, 1), at::ones({128}, dtype).cuda(),
-                                      1e-5, false),
-                             rms_norm(heads.transpose(0, 1), at::ones({128}, dtype), 1e-5, false)),
-              rounding(dtype));
-  }
-}
-
-TEST_F(GpuTest, RotationAgreesWithTheCpu) {
-  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-    for (const bool interleaved : {false, true}) {
-      for (const int64_t pairs : {64, 32, 9}) {
-        const at::Tensor all = random_tensor({70, 5 * 128}, 4).to(dtype);  // [T, heads * d]
-        const at::Tensor there = all.cuda();
-        const at::Tensor before = all.clone();
-        const at::Tensor angles = random_tensor({70, pairs}, 5) * 3;
-        const auto heads = [](const at::Tensor& x, int64_t from, int64_t to) {
-          return x.slice(1, from * 128, to * 128).view({70, to - from, 128}).transpose(0, 1);
-        };
-        rotate_(heads(all, 0, 3), heads(all, 3, 4), angles.cos(), angles.sin(), interleaved);
-        at::Tensor q = heads(there, 0, 3);
-        at::Tensor k = heads(there, 3, 4);
-        rotate(q, k, angles.cos().cuda(), angles.sin().cuda(), interleaved);
-        EXPECT_LT(relative_error(q, heads(all, 0, 3)), rounding(dtype)) << pairs;
-        EXPECT_LT(relative_error(k, heads(all, 3, 4)), rounding(dtype)) << pairs;
-        EXPECT_TRUE(there.cpu().equal(before)) << "the old ones stay";
-        rotate_(heads(there, 0, 3), heads(there, 3, 4), angles.cos().cuda(), angles.sin().cuda(),
-                interleaved);
-        EXPECT_LT(relative_error(there, all), rounding(dtype)) << pairs;
-      }
-    }
-  }
-}
-
-TEST_F(GpuTest, AttentionAgreesWithTheCpu) {
-  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-    for (const int64_t tokens : {1, 100, 256, 700}) {
-      for (const std::optional<int64_t> window :
-           {std::optional<int64_t>(), std::optional<int64_t>(64)}) {
-        const at::Tensor q = random_tensor({8, tokens, 64}, 6).to(dtype);
-        const at::Tensor k = random_tensor({2, tokens, 64}, 7).to(dtype);
-        const at::Tensor v = random_tensor({2, tokens, 64}, 8).to(dtype);
-        const at::Tensor expected =
-            causal_attention(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), 0.125, window);
-        EXPECT_LT(
-            relative_error(causal_attention(q.cuda(), k.cuda(), v.cuda(), 0.125, window), expected),
-            dtype == at::kFloat ? 1e-5 : 1e-2)
-            << tokens;
-      }
-    }
-  }
-}
 
 // Documents of different lengths through a collector on the GPU, against float64 over all tokens.
 struct Stream {
@@ -284,23 +192,6 @@ TEST_F(GpuTest, NamesWhatIsNotFinite) {
       EXPECT_NE(std::string(error.what()).find("keys in layer 0, head 1, document 1"),
                 std::string::npos)
           << error.what();
-    }
-  }
-}
-
-// Lengths and windows that no kernel likes, with shared keys.
-TEST_F(GpuTest, SlidingAttentionOfAnyLength) {
-  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-    for (const int64_t tokens : {33, 65, 120, 1500}) {
-      for (const int64_t window : {16, 17, 50}) {
-        const at::Tensor q = random_tensor({4, tokens, 32}, 1).to(dtype);
-        const at::Tensor k = random_tensor({2, tokens, 32}, 2).to(dtype);
-        const at::Tensor v = random_tensor({2, tokens, 32}, 3).to(dtype);
-        const auto wide = [](const at::Tensor& x) { return x.to(at::kFloat); };
-        const at::Tensor expected = causal_attention(wide(q), wide(k), wide(v), 0.2, window);
-        const at::Tensor found = causal_attention(q.cuda(), k.cuda(), v.cuda(), 0.2, window);
-        EXPECT_LT(relative_error(found, expected), 2 * rounding(dtype)) << tokens << " " << window;
-      }
     }
   }
 }

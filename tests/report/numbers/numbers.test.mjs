@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, open, report, settled } from "../browser.mjs";
 import { drawings, wrongInDrawings } from "./drawings.mjs";
-import { Files, inSight, wrong } from "./numbers.mjs";
+import { inSight } from "./in_sight.mjs";
+import { Files, wrong } from "./numbers.mjs";
 
 let browser;
 before(async () => (browser = await launch()));

@@ -8,6 +8,7 @@
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/study/capture/capture.h"
 #include "ropewalk/study/capture/capture_files.h"
+#include "ropewalk/study/capture/written_capture.h"
 #include "tests/moments/files/empty_moments.h"
 #include "tests/temporary_folder.h"
 

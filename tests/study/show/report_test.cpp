@@ -9,6 +9,7 @@
 
 #include "ropewalk/analysis/statistics/statistic.h"
 #include "ropewalk/analysis/table/heads_reader.h"
+#include "ropewalk/analysis/table/packed_numbers.h"
 #include "ropewalk/analysis/table/qk_reader.h"
 #include "ropewalk/analysis/table/series_reader.h"
 #include "ropewalk/base/error.h"

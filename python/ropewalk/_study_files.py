@@ -1,0 +1,83 @@
+"""The files of a study's results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _tables
+from .errors import Error, InputError, SystemError, UsageError  # noqa: A004
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+EFFECTS = ["ablate.csv", "ablate_controls.csv"]  # where the experiment has `ablate:`
+
+
+class StudyFiles:
+    """Each is read once for as long as all stay the same. `path` is the table of components; the others are beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._read: dict[str, Any] = {}  # what was read, by its name
+        self._stamp: object = None  # of the files that it was read from
+
+    def beside(self, name: str) -> Path:
+        """A file of the folder of tables; beside a table of another name there is none."""
+        return self.path.parent / name if self.path.name == "qk.csv" else self.path / name
+
+    def arrow(self, name: str) -> pyarrow.Table:
+        if name not in ("heads", "components", "bands", "curves", "changes", "loss"):
+            raise UsageError(f"'{name}' is no table; expected heads, components, bands, curves, changes or loss")
+        if name == "loss" and not self.beside("loss.csv").is_file():
+            raise UsageError(f"{self.beside('loss.csv')}: there is no such table; `loss: true` in an experiment has the loss measured")
+        return _tables.read(self.path if name == "components" else self.beside(f"{name}.csv"))
+
+    def frame(self, name: str) -> pandas.DataFrame:
+        frame: pandas.DataFrame = self.once(name, lambda: _tables.convert(self.arrow(name), "pandas"))
+        return frame
+
+    def once(self, name: str, read: Callable[[], Any]) -> Any:
+        """What is read once, as long as the files stay the same: numbers of two runs must not meet."""
+        while True:
+            now = self._facts()
+            if self._stamp != now:
+                self._read, self._stamp = {}, now
+            if name in self._read:
+                return self._read[name]
+            try:
+                found = read()
+            except Error:
+                if now == self._facts():
+                    raise
+                continue
+            if self._stamp == now == self._facts():  # as before, and what it was made of was not read anew
+                self._read[name] = found
+
+    def _facts(self) -> list[tuple[int, int, int] | None]:
+        """What tells files from those that took their place."""
+        found: list[tuple[int, int, int] | None] = []
+        for path in (self.path, *(self.beside(name) for name in ("heads.csv", "bands.csv", "curves.csv", "changes.csv", "loss.csv", *EFFECTS, "summary.json"))):
+            try:
+                facts = path.stat()
+            except OSError:
+                found.append(None)
+            else:
+                found.append((facts.st_ino, facts.st_size, facts.st_mtime_ns))
+        return found
+
+    def summary(self) -> dict[str, Any]:
+        """summary.json, read anew."""
+        path = self.beside("summary.json")
+        try:
+            summary = json.loads(path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError):
+            raise SystemError(f"{path}: there is no such file; ropewalk run and ropewalk analyze write it beside the table") from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: cannot be read: {error}") from None
+        if not isinstance(summary, dict) or not isinstance(summary.get("checkpoints"), list):
+            raise InputError(f"{path}: key 'checkpoints' is missing; expected what ropewalk writes")
+        return summary

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ropewalk/companion/companion.h"
+
+namespace ropewalk {
+
+// A message as it comes: a line of JSON that names arrays, their types and shapes, then their
+// bytes.
+struct CompanionFrame {
+  CompanionMessage message;
+  size_t bytes = 0;  // that it takes
+};
+
+// The frame that `unread` begins with; nothing where it is not there whole. Makes room for the rest
+// of it. Throws where this is no frame.
+std::optional<CompanionFrame> first_frame(std::string& unread);
+
+}  // namespace ropewalk
