@@ -120,7 +120,8 @@ void find_gaps(const Experiment& experiment, std::vector<AuditFinding>& findings
 
 }  // namespace
 
-Audit audit_experiment(const Experiment& experiment, bool read_weights) {
+Audit audit_experiment(const Experiment& experiment, bool read_weights,
+                       const std::shared_ptr<KnownHeaders>& headers) {
   std::vector<AuditSubject> subjects;
   for (const Phase& phase : experiment.phases) {
     for (const CheckpointEntry& entry : phase.checkpoints) {
