@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "ropewalk/text/line_reader.h"
 #include "tests/temporary_folder.h"
 #include "tests/text/read_corpus.h"
 
