@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr size_t kExcerpt = 40;
 
-// Drops a line end from the front; whether there was one.
+// Drops a line end from the front and returns whether there was one.
 bool take_line_end(std::string_view& text) {
   if (text.starts_with("\r\n")) {
     text.remove_prefix(2);

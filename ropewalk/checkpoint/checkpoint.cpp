@@ -143,7 +143,7 @@ bool Checkpoint::is_read_directly() const {
 }
 
 void Checkpoint::read(const std::vector<std::string>& tensors, std::stop_token stop) const {
-  // Fewer leave a fast disk idle, more do not read faster.
+  // Fewer readers leave a fast disk idle, and more do not read faster.
   constexpr size_t kReaders = 8;
   struct Part {
     DirectReading* file;

@@ -9,18 +9,18 @@
 namespace ropewalk {
 namespace {
 
-constexpr size_t kMostBytes = size_t{8} << 20;  // fifty thousand tensors
+constexpr size_t kMostBytes = size_t{8} << 20;  // enough for fifty thousand tensors
 constexpr size_t kMostTensors = size_t{1} << 20;
-constexpr size_t kMostParts = 16;  // of a tensor's shape, or of what a call takes
+constexpr size_t kMostParts = 16;  // of a tensor's shape, or of a call's arguments
 
-// Kinds of PickleKind::other.
+// The kinds of PickleKind::other.
 enum Kind : uint32_t {
   kOrderedDictionary,
-  kStorageType,  // text
+  kStorageType,  // `text` is its name
   kRebuildTensor,
   kRebuildParameter,
-  kStorage,  // number: into storages
-  kTensor,   // number: into tensors
+  kStorage,  // `number` is an index of storages
+  kTensor,   // `number` is an index of tensors
 };
 
 bool is(const PickleValue& value, Kind kind) {
@@ -107,7 +107,7 @@ class Unpickler : private PickleStack {
     }
   }
 
-  // ('storage', type, file, location, elements)
+  // Reads ('storage', type, file, location, elements) from the stack.
   void push_storage() {
     const auto id = tuple_items(value(pop()), kMostParts, "a storage");
     const bool known = id.size() == 5 && id[0].kind == PickleKind::text &&
@@ -119,7 +119,7 @@ class Unpickler : private PickleStack {
     storages_.push_back({id[1].text, id[2].text, id[4].number});
   }
 
-  // One instruction; false at the end.
+  // Runs one instruction; returns false at the end.
   bool step() {
     const auto code = static_cast<unsigned char>(take(1)[0]);
     if (code == '.') return false;  // STOP
@@ -227,7 +227,7 @@ class Unpickler : private PickleStack {
       case 'e':
         pop_to_mark();
         return true;
-      case 'b':  // BUILD: the attributes of a dictionary, such as the versions of its modules
+      case 'b':  // BUILD: sets attributes of a dictionary, such as the versions of its modules
         pop();
         if (value(top()).kind != PickleKind::dictionary)
           fail("gives attributes to what is no dictionary");

@@ -22,7 +22,8 @@ constexpr int64_t kEnd64Bytes = 56;
 constexpr int64_t kLocator64Bytes = 20;
 constexpr uint64_t kMostEntries = 1 << 20;
 constexpr uint16_t kEncrypted = 1;
-constexpr uint16_t kSizesFollow = 8;  // sizes stand behind the data, and in the central list
+// flag: sizes follow the data, and are in the central directory
+constexpr uint16_t kSizesFollow = 8;
 
 class Reader {
  public:
@@ -47,7 +48,7 @@ class Reader {
       throw InputError("{}: is not a whole zip archive; was the download cut off?", name());
     }
   }
-  // An offset or size that the archive states.
+  // Checks an offset or size that the archive states.
   int64_t within_file(uint64_t value) const {
     if (value > static_cast<uint64_t>(file_.size())) {
       throw InputError("{}: its list of files speaks of byte {}, but it has {}", name(), value,
@@ -63,11 +64,11 @@ class Reader {
 struct CentralList {
   uint64_t entries = 0;
   int64_t offset = 0;
-  int64_t end = 0;  // of the list
+  int64_t end = 0;  // end of the list
 };
 
-// The record at the end that says where the list is. It may be followed by a comment, which torch
-// never writes.
+// Finds the record at the end that says where the list is. A comment may follow it, but torch never
+// writes one.
 CentralList find_list(const Reader& file) {
   const int64_t end = file.size() - kEndBytes;
   if (end < 0 || file.number<uint32_t>(end) != kEnd) {
@@ -107,7 +108,7 @@ CentralList find_list(const Reader& file) {
   return list;
 }
 
-// Sizes that take 64 bits stand in an extra field, those that are needed, in this order.
+// Sizes of 64 bits are in an extra field, only those that are needed, in this order.
 struct Sizes {
   uint64_t plain = 0;
   uint64_t stored = 0;
@@ -138,7 +139,7 @@ void read_extra(const Reader& file, int64_t offset, int64_t size, Sizes& sizes) 
   }
 }
 
-// What stands before the data says the same as the list.
+// Checks that the header before the data agrees with the list.
 int64_t data_start(const Reader& file, int64_t local, const std::string& name, uint16_t flags) {
   file.require(local, kLocalBytes);
   const int64_t length = file.number<uint16_t>(local + 26);

@@ -12,7 +12,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// How long the whole file is, as an answer with its bytes states it.
+// The length of the whole file, as stated by an answer that has its bytes.
 std::optional<int64_t> stated_size(const HttpResponse& response) {
   std::string text = response.header(response.status == 200 ? "content-length" : "content-range");
   text.erase(0, text.find('/') + 1);  // bytes 5-9/TOTAL
@@ -77,7 +77,7 @@ class BlobDownload {
 
   void begin_body(int64_t status) {
     if (status != 200 || partial_.size() == 0) return;
-    restart();  // the server knows no ranges
+    restart();  // the server does not support ranges
     ++begun_anew_;
   }
 
@@ -112,7 +112,7 @@ class BlobDownload {
     if (failures_ > 0) wait_or_throw(backoff(failures_), stop_);
   }
 
-  // Bytes left by an earlier download may be the wrong ones; fresh ones get a second try too.
+  // Bytes of an earlier download may be wrong, so they get one retry; fresh bytes get one too.
   void discard(const std::string& why) {
     restart();
     if (second_try_) throw InputError("{}: {}; refused", what_, why);

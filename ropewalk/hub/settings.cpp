@@ -13,7 +13,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// The first of these variables that is set and not empty, or empty.
+// The first of these variables that is set and not empty; otherwise empty.
 std::string variable(std::initializer_list<const char*> names) {
   for (const char* name : names) {
     const char* value = std::getenv(name);

@@ -14,7 +14,7 @@ struct Overloaded : Cases... {
   using Cases::operator()...;
 };
 
-// An edit in one query head, whichever kind it is.
+// An edit of any kind, for one query head.
 struct InHead {
   const ModelConfig& config;
   const Edit& edit;
@@ -89,7 +89,7 @@ void check(const InHead& in, const Axis& axis) {
 }
 
 bool changes(const InHead& in, const DistanceBias& distance) {
-  // At the distances between a query and the keys that may change for it.
+  // Checks S at the distances between a query and the keys that may change for it.
   const std::optional<int64_t> own = in.config.layers[static_cast<size_t>(in.head.layer)].window;
   const int64_t distances = std::min(in.tokens - kFirstEdited, own.value_or(in.tokens));
   const at::Tensor logits = distance.logits.at(in.head).slice(0, 0, distances);

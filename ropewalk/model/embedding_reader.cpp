@@ -102,7 +102,7 @@ at::Tensor EmbeddingReader::stored_rows(std::span<const int32_t> tokens) const {
                               table.options().pinned_memory(device_.is_cuda()));
   at::index_select_out(rows, table, 0, wanted);
   view.shard->file().require_unchanged();
-  // The budget is the GPU's there, and the next document wants the same pages.
+  // On a GPU the budget does not cover these pages, and the next document needs them again.
   if (!device_.is_cuda()) view.shard->file().release(view.info->offset, view.info->bytes);
   return rows;
 }

@@ -43,7 +43,7 @@ std::vector<QueryHead> heads_at(const JsonReader& file) {
   return heads;
 }
 
-// A list of names in captures of earlier editions, which had one version of all numerics.
+// Captures of earlier editions hold a list of names, and had one version of all numerics.
 KeepRecords kept_at(const JsonReader& file, int64_t numerics) {
   KeepRecords records;
   if (!file.has("kept")) return records;
@@ -242,10 +242,11 @@ void require_mergeable(const CaptureInfo& first, const std::string& first_name,
                        const CaptureInfo& other, const std::string& other_name) {
   const auto parts = [](const CaptureInfo& info) {
     Json json = info.identity();
-    for (const char* key : {"vectors", "kept"}) json.erase(key);  // the sum may lack them
+    for (const char* key : {"vectors", "kept"}) json.erase(key);  // a merged capture may lack these
     json["tokenizer"] = info.tokenizer;
     if (!info.head_weights.empty()) json["head_weights"] = info.head_weights;
-    if (info.weights.empty()) json["model"] = info.model;  // all that an old file says of them
+    // An old file says nothing more about them.
+    if (info.weights.empty()) json["model"] = info.model;
     return json;
   };
   const Json mine = parts(first).flatten();

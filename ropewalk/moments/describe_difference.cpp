@@ -53,7 +53,7 @@ class Differences {
   }
 
  private:
-  // Of a list of settings, the one key that differs says more than both lists.
+  // In a list of settings, the one key that differs says more than both lists.
   void add_setting(const std::string& name, const Json& was, const Json& is) {
     const Json flat_was = was.is_structured() ? was.flatten() : Json();
     const Json flat_is = is.is_structured() ? is.flatten() : Json();
@@ -81,7 +81,7 @@ std::string describe_difference(const Json& before, const Json& now) {
   return differences.text();
 }
 
-// Texts in the quotes that all messages have.
+// A value for messages; texts get the quotes that all messages use.
 std::string shown_value(const Json& value) {
   if (!value.is_string()) return printable_excerpt(value.dump(), kShown);
   return "'" + printable_excerpt(value.get<std::string>(), kShown) + "'";

@@ -45,7 +45,7 @@ void gather_values(std::vector<DocumentValues>& values, std::span<const int64_t>
     for (const DocumentValues& one : values) processes.send(0, span_of(one.values.contiguous()));
     return;
   }
-  std::map<int64_t, int64_t> row_of;  // of a document's index
+  std::map<int64_t, int64_t> row_of;  // row, by document index
   for (size_t i = 0; i < all.size(); ++i) row_of[all[i]] = static_cast<int64_t>(i);
   std::vector<at::Tensor> joined;
   for (const DocumentValues& one : values) {

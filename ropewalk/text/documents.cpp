@@ -41,7 +41,8 @@ int64_t example_id_of(const CorpusEntry& entry, int64_t index) {
   return index;
 }
 
-// Pieces of a text that has an id have ids of their own, as "ID#0", "ID#1" would.
+// The id of a piece, where its text has an id: the pieces' ids are as if their texts' were "ID#0",
+// "ID#1", ….
 int64_t piece_id_of(const CorpusEntry& entry, size_t piece, int64_t index) {
   if (const auto* number = std::get_if<int64_t>(&entry.id))
     return blake2b_int64(fmt::format("{}#{}", *number, piece));
@@ -50,13 +51,14 @@ int64_t piece_id_of(const CorpusEntry& entry, size_t piece, int64_t index) {
   return index;
 }
 
-// Pieces of one text stay in one cluster where there is a text for every block. Fewer texts are cut
-// into as many runs of neighbours as there are blocks. Then the order: the first piece of every
-// block, the second of every block and so on, so that whatever part is read has something of all.
+// Deals pieces to blocks. With at least one text per block, all pieces of a text go to one block.
+// Fewer texts are cut into as many runs of neighbouring pieces as there are blocks. Pieces are then
+// ordered: the first piece of every block, the second of every block and so on, so that any first
+// part of the documents contains pieces of all blocks.
 void deal_pieces(DocumentSet& set, int64_t blocks) {
   const auto count = static_cast<int64_t>(set.documents.size());
-  std::vector<int64_t> dealt(static_cast<size_t>(blocks));   // to each block
-  std::vector<std::tuple<int64_t, int64_t, int64_t>> order;  // place within the block, block, piece
+  std::vector<int64_t> dealt(static_cast<size_t>(blocks));   // number of pieces dealt to each block
+  std::vector<std::tuple<int64_t, int64_t, int64_t>> order;  // index within the block, block, piece
   for (Document& document : set.documents) {
     if (set.texts < blocks) document.cluster = document.index * blocks / count;
     const int64_t block = document.block(blocks);
@@ -97,7 +99,7 @@ void require_any(const DocumentSet& set, const DocumentOptions& options, int64_t
       corpus, *options.min_tokens, set.entries_read, longest_where, set.longest_skipped);
 }
 
-// Standard errors take documents for independent, which copies of one another are not.
+// Standard errors assume independent documents, and copies of one another are not independent.
 void warn_of_repeats(const DocumentSet& set, const std::string& corpus) {
   std::unordered_set<uint64_t> seen;
   for (const Document& document : set.documents) seen.insert(document.digest);
@@ -138,7 +140,7 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
   };
   while (!full()) {
     throw_if_interrupted();
-    // Each entry has a document at least, or none: so many may be needed.
+    // Each entry gives at least one document or none, so this many entries may be needed.
     std::optional<EncodedEntry> encoded = entries.next(
         options.documents
             ? sum_at_most(*options.documents - static_cast<int64_t>(set.documents.size()),

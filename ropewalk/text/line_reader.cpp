@@ -18,7 +18,7 @@ bool LineReader::next(std::string& line) {
   ++number_;
   for (bool any = false;;) {
     if (begin_ == end_) {
-      throw_if_interrupted();  // a few compressed bytes may be years of empty lines
+      throw_if_interrupted();  // a few compressed bytes may hold a huge number of empty lines
       begin_ = 0;
       end_ = source_->read(buffer_.data(), buffer_.size());
       if (end_ == 0 && !any) return false;

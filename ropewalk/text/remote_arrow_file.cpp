@@ -42,7 +42,7 @@ class RemoteArrowFile : public arrow::io::RandomAccessFile {
   }
   arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t count) override {
     if (position < 0 || count < 0) return arrow::Status::Invalid("a place before the file");
-    // A file may claim any length for what it holds.
+    // A file may claim any length for its contents.
     count = std::min(count, std::max<int64_t>(file_->size() - position, 0));
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::ResizableBuffer> buffer,
                           arrow::AllocateResizableBuffer(count));

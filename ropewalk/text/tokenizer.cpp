@@ -22,7 +22,7 @@ using How = CompanionFailure::How;
 
 constexpr int64_t kLargestFile = int64_t{256} << 20;
 
-// A text may take a minute, and a hundred times as long as texts of published tokenizers do.
+// The time limit of a text: a minute, or a hundred times what tokenizers of published models take.
 std::chrono::milliseconds time_for(size_t bytes) {
   constexpr size_t kBytesPerSecond = 200'000;
   return std::chrono::seconds(60 + bytes / kBytesPerSecond);
@@ -65,7 +65,7 @@ constexpr const char* kAdvice =
     "install it with `python -m pip install tokenizers`, or name a Python that has it in "
     "ROPEWALK_PYTHON; corpora of token ids need none";
 
-// What is not the fault of a tokenizer or a text.
+// Rethrows failures that are the fault of neither the tokenizer nor the text.
 [[noreturn]] void throw_system_error(const CompanionFailure& failure) {
   if (failure.how() == How::cannot_run) {
     throw SystemError("{}; text needs a Python with the package tokenizers: {}", failure.what(),
@@ -81,10 +81,10 @@ constexpr const char* kAdvice =
 
 struct Tokenizer::Impl {
   std::string source;  // for messages
-  std::string file;    // the bytes of tokenizer.json; empty: `source` is a folder
+  std::string file;    // the bytes of tokenizer.json; empty where `source` is a folder
   std::string digest;
-  std::string key;         // in the companion
-  int64_t generation = 0;  // of the companion that has loaded it
+  std::string key;         // names the tokenizer in the companion
+  int64_t generation = 0;  // generation of the companion that has loaded it
 
   void load() {
     Companion& companion = shared_companion();
@@ -142,7 +142,7 @@ struct Tokenizer::Impl {
     batch.ticket = shared_companion().send("tokens", std::move(request));
   }
 
-  // One after another, up to the one that cannot be.
+  // Tokenises texts one after another, up to the first that fails.
   std::vector<Outcome> one_by_one(Batch& batch) {
     std::vector<Outcome> outcomes;
     for (std::string& text : batch.texts) {

@@ -12,11 +12,11 @@ inline constexpr int kMomentThreads = 256;
 
 template <int d>
 struct alignas(16) Tile {
-  static inline constexpr int kStride = d + 8;  // keeps rows off each other's banks
+  static inline constexpr int kStride = d + 8;  // keeps rows in different banks
   __nv_bfloat16 x[kTile][kStride];
 };
 
-// The mean far enough from zero, in spreads, to shift by it.
+// A mean that many spreads away from zero is used as a shift.
 inline constexpr float kFarMean = 6;
 
 // What a thread reads of every tile: the same eight columns of every kRowStep-th token.

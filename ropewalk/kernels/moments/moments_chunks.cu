@@ -7,12 +7,12 @@ namespace ropewalk::cuda {
 namespace {
 
 // Tensor cores multiply bfloat16 exactly and add in float32. Where a dimension's mean exceeds its
-// spread, vectors are taken about that mean, rounded to bfloat16; elsewhere about zero, and what
-// squaring loses to the mean is a few bits. x - shift is a bfloat16 again for every x within a
-// factor of two of the shift (Sterbenz); what others lose in rounding, an attention sink's above
-// all, is multiplied apart and added.
+// spread, that mean, rounded to bfloat16, is subtracted as a shift; elsewhere the shift is zero,
+// and squaring loses only a few bits to the mean. x - shift is exact in bfloat16 for every x within
+// a factor of two of the shift (Sterbenz); for other vectors, above all attention sinks, the
+// rounding error is multiplied separately and added.
 
-// Four 8 x 8 matrices out of shared memory, each transposed: lane l names row l % 8 of matrix l
+// Loads four 8 x 8 matrices from shared memory, each transposed: lane l names row l % 8 of matrix l
 // / 8.
 __device__ void load_transposed(unsigned (&to)[4], const __nv_bfloat16* row) {
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
@@ -21,7 +21,7 @@ __device__ void load_transposed(unsigned (&to)[4], const __nv_bfloat16* row) {
                : "r"(address));
 }
 
-// sum += a b, of 16 x 16 and 16 x 8.
+// sum += a b, for 16 x 16 and 16 x 8.
 __device__ void multiply_add(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%0, %1, %2, %3};"
@@ -115,13 +115,13 @@ struct Products {
 // of the pair.
 template <int d, bool lengths>
 struct Sums {
-  static constexpr int kHelpers = kMomentThreads / (d / 2);  // threads of two dimensions
+  static constexpr int kHelpers = kMomentThreads / (d / 2);  // threads per two dimensions
 
   // Of a thread.
   struct Own {
     int two;
     int helper;
-    PairPlace pair;  // its dimensions
+    PairPlace pair;  // the two dimensions of this thread
   };
 
   __device__ static __forceinline__ Own own_of(unsigned thread, const StreamChunks& out) {
@@ -182,13 +182,13 @@ struct Sums {
   }
 };
 
-// With `lengths` those of pairs in place of sums with time.
+// With `lengths`, computes lengths of pairs instead of sums with time.
 template <int d, bool lengths>
 __global__ void __launch_bounds__(kMomentThreads, 2)
     chunk_moments_kernel(Heads queries, Heads keys, StreamChunks out) {
   static_assert(d == 64 || d == 128);
   __shared__ Tile<d> tile;
-  __shared__ Tile<d> rest;  // what rounding to bfloat16 took from it
+  __shared__ Tile<d> rest;  // the error of rounding to bfloat16
   __shared__ float shift[d];
   __shared__ float4 shared_sums[kMomentThreads];
   __shared__ float time[kTile];
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
       Packs<d>::fetch(next, source, head.stride, from + kTile + read.first_token, tokens);
     if (needed) {
       Products<d>::add(products, tile, tile, lane);
-      if (any_rounded) {  // the product of both rests is beyond float32's digits
+      if (any_rounded) {  // the product of two rounding errors is below float32's precision
         Products<d>::add(products, tile, rest, lane);
         Products<d>::add(products, rest, tile, lane);
       }

@@ -7,7 +7,7 @@
 namespace ropewalk {
 
 void read_mixture(const JsonReader& config, const std::string& d_expert_key, ModelConfig& model) {
-  // All experts together are as wide as one MLP may be.
+  // The limit of all experts' widths together, which is that of one MLP.
   constexpr int64_t kMaxWidth = 1 << 24;
   const char* count_key = config.has("num_experts") ? "num_experts" : "num_local_experts";
   Mixture mixture;

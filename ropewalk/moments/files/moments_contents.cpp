@@ -17,7 +17,7 @@ std::string_view bytes_of(const at::Tensor& tensor) {
   return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
 }
 
-// Tensors of a file, each kept or made when its turn comes.
+// The tensors of a file, each held in memory or produced when it is written.
 class Bundle {
  public:
   void add(const std::string& name, at::ScalarType type, std::vector<int64_t> shape,
@@ -39,8 +39,8 @@ class Bundle {
   std::vector<TensorToWrite> entries_;
 };
 
-// Writes one tensor piece by piece, so that no more than one is in memory at a time; `check` gets
-// each of them, and the place of its first stream.
+// Writes one tensor piece by piece, so that only one piece is in memory at a time; `check` is
+// called with each piece and the index of its first stream.
 void add_pieces(Bundle& bundle, const std::string& name, at::ScalarType type,
                 std::vector<int64_t> shape, const std::vector<MomentsPiece>& pieces,
                 std::function<at::Tensor(const MomentsPiece&)> take,
@@ -60,7 +60,7 @@ void add_pieces(Bundle& bundle, const std::string& name, at::ScalarType type,
       });
 }
 
-// The narrowest type of numbers that holds all pieces' as they are.
+// The narrowest type that holds all pieces' numbers exactly.
 at::ScalarType narrowest_type(const std::vector<MomentsPiece>& pieces,
                               const std::function<at::Tensor(const MomentsPiece&)>& take) {
   at::ScalarType type = at::kHalf;
@@ -81,7 +81,8 @@ void add_fields(Bundle& bundle, const MomentsContents& contents, size_t place, S
   const std::vector<KeptField> fields = accumulator.fields(contents.shape);
   const std::vector<StreamId>& ids = kind == StreamKind::query ? contents.queries : contents.keys;
   const auto streams = static_cast<int64_t>(ids.size());
-  // Joining the blocks takes longer than writing them, so totals, small beside those, are kept.
+  // Joining the blocks takes longer than writing them, so the totals, which are small in
+  // comparison, are kept.
   const auto totals = std::make_shared<std::map<const MomentsPiece*, std::vector<at::Tensor>>>();
   const auto total = [&contents, totals, place](const MomentsPiece& piece) {
     const Accumulated& kept = piece.kept[place];
@@ -99,7 +100,7 @@ void add_fields(Bundle& bundle, const MomentsContents& contents, size_t place, S
       const auto check = [&contents, &ids, kind, name](const at::Tensor& numbers, int64_t first) {
         require_finite(numbers, name, contents.info, kind, ids, first);
       };
-      // Of a collector that had room for more documents, those that were read.
+      // The collector may have room for more documents than were read.
       const auto taken = [total, i, width = field.width](const MomentsPiece& piece) {
         return total(piece)[i].narrow(1, 0, width);
       };
@@ -150,13 +151,13 @@ void add_counts(Bundle& bundle, const std::string& kind, const std::vector<Block
 
 Json stored_info(const CaptureInfo& info) {
   Json stored = info.to_json();
-  stored.erase("seconds");  // the same numbers are the same bytes
+  stored.erase("seconds");  // equal numbers must give equal bytes
   return stored;
 }
 
 void require_finite(const at::Tensor& numbers, const std::string& name, const CaptureInfo& info,
                     StreamKind kind, const std::vector<StreamId>& ids, int64_t first) {
-  // One value that is not finite makes the sum so, which is quicker to see.
+  // One value that is not finite makes the sum so, which is a faster check.
   if (std::isfinite(numbers.sum().item<double>())) return;
   const at::Tensor finite = numbers.isfinite().flatten(1).all(1);  // [streams]
   if (finite.all().item<bool>()) return;

@@ -8,14 +8,14 @@
 
 namespace ropewalk {
 
-// Consecutive layers of what accumulators kept: a layer of a capture under way, or everything that
+// What accumulators kept of consecutive layers: one layer of a running capture, or everything that
 // was merged.
 struct MomentsPiece {
   const std::vector<Accumulated>& kept;  // without totals: the blocks joined
   std::function<void()> release;         // called when its numbers are not needed for now
 };
 
-// What a moments file holds.
+// The contents of a moments file.
 struct MomentsContents {
   const CaptureInfo& info;
   const std::vector<DocumentRecord>& documents;
@@ -36,8 +36,8 @@ void write_contents(const std::filesystem::path& path, const MomentsContents& co
 // What the file says of the capture.
 Json stored_info(const CaptureInfo& info);
 
-// A reader takes what is not finite for damage. Sums of large vectors are not in float32, in which
-// files have blocks. `numbers` are of the streams from the `first` on.
+// A reader treats values that are not finite as damage. Sums of large vectors may exceed float32,
+// the type of blocks in files. `numbers` belong to the streams from `first` on.
 void require_finite(const at::Tensor& numbers, const std::string& name, const CaptureInfo& info,
                     StreamKind kind, const std::vector<StreamId>& ids, int64_t first);
 

@@ -81,7 +81,7 @@ void SharedMoments::add(int64_t layer, const std::optional<std::vector<int64_t>>
     throw UsageError("layer {}, tensors of {} and {} dimensions: expected one from 0 to {}, and 4",
                      layer, q.dim(), k.dim(), shape_.layers - 1);
   }
-  // What waits for a GPU does so before others wait for this.
+  // Work that waits for a GPU is done before the lock is taken.
   if (turned == 0 && !shape_.config.empty() && q.numel() > 0) {
     turned = positions ? positions->max().item<int64_t>() + 1 : q.size(2);
   }
