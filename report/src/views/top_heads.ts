@@ -46,7 +46,7 @@ export function topHeads(context: Context): HTMLElement | null {
   const all = new Set(lines.flatMap(({ heads }) => heads.map(({ index }) => index)));
   return card(
     "Heads to look at",
-    `The heads that changed most: R² of queries, R² of keys or the share of position in logits, since random weights or since the first checkpoint, in units of the spread over heads. The score is that less one standard error: heads whose scores differ by less than their errors may trade places. A head whose axis moved is scored by R² alone. Query heads that share the keys that changed stand in one line.${run.order.mixed ? " Only checkpoints at the context of the last one are compared." : ""}`,
+    `The heads that changed most: R² of queries, R² of keys or the share of position in logits, since random weights or since the first checkpoint, in units of the spread over heads. The score is that less one standard error: heads whose scores differ by less than their errors may trade places. A head whose axis moved is scored by R² alone. Query heads that share the keys that changed stand in one line.${contextNote(context)}`,
     h("div", { class: "toolbar" }, button("Show them among all heads", () => store.update({ view: "explore", selected: all }))),
     scroller(
       "Heads to look at, with their changes",
@@ -93,4 +93,10 @@ function axis({ run }: Context, top: TopHead, heads: Head[], to: Checkpoint | un
   const steps = to ? run.order.wayTo(to).filter((c) => heads.some(({ index }) => run.axisChanged(c.index, index))) : [];
   const last = steps.at(-1);
   return [h("span", { class: "axis-moved" }, "moved"), h("span", { class: "axis-when muted" }, last ? `last at ${last.label}` : DASH)];
+}
+
+/** What is compared where checkpoints were read at different contexts. */
+function contextNote({ run }: Context): string {
+  if (run.order.several) return " Only checkpoints at the context of the last one are compared.";
+  return run.order.mixed ? " These checkpoints were read at different contexts, on which R² depends: a part of a change may be the context's." : "";
 }
