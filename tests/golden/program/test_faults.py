@@ -16,7 +16,7 @@ import breakable
 import engine
 import synthetic_run as synthetic
 from breakable import INPUT, SYSTEM, WEIGHTS, Setup
-from fault_verbs import CONTEXT, FSIZE, MEMORY, document, limited, skip_what_is_not_built, start, verbs  # noqa: F401 (fixtures)
+from fault_verbs import CONTEXT, FSIZE, MEMORY, document, limited, no_report, skip_what_is_not_built, start, verbs  # noqa: F401 (fixtures)
 
 WRITERS = ["capture", "loss", "analyze", "merge", "export", "figures", "report", "run"]
 

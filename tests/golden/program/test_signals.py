@@ -11,7 +11,7 @@ import pytest
 import engine
 from breakable import INPUT, leftovers, results
 from fake_hub import Fault
-from fault_verbs import CONTEXT, document, skip_what_is_not_built, start, verbs  # noqa: F401 (fixtures)
+from fault_verbs import CONTEXT, document, no_report, skip_what_is_not_built, start, verbs  # noqa: F401 (fixtures)
 from hub_setup import MODEL, client, hub, model_files  # noqa: F401 (fixtures)
 
 VERBS = ["inspect", "capture", "loss", "analyze", "merge", "export", "compare", "figures", "report", "run", "audit"]

@@ -85,7 +85,7 @@ def test_a_mistyped_key_of_a_reference(tmp_path):
 def test_a_summary_of_another_kind(tmp_path):
     table = synthetic.write(synthetic.demo_like(), tmp_path)
     summary = tmp_path / "wrong.json"
-    for wrong, says in [({"checkpoints": 5}, "key 'checkpoints' is 5"), ({"checkpoints": [], "mean_r_q": {"s3000": "x"}}, "key 'mean_r_q.s3000'")]:  # fmt: skip
+    for wrong, says in [({"checkpoints": 5}, "key 'checkpoints': found 5"), ({"checkpoints": [], "mean_r_q": {"s3000": "x"}}, "key 'mean_r_q.s3000'")]:  # fmt: skip
         summary.write_text(json.dumps(wrong))
         for verb in (["figures", table, "--out", tmp_path / "out", "--format", "json"], ["compare", table, "--reference", tmp_path / "summary.json"]):
             result = engine.run(*verb, "--summary", summary)
