@@ -69,7 +69,8 @@ def long_analysis(tmp_path_factory):
 def test_analyses_within_the_budget(long_analysis, tmp_path):
     """They wait for what is measured, and take fewer cores: the same tables, within what a capture may take."""
     inspected = json.loads(engine.run("inspect", long_analysis.model, "--context", 32, "--json").stdout)["memory"]
-    on_top = inspected["program_bytes"] + inspected["activations_bytes"]
+    # What the allocators of several threads keep depends on how the threads interleave.
+    on_top = inspected["program_bytes"] + inspected["activations_bytes"] + (32 << 20)
     free = engine.peak_memory(tmp_path / "note", *long_analysis("2GiB", tmp_path / "free"), "--quiet")
     assert free > (256 << 20) + on_top, "or the test would mean nothing"
     tight = engine.peak_memory(tmp_path / "note", *long_analysis("256MiB", tmp_path / "tight"), "--quiet")
