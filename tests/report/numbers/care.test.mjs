@@ -142,9 +142,9 @@ test("the overview says which heads to look at, and which to read with care", as
       made.map((row) => [row.dataset.heads, row.querySelector(".sentence").innerText, row.children[row.children.length - 2].innerText, row.lastElementChild.innerText.replace("\n", " ")]),
     );
     assert.equal(rows.length, 10);
-    // The phases of the shipped run have contexts of their own, and the first and last checkpoint are compared all the same.
+    // Phases have contexts of their own, and the first and last checkpoint are compared all the same.
     const said = await page.innerText(".card:has(table.top-heads)");
-    assert.equal(/different contexts, on which R² depends/.test(said), run === "shipped");
+    assert.match(said, /different contexts, on which R² depends/);
     assert.doesNotMatch(said, /Only checkpoints at the context of the last one/);
     // The first lines of the file; heads with the same keys and the same sentence are one.
     const names = ({ layer, q_heads }) => q_heads.map((q_head) => name({ layer, q_head })).join();
