@@ -31,6 +31,16 @@ class Tokenizer {
     Encoding encoding;
     std::string problem;  // why there are no ids of this text; empty: there are
   };
+  // Ids that follow each other, one of which is meant; and the text of it, and before and after.
+  struct Run {
+    std::vector<int32_t> ids;
+    int32_t own = 0;
+  };
+  struct RunText {
+    std::string before;
+    std::string token;
+    std::string after;
+  };
   // Texts on their way.
   struct Batch {
     std::vector<std::string> texts;
@@ -51,6 +61,9 @@ class Tokenizer {
   Batch send(std::vector<std::string> texts) const;
   // One outcome per text; none behind the first problem.
   std::vector<Outcome> receive(Batch batch) const;
+
+  // The text of each. Throws as send() does.
+  std::vector<RunText> texts(const std::vector<Run>& runs) const;
 
   // SHA-256 of tokenizer.json; of a tokenizer that transformers made, of the tokenizer.json that it
   // would write, or else of its files, class and version.

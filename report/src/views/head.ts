@@ -15,6 +15,7 @@ import { decimals, withError } from "../format";
 import { button, card, checkpointName, checkpointScroller, classTag, MANY_CHECKPOINTS, scroller } from "../widgets";
 import { care } from "./care";
 import { composition } from "./composition";
+import { headEdges } from "./edges";
 import { headNumbers } from "./head_numbers";
 import { headSeries } from "./head_series";
 import { shownColumns } from "./table_rows";
@@ -38,6 +39,7 @@ export function headDetail(context: Context): Part {
   const element = h("div", { class: "head-detail", role: "region", "aria-labelledby": "head-title" });
 
   const alongSomething = headSeries(context);
+  const edges = headEdges(context);
   const along = run.models ? "by model" : "over training";
   const series = (head: number, markers: boolean): Series[] => [
     {
@@ -283,6 +285,7 @@ export function headDetail(context: Context): Part {
           history(head),
           numbers(head),
         ),
+        ...[edges(head)].flatMap((part) => part ?? []),
         ...alongSomething(head),
         ...[composition(context, head)].flatMap((part) => part ?? []),
         card("Numbers", `Everything that was measured of this head at ${here}.`, headNumbers(context, head)),

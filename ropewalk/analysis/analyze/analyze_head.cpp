@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "ropewalk/analysis/analyze/analyze_edges.h"
 #include "ropewalk/analysis/analyze/analyze_series.h"
 #include "ropewalk/analysis/cases/drift_axis.h"
 #include "ropewalk/analysis/math/jackknife.h"
@@ -178,6 +179,7 @@ void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases&
   checkpoint.axes.push_back(axis_of(head));
   checkpoint.block_sizes.insert(checkpoint.block_sizes.end(), sizes.begin(), sizes.end());
   add_series(checkpoint, id, head, sizes);
+  add_edges(checkpoint, id, head);
 }
 
 }  // namespace ropewalk

@@ -62,6 +62,7 @@ struct Destination {
   RotaryPairs pairs{};   // of the layer
   int64_t context = 0;   // as in CaptureShape
   int64_t block_no = 0;  // which block it is
+  KeepOptions keep = keep_nothing();
   // On a GPU alone: the heads, int32, and by stream (of queries, then of keys) the first document
   // that is not finite, int64.
   at::Tensor q_heads{};

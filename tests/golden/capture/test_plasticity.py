@@ -80,7 +80,7 @@ def captured(request, tmp_path_factory):
 
 
 def test_the_sample_is_what_numpy_draws(captured):
-    assert captured.kept == ["lags", "plasticity", "pre_rope"]
+    assert captured.kept == ["lags", "plasticity", "pre_rope", "rows"]
     tensors = load_file(captured.out / "moments.safetensors")
     assert not [name for name in tensors if name.startswith("plasticity") and "block_" in name]
     for kind in ("query", "key"):
@@ -181,7 +181,7 @@ def test_shards_are_merged(whole, tmp_path):
     assert done.code == 0, done.stderr
     same_sample(tmp_path / "merged", out)
     same_numbers(tmp_path / "merged", out, tmp_path)
-    assert list(json.loads((tmp_path / "merged" / "capture.json").read_text())["kept"]) == ["lags", "plasticity", "pre_rope"]
+    assert list(json.loads((tmp_path / "merged" / "capture.json").read_text())["kept"]) == ["lags", "plasticity", "pre_rope", "rows"]
     plain = engine.run(*[a for a in arguments(model, corpus, tmp_path / "plain", "--shard", "1/3") if a != "--plasticity"])
     assert plain.code == 0, plain.stderr
     done = engine.run("merge", shards[0], tmp_path / "plain", shards[2], "--out", tmp_path / "less", "--quiet")
