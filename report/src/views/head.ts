@@ -11,7 +11,7 @@ import { ticks } from "../data/scale";
 import { number, ofHead } from "../data/source";
 import { shown } from "../data/summary";
 import { h } from "../dom";
-import { decimals, withError } from "../format";
+import { decimals, errorUnit, withError } from "../format";
 import { button, card, checkpointName, checkpointScroller, classTag, MANY_CHECKPOINTS, scroller } from "../widgets";
 import { care } from "./care";
 import { composition } from "./composition";
@@ -102,6 +102,7 @@ export function headDetail(context: Context): Part {
             run.value(statistic.key, c.index, head.index),
             run.error(statistic, c.index, head.index),
             digits.get(statistic.key),
+            errorUnit(statistic),
           ),
         );
       const flags = ranked(run, run.flags(c.index, head.index)).map(({ name }) => name);

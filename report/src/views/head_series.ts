@@ -37,7 +37,6 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
   const here = () => run.checkpoints[store.state.at].label;
   const place = () => `at ${here()}`;
   const titled = (head: Head) => `layer ${head.layer}, head ${head.q_head}`;
-
   function gather(head: Head, wanted: Series[], look: (series: Series, i: number) => string): Drawn[] {
     return wanted
       .map((series, i) => ({
@@ -62,12 +61,12 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
     return [low, high];
   }
 
-  const across = (drawn: Drawn[]) => drawn.flatMap(({ at }) => at.flatMap((points) => [...(points?.x ?? [])]));
+  const across = (drawn: Drawn[]) => drawn.flatMap(({ at }) => at.flatMap((points) => [...(points?.drawn ?? [])]));
 
   function curvesNow(drawn: Drawn[], x: (point: number, i: number) => number): Curve[] {
     return drawn.flatMap(({ look, at }) => {
       const points = at[store.state.at];
-      return points ? [{ name: look, x: points.x.map(x), value: points.value, se: points.se }] : [];
+      return points ? [{ name: look, x: points.drawn.map(x), value: points.value, se: points.se }] : [];
     });
   }
 
@@ -89,9 +88,12 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
   };
 
   const named = (one: Drawn, i: number) => [`${one.series.statistic.title} `, number(from(one, i), textOf(one, i))];
+  /** "4", or of a window "4 to <8". */
   const xNumber = ({ series, at }: Drawn, i: number) => {
-    const x = String(at[store.state.at]?.x[i] ?? DASH);
-    return number(pointFrom(x, series.statistic.table, "x"), x);
+    const points = at[store.state.at];
+    const [x, end] = [String(points?.x[i] ?? DASH), points?.end?.[i] ?? 0];
+    const place = (key: string, text: string) => number(pointFrom(x, series.statistic.table, key), text);
+    return end > Number(x) + 1 ? h("span", {}, place("x", x), " to <", place("x_end", String(end))) : place("x", x);
   };
 
   /** Where each curve is highest, in words: what the drawing shows at a glance. */
@@ -101,7 +103,7 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
       const there = points ? points.x.map((_, i) => i).filter((i) => !Number.isNaN(points.value[i])) : [];
       if (!points || !there.length) return [];
       const top = there.reduce((best, i) => (points.value[i] > points.value[best] ? i : best));
-      const where = x(points.x[top], top);
+      const where = x(points.drawn[top], top);
       return [`${series.statistic.title} highest at ${decimals(where, where < 10 ? 1 : 0)} ${unit}`];
     });
     return parts.length ? parts.join(", ") : "not measured";
@@ -189,8 +191,8 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
     const same = (point: number) => point;
     const current = curvesNow(drawn, same);
     const describe = (at: number) => [
-      [xNumber(drawn[0], drawn[0].at[store.state.at]?.x.indexOf(at) ?? -1), ` ${words.unit}`],
-      ...drawn.map((one) => named(one, one.at[store.state.at]?.x.indexOf(at) ?? -1)),
+      [xNumber(drawn[0], drawn[0].at[store.state.at]?.drawn.indexOf(at) ?? -1), ` ${words.unit}`],
+      ...drawn.map((one) => named(one, one.at[store.state.at]?.drawn.indexOf(at) ?? -1)),
     ];
     const flat = head.rope === false && axis === "distance" ? " This layer has no RoPE: the predicted logit is the same at every distance." : "";
     const about =
@@ -212,9 +214,7 @@ export function headSeries({ run, store }: Context): (head: Head) => HTMLElement
         height: 300,
         describe,
       }),
-      numbers(axis, `Numbers by ${axis}`, [words.title], drawn, (i) => [
-        xNumber(drawn[0], i),
-      ]),
+      numbers(axis, `Numbers by ${axis}`, [words.title], drawn, (i) => [xNumber(drawn[0], i)]),
     );
   }
 

@@ -55,7 +55,13 @@ void add_series(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCase
     HeadSeries& found = checkpoint.series[place];
     if (found.begin.empty()) found.begin.push_back(0);
     const std::vector<double> points = list[place]->points(head);
-    found.grid.push_back(points.empty() ? HeadSeries::kNoGrid : find_grid(checkpoint, points));
+    SeriesGrid grid{points};
+    if (!points.empty() && list[place]->windows != nullptr) {
+      const SeriesWindows windows = list[place]->windows(head);
+      grid.end = windows.end;
+      grid.mean = windows.mean;
+    }
+    found.grid.push_back(points.empty() ? HeadSeries::kNoGrid : find_grid(checkpoint, grid));
     if (!points.empty()) {
       const at::Tensor values = list[place]->compute(head).contiguous();
       const auto width = static_cast<int64_t>(points.size());

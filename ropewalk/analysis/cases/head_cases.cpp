@@ -194,7 +194,8 @@ HeadCases make_cases(const StreamCases& queries, const StreamCases& keys, int64_
   if (queries.input.layer) {
     head.rope = std::make_shared<const RopeCases>(
         RopeCases{queries.input.layer, queries.input.part<PreRopeCases>("pre_rope"),
-                  keys.input.part<PreRopeCases>("pre_rope"), queries.input.part<LagCases>("lags")});
+                  keys.input.part<PreRopeCases>("pre_rope"), queries.input.part<LagCases>("lags"),
+                  queries.input.slope});
   }
   const Pool pool(queries, keys);
   const at::Tensor covariance = pooled_covariance(queries, keys, pool);

@@ -71,7 +71,8 @@ std::vector<std::vector<SeriesNumbers>> series_numbers(const CheckpointAnalysis&
     for (const SeriesMean& mean : checkpoint.series[i].means) {
       if (mean.rope != rope || mean.heads.empty()) continue;
       const int64_t heads = *std::max_element(mean.heads.begin(), mean.heads.end());
-      of.push_back({checkpoint.grids[mean.grid], mean.value, mean.se, heads});
+      const SeriesGrid& grid = checkpoint.grids[mean.grid];
+      of.push_back({grid.drawn(), mean.value, mean.se, heads, grid.x, grid.end});
     }
   }
   return all;

@@ -20,6 +20,19 @@ Json describe(const SeriesMean& mean) {
   return {{"value", list_of(mean.value)}, {"se", list_of(mean.se)}, {"heads", mean.heads}};
 }
 
+// Heads with other points, as of layers whose attention slides, have a mean of their own: that over
+// the most heads; null: there is none.
+const SeriesMean* widest_mean(const HeadSeries& series, int64_t rope) {
+  const auto heads = [](const SeriesMean& mean) {
+    return mean.heads.empty() ? 0 : *std::max_element(mean.heads.begin(), mean.heads.end());
+  };
+  const SeriesMean* widest = nullptr;
+  for (const SeriesMean& mean : series.means) {
+    if (mean.rope == rope && (widest == nullptr || heads(mean) > heads(*widest))) widest = &mean;
+  }
+  return widest;
+}
+
 const Json& member(const Json& json, const std::string& key) {
   static const Json kNothing;
   if (!json.is_object()) return kNothing;
@@ -67,7 +80,7 @@ Json summarize_bands(const CheckpointAnalysis& checkpoint) {
       }
     }
     if (set.is_null()) continue;
-    set["theta"] = checkpoint.grids[grid];
+    set["theta"] = checkpoint.grids[grid].x;
     sets.push_back(std::move(set));
   }
   return sets.empty() ? Json() : sets;
@@ -77,12 +90,14 @@ Json summarize_curves(const CheckpointAnalysis& checkpoint, int64_t rope) {
   Json curves;
   for (size_t place = 0; place < checkpoint.series.size(); ++place) {
     if (series()[place]->table != SeriesTable::curves) continue;
-    for (const SeriesMean& mean : checkpoint.series[place].means) {
-      if (mean.rope != rope) continue;
-      Json& curve = curves[series()[place]->key];
-      curve = describe(mean);
-      curve["x"] = checkpoint.grids[mean.grid];
-    }
+    const SeriesMean* const mean = widest_mean(checkpoint.series[place], rope);
+    if (mean == nullptr) continue;
+    Json& curve = curves[series()[place]->key];
+    curve = describe(*mean);
+    const SeriesGrid& grid = checkpoint.grids[mean->grid];
+    curve["x"] = grid.x;
+    if (!grid.end.empty()) curve["x_end"] = grid.end;
+    if (!grid.mean.empty()) curve["x_mean"] = grid.mean;
   }
   return curves;
 }
@@ -92,7 +107,7 @@ bool take_series_errors(CheckpointAnalysis& checkpoint, const Json& summary) {
   for (size_t place = 0; place < checkpoint.series.size(); ++place) {
     const std::string& key = series()[place]->key;
     for (SeriesMean& mean : checkpoint.series[place].means) {
-      const std::vector<double>& points = checkpoint.grids[mean.grid];
+      const std::vector<double>& points = checkpoint.grids[mean.grid].x;
       if (series()[place]->table == SeriesTable::bands) {
         const Json& sets = member(member(summary, "bands"), checkpoint.label);
         if (!sets.is_array()) continue;
@@ -107,7 +122,7 @@ bool take_series_errors(CheckpointAnalysis& checkpoint, const Json& summary) {
                               ? summary
                               : member(summary, mean.rope == 1 ? "rope" : "nope");
       const Json& curve = member(member(member(group, "curves"), checkpoint.label), key);
-      if (curve.is_null()) continue;
+      if (curve.is_null() || &mean != widest_mean(checkpoint.series[place], mean.rope)) continue;
       const bool found = same(member(curve, "x"), points) && take(mean, curve);
       agrees = agrees && found;
     }

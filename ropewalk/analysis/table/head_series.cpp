@@ -64,15 +64,14 @@ SeriesSums& sums_for(std::vector<SeriesSums>& all, size_t grid, int64_t rope) {
   return sums;
 }
 
-std::span<const double> series_points(const CheckpointAnalysis& checkpoint, size_t place,
-                                      size_t head) {
-  if (place >= checkpoint.series.size() || head >= checkpoint.series[place].heads()) return {};
+const SeriesGrid& series_points(const CheckpointAnalysis& checkpoint, size_t place, size_t head) {
+  static const SeriesGrid kNone;
+  if (place >= checkpoint.series.size() || head >= checkpoint.series[place].heads()) return kNone;
   const size_t grid = checkpoint.series[place].grid[head];
-  if (grid == HeadSeries::kNoGrid) return {};
-  return checkpoint.grids[grid];
+  return grid == HeadSeries::kNoGrid ? kNone : checkpoint.grids[grid];
 }
 
-size_t find_grid(CheckpointAnalysis& checkpoint, const std::vector<double>& points) {
+size_t find_grid(CheckpointAnalysis& checkpoint, const SeriesGrid& points) {
   const auto known = std::find(checkpoint.grids.begin(), checkpoint.grids.end(), points);
   if (known != checkpoint.grids.end()) {
     return static_cast<size_t>(known - checkpoint.grids.begin());
@@ -86,7 +85,7 @@ void append_series(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& par
   checkpoint.series_flag.insert(checkpoint.series_flag.end(), part.series_flag.begin(),
                                 part.series_flag.end());
   std::vector<size_t> grids;
-  for (const std::vector<double>& points : part.grids) {
+  for (const SeriesGrid& points : part.grids) {
     grids.push_back(find_grid(checkpoint, points));
   }
   for (size_t place = 0; place < part.series.size(); ++place) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,9 @@ struct CaptureShape {
   KeepOptions keep = keep_nothing();
   int64_t context = 0;    // tokens per document at most; 0: unknown
   int64_t documents = 0;  // the last one's index, plus 1; 0: unknown
+  // Of a capture that is read: the versions of what it keeps, by accumulator. Who is not there has
+  // its own (Accumulator::numerics).
+  std::map<std::string, int64_t> numerics{};
 };
 
 // A layer's streams: the chosen query heads and the KV heads they read, both sorted.
@@ -59,9 +64,10 @@ struct BlockFields {
 struct Destination {
   BlockFields block;
   const LayerStreams& streams;
-  RotaryPairs pairs{};   // of the layer
-  int64_t context = 0;   // as in CaptureShape
-  int64_t block_no = 0;  // which block it is
+  RotaryPairs pairs{};              // of the layer
+  int64_t context = 0;              // as in CaptureShape
+  int64_t block_no = 0;             // which block it is
+  std::optional<int64_t> window{};  // of the layer, where attention slides
   // On a GPU alone: the heads, int32, and by stream (of queries, then of keys) the first document
   // that is not finite, int64.
   at::Tensor q_heads{};
@@ -86,6 +92,9 @@ class Accumulator {
   // Version of its numbers, from 1: raised when a change of the code changes them. What captures
   // kept of another one is then measured anew, alone, where it is asked for.
   virtual int64_t numerics() const = 0;
+  // Whether fields() knows those of such an earlier version, so that analysis reads them as they
+  // are.
+  virtual bool reads(int64_t earlier) const { return earlier == numerics(); }
   // Joins a part, on the CPU, to the whole in place.
   virtual void combine(const BlockFields& whole, const BlockFields& part) const = 0;
   // Bytes of the device that add() may hold at once.

@@ -17,6 +17,12 @@ std::pair<std::string, std::string> key_of(const MeasuredCheckpoint& measured) {
   return {measured.info.moments, measured.planned->capture.label};
 }
 
+bool reads(const std::string& name, int64_t numerics) {
+  return std::any_of(accumulators().begin(), accumulators().end(), [&](const Accumulator* one) {
+    return one->name() == name && one->reads(numerics);
+  });
+}
+
 // A capture may hold more than the experiment asks for by now, or of other numerics: tables are as
 // if it did not.
 void leave_out_unasked(CaptureMoments& moments, const Experiment& experiment) {
@@ -29,7 +35,7 @@ void leave_out_unasked(CaptureMoments& moments, const Experiment& experiment) {
   std::erase_if(moments.info.kept, [&](const auto& kept) {
     const auto found = records.find(kept.first);
     const KeepOption* const option = find_keep_option(kept.first);
-    if (found != records.end()) return found->second.numerics != kept.second.numerics;
+    if (found != records.end()) return !reads(kept.first, kept.second.numerics);
     return option == nullptr || !option->on(experiment.keep);
   });
   std::erase_if(moments.accumulated, [&](const Accumulated& kept) {
@@ -121,7 +127,8 @@ CheckpointAnalysis Analyses::make(const MeasuredCheckpoint& measured,
 CheckpointAnalysis Analyses::make(CaptureMoments moments, const std::filesystem::path& file,
                                   const AnalysisMemory& memory) const {
   leave_out_unasked(moments, study_.experiment);
-  return analyze_capture(moments, study_.experiment.components, file.string(), memory.for_cores());
+  return analyze_capture(moments, study_.experiment.components, file.string(), memory.for_cores(),
+                         study_.plan.span);
 }
 
 }  // namespace ropewalk
