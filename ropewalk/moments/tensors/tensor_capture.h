@@ -12,25 +12,12 @@
 #include "ropewalk/model/config/config.h"
 #include "ropewalk/moments/collectors/moments_collector.h"
 #include "ropewalk/moments/files/capture_moments.h"
+#include "ropewalk/moments/tensors/tensor_shape.h"
 
 namespace ropewalk {
 
 class Communicator;
 struct SharedBatches;
-
-// What vectors a program has.
-struct TensorShape {
-  int64_t layers = 1;
-  int64_t q_heads = 0;
-  int64_t kv_heads = 0;  // q_heads is a multiple
-  int64_t head_dim = 0;
-  int64_t blocks = 16;         // of documents, for standard errors
-  double attention_scale = 0;  // what attention multiplies q·k by; 0: unknown
-  int64_t context = 0;         // tokens per document at most; 0: unknown
-  // The model's config.json: it says how RoPE turned the vectors. Sums before it are kept then.
-  std::string config{};
-  KeepOptions keep{};  // where it can be: what stood before RoPE needs the model's config
-};
 
 // Measures queries and keys that the caller computed, of a model that it trains or that another
 // library runs. The caller's settings of torch (autograd, autocast, TF32) neither matter nor

@@ -263,6 +263,24 @@ TEST_F(GpuTest, AutocastDoesNotMatter) {
                   .total.products.equal(plain.layer(0).streams(StreamKind::query).total.products));
 }
 
+TEST_F(GpuTest, RowsOfABlockAreThoseOfTheCpu) {
+  const TensorShape shape{
+      .layers = 1, .q_heads = 4, .kv_heads = 2, .head_dim = 64, .blocks = 2, .context = 300};
+  TensorCapture here(shape), there(shape);
+  const std::vector<int64_t> documents{0, 2, 4};
+  const auto rows = [](int64_t heads) {
+    return at::randn({3, 300, heads, 64}).to(at::kBFloat16).transpose(1, 2);
+  };
+  const at::Tensor q = rows(4), k = rows(2);
+  ASSERT_EQ(there.together(documents, q.to(at::kCUDA), k.to(at::kCUDA)), 3);
+  there.add(0, documents, q.to(at::kCUDA), k.to(at::kCUDA));
+  for (int64_t row = 0; row < 3; ++row) here.add(0, 2 * row, q[row], k[row]);
+  const CaptureMoments found = there.layer(0), expected = here.layer(0);
+  EXPECT_EQ(found.counts.documents, expected.counts.documents);
+  EXPECT_TRUE(at::allclose(found.streams(StreamKind::query).total.products,
+                           expected.streams(StreamKind::query).total.products, 1e-4, 1e-2));
+}
+
 TEST_F(GpuTest, NamesWhatIsNotFinite) {
   const Stream stream;
   const at::Tensor good = random_tensor({4, 100, stream.d}, 10).to(stream.dtype);
