@@ -27,7 +27,7 @@ def table(header: list[str], rows: list[list]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]])
 
 
-def place(result: dict) -> str:
+def machine_of(result: dict) -> str:
     """The machine a result is from."""
     gpu, cpu = result.get("gpu"), result["machine"]
     where = gpu["name"] if gpu else f"{cpu['cores']} cores ({cpu['cpu']})"
@@ -54,7 +54,7 @@ def gpu(r: dict) -> str:
     needed = listed([f"{row['times_the_floor_of_what_is_needed']:.2f}" for row in r["lengths"]])
     documents = listed([str(row["every_token_kept_or_measured"]["documents"]) for row in r["lengths"]])
     header = ["tokens", "Ropewalk", "floor", "times the floor", "moments add", "the rest adds", "transformers", "times faster", "with 16 tokens sampled", "memory, GB"]
-    return f"""{r['model']}, {r['dtype']}; milliseconds per document ({place(r)}):
+    return f"""{r['model']}, {r['dtype']}; milliseconds per document ({machine_of(r)}):
 
 {table(header, rows)}
 
@@ -83,13 +83,13 @@ def gpu_end_to_end(r: dict) -> str:
         return ""  # of two rounds, from before five were asked for
     return f"""From a checkpoint on disk, the file cache cold, to the table of heads, {r['documents']} documents of {r['tokens']:,} tokens: {ours} with
 every token; {peer} for a script with transformers, hooks and scikit-learn that keeps {used['peer']} tokens per document,
-{ratio(r['times_faster'], 1)} times as long ({place(r)})."""
+{ratio(r['times_faster'], 1)} times as long ({machine_of(r)})."""
 
 
 def weak_scaling(r: dict) -> str:
     rows = [[row["processes"], row["documents"], f"{row['median_seconds']:.1f}", f"{row['seconds_with_perfect_scaling']:.1f}", f"{row['efficiency']:.0%}".replace("%", " %")]
             for row in r["weak_scaling"]]  # fmt: skip
-    return f"""SmolLM2-135M, {r['dtype']}, documents of {r['tokens_a_document']:,} tokens, {r['mpi']} ({place(r)}):
+    return f"""SmolLM2-135M, {r['dtype']}, documents of {r['tokens_a_document']:,} tokens, {r['mpi']} ({machine_of(r)}):
 
 {table(["processes", "documents", "seconds", "perfect", "efficiency"], rows)}"""
 
@@ -126,7 +126,7 @@ def by_threads(rows: list[dict]) -> str:
 
 
 def cpu_threads(r: dict) -> str:
-    return f"""{r['model']}, one document of {r['tokens']:,} tokens ({place(r)}); times faster than transformers' plain pass with as many threads, with
+    return f"""{r['model']}, one document of {r['tokens']:,} tokens ({machine_of(r)}); times faster than transformers' plain pass with as many threads, with
 the interval of {r['rows'][0]['times_faster']['rounds']} rounds in turn:
 
 {by_threads(r['rows'])}"""
@@ -144,7 +144,7 @@ def cpu(r: dict) -> str:
         rows.append([name, f"{median:.2f}", f"{spread[0]:.2f} – {spread[1]:.2f}", times])
     versions = ", ".join(f"{NAMES[name]} {facts['version']}" for name, facts in r["peers"].items() if facts.get("version"))
     header = ["", "seconds", "from – to", "times Ropewalk's"]
-    text = f"""SmolLM2-135M, float32, one document of {r['tokens']:,} tokens, {r['threads']} threads ({place(r)}{', ' if versions else ''}{versions}):
+    text = f"""SmolLM2-135M, float32, one document of {r['tokens']:,} tokens, {r['threads']} threads ({machine_of(r)}{', ' if versions else ''}{versions}):
 
 {table(header, rows)}
 
@@ -165,7 +165,7 @@ def end_to_end(r: dict) -> str:
     rows = [[name, f"{r[key]['median_seconds']:.1f}", f"{min(r[key]['seconds']):.1f} – {max(r[key]['seconds']):.1f}", f"{r[key]['peak_memory_bytes'] / 1e9:.2f}"]
             for key, name in (("ropewalk", "Ropewalk"), ("peer", "transformers with hooks, scikit-learn"))]  # fmt: skip
     return f"""From a checkpoint on disk to the table of heads, SmolLM2-135M, {r['documents']} documents of {r['tokens']:,} tokens, every token of all
-{r['heads']} heads ({place(r)}):
+{r['heads']} heads ({machine_of(r)}):
 
 {table(["", "seconds", "from – to", "peak memory, GB"], rows)}
 
@@ -191,7 +191,7 @@ def scaling(r: dict) -> str:
             [f"{row['peak_memory_bytes'] / 1e6:,.0f}" for row in rows]))])  # fmt: skip
     return f"""`ropewalk capture` of every token in float32, SmolLM2-135M (for layers, models of its shapes with random weights): median
 milliseconds per token of whole processes, less the {r['start_seconds']:.1f} s that a capture of one token takes; the most memory of any
-run ({place(r)}).
+run ({machine_of(r)}).
 
 Documents of {r['document_tokens']} tokens, `{' '.join(map(str, r['options_of_documents']))}`:
 
@@ -215,8 +215,8 @@ def contexts(r: dict) -> str:
     rows = []
     for label in labels:
         name, _, context = label.partition("@")
-        means = [(r["checkpoints"][label][f"mean_{key}"], places) for key, places in keys.items()]
-        rows.append([name, f"{int(context or 512):,}", *(f"{mean['value']:.{places}f} ± {mean['se']:.{places}f}" for mean, places in means)])
+        means = [(r["checkpoints"][label][f"mean_{key}"], decimals) for key, decimals in keys.items()]
+        rows.append([name, f"{int(context or 512):,}", *(f"{mean['value']:.{decimals}f} ± {mean['se']:.{decimals}f}" for mean, decimals in means)])
     value = {key: [r["checkpoints"][label][f"mean_{key}"]["value"] for label in labels] for key in keys}
     bias, over, fit = value["bias_strength"], value["bias_context"], value["r2cv_q"][1:]
     percent = lambda share: f"{100 * abs(share):.0f} %"
@@ -277,14 +277,14 @@ def analysis(r: dict) -> str:
     seconds, processor = r["median_seconds"], r["median_processor_seconds"]
     return f"""`ropewalk analyze` of a capture with {r['heads']} query heads of {r['dimensions']} dimensions and {r['blocks']} blocks, as SmolLM3-3B's has: {processor['ropewalk']:.1f} s of processor
 time for all tables, with all standard errors. The program before took {processor['other']:.1f} s: {times(r['processor_ratio'])} as much. In time that passed it is {times(r['ratio'])},
-where the program had {processor['ropewalk'] / seconds['ropewalk']:.1f} cores to itself ({r['ratio']['rounds']} rounds in turn; {place(r)})."""
+where the program had {processor['ropewalk'] / seconds['ropewalk']:.1f} cores to itself ({r['ratio']['rounds']} rounds in turn; {machine_of(r)})."""
 
 
-def ratio(found: dict, places=2) -> str:
+def ratio(found: dict, decimals=2) -> str:
     """With its interval; of too few rounds there is none."""
     if found["rounds"] < ROUNDS:
         raise SystemExit(f"{found['rounds']} rounds; expected {ROUNDS} at least")
-    return f"{found['median']:.{places}f} ({found['low']:.{places}f} – {found['high']:.{places}f})"
+    return f"{found['median']:.{decimals}f} ({found['low']:.{decimals}f} – {found['high']:.{decimals}f})"
 
 
 def study_rows(results: list[dict]) -> str:
@@ -306,7 +306,7 @@ hooks and scikit-learn on 16 sampled tokens per document (`script.py`); it takes
 
 {study_rows(list(results))}
 
-({place(results[0])}; ratios are medians of {results[0]['times_the_limit']['rounds']} rounds, with an interval.)"""
+({machine_of(results[0])}; ratios are medians of {results[0]['times_the_limit']['rounds']} rounds, with an interval.)"""
 
 
 def smollm2(r: dict) -> str:

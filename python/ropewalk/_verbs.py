@@ -232,7 +232,7 @@ def _keep(**said: Any) -> dict[str, Any]:
     return {f"no_{name}" if defaults[name] is True else name: not value if defaults[name] is True else value for name, value in said.items()}
 
 
-def _call(verb: str, places: Iterable[Any], options: Mapping[str, Any], progress: bool | None, repeated: Mapping[str, Sequence[str]] | None = None) -> str:
+def _call(verb: str, paths: Iterable[Any], options: Mapping[str, Any], progress: bool | None, repeated: Mapping[str, Sequence[str]] | None = None) -> str:
     words = [verb]
     for name, value in options.items():
         option = "--" + name.strip("_").replace("_", "-")
@@ -242,10 +242,10 @@ def _call(verb: str, places: Iterable[Any], options: Mapping[str, Any], progress
             words.append(f"{option}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
     for name, values in (repeated or {}).items():
         words += [f"--{name}={value}" for value in ([values] if isinstance(values, str) else values)]
-    for place in places:
-        if not isinstance(place, str | os.PathLike):
-            raise UsageError(f"{verb}: found {type(place).__name__}, expected a path")
-    words += ["--", *(os.fspath(place) for place in places)]
+    for path in paths:
+        if not isinstance(path, str | os.PathLike):
+            raise UsageError(f"{verb}: found {type(path).__name__}, expected a path")
+    words += ["--", *(os.fspath(path) for path in paths)]
     for word in words:
         try:
             word.encode()

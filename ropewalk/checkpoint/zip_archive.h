@@ -18,7 +18,7 @@ struct ZipEntry {
 };
 
 // What the list at an archive's end says of a file.
-struct ZipListed {
+struct ZipListEntry {
   std::string name;
   int64_t local = 0;  // where the file's own header begins, which its bytes follow
   int64_t size = 0;
@@ -29,9 +29,9 @@ struct ZipListed {
 // Where that list begins, which the last hundred bytes tell; and what it says. Both check what they
 // read, and nothing else of the archive. Throw InputError naming it.
 int64_t zip_list_offset(const MappedFile& file);
-std::vector<ZipListed> list_zip(const MappedFile& file);
+std::vector<ZipListEntry> list_zip(const MappedFile& file);
 // A header for a listed file that goes without what aligns its bytes.
-std::string zip_header(const ZipListed& listed);
+std::string zip_header(const ZipListEntry& listed);
 
 // An archive's files, 64-bit sizes included. Everything is checked: entries lie inside
 // the archive, do not overlap each other or the list, have one name each, and are stored as they

@@ -27,7 +27,7 @@ struct CompanionMessage {
 // Why a request got no answer. What is not caught as one is an error of the machine.
 class CompanionFailure : public SystemError {
  public:
-  enum class How {
+  enum class FailureKind {
     cannot_run,  // there is no such Python, or it is too old
     ended,       // by a signal, or of itself
     hangs,       // no sign of life
@@ -38,11 +38,11 @@ class CompanionFailure : public SystemError {
     memory,      // the request took more memory than it may
     refused,     // the task says why
   };
-  CompanionFailure(How how, const std::string& text) : SystemError("{}", text), how_(how) {}
-  How how() const { return how_; }
+  CompanionFailure(FailureKind how, const std::string& text) : SystemError("{}", text), how_(how) {}
+  FailureKind how() const { return how_; }
 
  private:
-  How how_;
+  FailureKind how_;
 };
 
 // The Python that a companion runs in: $ROPEWALK_PYTHON, else the one that the program was built

@@ -45,10 +45,10 @@ class Companion::Process {
  private:
   void write(std::string_view bytes);
   void read();  // the thread's
-  void take_errors();
-  bool take_answers();
+  void read_errors();
+  bool read_answers();
   bool deliver_one();
-  void fail(CompanionFailure::How how, const std::string& text);
+  void fail(CompanionFailure::FailureKind how, const std::string& text);
   void reap();
   void kill();
   bool wait_for_end(std::chrono::milliseconds most);
@@ -66,7 +66,7 @@ class Companion::Process {
   bool ended_ = false;       // the reader has
   std::string unread_;       // of the answers
   std::string last_errors_;  // the end of what it printed
-  std::optional<Undo> kill_if_program_ends_;
+  std::optional<ExitCleanup> kill_if_program_ends_;
   std::thread reader_;
 };
 

@@ -9,9 +9,9 @@
 #include "ropewalk/figures/parts/checkpoint_rows.h"
 #include "ropewalk/figures/parts/depth_columns.h"
 #include "ropewalk/figures/parts/depth_scale.h"
-#include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/run_notes.h"
 #include "ropewalk/figures/parts/theme.h"
+#include "ropewalk/figures/parts/view_look.h"
 
 namespace ropewalk {
 namespace {
@@ -25,12 +25,12 @@ constexpr double kLeastTextRow = 15;  // lower rows have no room for numbers
 
 // A reading as a heat map.
 struct Heatmap {
-  size_t place = 0;  // in all_readings()
-  PlacedReading placed;
+  size_t index = 0;  // in all_views()
+  IndexedView indexed;
   std::vector<DepthColumn> columns;
 
   const DepthCell& cell(const Slot& slot, const DepthColumn& column) const {
-    return slot.numbers->readings[place].depth[static_cast<size_t>(column.bin)];
+    return slot.numbers->views[index].depth[static_cast<size_t>(column.bin)];
   }
   // Numbers that are there: of cells, or of their standard errors.
   std::vector<double> numbers(const CheckpointAxis& axis, double DepthCell::*which) const {
@@ -51,39 +51,39 @@ Json cell_rows(const CheckpointAxis& axis, const Heatmap& map, const DepthScale&
     for (size_t i = 0; i < map.columns.size(); ++i) {
       const DepthColumn& column = map.columns[i];
       const auto [value, se] = map.cell(slot, column);
-      rows.push_back(
-          {{"checkpoint", slot.numbers->label},
-           {"phase", slot.numbers->phase},
-           {"bin", column.bin},
-           {"x", i},
-           {"x_end", i + 1},
-           {"y", slot.from},
-           {"y_end", slot.to},
-           {"value", theme::number(value)},
-           {"se", theme::number(se)},
-           {"heads", slot.numbers->depth_heads[static_cast<size_t>(column.bin)]},
-           {"text", std::isfinite(value) ? scale.text(value) : "–"},
-           {"ink", std::isfinite(value) ? theme::ink_on(scale.color(value)) : theme::kMutedInk},
-           {"x_middle", static_cast<double>(i) + 0.5},
-           {"y_middle", slot.along}});
+      rows.push_back({{"checkpoint", slot.numbers->label},
+                      {"phase", slot.numbers->phase},
+                      {"bin", column.bin},
+                      {"x", i},
+                      {"x_end", i + 1},
+                      {"y", slot.from},
+                      {"y_end", slot.to},
+                      {"value", theme::number(value)},
+                      {"se", theme::number(se)},
+                      {"heads", slot.numbers->depth_heads[static_cast<size_t>(column.bin)]},
+                      {"text", std::isfinite(value) ? scale.text(value) : "–"},
+                      {"ink", std::isfinite(value) ? theme::text_color_on(scale.color(value))
+                                                   : theme::kMutedInk},
+                      {"x_middle", static_cast<double>(i) + 0.5},
+                      {"y_middle", slot.along}});
       if (column.layer) rows.back()["layer"] = *column.layer;
     }
   }
   return rows;
 }
 
-std::string title_of(const PlacedReading& placed) {
-  const std::string& own = placed.reading->depth_title;
-  return own.empty() ? capital_title(placed) + ", by depth over training" : own;
+std::string title_of(const IndexedView& indexed) {
+  const std::string& own = indexed.view->depth_title;
+  return own.empty() ? capital_title(indexed) + ", by depth over training" : own;
 }
 
 std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, const Heatmap& map,
                         const DepthScale& scale) {
   const bool layers = map.columns.front().layer.has_value();
-  const std::string name = reading_name(map.placed);
+  const std::string name = view_name(map.indexed);
   std::string text = fmt::format(
       "Mean {}{} over the heads {}, {} in all.", name.starts_with("mean ") ? "of the " : "", name,
-      layers ? "of each layer" : "in each tenth of the depth", heads_text(run, {map.place}));
+      layers ? "of each layer" : "in each tenth of the depth", heads_text(run, {map.index}));
   std::vector<double> errors = map.numbers(axis, &DepthCell::se);
   if (scale.unit() != 1) {
     text += fmt::format(" Numbers{}: in units of {:g}.", errors.empty() ? "" : " and errors",
@@ -91,18 +91,18 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, const
   }
   if (!errors.empty()) {
     std::sort(errors.begin(), errors.end());
-    const char* style = has_limits(map.placed)
+    const char* style = has_limits(map.indexed)
                             ? " Standard error over documents: median {:.3f}, at most {:.3f}."
                             : " Standard error over documents: median {:.2g}, at most {:.2g}.";
     text += fmt::format(fmt::runtime(style), errors[errors.size() / 2] / scale.unit(),
                         errors.back() / scale.unit());
-  } else if (!map.placed.statistic->error || map.placed.statistic->step) {
+  } else if (!map.indexed.statistic->error || map.indexed.statistic->step) {
     text += " No standard errors: this statistic has none over heads.";
   } else if (run.standard_errors) {
     text += " No standard errors: summary.json holds none by depth for this statistic.";
   }
-  if (map.placed.reading->depth_title.empty()) {
-    text += " " + reading_sentence(map.placed);
+  if (map.indexed.view->depth_title.empty()) {
+    text += " " + view_sentence(map.indexed);
   } else {
     text += notes_on_pc0(run);
   }
@@ -111,17 +111,17 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, const
 
 }  // namespace
 
-Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t reading) {
+Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t view) {
   const CheckpointAxis axis(run, options.time());
-  const Heatmap map{reading, all_readings().at(reading), depth_columns(run)};
-  const DepthScale scale(map.placed, map.numbers(axis, &DepthCell::value));
+  const Heatmap map{view, all_views().at(view), depth_columns(run)};
+  const DepthScale scale(map.indexed, map.numbers(axis, &DepthCell::value));
   const auto columns = static_cast<double>(map.columns.size());
   const double width = std::min(kWidestCell, kWidth / columns) * columns;
   const CheckpointRows rows = checkpoint_rows(axis, {kRowHeight, kMostHeight, kLeastTextRow});
 
   const RowPhases phases = row_phases(axis, rows);
 
-  Json spec = theme::begin_figure(options.title, figure_title(run, title_of(map.placed)),
+  Json spec = theme::begin_figure(options.title, figure_title(run, title_of(map.indexed)),
                                   subtitle_of(run, axis, map, scale),
                                   std::max(width, kWidth) + phases.width + 10);
   spec["title"]["offset"] = 18;
@@ -132,15 +132,15 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
   spec["height"] = rows.height;
 
   const Json x_scale{{"domain", {0, columns}}, {"nice", false}};
-  Json column_places = Json::array();
+  Json column_centers = Json::array();
   for (size_t i = 0; i < map.columns.size(); ++i) {
-    column_places.push_back(static_cast<double>(i) + 0.5);
+    column_centers.push_back(static_cast<double>(i) + 0.5);
   }
   const bool depth_alone = params.back()["value"][0].size() == 1;  // as models differ in the rest
   const Json x_axis{{"title", map.columns.front().layer ? "layers, heads"
                               : depth_alone             ? "relative depth (layer / last layer)"
                                             : "relative depth (layer / last layer), layers, heads"},
-                    {"values", column_places},
+                    {"values", column_centers},
                     {"grid", false},
                     {"domain", false},
                     {"ticks", false},
@@ -150,11 +150,11 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
                     {"labelFontSize", 13},
                     {"labelLineHeight", 17},
                     {"labelExpr", "columns[floor(datum.value)]"}};
-  const auto place = [](const char* field, const Json& on, const Json& with_axis) {
+  const auto channel = [](const char* field, const Json& on, const Json& with_axis) {
     return Json{{"field", field}, {"type", "quantitative"}, {"scale", on}, {"axis", with_axis}};
   };
   const std::string legend =
-      "mean " + reading_title(map.placed) +
+      "mean " + view_title(map.indexed) +
       (scale.unit() == 1 ? "" : fmt::format(", in units of {:g}", scale.unit())) +
       (scale.has_negatives() ? fmt::format(" ({}: below 0)", scale.negative_hue()) : "");
   Json tooltip = Json::array();
@@ -174,18 +174,18 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
                       {"stroke", theme::kWhite},
                       {"strokeWidth", 1}}},
                     {"encoding",
-                     {{"x", place("x", x_scale, x_axis)},
+                     {{"x", channel("x", x_scale, x_axis)},
                       {"x2", {{"field", "x_end"}}},
-                      {"y", place("y", rows.scale, rows.axis)},
+                      {"y", channel("y", rows.scale, rows.axis)},
                       {"y2", {{"field", "y_end"}}}}}});
   layers.push_back({{"name", "cells"},
                     {"data", {{"name", "cells"}}},
                     {"transform", {{{"filter", "datum.value !== null"}}}},
                     {"mark", {{"type", "rect"}, {"stroke", theme::kWhite}, {"strokeWidth", 1}}},
                     {"encoding",
-                     {{"x", place("x", x_scale, x_axis)},
+                     {{"x", channel("x", x_scale, x_axis)},
                       {"x2", {{"field", "x_end"}}},
-                      {"y", place("y", rows.scale, rows.axis)},
+                      {"y", channel("y", rows.scale, rows.axis)},
                       {"y2", {{"field", "y_end"}}},
                       {"color",
                        {{"field", "value"},
@@ -216,8 +216,8 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
                         {"baseline", "middle"},
                         {"fontSize", std::min(kCellText, rows.least - 2)}}},
                       {"encoding",
-                       {{"x", place("x_middle", x_scale, x_axis)},
-                        {"y", place("y_middle", rows.scale, rows.axis)},
+                       {{"x", channel("x_middle", x_scale, x_axis)},
+                        {"y", channel("y_middle", rows.scale, rows.axis)},
                         {"text", {{"field", "text"}, {"type", "nominal"}}},
                         {"color", {{"field", "ink"}, {"type", "nominal"}, {"scale", nullptr}}}}}});
   }
@@ -232,7 +232,7 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
          {"encoding",
           {{"x", {{"value", 0}}},
            {"x2", {{"value", width + phases.width + 10}}},
-           {"y", place("position", rows.scale, rows.axis)}}}});
+           {"y", channel("position", rows.scale, rows.axis)}}}});
   }
   if (!phases.rows.empty()) datasets["phases"] = phases.rows;
   add_row_phases(layers, phases, rows, width + 10);

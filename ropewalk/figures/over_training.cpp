@@ -8,11 +8,11 @@
 
 #include "ropewalk/figures/parts/checkpoint_axis.h"
 #include "ropewalk/figures/parts/mean_layers.h"
-#include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/run_notes.h"
 #include "ropewalk/figures/parts/stacked_shares.h"
 #include "ropewalk/figures/parts/text_width.h"
 #include "ropewalk/figures/parts/theme.h"
+#include "ropewalk/figures/parts/view_look.h"
 
 namespace ropewalk {
 namespace {
@@ -23,49 +23,49 @@ constexpr double kHeightOfComponents = 190;
 constexpr double kLine = 2.6, kThinLine = 1.3;
 constexpr double kMargin = 0.04;  // of an axis that fits its numbers
 
-// The readings of a plot's lines, by their place in all_readings().
+// The readings of a plot's lines, by their place in all_views().
 struct Lines {
   TrainingFigure figure;
-  PlacedReading first;
-  std::vector<size_t> places;
+  IndexedView first;
+  std::vector<size_t> indexes;
   std::vector<MeanSeries> series;
 };
 
-MeanSeries series_of(size_t place, const TrainingLine& line) {
+MeanSeries series_of(size_t index, const TrainingLine& line) {
   const bool full = line.shape != "stroke";
-  return {line.name,  theme::hue_color(all_readings()[place].reading->hue),
+  return {line.name,  theme::hue_color(all_views()[index].view->hue),
           line.shape, full ? kLine : kThinLine,
-          full,       [place](const CheckpointNumbers& c) { return c.readings[place].over_heads; },
-          place,      value_limits(all_readings()[place])};
+          full,       [index](const CheckpointNumbers& c) { return c.views[index].over_heads; },
+          index,      value_limits(all_views()[index])};
 }
 
 // One reading alone, with what its statistic says about itself.
-Lines lines_of_reading(size_t place) {
-  const PlacedReading placed = all_readings().at(place);
-  const Hue hue = placed.reading->hue;
+Lines lines_of_view(size_t index) {
+  const IndexedView indexed = all_views().at(index);
+  const Hue hue = indexed.view->hue;
   TrainingFigure figure;
-  figure.title = capital_title(placed) + ", over training";
-  figure.y_title = reading_title(placed);
+  figure.title = capital_title(indexed) + ", over training";
+  figure.y_title = view_title(indexed);
   figure.what = "Mean";
   figure.whole_axis = false;
-  figure.note = reading_sentence(placed);
+  figure.note = view_sentence(indexed);
   const char* shape = hue == Hue::queries ? "circle" : hue == Hue::keys ? "square" : "diamond";
-  return {figure, placed, {place}, {series_of(place, {reading_name(placed), shape})}};
+  return {figure, indexed, {index}, {series_of(index, {view_name(indexed), shape})}};
 }
 
 // The plots of a figure, one below the other.
 std::vector<Lines> plots_of_figure(const std::string& figure) {
   std::vector<Lines> plots;
-  const std::vector<PlacedReading> readings = all_readings();
-  for (size_t i = 0; i < readings.size(); ++i) {
-    const Statistic& statistic = *readings[i].statistic;
-    const TrainingLine& line = readings[i].reading->line;
+  const std::vector<IndexedView> views = all_views();
+  for (size_t i = 0; i < views.size(); ++i) {
+    const Statistic& statistic = *views[i].statistic;
+    const TrainingLine& line = views[i].view->line;
     if (statistic.figure.name != figure || line.name.empty()) continue;
     const std::string& y_title = statistic.figure.y_title;
     if (plots.empty() || (!y_title.empty() && y_title != plots.back().figure.y_title)) {
-      plots.push_back({statistic.figure, readings[i], {}, {}});
+      plots.push_back({statistic.figure, views[i], {}, {}});
     }
-    plots.back().places.push_back(i);
+    plots.back().indexes.push_back(i);
     plots.back().series.push_back(series_of(i, line));
   }
   // The one that describes the figure comes first.
@@ -76,10 +76,10 @@ std::vector<Lines> plots_of_figure(const std::string& figure) {
 
 // Lines that a run has no number of, which a legend must not promise; never all of them.
 void leave_out_empty(const RunNumbers& run, Lines& lines) {
-  const auto empty = [&](size_t place) { return !has_numbers(run, place); };
-  if (std::all_of(lines.places.begin(), lines.places.end(), empty)) return;
-  std::erase_if(lines.places, empty);
-  std::erase_if(lines.series, [&](const MeanSeries& series) { return empty(series.reading); });
+  const auto empty = [&](size_t index) { return !has_numbers(run, index); };
+  if (std::all_of(lines.indexes.begin(), lines.indexes.end(), empty)) return;
+  std::erase_if(lines.indexes, empty);
+  std::erase_if(lines.series, [&](const MeanSeries& series) { return empty(series.view); });
 }
 
 // The lowest and the highest that lines reach with their bands and bars, at least `low` and `high`.
@@ -168,7 +168,7 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis,
   const Lines& lines = plots.front();
   const auto bands = std::count_if(lines.series.begin(), lines.series.end(),
                                    [](const MeanSeries& series) { return series.full; });
-  std::string text = lines.figure.what + " over " + heads_text(run, lines.places);
+  std::string text = lines.figure.what + " over " + heads_text(run, lines.indexes);
   if (!lines.figure.stacked) {
     text += "; " + band_words(band_of(axis, plots), static_cast<size_t>(bands),
                               passes_limits(axis, lines.series));
@@ -195,9 +195,9 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis,
 std::vector<SharePart> parts_of(const Lines& lines) {
   std::vector<SharePart> parts;
   std::set<Hue> used;
-  const std::vector<PlacedReading> readings = all_readings();
+  const std::vector<IndexedView> views = all_views();
   for (size_t i = 0; i < lines.series.size(); ++i) {
-    const Hue hue = readings[lines.places[i]].reading->hue;
+    const Hue hue = views[lines.indexes[i]].view->hue;
     const bool again = !used.insert(hue).second;
     const MeanSeries& series = lines.series[i];
     parts.push_back(
@@ -248,7 +248,7 @@ Json draw(const RunNumbers& run, const FigureOptions& options, const std::vector
     plot(view, plots[i], kHeightAbove, i);
     views.push_back(view);
   }
-  const std::vector<SharePart> components = component_parts(axis, lines.places.front());
+  const std::vector<SharePart> components = component_parts(axis, lines.indexes.front());
   if (lines.first.statistic->shares && components.size() > 1) {
     const ShareLook look{"spectrum",
                          fmt::format("Components PC0 to PC{}, stacked", components.size() - 1),
@@ -276,17 +276,17 @@ std::vector<std::string> training_figures() {
   return names;
 }
 
-bool has_numbers(const RunNumbers& run, size_t reading) {
+bool has_numbers(const RunNumbers& run, size_t view) {
   return std::any_of(run.checkpoints.begin(), run.checkpoints.end(), [&](const auto& numbers) {
-    return !std::isnan(numbers.readings[reading].over_heads.mean);
+    return !std::isnan(numbers.views[view].over_heads.mean);
   });
 }
 
 bool can_draw(const RunNumbers& run, const std::string& figure) {
   const std::vector<Lines> plots = plots_of_figure(figure);
   return std::any_of(plots.begin(), plots.end(), [&](const Lines& lines) {
-    return std::any_of(lines.places.begin(), lines.places.end(),
-                       [&](size_t place) { return has_numbers(run, place); });
+    return std::any_of(lines.indexes.begin(), lines.indexes.end(),
+                       [&](size_t index) { return has_numbers(run, index); });
   });
 }
 
@@ -296,8 +296,8 @@ Json over_training(const RunNumbers& run, const FigureOptions& options, const st
   return draw(run, options, plots);
 }
 
-Json over_training(const RunNumbers& run, const FigureOptions& options, size_t reading) {
-  return draw(run, options, {lines_of_reading(reading)});
+Json over_training(const RunNumbers& run, const FigureOptions& options, size_t view) {
+  return draw(run, options, {lines_of_view(view)});
 }
 
 }  // namespace ropewalk

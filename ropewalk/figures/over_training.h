@@ -14,14 +14,14 @@ std::vector<std::string> training_figures();
 // Whether a run has the numbers of one.
 bool can_draw(const RunNumbers& run, const std::string& figure);
 
-// Whether a run has any number of a reading (its place in all_readings()).
-bool has_numbers(const RunNumbers& run, size_t reading);
+// Whether a run has any number of a reading (its place in all_views()).
+bool has_numbers(const RunNumbers& run, size_t view);
 
 // The means over heads of every statistic that names this figure, over a training run: lines,
 // ±1 SD bands and standard-error bars; below them the components, where they are shares of a whole.
 Json over_training(const RunNumbers& run, const FigureOptions& options, const std::string& figure);
 
 // The same of one reading.
-Json over_training(const RunNumbers& run, const FigureOptions& options, size_t reading);
+Json over_training(const RunNumbers& run, const FigureOptions& options, size_t view);
 
 }  // namespace ropewalk

@@ -66,8 +66,8 @@ class HubCache {
   bool has(const std::string& commit, const std::string& name) const;
 
   // Whether the commit is known to have no such file; and to make that known.
-  bool lacks(const std::string& commit, const std::string& name) const;
-  void note_absent(const std::string& commit, const std::string& name) const;
+  bool is_known_absent(const std::string& commit, const std::string& name) const;
+  void remember_absent(const std::string& commit, const std::string& name) const;
 
   // The commit a revision was at when last asked, or empty.
   std::string commit_of(const std::string& revision) const;

@@ -45,30 +45,30 @@ struct Window {
 };
 
 // Rotary pairs with a wavelength above `cut` tokens do not turn, in queries and keys.
-struct Still {
+struct StillPairs {
   double cut = 0;
 };
 
 // These pairs of queries are zero.
-struct ZeroBand {
+struct ZeroedPairs {
   double cut = 0;
 };
 
 // x becomes x - slope (t - mean_position). A head that is not listed keeps its vectors.
-struct Flatten {
+struct FlattenedDrift {
   std::map<LayerHead, at::Tensor> q;  // by query head: [d_head] per token
   std::map<LayerHead, at::Tensor> k;  // by KV head
   double mean_position = 0;
 };
 
 // x becomes x - a a^T (x - mean), for queries and keys.
-struct Axis {
-  struct OfHead {
+struct RemovedAxis {
+  struct AxisAndMeans {
     at::Tensor axis;    // a: [d_head], of length 1
     at::Tensor mean_q;  // [d_head]
     at::Tensor mean_k;
   };
-  std::map<LayerHead, OfHead> heads;  // by query head
+  std::map<LayerHead, AxisAndMeans> heads;  // by query head
 };
 
 // What a head gives from kFirstEdited on is its mean over the other documents, or zero.
@@ -77,7 +77,7 @@ struct FixedOutput {
 };
 
 using ScoreEdit = std::variant<DistanceBias, Window>;
-using VectorEdit = std::variant<Still, ZeroBand, Flatten, Axis>;
+using VectorEdit = std::variant<StillPairs, ZeroedPairs, FlattenedDrift, RemovedAxis>;
 using OutputEdit = FixedOutput;
 
 // A change of some query heads in a pass. Vectors are changed after RoPE; a key that is changed for

@@ -15,7 +15,7 @@ struct Document;
 bool needs_before_rope(const Edit& edit);
 
 // What is known of one document inside a layer of the pass that an edit changes.
-struct InsideLayer {
+struct EditedLayerInput {
   const ModelConfig& config;
   int64_t layer;
   const LayerWeights& weights;
@@ -26,7 +26,7 @@ struct InsideLayer {
 
 // Replaces what the edited heads give, in place: attended [T, n_kv_heads, n_q_heads / n_kv_heads,
 // d_head] of this document. All else stays as it is.
-void edit_outputs(const InsideLayer& inside, const Edit& edit, const at::Tensor& attended);
+void edit_outputs(const EditedLayerInput& inside, const Edit& edit, const at::Tensor& attended);
 
 // Bytes of the device that edit_outputs may hold for a document of so many tokens.
 int64_t edit_workspace(const ModelConfig& config, const Edit& edit, int64_t tokens,

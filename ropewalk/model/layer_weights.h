@@ -64,8 +64,8 @@ struct TensorSpec {
   int64_t qk_rows = 0;      // of these rows queries and keys need the first so many; 0: all
   bool transposed = false;  // stored as columns; `shape` is that of the rows
   enum Layers { all, dense, mixtures } layers = all;  // that have it
-  int64_t stacked = 0;  // the tensor is a stack of so many; 0: it stands alone
-  int64_t place = 0;    // in the stack
+  int64_t stacked = 0;      // the tensor is a stack of so many; 0: it stands alone
+  int64_t stack_index = 0;  // in the stack
 };
 
 // What a tensor is, whatever a family calls it: fresh weights go by that.

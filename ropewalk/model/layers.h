@@ -43,7 +43,7 @@ class CountedPositions {
 };
 
 // An edit whose pass parts from the unedited one in a layer, and the rows that leave it there.
-struct Parted {
+struct DepartingEdit {
   const Edit* edit = nullptr;
   at::Tensor rows;
 };
@@ -70,7 +70,7 @@ class Layers {
   // passes that part there. Where queries and keys alone are needed of it, it is left once they are
   // known.
   at::Tensor run(int64_t layer, const LayerWeights& weights, std::span<const Document> batch,
-                 at::Tensor rows, std::span<Parted> parted);
+                 at::Tensor rows, std::span<DepartingEdit> parted);
   // The same in the pass of an edit, which nobody is shown.
   at::Tensor run_edited(int64_t layer, const LayerWeights& weights, std::span<const Document> batch,
                         at::Tensor rows, const Edit& edit);

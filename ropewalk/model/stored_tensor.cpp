@@ -55,7 +55,7 @@ std::vector<int64_t> stored_shape(const TensorSpec& spec) {
 }
 
 at::Tensor wanted_rows(const TensorSpec& spec, at::Tensor stored, Needed needed) {
-  if (spec.stacked > 0) stored = stored.select(0, spec.place);
+  if (spec.stacked > 0) stored = stored.select(0, spec.stack_index);
   if (spec.transposed) stored = stored.t();
   return ordered_rows(spec, std::move(stored), needed);
 }

@@ -71,11 +71,11 @@ struct CaptureInfo : CaptureNames {
     int64_t bucket_size = 0;
     std::string ids;  // digest of the documents' ids, which the files hold
   };
-  KeepRecords kept;                // beside second moments: accumulators, and what is of documents
-  std::optional<Vectors> vectors;  // where they were written
-  int64_t texts = 0;               // that documents were cut from, where they were
-  std::string pieces;              // digest of the blocks that the pieces were dealt to
-  int64_t named = 0;               // of these documents: whose texts have ids
+  KeepRecords accumulators;         // beside second moments: accumulators, and what is of documents
+  std::optional<Vectors> vectors;   // where they were written
+  int64_t texts = 0;                // that documents were cut from, where they were
+  std::string chunk_blocks_digest;  // digest of the blocks that the pieces were dealt to
+  int64_t texts_with_id = 0;        // of these documents: whose texts have ids
 
   // Which documents were read.
   int64_t documents = 0;
@@ -85,8 +85,9 @@ struct CaptureInfo : CaptureNames {
   // How it came about.
   std::string ropewalk;  // version that wrote it
   std::optional<Shard> shard;
-  std::string whole;   // of a shard: digest of all documents that it is a part of; empty: unknown
-  double seconds = 0;  // of measuring; 0: unknown
+  std::string full_corpus_digest;  // of a shard: digest of all documents that it is a part of;
+                                   // empty: unknown
+  double seconds = 0;              // of measuring; 0: unknown
   // In capture.json: what tells whether files are as they were written. Empty: unknown.
   std::string moments;  // hash of the moments file
   struct Files {
@@ -96,7 +97,7 @@ struct CaptureInfo : CaptureNames {
   std::optional<Files> vector_files;  // all of them together
 
   // Whether it holds numbers of documents alone: no vectors were taken.
-  bool values_alone() const { return point.empty() && heads.empty() && !kept.empty(); }
+  bool values_alone() const { return point.empty() && heads.empty() && !accumulators.empty(); }
 
   CaptureNames& names() { return *this; }
   const CaptureNames& names() const { return *this; }
@@ -113,7 +114,7 @@ struct CaptureInfo : CaptureNames {
 };
 
 // An identity as it is written now, of one that an earlier edition wrote.
-Json as_written_now(Json identity);
+Json upgraded_identity(Json identity);
 
 // What differs between two identities, in words: "context: 4096 → 8192". Empty: nothing.
 std::string describe_difference(const Json& before, const Json& now);

@@ -12,7 +12,7 @@
 
 // What is kept of vectors beside second moments, in the order of files: one name per file of
 // moments/accumulators/. What statistics read of it is in analysis/ under the same name
-// (analysis/cases/kept_parts.h).
+// (analysis/replicates/kept_parts.h).
 #define ROPEWALK_ACCUMULATORS(X) X(pre_rope) X(lags) X(plasticity)
 
 namespace ropewalk {

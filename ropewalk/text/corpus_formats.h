@@ -48,7 +48,7 @@ std::unique_ptr<CorpusReader> open_folder_corpus(const std::filesystem::path& fo
 
 // One reader after another, each opened when its turn comes; `name` is for messages.
 using OpenCorpus = std::function<std::unique_ptr<CorpusReader>()>;
-std::unique_ptr<CorpusReader> open_in_turn(std::string name, std::vector<OpenCorpus> parts);
+std::unique_ptr<CorpusReader> open_concatenated(std::string name, std::vector<OpenCorpus> parts);
 
 // Text has no fields to choose: throws UsageError where some are named.
 void refuse_fields(const std::filesystem::path& path, const CorpusOptions& options);

@@ -29,7 +29,7 @@ class Recorder : public Observer {
     }
     return taps;
   }
-  void on_vectors(const Taken& taken) override {
+  void on_vectors(const TappedVectors& taken) override {
     calls += fmt::format("{}:{} ", taken.layer, taken.document->index);
     EXPECT_TRUE(at::equal(taken.positions->tensor(), at::arange(taken["q"].size(1))));
     at_point[std::string(taken.point)].q[{taken.layer, taken.document->index}] = taken["q"].clone();
@@ -42,11 +42,11 @@ class Recorder : public Observer {
   std::string calls;
   std::map<Key, at::Tensor> q;
   std::map<Key, at::Tensor> k;
-  struct AtPoint {
+  struct PointVectors {
     std::map<Key, at::Tensor> q;
     std::map<Key, at::Tensor> k;
   };
-  std::map<std::string, AtPoint> at_point;
+  std::map<std::string, PointVectors> at_point;
 
  private:
   std::vector<int64_t> layers_;
@@ -193,9 +193,9 @@ TEST_F(ForwardTest, SeveralPointsOfOnePass) {
   Recorder recorder({0, 1}, {kPostRope, kPreNorm, kPreRope});
   run(recorder, 1, documents);
   EXPECT_EQ(recorder.calls, "0:0 0:0 0:0 1:0 1:0 1:0 group1 ");
-  Recorder::AtPoint& raw = recorder.at_point.at(kPreNorm);
-  Recorder::AtPoint& before = recorder.at_point.at(kPreRope);
-  Recorder::AtPoint& after = recorder.at_point.at(kPostRope);
+  Recorder::PointVectors& raw = recorder.at_point.at(kPreNorm);
+  Recorder::PointVectors& before = recorder.at_point.at(kPreRope);
+  Recorder::PointVectors& after = recorder.at_point.at(kPostRope);
   EXPECT_TRUE(at::equal(raw.q.at({0, 0}), before.q.at({0, 0}))) << "this model has no q/k norm";
   const RopeTable table = make_rope_table(opened_.model.config.ropes[0], 9, at::kCPU);
   for (const int64_t layer : {0, 1}) {
@@ -208,13 +208,13 @@ TEST_F(ForwardTest, SeveralPointsOfOnePass) {
 
 TEST_F(ForwardTest, ATapThatCanNeverFireIsRefusedBeforeAnythingIsComputed) {
   const auto refused = [&](const Tap& tap, int64_t from = 0) {
-    class Asks : public Observer {
+    class RequestingObserver : public Observer {
      public:
-      Asks(Tap tap, int64_t from) : tap_(std::move(tap)), from_(from) {}
+      RequestingObserver(Tap tap, int64_t from) : tap_(std::move(tap)), from_(from) {}
       std::vector<Tap> taps(int64_t layer) const override {
         return layer < from_ ? std::vector<Tap>{} : std::vector{tap_};
       }
-      void on_vectors(const Taken&) override {}
+      void on_vectors(const TappedVectors&) override {}
 
      private:
       Tap tap_;
@@ -257,7 +257,7 @@ class HiddenRecorder : public Observer {
   bool wants_hidden(int64_t layer) const override {
     return std::find(layers_.begin(), layers_.end(), layer) != layers_.end();
   }
-  void on_hidden(const Hidden& hidden) override {
+  void on_hidden(const HiddenStates& hidden) override {
     rows[{hidden.layer, hidden.document->index}] = hidden.rows.clone();
   }
   std::map<std::pair<int64_t, int64_t>, at::Tensor> rows;

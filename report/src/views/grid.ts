@@ -24,9 +24,9 @@ export function grid(context: Context): Part {
   const rows = layers.map((layer) => {
     const heads = run.heads.filter((head) => head.layer === layer);
     const nope = heads.some((head) => head.rope === false);
-    const byPlace = new Map(heads.map((head) => [head.q_head, head]));
+    const byHead = new Map(heads.map((head) => [head.q_head, head]));
     const row = h("div", { role: "row", class: "grid-row" }, rowName(layer, nope));
-    for (let q = 0; q < width; ++q) row.append(cell(byPlace.get(q), byPlace.get(q - 1)));
+    for (let q = 0; q < width; ++q) row.append(cell(byHead.get(q), byHead.get(q - 1)));
     return row;
   });
 

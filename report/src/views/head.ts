@@ -73,14 +73,14 @@ export function headDetail(context: Context): Part {
 
   function history(head: Head): HTMLElement {
     const steps = run.checkpoints.map((c) => {
-      const place = run.measured(c.index, head.index) ? run.classOf(c.index, head.index) : -1;
-      const text = `${c.label}: ${place < 0 ? "no class" : CLASSES[place]}`;
+      const classIndex = run.measured(c.index, head.index) ? run.classOf(c.index, head.index) : -1;
+      const text = `${c.label}: ${classIndex < 0 ? "no class" : CLASSES[classIndex]}`;
       const made = button("", () => store.update({ at: c.index }), {
-        class: `history-step${c.index === store.state.at ? " now" : ""}${place < 0 ? " none" : ""}${c.baseline ? " baseline" : ""}`,
+        class: `history-step${c.index === store.state.at ? " now" : ""}${classIndex < 0 ? " none" : ""}${c.baseline ? " baseline" : ""}`,
         "data-key": `step ${c.index}`,
         "aria-label": text,
         title: text,
-        style: place < 0 ? "" : `--c:var(--class-${place})`,
+        style: classIndex < 0 ? "" : `--c:var(--class-${classIndex})`,
       });
       return h("li", {}, made);
     });
@@ -200,7 +200,7 @@ export function headDetail(context: Context): Part {
     const group = run.siblings(head);
     if (group.length < 2) return null;
     const tiles = group.map((other) => {
-      const place = run.classOf(store.state.at, other.index);
+      const classIndex = run.classOf(store.state.at, other.index);
       const tile = h(
         "button",
         {
@@ -211,7 +211,7 @@ export function headDetail(context: Context): Part {
           onclick: () => store.update({ focus: other.index }),
         },
         h("span", { class: "sibling-name" }, `head ${other.q_head}`),
-        classTag(place),
+        classTag(classIndex),
         decoration(trajectory(other, 240, 130, true)),
         h(
           "span",
@@ -239,7 +239,7 @@ export function headDetail(context: Context): Part {
       element.hidden = focus === null;
       if (focus === null) return element.replaceChildren();
       const head = run.heads[focus];
-      const place = run.measured(at, focus) ? run.classOf(at, focus) : -1;
+      const classIndex = run.measured(at, focus) ? run.classOf(at, focus) : -1;
       const facts = [
         head.rope === null ? "" : head.rope ? "RoPE" : "layer without RoPE",
         head.kv_head === null ? "" : `KV head ${head.kv_head}`,
@@ -248,7 +248,7 @@ export function headDetail(context: Context): Part {
         "div",
         { class: "head-heading" },
         h("h2", { id: "head-title", tabindex: "-1" }, `Layer ${head.layer}, head ${head.q_head}`),
-        classTag(place),
+        classTag(classIndex),
         h("span", { class: "muted" }, facts.join(" · ")),
         h("span", { class: "spring" }),
         button("Close", () => store.close(), { title: "Esc" }),

@@ -1,7 +1,7 @@
 import { axes, frame, SIZE, type Axes } from "../charts/portrait_frame";
 import { portraitSpec } from "../charts/portrait_spec";
 import { trails as drawTrails } from "../charts/trail";
-import { placeZones } from "../charts/zones";
+import { positionZones } from "../charts/zones";
 import type { Context, Part } from "../context";
 import { CLASSES } from "../data/classes";
 import { coloring } from "../data/coloring";
@@ -51,13 +51,13 @@ export function portrait(context: Context): Part {
     ring,
   );
   // Where each head stands on the screen now; NaN: nowhere.
-  const places = run.heads.map(() => ({ x: NaN, y: NaN }));
+  const positions = run.heads.map(() => ({ x: NaN, y: NaN }));
   const target = (head: number, checkpoint: number) => ({
     x: now.toX(now.x.value(checkpoint, head)),
     y: now.toY(now.y.value(checkpoint, head)),
   });
 
-  brush(context, plot, places);
+  brush(context, plot, positions);
   plot.addEventListener("pointermove", (event) => {
     const head = (event.target as Element).getAttribute?.("data-head");
     if (head === null || event.buttons !== 0) tooltip.hide();
@@ -65,14 +65,14 @@ export function portrait(context: Context): Part {
   });
   plot.addEventListener("pointerleave", () => tooltip.hide());
 
-  function place(): void {
+  function moveMarks(): void {
     points.forEach((point, i) => {
-      const { x, y } = places[i];
+      const { x, y } = positions[i];
       const gone = Number.isNaN(x) || Number.isNaN(y);
       point.setAttribute("transform", gone ? "translate(-99 -99)" : `translate(${px(x)} ${px(y)})`);
     });
     const focus = store.state.focus;
-    const at = focus === null ? undefined : places[focus];
+    const at = focus === null ? undefined : positions[focus];
     ring.setAttribute("visibility", at && !Number.isNaN(at.x + at.y) ? "visible" : "hidden");
     if (at && !Number.isNaN(at.x + at.y)) ring.setAttribute("transform", `translate(${px(at.x)} ${px(at.y)})`);
   }
@@ -82,7 +82,7 @@ export function portrait(context: Context): Part {
   function move(): void {
     cancelAnimationFrame(frameId);
     const { at } = store.state;
-    const from = places.map((p) => ({ ...p }));
+    const from = positions.map((p) => ({ ...p }));
     const to = run.heads.map((head) => target(head.index, at));
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const begin = performance.now();
@@ -91,14 +91,14 @@ export function portrait(context: Context): Part {
     const step = (time: number) => {
       const part = glide ? Math.min((time - begin) / GLIDE_MS, 1) : 1;
       const eased = part * part * (3 - 2 * part);
-      for (let i = 0; i < places.length; ++i) {
+      for (let i = 0; i < positions.length; ++i) {
         const start = Number.isNaN(from[i].x) ? to[i] : from[i];
-        places[i].x = start.x + (to[i].x - start.x) * eased;
-        places[i].y = start.y + (to[i].y - start.y) * eased;
+        positions[i].x = start.x + (to[i].x - start.x) * eased;
+        positions[i].y = start.y + (to[i].y - start.y) * eased;
       }
-      place();
+      moveMarks();
       if (part < 1) frameId = requestAnimationFrame(step);
-      else placeZones(drawn, now, places);
+      else positionZones(drawn, now, positions);
     };
     step(begin);
   }
@@ -229,7 +229,7 @@ export function portrait(context: Context): Part {
       if (state.focus !== null) wanted.add(state.focus);
       showTrails("chosen", state.trails === "none" ? [] : [...wanted].filter((head) => passes(run, state, head)));
       if (shown !== state.at) move();
-      else place();
+      else moveMarks();
     },
   };
 }

@@ -73,17 +73,17 @@ export function scrubber({ run, store }: Context): Part {
   function go(to: number): void {
     stop();
     current = Math.min(Math.max(to, 0), steps.length - 1);
-    slider.value = String(layout!.places[current]);
+    slider.value = String(layout!.positions[current]);
     store.update({ at: steps[current].index });
   }
 
   /** To the nearest checkpoint; what moves the slider without a pointer gets at least to the next one. */
   function slide(): void {
-    const { places } = layout!;
+    const { positions } = layout!;
     const value = Number(slider.value);
-    const far = (i: number) => Math.abs(places[i] - value);
-    const nearest = places.reduce((best, _, i) => (far(i) < far(best) ? i : best), 0);
-    go(nearest === current && !pressed ? current + Math.sign(value - places[current]) : nearest);
+    const far = (i: number) => Math.abs(positions[i] - value);
+    const nearest = positions.reduce((best, _, i) => (far(i) < far(best) ? i : best), 0);
+    go(nearest === current && !pressed ? current + Math.sign(value - positions[current]) : nearest);
   }
 
   /** Keys move by checkpoints, however far apart these are. */
@@ -112,12 +112,12 @@ export function scrubber({ run, store }: Context): Part {
 
   /** Numbers under the slider, as many as have room. */
   function showNumbers(): void {
-    const { places, ticks } = layout!;
-    const share = linear([0, places[places.length - 1]], [0, 1]);
-    const shown = thinned(ticks, (place) => share(place) * numbers.clientWidth, LETTER);
+    const { positions, ticks } = layout!;
+    const share = linear([0, positions[positions.length - 1]], [0, 1]);
+    const shown = thinned(ticks, (position) => share(position) * numbers.clientWidth, LETTER);
     numbers.hidden = ticks.length === 0;
     numbers.replaceChildren(
-      ...shown.map(({ place, text }) => h("span", { style: `left:${px(100 * share(place))}%` }, text)),
+      ...shown.map(({ position, text }) => h("span", { style: `left:${px(100 * share(position))}%` }, text)),
     );
   }
 
@@ -152,11 +152,11 @@ export function scrubber({ run, store }: Context): Part {
     if (drawn === axis) return;
     drawn = axis;
     layout = timeLayout(run, axis);
-    const last = layout.places[steps.length - 1];
+    const last = layout.positions[steps.length - 1];
     slider.max = String(last);
     slider.step = axis === "labels" ? "1" : "any";
     const x = linear([0, last], [0, 1000]);
-    marks.setAttribute("d", steps.length < 2 ? "" : layout.places.map((place) => `M${px(x(place))} 0v1`).join(""));
+    marks.setAttribute("d", steps.length < 2 ? "" : layout.positions.map((position) => `M${px(x(position))} 0v1`).join(""));
     scale.title = layout.title;
     fit();
   }
@@ -183,7 +183,7 @@ export function scrubber({ run, store }: Context): Part {
       layOut();
       chooser.input.value = store.state.axis;
       if (!here.baseline) current = here.step;
-      slider.value = String(layout!.places[current]);
+      slider.value = String(layout!.positions[current]);
       element.classList.toggle("at-baseline", here.baseline);
       label.textContent = here.label;
       label.title = here.label;

@@ -20,9 +20,9 @@ constexpr double kMost = std::numeric_limits<double>::max();
 constexpr double kAgreement = 1e-6;  // the table has 9 significant digits
 constexpr int64_t kNone = -1;
 
-class Filler {
+class LossReader {
  public:
-  Filler(HeadTable& table, const CsvHeader& header) : table_(table), header_(header) {
+  LossReader(RunTable& table, const CsvHeader& header) : table_(table), header_(header) {
     const auto column = [&](const char* name) { return header.require(name, "", kNeeded); };
     checkpoint_ = column("checkpoint");
     begin_ = column("position");
@@ -31,7 +31,7 @@ class Filler {
     documents_ = column("documents");
     tokens_ = column("tokens");
     se_ = header.find("loss_se");
-    for (CheckpointAnalysis& checkpoint : table.checkpoints) {
+    for (CheckpointTable& checkpoint : table.checkpoints) {
       checkpoint.loss.clear();
       known_[checkpoint.label] = &checkpoint;
     }
@@ -74,36 +74,36 @@ class Filler {
   }
 
  private:
-  HeadTable& table_;
+  RunTable& table_;
   const CsvHeader& header_;
   size_t checkpoint_ = 0, begin_ = 0, end_ = 0, loss_ = 0, documents_ = 0, tokens_ = 0;
   std::optional<size_t> se_;
-  std::map<std::string, CheckpointAnalysis*> known_;
+  std::map<std::string, CheckpointTable*> known_;
 };
 
 }  // namespace
 
-void parse_loss_table(HeadTable& table, std::string_view text, const std::string& source) {
+void parse_loss_table(RunTable& table, std::string_view text, const std::string& source) {
   CsvReader reader(text, source);
   std::vector<std::string> fields;
   if (!reader.next(fields)) {
     throw InputError("{}: is empty; expected a table with a line of column names", source);
   }
   const CsvHeader header(fields, source, reader.line());
-  HeadTable filled = table;
-  Filler filler(filled, header);
+  RunTable filled = table;
+  LossReader filler(filled, header);
   while (reader.next(fields)) filler.add(CsvRecord(header, fields, reader.line()));
   table = std::move(filled);
 }
 
-void read_loss_table(HeadTable& table, const std::filesystem::path& path) {
+void read_loss_table(RunTable& table, const std::filesystem::path& path) {
   parse_loss_table(table, MappedFile(path).text(), path.string());
 }
 
-bool states_losses(const Json& summary, const HeadTable& table) {
+bool has_losses_of(const Json& summary, const RunTable& table) {
   const Json stated = summary.value("loss", Json());
   return std::all_of(
-      table.checkpoints.begin(), table.checkpoints.end(), [&](const CheckpointAnalysis& one) {
+      table.checkpoints.begin(), table.checkpoints.end(), [&](const CheckpointTable& one) {
         if (one.loss.empty() || std::isnan(one.loss.front().loss)) return true;
         if (!stated.is_object() || !stated.contains(one.label)) return false;
         const Json& leaf = stated[one.label];

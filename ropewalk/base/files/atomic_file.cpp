@@ -63,7 +63,7 @@ class TemporaryFile {
  private:
   const fs::path& target_;
   fs::path name_;
-  const Undo undo_{
+  const ExitCleanup undo_{
       [this] { ::unlink(name_.c_str()); }};  // first: nothing is made that it would miss
   int file_;
 };

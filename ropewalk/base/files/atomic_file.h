@@ -62,7 +62,7 @@ class AtomicFolder {
   std::filesystem::path
       created_parent_;  // topmost folder made for the target; removed if nothing came of it
   bool committed_ = false;
-  std::optional<Undo> undo_;
+  std::optional<ExitCleanup> undo_;
 };
 
 }  // namespace ropewalk

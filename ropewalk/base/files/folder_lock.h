@@ -17,17 +17,17 @@ class FolderLock {
 
   // The token (atomic_file.h) of the process that held the folder before; empty where there was
   // none. What that one left under temporary names can be removed.
-  const std::string& former_token() const { return former_token_; }
+  const std::string& previous_token() const { return previous_token_; }
   // Notes this process as the holder, which ends the former one's claim.
   void sign() const;
 
  private:
   int file_ = -1;
   int process_ = 0;  // that holds it, and not one that it forked
-  std::string former_token_;
+  std::string previous_token_;
 };
 
 // Throws as FolderLock does where a process holds the folder.
-void refuse_held(const std::filesystem::path& folder);
+void require_unlocked(const std::filesystem::path& folder);
 
 }  // namespace ropewalk

@@ -52,7 +52,7 @@ Json read_json_file(const std::filesystem::path& path) {
   return parse_json(read_text_file(path, kLimit), path.string());
 }
 
-Json read_if_there(const std::filesystem::path& path) {
+Json read_json_or_null(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return {};
   try {

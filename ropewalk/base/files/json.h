@@ -17,6 +17,6 @@ Json parse_json(std::string_view text, const std::string& source, int max_depth 
 Json read_json_file(const std::filesystem::path& path);
 
 // A file's JSON; null where it is missing or broken, so that whoever makes it makes it again.
-Json read_if_there(const std::filesystem::path& path);
+Json read_json_or_null(const std::filesystem::path& path);
 
 }  // namespace ropewalk

@@ -70,8 +70,8 @@ extern "C" void on_fault(int signal) {
 
 [[noreturn]] void die_of_fault() {
   ::alarm(2);  // the thread at fault may hold a lock that tidying up needs
-  if (first_to_end()) {
-    undo_all();
+  if (is_first_to_end()) {
+    run_exit_cleanups();
     log::error(
         "signal {}: a fault of this program or of one of its libraries; if memory is limited, give "
         "it more; otherwise please report it",
@@ -109,11 +109,12 @@ bool another_signal(int64_t within) {
   }
   if (fault != 0) die_of_fault();
   if (lost_file != nullptr) {
-    end_now(kSystemExit, fmt::format("{}: changed or vanished while it was being read; see that "
-                                     "nothing writes to it, then start again",
-                                     lost_file));
+    end_process(kSystemExit,
+                fmt::format("{}: changed or vanished while it was being read; see that "
+                            "nothing writes to it, then start again",
+                            lost_file));
   }
-  end_now(128 + received, Interrupted(received).what());
+  end_process(128 + received, Interrupted(received).what());
 }
 
 }  // namespace
@@ -130,7 +131,7 @@ void install_interrupt_handlers() {
   }
   // A library may end the program as well: OpenMP does where it cannot start its threads.
   std::atexit([] {
-    if (first_to_end()) undo_all();
+    if (is_first_to_end()) run_exit_cleanups();
   });
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
@@ -143,12 +144,12 @@ void install_interrupt_handlers() {
   ::sigaction(SIGBUS, &lost, nullptr);
 }
 
-Unhurried::Unhurried() {
+UninterruptedScope::UninterruptedScope() {
   ++unhurried;
   ++unhurried_here;
 }
 
-Unhurried::~Unhurried() {
+UninterruptedScope::~UninterruptedScope() {
   --unhurried_here;
   --unhurried;
 }

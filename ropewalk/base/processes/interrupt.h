@@ -21,12 +21,12 @@ bool interrupted();
 
 // What took long to compute is being written. While it lives, its thread is not interrupted, and
 // the process ends only once it is done, a second signal arrives, or 20 seconds have passed.
-class Unhurried {
+class UninterruptedScope {
  public:
-  Unhurried();
-  ~Unhurried();
-  Unhurried(const Unhurried&) = delete;
-  Unhurried& operator=(const Unhurried&) = delete;
+  UninterruptedScope();
+  ~UninterruptedScope();
+  UninterruptedScope(const UninterruptedScope&) = delete;
+  UninterruptedScope& operator=(const UninterruptedScope&) = delete;
 };
 
 // As if a signal had arrived, for a host that hears signals itself; and as if none had.

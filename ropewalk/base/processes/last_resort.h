@@ -11,23 +11,23 @@ namespace ropewalk {
 
 // What has to be undone if the program ends while this object lives: a file under a temporary name,
 // say. `undo` may be called from another thread; it must not throw.
-class Undo {
+class ExitCleanup {
  public:
-  explicit Undo(std::function<void()> undo);
-  ~Undo();
-  Undo(const Undo&) = delete;
-  Undo& operator=(const Undo&) = delete;
+  explicit ExitCleanup(std::function<void()> undo);
+  ~ExitCleanup();
+  ExitCleanup(const ExitCleanup&) = delete;
+  ExitCleanup& operator=(const ExitCleanup&) = delete;
 };
 
 // Whether the caller is the first to end the program; the others leave the last word to it.
-bool first_to_end();
+bool is_first_to_end();
 
 // Calls what every Undo has.
-void undo_all();
+void run_exit_cleanups();
 
 // Undoes everything, writes an error line and ends the process. Where somebody else was
 // first to end the program, gives it half a second to do so and writes nothing.
-[[noreturn]] void end_now(int exit_code, const std::string& line);
+[[noreturn]] void end_process(int exit_code, const std::string& line);
 
 // A file's memory, remembered by address: a signal handler finds the file by it. `path` must live
 // until `forget_mapping`.

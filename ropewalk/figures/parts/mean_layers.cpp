@@ -24,8 +24,8 @@ Json mean_row(const Slot& slot, const MeanSeries& series, Band kind) {
             {"se", theme::number(number.se)},
             {"baseline", slot.baseline},
             {"full", series.full}};
-  if (series.reading != MeanSeries::kNoReading) {
-    json["heads"] = heads_with(*slot.numbers, series.reading);
+  if (series.view != MeanSeries::kNoView) {
+    json["heads"] = heads_with(*slot.numbers, series.view);
   }
   if (series.full) {
     const BandEnds band = series.band(*slot.numbers, kind);
@@ -143,7 +143,7 @@ class LayerBuilder {
 
   Json tooltip() const {
     Json fields = Json::array();
-    const bool of_heads = series_.front().reading != MeanSeries::kNoReading;
+    const bool of_heads = series_.front().view != MeanSeries::kNoView;
     for (const char* field : {"checkpoint", "phase", "series", "mean", "sd", "se", "heads"}) {
       const std::string_view name = field;
       if (of_heads || (name != "sd" && name != "heads")) fields.push_back({{"field", field}});

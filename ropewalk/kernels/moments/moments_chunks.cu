@@ -43,7 +43,7 @@ __device__ void multiply_add(float (&sum)[4], const unsigned (&a)[4], unsigned b
 // With `lengths` those of pairs in place of sums with time.
 template <int d, bool lengths>
 __global__ void __launch_bounds__(kMomentThreads, 2)
-    chunk_moments_kernel(Heads queries, Heads keys, StreamChunks out) {
+    chunk_moments_kernel(StridedHeads queries, StridedHeads keys, StreamChunks out) {
   static_assert(d == 64 || d == 128);
   __shared__ Tile<d> tile;
   __shared__ Tile<d> rest;  // what rounding to bfloat16 took from it
@@ -141,8 +141,8 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
   constexpr int kHelpers = kMomentThreads / (d / 2);  // threads of two dimensions
   const int two = threadIdx.x % (d / 2);
   const int helper = threadIdx.x / (d / 2);
-  PairPlace own{2 * two, 2 * two + 1};  // its dimensions
-  if (lengths && two < out.turns / 2) own = pair_place(out, two);
+  PairDimensions own{2 * two, 2 * two + 1};  // its dimensions
+  if (lengths && two < out.turns / 2) own = pair_dimensions(out, two);
   const auto both = [&](const Tile<d>& of, int t) -> float2 {
     if constexpr (lengths) {
       return {to_float(of.x[t][own.first]), to_float(of.x[t][own.second])};
@@ -268,7 +268,7 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
 
 bool has_chunk_moments(int64_t d) { return d == 64 || d == 128; }
 
-void chunk_moments(const Heads& queries, const Heads& keys, const StreamChunks& out,
+void chunk_moments(const StridedHeads& queries, const StridedHeads& keys, const StreamChunks& out,
                    Stream stream) {
   const auto launch = [&](auto* kernel) {
     const dim3 grid(static_cast<unsigned>(out.chunks()), static_cast<unsigned>(out.streams));

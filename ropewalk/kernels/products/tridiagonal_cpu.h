@@ -10,11 +10,11 @@ inline constexpr int64_t kRowWidth = 8;
 
 // Guesses at eigenvalues of a tridiagonal matrix T that are looked at together.
 inline constexpr int64_t kGuesses = 16;
-struct Guesses {
+struct EigenvalueGuesses {
   int64_t d = 0;
-  const double* diagonal = nullptr;  // d
-  const double* beside = nullptr;    // d - 1
-  double corner[kGuesses] = {};      // instead of the diagonal's first number
+  const double* diagonal = nullptr;      // d
+  const double* off_diagonal = nullptr;  // d - 1
+  double corner[kGuesses] = {};          // instead of the diagonal's first number
   double value[kGuesses] = {};
 };
 
@@ -32,11 +32,11 @@ struct TridiagonalKernel {
                   int64_t d);
   // How many eigenvalues of T lie above each guess: Sylvester's law for the factors L D Lᵀ of
   // T - m.
-  void (*count_above)(const Guesses& guesses, int64_t* above);
+  void (*count_above)(const EigenvalueGuesses& guesses, int64_t* above);
   // The same for T on the directions orthogonal to a, by the sign of aᵀ(T - m)⁻¹a.
-  void (*count_above_without)(const Guesses& guesses, const double* a, int64_t* above);
+  void (*count_above_without)(const EigenvalueGuesses& guesses, const double* a, int64_t* above);
   // D of the factors of T - m from the first row down, and from the last row up: [d, kGuesses].
-  void (*pivots)(const Guesses& guesses, double* down, double* up);
+  void (*pivots)(const EigenvalueGuesses& guesses, double* down, double* up);
 };
 
 // What this processor can run, the fastest first; the last one runs on all.

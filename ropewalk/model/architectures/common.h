@@ -62,7 +62,7 @@ std::vector<TensorSpec> surrounding_norm_tensors(const ModelConfig& config);
 
 // What GPT-2 and those soon after it have in common: LayerNorm and biases everywhere, as many KV
 // heads as query heads, no gate, no RoPE.
-void make_classic(ModelConfig& model);
+void set_gpt2_defaults(ModelConfig& model);
 
 // What all Gemmas have in common.
 ModelConfig read_gemma(const JsonReader& config);

@@ -28,6 +28,6 @@ std::vector<TensorSpec> gated_expert_tensors(const ModelConfig& config, const st
                                              const ExpertNames& names = {});
 
 // The same tensors, as those of some layers alone.
-std::vector<TensorSpec> only_in(TensorSpec::Layers layers, std::vector<TensorSpec> specs);
+std::vector<TensorSpec> restricted_to(TensorSpec::Layers layers, std::vector<TensorSpec> specs);
 
 }  // namespace ropewalk

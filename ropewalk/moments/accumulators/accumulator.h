@@ -56,7 +56,7 @@ struct BlockFields {
 };
 
 // Where a document goes.
-struct Destination {
+struct BlockTarget {
   BlockFields block;
   const LayerStreams& streams;
   RotaryPairs pairs{};   // of the layer
@@ -82,7 +82,7 @@ class Accumulator {
   virtual std::vector<KeptField> fields(const CaptureShape& shape) const = 0;
   // Adds a document's vectors at one of its taps' points. Numbers lie where the vectors do. Throws
   // InputError on what is not finite; on a GPU notes it instead, and waits for nothing.
-  virtual void add(const Taken& taken, const Destination& to) const = 0;
+  virtual void add(const TappedVectors& taken, const BlockTarget& to) const = 0;
   // Version of its numbers, from 1: raised when a change of the code changes them. What captures
   // kept of another one is then measured anew, alone, where it is asked for.
   virtual int64_t numerics() const = 0;

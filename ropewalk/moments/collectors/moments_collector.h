@@ -63,11 +63,11 @@ class MomentsCollector : public Observer {
                    const CollectorOptions& options);
 
   std::vector<Tap> taps(int64_t layer) const override;
-  void on_vectors(const Taken& taken) override;
+  void on_vectors(const TappedVectors& taken) override;
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override;
   // Gets the memory of layers() from the system, layer by layer until a signal comes: what a GPU
   // holds is needed there in the end alone, and would wait for it. From any thread.
-  void take_memory() const;
+  void prefault_memory() const;
   // Brings what a GPU holds into layers().
   void fetch();
   // The same for the last time: nothing of it stays on the GPU.
@@ -118,7 +118,7 @@ class MomentsCollector : public Observer {
     bool fetched = false;  // the scratch memory has the same
   };
   // Feeds the accumulators that want vectors of this point.
-  void add(const Taken& taken, const std::vector<Fields>& fields, int64_t block,
+  void add(const TappedVectors& taken, const std::vector<Fields>& fields, int64_t block,
            const TokenSet& held, const GpuLayer* gpu) const;
   std::vector<Fields> split(const at::Tensor& numbers, const LayerStreams& streams) const;
   GpuLayer& gpu_layer(int64_t number, const at::Device& device);

@@ -46,7 +46,7 @@ struct StreamId {
 };
 
 // What an accumulator kept: tensors in the order of its fields.
-struct Accumulated {
+struct AccumulatedFields {
   const Accumulator* accumulator = nullptr;
   std::vector<at::Tensor> total;  // [streams, width] float64; compact ones as a file has them
   // [streams, blocks, width]; in a file, float32 unless exact, and [streams, 1, 0] of a field
@@ -76,7 +76,7 @@ struct CaptureMoments {
   std::vector<BlockCounts> key_counts;
   std::vector<StreamId> queries;  // sorted, as all streams
   std::vector<StreamId> keys;
-  std::vector<Accumulated> accumulated;  // second moments first; none where none were taken
+  std::vector<AccumulatedFields> accumulated;  // second moments first; none where none were taken
   std::vector<DocumentValues> document_values;
 
   int64_t blocks() const { return counts.blocks(); }

@@ -19,7 +19,7 @@ std::string_view bytes_of(const at::Tensor& tensor) {
 }
 
 // Tensors of a file, each kept or made when its turn comes.
-class Bundle {
+class TensorBundle {
  public:
   void add(const std::string& name, at::ScalarType type, std::vector<int64_t> shape,
            std::function<void(const ByteSink&)> produce) {
@@ -42,9 +42,9 @@ class Bundle {
 
 // Consecutive layers of what accumulators kept: a layer of a capture under way, or everything that
 // was merged.
-struct Piece {
-  const std::vector<Accumulated>& kept;  // without totals: the blocks joined
-  std::function<void()> release;         // called when its numbers are not needed for now
+struct KeptLayers {
+  const std::vector<AccumulatedFields>& kept;  // without totals: the blocks joined
+  std::function<void()> release;               // called when its numbers are not needed for now
 };
 
 // A reader takes what is not finite for damage. Sums of large vectors are not in float32, in which
@@ -66,15 +66,15 @@ void require_finite(const at::Tensor& numbers, const std::string& name, const Ca
 
 // Writes one tensor piece by piece, so that no more than one is in memory at a time; `check` gets
 // each of them, and the place of its first stream.
-void add_pieces(Bundle& bundle, const std::string& name, at::ScalarType type,
-                std::vector<int64_t> shape, const std::vector<Piece>& pieces,
-                std::function<at::Tensor(const Piece&)> take,
+void add_pieces(TensorBundle& bundle, const std::string& name, at::ScalarType type,
+                std::vector<int64_t> shape, const std::vector<KeptLayers>& pieces,
+                std::function<at::Tensor(const KeptLayers&)> take,
                 std::function<void(const at::Tensor&, int64_t)> check) {
   bundle.add(
       name, type, std::move(shape),
       [&pieces, type, take = std::move(take), check = std::move(check)](const ByteSink& write) {
         int64_t first = 0;
-        for (const Piece& piece : pieces) {
+        for (const KeptLayers& piece : pieces) {
           throw_if_interrupted();
           const at::Tensor numbers = take(piece).to(type).contiguous();
           check(numbers, first);
@@ -86,10 +86,10 @@ void add_pieces(Bundle& bundle, const std::string& name, at::ScalarType type,
 }
 
 // The narrowest type of numbers that holds all pieces' as they are.
-at::ScalarType narrowest_type(const std::vector<Piece>& pieces,
-                              const std::function<at::Tensor(const Piece&)>& take) {
+at::ScalarType narrowest_type(const std::vector<KeptLayers>& pieces,
+                              const std::function<at::Tensor(const KeptLayers&)>& take) {
   at::ScalarType type = at::kHalf;
-  for (const Piece& piece : pieces) {
+  for (const KeptLayers& piece : pieces) {
     throw_if_interrupted();
     const at::Tensor numbers = take(piece);
     while (type != at::kDouble && !numbers.to(type).to(numbers.scalar_type()).equal(numbers)) {
@@ -107,29 +107,30 @@ Json stored_info(const CaptureInfo& info) {
 }
 
 // What a moments file holds.
-struct Contents {
+struct FileContents {
   const CaptureInfo& info;
   const std::vector<DocumentRecord>& documents;
   const BlockCounts& counts;
   std::vector<StreamId> queries;
   std::vector<StreamId> keys;
   CaptureShape shape;
-  std::vector<Piece> pieces;
+  std::vector<KeptLayers> pieces;
   std::vector<BlockCounts> query_counts{};  // of sampled vectors
   std::vector<BlockCounts> key_counts{};
   std::vector<DocumentValues> values{};
 };
 
 // The fields of one kind of one accumulator.
-void add_fields(Bundle& bundle, const Contents& contents, size_t place, StreamKind kind) {
-  const Accumulator& accumulator = *contents.pieces.front().kept[place].accumulator;
+void add_fields(TensorBundle& bundle, const FileContents& contents, size_t accumulator_index,
+                StreamKind kind) {
+  const Accumulator& accumulator = *contents.pieces.front().kept[accumulator_index].accumulator;
   const std::vector<KeptField> fields = accumulator.fields(contents.shape);
   const std::vector<StreamId>& ids = kind == StreamKind::query ? contents.queries : contents.keys;
   const auto streams = static_cast<int64_t>(ids.size());
   // Joining the blocks takes longer than writing them, so totals, small beside those, are kept.
-  const auto totals = std::make_shared<std::map<const Piece*, std::vector<at::Tensor>>>();
-  const auto total = [&contents, totals, place](const Piece& piece) {
-    const Accumulated& kept = piece.kept[place];
+  const auto totals = std::make_shared<std::map<const KeptLayers*, std::vector<at::Tensor>>>();
+  const auto total = [&contents, totals, accumulator_index](const KeptLayers& piece) {
+    const AccumulatedFields& kept = piece.kept[accumulator_index];
     if (!kept.total.empty()) return kept.total;
     auto [found, added] = totals->try_emplace(&piece);
     if (added) found->second = total_of(*kept.accumulator, kept.blocks, contents.counts);
@@ -145,14 +146,17 @@ void add_fields(Bundle& bundle, const Contents& contents, size_t place, StreamKi
         require_finite(numbers, name, contents.info, kind, ids, first);
       };
       // Of a collector that had room for more documents, those that were read.
-      const auto taken = [total, i, width = field.width](const Piece& piece) {
+      const auto taken = [total, i, width = field.width](const KeptLayers& piece) {
         return total(piece)[i].narrow(1, 0, width);
       };
       if (blocks) {
         add_pieces(
             bundle, name, field.exact ? at::kDouble : at::kFloat,
             {streams, contents.counts.blocks(), field.width}, contents.pieces,
-            [place, i](const Piece& piece) { return piece.kept[place].blocks[i]; }, check);
+            [accumulator_index, i](const KeptLayers& piece) {
+              return piece.kept[accumulator_index].blocks[i];
+            },
+            check);
       } else {
         add_pieces(bundle, name,
                    field.compact ? narrowest_type(contents.pieces, taken) : at::kDouble,
@@ -162,7 +166,7 @@ void add_fields(Bundle& bundle, const Contents& contents, size_t place, StreamKi
   }
 }
 
-void add_ids(Bundle& bundle, const std::string& kind, const std::vector<StreamId>& ids) {
+void add_ids(TensorBundle& bundle, const std::string& kind, const std::vector<StreamId>& ids) {
   std::vector<int64_t> layers;
   std::vector<int64_t> heads;
   for (const StreamId& id : ids) {
@@ -174,7 +178,8 @@ void add_ids(Bundle& bundle, const std::string& kind, const std::vector<StreamId
 }
 
 // [streams, blocks] of each stream's own counts.
-void add_counts(Bundle& bundle, const std::string& kind, const std::vector<BlockCounts>& counts) {
+void add_counts(TensorBundle& bundle, const std::string& kind,
+                const std::vector<BlockCounts>& counts) {
   if (counts.empty()) return;
   const std::vector<int64_t> shape{static_cast<int64_t>(counts.size()), counts.front().blocks()};
   const auto add = [&](const char* name, const auto BlockCounts::*field) {
@@ -191,8 +196,8 @@ void add_counts(Bundle& bundle, const std::string& kind, const std::vector<Block
   add(".block_position_scatter", &BlockCounts::position_scatter);
 }
 
-void write_contents(const std::filesystem::path& path, const Contents& contents) {
-  Bundle bundle;
+void write_contents(const std::filesystem::path& path, const FileContents& contents) {
+  TensorBundle bundle;
   std::vector<int64_t> index;
   std::vector<int64_t> digest;
   std::vector<int64_t> prefix;
@@ -221,8 +226,9 @@ void write_contents(const std::filesystem::path& path, const Contents& contents)
     const bool query = kind == StreamKind::query;
     add_ids(bundle, kind_name(kind), query ? contents.queries : contents.keys);
     add_counts(bundle, kind_name(kind), query ? contents.query_counts : contents.key_counts);
-    for (size_t place = 0; place < contents.pieces.front().kept.size(); ++place) {
-      add_fields(bundle, contents, place, kind);
+    for (size_t accumulator_index = 0; accumulator_index < contents.pieces.front().kept.size();
+         ++accumulator_index) {
+      add_fields(bundle, contents, accumulator_index, kind);
     }
   }
   write_safetensors(path, bundle.entries(), {{kMomentsInfoKey, stored_info(contents.info).dump()}});
@@ -232,8 +238,8 @@ void append_ids(std::vector<StreamId>& ids, int64_t layer, const std::vector<int
   for (const int64_t head : heads) ids.push_back({layer, head});
 }
 
-std::vector<Accumulated> kept_in(const MomentsCollector::Layer& layer) {
-  std::vector<Accumulated> kept;
+std::vector<AccumulatedFields> kept_in(const MomentsCollector::Layer& layer) {
+  std::vector<AccumulatedFields> kept;
   for (size_t i = 0; i < layer.fields.size(); ++i) {
     if (!layer.fields[i].empty()) kept.push_back({accumulators()[i], {}, layer.fields[i]});
   }
@@ -251,7 +257,7 @@ CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
   append_ids(moments.queries, layer, streams.q_heads);
   append_ids(moments.keys, layer, streams.kv_heads);
   moments.accumulated = kept_in(gathered);
-  for (Accumulated& one : moments.accumulated) {
+  for (AccumulatedFields& one : moments.accumulated) {
     one.total = total_of(*one.accumulator, one.blocks, gathered.counts);
   }
   return moments;
@@ -261,10 +267,10 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
                    const CaptureInfo& info, const std::vector<DocumentRecord>& documents,
                    const std::vector<DocumentValues>& values) {
   const BlockCounts& counts = collector.layers().begin()->second.counts;
-  Contents contents{info, documents, counts, {}, {}, collector.shape(), {}, {}, {}, values};
+  FileContents contents{info, documents, counts, {}, {}, collector.shape(), {}, {}, {}, values};
   contents.shape.documents =
       std::min(contents.shape.documents, shape_of(info, documents, 0).documents);
-  std::map<int64_t, std::vector<Accumulated>> kept;
+  std::map<int64_t, std::vector<AccumulatedFields>> kept;
   for (const auto& [number, layer] : collector.layers()) {
     if (layer.counts != counts) {
       throw std::logic_error(fmt::format("layer {} has read {} documents, the first one {}", number,
@@ -280,10 +286,10 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
   write_contents(path, contents);
 }
 
-CaptureMoments as_stored(CaptureMoments moments) {
+CaptureMoments rounded_to_file(CaptureMoments moments) {
   const CaptureShape shape =
       shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d());
-  for (Accumulated& kept : moments.accumulated) {
+  for (AccumulatedFields& kept : moments.accumulated) {
     const std::vector<KeptField> fields = kept.accumulator->fields(shape);
     for (size_t i = 0; i < kept.blocks.size(); ++i) {
       kept.total[i] = kept.total[i].narrow(1, 0, fields[i].width);
@@ -301,15 +307,15 @@ CaptureMoments as_stored(CaptureMoments moments) {
   return moments;
 }
 
-CaptureMoments as_stored(const MomentsCollector& collector, const CaptureInfo& info,
-                         const std::vector<DocumentRecord>& documents,
-                         const std::vector<DocumentValues>& values) {
+CaptureMoments rounded_to_file(const MomentsCollector& collector, const CaptureInfo& info,
+                               const std::vector<DocumentRecord>& documents,
+                               const std::vector<DocumentValues>& values) {
   std::vector<CaptureMoments> layers;
   for (const auto& [number, layer] : collector.layers()) {
     throw_if_interrupted();
     CaptureMoments one = layer_moments(collector, number, layer, info);
     one.documents = documents;
-    layers.push_back(as_stored(std::move(one)));
+    layers.push_back(rounded_to_file(std::move(one)));
   }
   CaptureMoments all = join_layers(std::move(layers));
   all.document_values = values;

@@ -22,10 +22,10 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
 void write_moments(const std::filesystem::path& path, const CaptureMoments& moments);
 // Moments as they come back from such a file: blocks rounded, and nothing of documents that were
 // not read. Throws as writing it does.
-CaptureMoments as_stored(CaptureMoments moments);
-CaptureMoments as_stored(const MomentsCollector& collector, const CaptureInfo& info,
-                         const std::vector<DocumentRecord>& documents,
-                         const std::vector<DocumentValues>& values = {});
+CaptureMoments rounded_to_file(CaptureMoments moments);
+CaptureMoments rounded_to_file(const MomentsCollector& collector, const CaptureInfo& info,
+                               const std::vector<DocumentRecord>& documents,
+                               const std::vector<DocumentValues>& values = {});
 
 // Checks everything it reads; throws InputError naming the file and the tensor or key. What an
 // accumulator did not exist for yet is not there. Without its blocks a file still has its numbers,

@@ -42,7 +42,7 @@ class SharedMoments {
   int64_t next_document() const;
 
   // Throws the UsageError of which the class speaks.
-  void require_whole() const;
+  void require_complete() const;
   // Tokens per document at most, where that became known later.
   void set_context(int64_t context);
   // As TensorCapture's, for moments whose blocks are batches. What a GPU holds comes to the host on

@@ -87,15 +87,15 @@ class TensorCapture {
 
  private:
   // Positions of a document, and what turns its vectors back, by RoPE of the model and as needed.
-  struct Placed {
-    explicit Placed(const at::Tensor& given) : positions(given) {}
+  struct DocumentPositions {
+    explicit DocumentPositions(const at::Tensor& given) : positions(given) {}
     Positions positions;
     std::map<std::pair<int, int64_t>, RopeTable> back;  // by RoPE and the tokens it is chosen for
   };
   void add_as_one(int64_t layer, std::span<const int64_t> documents, const at::Tensor& q,
                   const at::Tensor& k, const std::optional<at::Tensor>& positions, int64_t turned);
-  Placed& placed(int64_t tokens, const std::optional<at::Tensor>& given);
-  const RopeTable& table_back(Placed& placed, int rope, int64_t turned,
+  DocumentPositions& positions_of(int64_t tokens, const std::optional<at::Tensor>& given);
+  const RopeTable& table_back(DocumentPositions& document, int rope, int64_t turned,
                               const at::Device& device) const;
 
   bool turns_;  // it is known how vectors were turned
@@ -103,7 +103,7 @@ class TensorCapture {
   int64_t context_;
   MomentsCollector collector_;
   std::map<int64_t, std::set<int64_t>> documents_;  // by layer
-  std::list<Placed> latest_;  // the other layers have the same, and what is made of them
+  std::list<DocumentPositions> latest_;  // the other layers have the same, and what is made of them
 };
 
 }  // namespace ropewalk

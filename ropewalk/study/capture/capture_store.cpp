@@ -186,7 +186,7 @@ std::optional<CaptureNames> current_names(const fs::path& folder) {
     return std::nullopt;
   }
   try {
-    require_whole_moments(folder, info);
+    require_complete_moments(folder, info);
   } catch (const InputError& changed) {
     throw InputError(
         "{}, by the hash in {}; measure it again, or name the file itself to take it "
@@ -196,19 +196,19 @@ std::optional<CaptureNames> current_names(const fs::path& folder) {
   return info.names();
 }
 
-void require_whole_moments(const fs::path& folder, const CaptureInfo& info) {
+void require_complete_moments(const fs::path& folder, const CaptureInfo& info) {
   if (info.moments.empty() || info.moments == hash_of(folder / kMomentsName)) return;
   throw InputError("{}: is not as it was written", (folder / kMomentsName).string());
 }
 
-void require_whole(const fs::path& folder, const CaptureInfo& info) {
-  require_whole_moments(folder, info);
+void require_complete(const fs::path& folder, const CaptureInfo& info) {
+  require_complete_moments(folder, info);
   require_whole_vectors(folder, info);
 }
 
-bool is_whole(const StoredCapture& capture) {
+bool is_complete(const StoredCapture& capture) {
   try {
-    require_whole(capture.folder, capture.info);
+    require_complete(capture.folder, capture.info);
     return true;
   } catch (const InputError& damaged) {
     log::warning("{}; this capture is not used", damaged.what());

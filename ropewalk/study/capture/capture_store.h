@@ -75,11 +75,11 @@ CaptureInfo describe_in(const std::filesystem::path& folder, CaptureInfo info);
 std::optional<CaptureNames> current_names(const std::filesystem::path& folder);
 
 // Throws InputError where the moments of a capture are not those that were written.
-void require_whole_moments(const std::filesystem::path& folder, const CaptureInfo& info);
+void require_complete_moments(const std::filesystem::path& folder, const CaptureInfo& info);
 // The same of its vectors too, where it has any.
-void require_whole(const std::filesystem::path& folder, const CaptureInfo& info);
+void require_complete(const std::filesystem::path& folder, const CaptureInfo& info);
 // The same as an answer; where they are not, a warning says that the capture is not used.
-bool is_whole(const StoredCapture& capture);
+bool is_complete(const StoredCapture& capture);
 
 // The moments of a capture folder by its current names, or of a moments file as they are;
 // `blocks` and `tokens` as read_moments takes them.

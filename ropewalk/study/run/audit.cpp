@@ -26,7 +26,7 @@ using Kind = AuditFinding::Kind;
 constexpr size_t kParallel = 8;  // requests at a time
 
 // What is known of a checkpoint without its weights.
-struct Subject {
+struct AuditedCheckpoint {
   const Phase* phase = nullptr;
   const CheckpointEntry* entry = nullptr;
   std::map<std::string, std::string> weights;  // name of a weight file (or "all") and its hash
@@ -35,13 +35,13 @@ struct Subject {
 };
 
 // Everything but what differs between programs that write the same config.
-Json settings(const Subject& subject) {
+Json settings(const AuditedCheckpoint& subject) {
   const JsonReader config = override_config(*subject.config, subject.phase->config);
   return describe_config(read_text_model(config).config).flatten();
 }
 
 // Notes the weights among a revision's files, and what is missing.
-void read_files(const std::vector<HubFile>& files, Subject& subject) {
+void read_files(const std::vector<HubFile>& files, AuditedCheckpoint& subject) {
   std::set<std::string> names;
   for (const HubFile& file : files) names.insert(file.name);
   const auto there =
@@ -81,7 +81,7 @@ void read_files(const std::vector<HubFile>& files, Subject& subject) {
                                     "pytorch_model.bin, nor an index of either's shards");
 }
 
-void read_hub(const std::string& id, const std::string& commit, Subject& subject) {
+void read_hub(const std::string& id, const std::string& commit, AuditedCheckpoint& subject) {
   Hub& hub = shared_hub();
   const HubRepository repository{HubRepository::Kind::model, id};
   std::vector<HubFile> files = hub.tree(repository, commit, subject.entry->subfolder);
@@ -103,7 +103,7 @@ void read_hub(const std::string& id, const std::string& commit, Subject& subject
 }
 
 void read_folder(const fs::path& folder, bool read_weights,
-                 const std::shared_ptr<KnownHeaders>& headers, Subject& subject) {
+                 const std::shared_ptr<KnownHeaders>& headers, AuditedCheckpoint& subject) {
   try {
     const Checkpoint checkpoint(folder, headers);
     subject.config = checkpoint.config();
@@ -114,68 +114,71 @@ void read_folder(const fs::path& folder, bool read_weights,
 }
 
 // A model that checkpoints without a path are of.
-struct Place {
+struct ModelSource {
   std::string name;
   fs::path folder;                          // empty: on the Hub
   std::map<std::string, std::string> refs;  // there, and their commits
 };
 
 // The models of checkpoints, by their phases; the Hub is asked once for each.
-std::map<const Phase*, const Place*> find_places(const Experiment& experiment,
-                                                 const std::vector<Subject>& subjects,
-                                                 std::map<std::string, Place>& places) {
-  std::map<const Phase*, const Place*> found;
-  for (const Subject& subject : subjects) {
+std::map<const Phase*, const ModelSource*> find_model_sources(
+    const Experiment& experiment, const std::vector<AuditedCheckpoint>& subjects,
+    std::map<std::string, ModelSource>& sources) {
+  std::map<const Phase*, const ModelSource*> found;
+  for (const AuditedCheckpoint& subject : subjects) {
     const std::optional<std::string>& name = experiment.model_of(*subject.phase);
     if (subject.entry->path || found.contains(subject.phase)) continue;
-    Place& place = places.try_emplace(name.value_or("")).first->second;
-    found[subject.phase] = &place;
-    if (!place.name.empty()) continue;
-    place.name = name.value_or("");
-    const fs::path folder = experiment.resolve(place.name);
+    ModelSource& source = sources.try_emplace(name.value_or("")).first->second;
+    found[subject.phase] = &source;
+    if (!source.name.empty()) continue;
+    source.name = name.value_or("");
+    const fs::path folder = experiment.resolve(source.name);
     std::error_code ignored;
     if (!name || fs::is_directory(folder, ignored)) {
-      place.folder = folder;
+      source.folder = folder;
       continue;
     }
-    if (!is_hub_id(place.name)) {
+    if (!is_hub_id(source.name)) {
       throw InputError("{}: model '{}' is neither a folder nor a Hub model (org/name)",
-                       experiment.at(experiment.model_line_of(*subject.phase)), place.name);
+                       experiment.at(experiment.model_line_of(*subject.phase)), source.name);
     }
-    place.refs = shared_hub().refs({HubRepository::Kind::model, place.name});
+    source.refs = shared_hub().refs({HubRepository::Kind::model, source.name});
   }
   return found;
 }
 
 // Fills in what the checkpoints' places tell.
 void read_subjects(const Experiment& experiment, bool read_weights,
-                   const std::shared_ptr<KnownHeaders>& headers, std::vector<Subject>& subjects) {
-  std::map<std::string, Place> places;
-  const std::map<const Phase*, const Place*> models = find_places(experiment, subjects, places);
+                   const std::shared_ptr<KnownHeaders>& headers,
+                   std::vector<AuditedCheckpoint>& subjects) {
+  std::map<std::string, ModelSource> sources;
+  const std::map<const Phase*, const ModelSource*> models =
+      find_model_sources(experiment, subjects, sources);
   run_parallel(subjects.size(), kParallel, {}, [&](size_t i, const std::stop_token&) {
-    Subject& subject = subjects[i];
+    AuditedCheckpoint& subject = subjects[i];
     const CheckpointEntry& entry = *subject.entry;
     if (entry.path) {
       return read_folder(experiment.resolve(*entry.path), read_weights, headers, subject);
     }
-    const Place& place = *models.at(subject.phase);
-    if (!place.folder.empty()) {
-      return read_folder(experiment.folder_in(place.folder, entry), read_weights, headers, subject);
+    const ModelSource& source = *models.at(subject.phase);
+    if (!source.folder.empty()) {
+      return read_folder(experiment.folder_in(source.folder, entry), read_weights, headers,
+                         subject);
     }
-    if (is_commit(*entry.revision)) return read_hub(place.name, *entry.revision, subject);
-    const auto found = place.refs.find(*entry.revision);
-    if (found != place.refs.end()) return read_hub(place.name, found->second, subject);
+    if (is_commit(*entry.revision)) return read_hub(source.name, *entry.revision, subject);
+    const auto found = source.refs.find(*entry.revision);
+    if (found != source.refs.end()) return read_hub(source.name, found->second, subject);
     std::vector<std::string_view> names;
-    for (const auto& [name, commit] : place.refs) names.push_back(name);
+    for (const auto& [name, commit] : source.refs) names.push_back(name);
     const std::string near = nearest(*entry.revision, names);
     subject.missing.push_back(
-        fmt::format("{} has no revision '{}'{}", place.name, *entry.revision,
+        fmt::format("{} has no revision '{}'{}", source.name, *entry.revision,
                     near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
   });
 }
 
 // Of captured vectors: those that a run refuses, and the hashes of the others.
-void read_vectors(const Experiment& experiment, std::vector<Subject>& subjects,
+void read_vectors(const Experiment& experiment, std::vector<AuditedCheckpoint>& subjects,
                   std::vector<AuditFinding>& findings) {
   const StudyPlan plan = plan_study(experiment, {}, /*keep_going=*/true, {});
   for (const CheckpointFailure& failure : plan.failures) {
@@ -186,14 +189,14 @@ void read_vectors(const Experiment& experiment, std::vector<Subject>& subjects,
     }
   }
   for (const PlannedCheckpoint& planned : plan.checkpoints) {
-    const auto subject = std::find_if(subjects.begin(), subjects.end(), [&](const Subject& one) {
-      return one.entry->label == planned.checkpoint;
-    });
+    const auto subject = std::find_if(
+        subjects.begin(), subjects.end(),
+        [&](const AuditedCheckpoint& one) { return one.entry->label == planned.checkpoint; });
     subject->weights["all"] = planned.vectors->info.weights;
   }
 }
 
-std::string quoted(const std::vector<const Subject*>& subjects) {
+std::string quoted(const std::vector<const AuditedCheckpoint*>& subjects) {
   constexpr size_t kMostShown = 8;
   std::string text;
   for (size_t i = 0; i < std::min(subjects.size(), kMostShown); ++i) {
@@ -205,17 +208,18 @@ std::string quoted(const std::vector<const Subject*>& subjects) {
   return text;
 }
 
-void find_duplicates(const std::vector<Subject>& subjects, std::vector<AuditFinding>& findings) {
-  std::map<std::map<std::string, std::string>, std::vector<const Subject*>> same;
-  std::map<std::pair<std::string, std::string>, std::vector<const Subject*>> files;
-  for (const Subject& subject : subjects) {
+void find_duplicates(const std::vector<AuditedCheckpoint>& subjects,
+                     std::vector<AuditFinding>& findings) {
+  std::map<std::map<std::string, std::string>, std::vector<const AuditedCheckpoint*>> same;
+  std::map<std::pair<std::string, std::string>, std::vector<const AuditedCheckpoint*>> files;
+  for (const AuditedCheckpoint& subject : subjects) {
     if (subject.weights.empty()) continue;
     auto& group = same[subject.weights];
     group.push_back(&subject);
     if (group.size() > 1) continue;  // of duplicates, the first speaks for all
     for (const auto& file : subject.weights) files[file].push_back(&subject);
   }
-  for (const Subject& subject : subjects) {
+  for (const AuditedCheckpoint& subject : subjects) {
     const auto group = same.find(subject.weights);
     if (group == same.end() || group->second.front() != &subject) continue;
     if (group->second.size() > 1) {
@@ -233,10 +237,11 @@ void find_duplicates(const std::vector<Subject>& subjects, std::vector<AuditFind
   }
 }
 
-void find_changes(const std::vector<Subject>& subjects, std::vector<AuditFinding>& findings) {
-  const Subject* before = nullptr;
+void find_changes(const std::vector<AuditedCheckpoint>& subjects,
+                  std::vector<AuditFinding>& findings) {
+  const AuditedCheckpoint* before = nullptr;
   Json former;
-  for (const Subject& subject : subjects) {
+  for (const AuditedCheckpoint& subject : subjects) {
     if (!subject.config) continue;
     Json now;
     try {
@@ -291,7 +296,7 @@ void find_gaps(const Experiment& experiment, std::vector<AuditFinding>& findings
 
 Audit audit_experiment(const Experiment& experiment, bool read_weights,
                        const std::shared_ptr<KnownHeaders>& headers) {
-  std::vector<Subject> subjects;
+  std::vector<AuditedCheckpoint> subjects;
   for (const Phase& phase : experiment.phases) {
     for (const CheckpointEntry& entry : phase.checkpoints) {
       if (!entry.random) subjects.push_back({&phase, &entry, {}, {}, {}});
@@ -304,7 +309,7 @@ Audit audit_experiment(const Experiment& experiment, bool read_weights,
     read_subjects(experiment, read_weights, headers, subjects);
   }
   audit.checkpoints = subjects.size();
-  for (const Subject& subject : subjects) {
+  for (const AuditedCheckpoint& subject : subjects) {
     for (const std::string& missing : subject.missing) {
       audit.findings.push_back(
           {Kind::missing, fmt::format("'{}': {}", subject.entry->label, missing)});

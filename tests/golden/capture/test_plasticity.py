@@ -89,8 +89,8 @@ def test_the_sample_is_what_numpy_draws(captured):
         for i, (layer, head) in enumerate(zip(tensors[f"{kind}.layer"], tensors[f"{kind}.head"])):
             found = stored[i].reshape(DOCUMENTS, reference.BUCKETS, -1)
             expected = np.zeros(found.shape)
-            for place, vector in reference.sample(captured.vectors[layer, head, kind[0]], CONTEXT).items():
-                expected[place] = vector
+            for index, vector in reference.sample(captured.vectors[layer, head, kind[0]], CONTEXT).items():
+                expected[index] = vector
             assert (found == expected).all()
     tokens = [[reference.token(i, b, CONTEXT, n) for b in range(reference.BUCKETS)] for i, n in enumerate(lengths())]
     position = np.array([[0 if t is None else t + 1 for t in row] for row in tokens])
@@ -264,8 +264,8 @@ def test_what_float16_does_not_hold_is_float32(whole, tmp_path):
     assert np.isfinite(sample).all() and np.abs(sample).max() > 65504
     for i, (layer, head) in enumerate(zip(tensors["query.layer"], tensors["query.head"])):
         documents = [vectors[layer, head, "q"][j] for j in range(DOCUMENTS)]
-        for place, vector in reference.sample(documents, CONTEXT).items():
-            assert (sample[i].reshape(DOCUMENTS, reference.BUCKETS, -1)[place] == vector).all()
+        for index, vector in reference.sample(documents, CONTEXT).items():
+            assert (sample[i].reshape(DOCUMENTS, reference.BUCKETS, -1)[index] == vector).all()
     heads, _ = analyze(out, tmp_path / "tables")
     assert heads.ap_overall.notna().all()
 

@@ -215,10 +215,10 @@ def test_pre_rope(bench, name):
     tensors = load_file(bench.capture(bench.folder(name), SLIDING) / "moments.safetensors")
     expected = bench.expected(name, pre_rope=True)
     for kind in ("query", "key"):
-        for i, place in enumerate(zip(tensors[f"{kind}.layer"], tensors[f"{kind}.head"])):
-            x = np.concatenate(list(expected[*map(int, place), kind[0]].values())).astype(np.float64)
+        for i, stream in enumerate(zip(tensors[f"{kind}.layer"], tensors[f"{kind}.head"])):
+            x = np.concatenate(list(expected[*map(int, stream), kind[0]].values())).astype(np.float64)
             found = tensors[f"pre_rope.{kind}.sum"][i] + tensors[f"pre_rope.{kind}.first_sum"][i]
-            assert np.abs(found - x.sum(0)).max() <= 1e-4 * np.abs(x).sum(0).max(), place
+            assert np.abs(found - x.sum(0)).max() <= 1e-4 * np.abs(x).sum(0).max(), stream
 
 
 def test_metadata_and_columns(bench):
@@ -331,8 +331,8 @@ def test_a_study_of_a_model_without_rope(bench, name, tmp_path):
     done = engine.run("run", tmp_path / "run.yaml", "--out", tmp_path / "out", "--format", "json")
     assert done.code == 0, done.stderr
     rows = (tmp_path / "out" / "qk.csv").read_text().splitlines()
-    place = rows[0].split(",").index("rope")
-    assert {row.split(",")[place] for row in rows[1:]} == {"0"}
+    index = rows[0].split(",").index("rope")
+    assert {row.split(",")[index] for row in rows[1:]} == {"0"}
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     for label in ("init", "here"):
         assert summary["rope"]["mean_r_q"][label] == dict(value=None, se=None)

@@ -29,7 +29,7 @@ async function spot(page, r_q, r_k) {
   const [x, y] = portraitSpot(r_q, r_k);
   return { x: box.x + scale * x, y: box.y + scale * y };
 }
-const places = (page) => page.$$eval(".portrait .point", (points) => points.map((p) => p.getAttribute("transform")));
+const positions = (page) => page.$$eval(".portrait .point", (points) => points.map((p) => p.getAttribute("transform")));
 
 test("the slider moves the run, by mouse and by keyboard, on axes that stay", async () => {
   const { page, noted, close } = await open(browser, report("demo"), "#view=explore");
@@ -37,13 +37,13 @@ test("the slider moves the run, by mouse and by keyboard, on axes that stay", as
     page.$$eval(".portrait .tick", (all) => all.map((t) => t.textContent + t.getAttribute("x")).join());
   const axes = await ticks();
   const slider = page.getByLabel("Checkpoint", { exact: true });
-  const before = await places(page);
+  const before = await positions(page);
   await slider.focus();
   await page.keyboard.press("Home");
   await settled(page);
   assert.equal(await page.innerText(".where .now"), "s1000");
   assert.equal(await slider.getAttribute("aria-valuetext"), "s1000");
-  assert.notDeepEqual(await places(page), before);
+  assert.notDeepEqual(await positions(page), before);
   await page.keyboard.press("ArrowRight");
   await settled(page);
   assert.equal(await page.innerText(".where .now"), "s2000");
@@ -51,7 +51,7 @@ test("the slider moves the run, by mouse and by keyboard, on axes that stay", as
   await page.mouse.click(box.x + box.width - 3, box.y + box.height / 2);
   await settled(page);
   assert.equal(await page.innerText(".where .now"), "s10000");
-  assert.deepEqual(await places(page), before);
+  assert.deepEqual(await positions(page), before);
   assert.equal(await ticks(), axes);
   await fragment(page, "at", null);
   assert.deepEqual(noted.errors, []);
@@ -70,7 +70,7 @@ test("play walks through the run and stops at its end", async () => {
 
 test("points stand where qk.csv says", async () => {
   const { page, close } = await open(browser, report("demo"), "#view=explore&at=s4000");
-  const found = await places(page);
+  const found = await positions(page);
   const rows = pc0("s4000");
   assert.equal(found.length, rows.length);
   rows.forEach((row, i) => {
@@ -292,15 +292,15 @@ test("the portrait takes any two numbers, and a link keeps them", async () => {
   assert.match(await page.textContent('[data-axis="x"]'), /^explained variance of PC0/);
   assert.equal(await page.locator(".portrait .threshold, .portrait .zone").count(), 0);
   /** Whether places on the screen are a straight function of numbers: the axis is theirs. */
-  const straight = (places, numbers, way) => {
+  const straight = (positions, numbers, way) => {
     const low = numbers.indexOf(Math.min(...numbers));
     const high = numbers.indexOf(Math.max(...numbers));
-    const slope = (places[high] - places[low]) / (numbers[high] - numbers[low]);
+    const slope = (positions[high] - positions[low]) / (numbers[high] - numbers[low]);
     assert.ok(slope * way > 0);
-    numbers.forEach((n, i) => assert.ok(Math.abs(places[i] - places[low] - slope * (n - numbers[low])) < 0.05));
+    numbers.forEach((n, i) => assert.ok(Math.abs(positions[i] - positions[low] - slope * (n - numbers[low])) < 0.05));
   };
   const check = async (label) => {
-    const found = (await places(page)).map((text) => text.match(/-?[\d.]+/g).map(Number));
+    const found = (await positions(page)).map((text) => text.match(/-?[\d.]+/g).map(Number));
     const rows = pc0(label);
     straight(found.map(([x]) => x), rows.map((row) => Number(row.explained_variance)), 1);
     straight(found.map(([, y]) => y), rows.map((row) => Number(row.pc0_stability)), -1);

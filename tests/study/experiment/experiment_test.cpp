@@ -58,9 +58,9 @@ std::string message(const std::string& text) {
 
 std::string changed(const std::string& from, const std::string& to) {
   std::string text = kWhole;
-  const size_t place = text.find(from);
-  EXPECT_NE(place, std::string::npos) << from;
-  return text.replace(place, from.size(), to);
+  const size_t offset = text.find(from);
+  EXPECT_NE(offset, std::string::npos) << from;
+  return text.replace(offset, from.size(), to);
 }
 
 TEST(Experiment, ReadsEverything) {
