@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr size_t kExcerpt = 40;
 
-// Drops a line end from the front; whether there was one.
+// Drops a line end from the front and returns whether there was one.
 bool take_line_end(std::string_view& text) {
   if (text.starts_with("\r\n")) {
     text.remove_prefix(2);
@@ -51,8 +51,8 @@ std::string CsvReader::plain_field() {
   const std::string_view field = rest_.substr(0, rest_.find_first_of(",\r\n"));
   if (field.find('"') != std::string_view::npos) {
     throw InputError(
-        "{}, line {}: '{}' holds a quote; a field with quotes starts and ends with one and doubles "
-        "those inside",
+        "{}, line {}: field '{}' has a quote inside; put the field in quotes and double the quotes "
+        "inside it",
         source_, next_line_, printable_excerpt(field, kExcerpt));
   }
   rest_.remove_prefix(field.size());

@@ -15,11 +15,11 @@ class CsvReader {
   // `source` names the file in errors.
   CsvReader(std::string_view text, std::string source);
 
-  // The next record, or false at the end. Throws InputError naming source and line on a quote that
-  // is not closed or stands where none may.
+  // Reads the next record; returns false at the end. Throws InputError naming source and line where
+  // a quote is not closed or stands where none may.
   bool next(std::vector<std::string>& fields);
 
-  // Line on which the last record began, from 1.
+  // The line on which the last record began, from 1.
   int64_t line() const { return line_; }
 
  private:

@@ -8,11 +8,11 @@
 
 namespace ropewalk {
 
-// What went wrong decides the exit code (docs/cli.md). Messages are one line: the file, tensor or
-// key, what was found, what was expected, what to do.
+// The kind of an error decides the exit code (docs/cli.md). A message is one line: what is wrong
+// (the file, tensor or key first), what was found and what was expected, what to do.
 
-// The setting an error is about, by its plain name ("device"). The message begins with it; the
-// command line writes "--" before that, an experiment the file and line.
+// The setting that an error is about, by its plain name ("device"). The message begins with this
+// name; the command line puts "--" before it, an experiment puts its file and line before it.
 struct Field {
   std::string name;
 };
@@ -27,7 +27,7 @@ class UsageError : public std::invalid_argument {
   explicit UsageError(const Field& field, fmt::format_string<Args...> text, Args&&... args)
       : std::invalid_argument(field.name + fmt::format(text, std::forward<Args>(args)...)),
         field_(field.name) {}
-  // Empty: about no single setting.
+  // Empty where the error is about no single setting.
   const std::string& field() const { return field_; }
 
  private:

@@ -1,5 +1,5 @@
-// fmt, compiled once. torch brings its headers without a library, and header-only, every source
-// that formats a line compiles all of fmt again, which takes longer than the source itself.
+// Compiles fmt once. torch brings fmt's headers without a library; header-only, every source that
+// formats a line would compile all of fmt again, which takes longer than the source itself.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -12,7 +12,7 @@ namespace ropewalk::log {
 namespace {
 
 std::atomic<Level> current{Level::info};
-std::mutex mutex;  // of the sink
+std::mutex mutex;  // guards the sink
 Sink lines;
 
 constexpr std::array<std::pair<std::string_view, Level>, 5> kNames{{{"debug", Level::debug},

@@ -14,11 +14,12 @@ enum class Level { debug, info, warning, error, off };
 // Throws UsageError on an unknown name.
 Level parse_level(std::string_view name);
 
-// The level is process-wide; default info.
+// The level is process-wide; the default is info.
 void set_level(Level level);
 Level level();
 
-// Where lines go, made printable, one at a time: nowhere until a program says so (terminal.h).
+// Receives lines, made printable, one at a time. There is no sink until a program sets one
+// (terminal.h).
 using Sink = std::function<void(Level level, std::string_view line)>;
 void set_sink(Sink sink);
 

@@ -9,7 +9,7 @@
 namespace ropewalk {
 namespace {
 
-// Insertions, deletions and replacements that turn one word into the other.
+// The number of insertions, deletions and replacements that turn one word into the other.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -25,9 +25,10 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-constexpr size_t kLongestTypo = 200;  // comparing takes the product of both lengths
+constexpr size_t kLongestTypo = 200;  // a comparison takes the product of both lengths
 
-// The most differences that a typing mistake makes: more than half of a word is another one.
+// The most differences that a typing mistake makes; with more than half of its letters changed, a
+// word is another one.
 size_t most_differences(std::string_view word) {
   return std::max(std::min<size_t>(2, word.size() / 2), word.size() / 3);
 }
@@ -39,7 +40,8 @@ std::vector<std::string> nearest_few(std::string_view word,
   constexpr size_t kFew = 4;
   if (word.empty() || word.size() > kLongestTypo) return {};
   const std::string wanted = lower_case(word);
-  std::vector<std::tuple<bool, size_t, std::string>> found;  // not inside, distance, name
+  // (whether `word` is not inside it, distance, name)
+  std::vector<std::tuple<bool, size_t, std::string>> found;
   for (const std::string_view candidate : candidates) {
     const std::string lower = lower_case(candidate);
     const size_t distance = edit_distance(wanted, lower);

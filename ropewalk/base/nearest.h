@@ -6,10 +6,11 @@
 
 namespace ropewalk {
 
-// The candidate nearest to `word`, whatever the case of its letters, or empty where none is near.
+// Returns the candidate nearest to `word`, ignoring case, or an empty string where none is near.
 std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
-// The nearest few: those that contain `word`, then those near to it, the nearest first.
+// Returns a few candidates: first those that contain `word`, then those near to it, the nearest
+// first.
 std::vector<std::string> nearest_few(std::string_view word,
                                      const std::vector<std::string_view>& candidates);
 

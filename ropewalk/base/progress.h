@@ -7,24 +7,24 @@
 
 namespace ropewalk {
 
-// How far a job has come.
+// The progress of a job.
 struct ProgressReport {
-  int64_t job = 0;  // tells one from another
+  int64_t job = 0;  // tells jobs apart
   std::string title;
-  std::string unit;  // of what is counted, e.g. "tokens"
+  std::string unit;  // what is counted: "tokens"
   int64_t total = 1;
   int64_t done = 0;
-  std::string note;    // what is being worked on, e.g. "layer 3/30"
-  double seconds = 0;  // since it began
-  bool last = false;   // no more will come
+  std::string note;    // the current step: "layer 3/30"
+  double seconds = 0;  // since the job began
+  bool last = false;   // no more reports will come
 };
 
-// Where reports go: nowhere until a program says so (terminal.h). Called often, by the thread that
-// works.
+// Receives reports. There is no sink until a program sets one (terminal.h). It is called often, on
+// the working thread.
 using ProgressSink = std::function<void(const ProgressReport& report)>;
 void set_progress_sink(ProgressSink sink);
 
-// A job that reports how far it has come. Not thread-safe: one thread reports.
+// A job that reports its progress. Not thread-safe: one thread reports.
 class Progress {
  public:
   Progress(std::string title, std::string unit, int64_t total);
@@ -34,7 +34,7 @@ class Progress {
 
   void advance(int64_t amount);
   void note(std::string text);
-  // Reports the final state; called by the destructor too (which then says what was reached).
+  // Reports the final state. The destructor calls it too, and then reports how far the job came.
   void finish();
 
  private:

@@ -15,8 +15,7 @@
 namespace ropewalk {
 namespace {
 
-// Where nobody can be told, there is nobody to tell it to: what cannot be shown must not end the
-// work.
+// A failure to write is ignored: there is nobody to tell, and it must not end the work.
 void show(const std::string& text) {
   [[maybe_unused]] const size_t written = std::fwrite(text.data(), 1, text.size(), stderr);
 }
@@ -26,7 +25,7 @@ bool is_terminal() {
   return terminal;
 }
 
-constexpr const char* kWipe = "\r\x1b[K";  // the current line of a terminal
+constexpr const char* kWipe = "\r\x1b[K";  // clears the current line of a terminal
 
 const char* prefix(log::Level level) {
   switch (level) {
@@ -73,7 +72,7 @@ class ProgressBars {
   }
 
  private:
-  // What was drawn last of a job.
+  // What was last drawn for a job.
   struct LastDrawing {
     double seconds = 0;
     int64_t tenth = 0;
@@ -96,7 +95,7 @@ class ProgressBars {
     const int64_t tenth = 10 * std::min(now.done, now.total) / now.total;
     const double pause = tenth == drawn.tenth ? kLongest : kShortest;
     if (!now.last && now.seconds - drawn.seconds < pause) return;
-    if (now.last && tenth == drawn.tenth && tenth == 10) return;  // already said
+    if (now.last && tenth == drawn.tenth && tenth == 10) return;  // was drawn already
     drawn = {now.seconds, tenth};
     show(describe(now) + "\n");
   }

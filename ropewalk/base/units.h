@@ -6,7 +6,8 @@
 
 namespace ropewalk {
 
-// "8GiB", "512MiB", "1.5 GB", "1000" (bytes). Throws UsageError naming `what` otherwise.
+// Parses "8GiB", "512MiB", "1.5 GB" or "1000" (bytes). Throws UsageError naming `what` for anything
+// else.
 int64_t parse_bytes(std::string_view text, std::string_view what);
 
 // "1.50 GiB"
@@ -18,10 +19,11 @@ std::string format_count(double count);
 // "3 s", "2 min 05 s", "1 h 02 min"
 std::string format_duration(double seconds);
 
-// With a true minus sign, and none on what rounds to zero.
+// Formats a number with a true minus sign; numbers that round to zero have no sign.
 std::string format_decimals(double value, int decimals);
-// " ± 0.004", to stand after a number; " ± <0.001" where these decimals would say 0, as if it were
-// certain. Nothing where it is unknown (NaN), or where nothing varied, which is no certainty.
+// Formats a standard error to follow a number: " ± 0.004", or " ± <0.001" where the decimals would
+// show 0 and so suggest certainty. Empty where the error is unknown (NaN) or 0 because nothing
+// varied.
 std::string format_error(double se, int decimals);
 
 }  // namespace ropewalk

@@ -12,7 +12,8 @@ size_t utf8_length(std::string_view text) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
   const unsigned char lead = bytes[0];
   if (lead < 0x80) return 1;
-  // The second byte's range is what rules out overlong forms, surrogates and numbers too large.
+  // The range of the second byte rules out overlong forms, surrogates and numbers that are too
+  // large.
   unsigned char low = 0x80;
   unsigned char high = 0xBF;
   size_t length = 0;
@@ -38,7 +39,7 @@ std::optional<size_t> invalid_utf8_offset(std::string_view text) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
   size_t i = 0;
   while (i < text.size()) {
-    // Most text is ASCII: eight bytes at a time.
+    // Most text is ASCII, so it is checked eight bytes at a time.
     uint64_t word = 0;
     if (text.size() - i >= sizeof(word)) {
       std::memcpy(&word, bytes + i, sizeof(word));

@@ -7,15 +7,15 @@
 
 namespace ropewalk {
 
-// All reading and writing of UTF-8: what may be anything is checked, what is known to be
+// All reading and writing of UTF-8: untrusted text is checked, and text that is known to be
 // well-formed is read fast.
 
-// Bytes of the well-formed sequence at the front of `text` (Unicode 3.9, table 3-7: no overlong
-// form, no surrogate, nothing above U+10FFFF); 0 where there is none.
+// The number of bytes of the well-formed sequence at the front of `text` (Unicode 3.9, table 3-7:
+// no overlong form, no surrogate, nothing above U+10FFFF); 0 where there is none.
 size_t utf8_length(std::string_view text);
 
-// The offset of the first byte that does not belong to well-formed UTF-8, or nothing where all is
-// well.
+// The offset of the first byte that does not belong to well-formed UTF-8, or nothing where there is
+// none.
 std::optional<size_t> invalid_utf8_offset(std::string_view text);
 
 // Throws InputError naming `where` and the byte offset unless `text` is well-formed.
@@ -24,10 +24,10 @@ void require_utf8(std::string_view text, std::string_view where);
 // Drops a byte order mark from the front.
 std::string_view without_bom(std::string_view text);
 
-// A–Z as a–z; other letters stay.
+// Maps A–Z to a–z; other letters stay.
 std::string lower_case(std::string_view text);
 
-// Below, text is known to be well-formed.
+// The functions below need text that is known to be well-formed.
 
 inline size_t utf8_size(char lead) {
   const auto byte = static_cast<unsigned char>(lead);
@@ -36,7 +36,7 @@ inline size_t utf8_size(char lead) {
   return byte < 0xF0 ? 3 : 4;
 }
 
-// The code point at `at`, which moves past it.
+// Returns the code point at `at` and moves `at` past it.
 inline char32_t next_code_point(std::string_view text, size_t& at) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[at + i]); };
   const size_t size = utf8_size(text[at]);

@@ -30,7 +30,7 @@ fs::path temporary_name(const fs::path& target) {
   throw SystemError("{}: cannot {}: {}", path.string(), action, std::strerror(error));
 }
 
-// A file under its temporary name, removed unless it got its own.
+// A file under a temporary name. The destructor removes it unless commit() renamed it.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const fs::path& target)
@@ -41,7 +41,7 @@ class TemporaryFile {
   }
   ~TemporaryFile() {
     ::close(file_);
-    ::unlink(name_.c_str());  // gone already once renamed
+    ::unlink(name_.c_str());  // has no effect after the rename
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -63,8 +63,7 @@ class TemporaryFile {
  private:
   const fs::path& target_;
   fs::path name_;
-  const ExitCleanup undo_{
-      [this] { ::unlink(name_.c_str()); }};  // first: nothing is made that it would miss
+  const ExitCleanup undo_{[this] { ::unlink(name_.c_str()); }};
   int file_;
 };
 
@@ -86,7 +85,7 @@ fs::path free_path(const fs::path& folder, const std::string& name) {
 void set_temporary_token(const std::string& given) { token() = given; }
 
 bool is_temporary_of(const std::string& name, const std::string& who) {
-  // The last mark counts: what stands beside a temporary name has two.
+  // The last mark counts: a temporary name that is itself based on a temporary name has two.
   const size_t mark = name.rfind(kMark + who);
   if (who.empty() || !name.starts_with('.') || mark == std::string::npos) return false;
   const std::string_view rest =
@@ -141,7 +140,7 @@ void AtomicFolder::remove() const {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
   if (created_parent_.empty()) return;
-  // Remove only the empty folders this object made.
+  // Remove only the empty folders that this object made.
   for (fs::path parent = target_.parent_path();; parent = parent.parent_path()) {
     if (!fs::remove(parent, ignored) || parent == created_parent_) break;
   }

@@ -12,13 +12,14 @@ namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kLeastPiece = 2 * kHugePage;
-// Each piece in memory of its own is a mapping to the system, which gives a process some 65,000.
+// Every piece in memory of its own is one more mapping; the system allows a process about 65,000.
 constexpr int64_t kMostPieces = 512;
-constexpr int64_t kSector = 4096;  // that O_DIRECT's offsets and sizes are multiples of
+constexpr int64_t kSector = 4096;  // offsets and sizes of O_DIRECT must be multiples of it
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// As a pipe or another file under that name would be waited for, or read.
+// Opens `path` only if it is still the file that `status` describes: a pipe of that name would
+// block, and another file must not be read.
 int open_same(const std::filesystem::path& path, const struct stat& status, int flags) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
   struct stat now {};
@@ -30,7 +31,7 @@ int open_same(const std::filesystem::path& path, const struct stat& status, int 
   return -1;
 }
 
-// Whether `size` bytes came. Of the last ones of a file, more may be asked for.
+// Returns whether `size` bytes were read. `asked` may go past the end of the file.
 bool read_all(int file, std::byte* memory, int64_t begin, int64_t size, int64_t asked) {
   int64_t done = 0;
   while (file >= 0 && done < size) {
@@ -92,9 +93,9 @@ void DirectReading::read_piece(size_t piece) {
   void* memory = ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
 #ifdef MADV_HUGEPAGE
-  ::madvise(memory, room, MADV_HUGEPAGE);  // less to clear and to free, page by page
+  ::madvise(memory, room, MADV_HUGEPAGE);  // fewer pages to clear and to free
 #endif
-  // Others may read the mapping there meanwhile: they see it before or after.
+  // Other threads may read the mapping meanwhile: they see the same bytes before and after.
   const bool moved =
       fill(static_cast<std::byte*>(memory), begin, bytes) &&
       ::mprotect(memory, room, PROT_READ) == 0 &&
@@ -104,12 +105,12 @@ void DirectReading::read_piece(size_t piece) {
     return;
   }
   ::munmap(memory, room);
-  // What did not move may have left a hole.
+  // A failed mremap may have left a hole, so the file is mapped there again.
   ::mmap(mapping_ + begin, room, PROT_READ, MAP_PRIVATE | MAP_FIXED, cached_, begin);
 }
 
-// A file that belongs to somebody else, and that this process may not write to, counts as cached:
-// the system does not tell.
+// A file that belongs to somebody else and that this process may not write counts as cached,
+// because the system does not tell.
 bool DirectReading::mostly_cached(int64_t begin, int64_t size) const {
   static const int64_t page = ::sysconf(_SC_PAGESIZE);
   std::vector<unsigned char> there(static_cast<size_t>((size + page - 1) / page));

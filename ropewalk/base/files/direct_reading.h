@@ -10,28 +10,28 @@
 
 namespace ropewalk {
 
-// Reads parts of a mapped file past the system's cache of files (O_DIRECT), which is the faster way
-// for large files that are read once. The memory they are read into takes the place of the file's
-// mapping, so that nobody's pointers change. What the cache has already stays the mapping's. Where
-// the file system refuses O_DIRECT, parts are read the usual way; what cannot be read at all stays
-// the mapping's too, and whoever touches it meets the error. From any thread.
+// Reads parts of a mapped file around the system's page cache (O_DIRECT), which is faster for large
+// files that are read once. The new memory replaces the mapping at the same addresses, so that
+// pointers stay valid. Parts that the page cache holds already keep their mapping. Where the file
+// system refuses O_DIRECT, parts are read in the usual way; a part that cannot be read keeps its
+// mapping, and whoever touches it meets the error. All functions may be called from any thread.
 class DirectReading {
  public:
-  // Of the file `path`, mapped whole at `mapping`, that `status` was of then. Where another file
-  // has taken its name meanwhile, nothing is ever read.
+  // `path` is mapped whole at `mapping`, and `status` describes the file that was mapped. Where
+  // another file has taken the name since, nothing is read.
   DirectReading(const std::filesystem::path& path, const struct stat& status,
                 const std::byte* mapping);
   ~DirectReading();
   DirectReading(const DirectReading&) = delete;
   DirectReading& operator=(const DirectReading&) = delete;
 
-  // Whether nobody has begun to read some of [offset, offset + size).
+  // Whether some of [offset, offset + size) has not been requested by anybody.
   bool missing(int64_t offset, int64_t size) const;
-  // Reads that.
+  // Reads [offset, offset + size).
   void read(int64_t offset, int64_t size);
-  // Until all of it that somebody has begun to read is there.
+  // Waits until everything in [offset, offset + size) that has been requested is there.
   void wait(int64_t offset, int64_t size) const;
-  // That lie in this process's own memory by now.
+  // The number of bytes that lie in this process's own memory by now.
   int64_t own_bytes() const { return own_bytes_; }
 
  private:

@@ -44,7 +44,7 @@ FolderLock::FolderLock(const std::filesystem::path& folder) : process_(::getpid(
   std::filesystem::create_directories(folder, error);
   if (error) throw SystemError("{}: cannot create folder: {}", folder.string(), error.message());
   const std::filesystem::path path = folder / kName;
-  // Not through a link, to whatever somebody else's file, nor into a pipe.
+  // Refuse symlinks and pipes.
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
   if (file_ < 0 && errno != ELOOP) {
     throw SystemError("{}: cannot create: {}", path.string(), std::strerror(errno));
@@ -52,8 +52,10 @@ FolderLock::FolderLock(const std::filesystem::path& folder) : process_(::getpid(
   struct stat status {};
   if (file_ < 0 || ::fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
     if (file_ >= 0) ::close(file_);
-    throw SystemError("{}: is not a file of its own; move it away, or name another folder",
-                      path.string());
+    throw SystemError(
+        "{}: is a link, a pipe or a folder, expected a regular file; move it away, or name another "
+        "folder",
+        path.string());
   }
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
     const int why = errno;
@@ -84,14 +86,14 @@ FolderLock::FolderLock(const std::filesystem::path& folder) : process_(::getpid(
 
 void FolderLock::sign() const {
   const std::string self = fmt::format("{}{}{}", describe_self(), kToken, temporary_token());
-  // A failure to write it changes nothing that counts: what a killed run left stays.
+  // A failure to write the file is harmless: files of a killed run are then not recognised.
   if (::ftruncate(file_, 0) == 0) {
     [[maybe_unused]] const ssize_t written = ::pwrite(file_, self.data(), self.size(), 0);
   }
 }
 
 FolderLock::~FolderLock() {
-  // Closing alone leaves it to processes that were forked meanwhile and have the file open too.
+  // close() alone would leave the lock to processes that were forked since and have the file open.
   if (::getpid() == process_) ::flock(file_, LOCK_UN);
   ::close(file_);
 }

@@ -5,9 +5,9 @@
 
 namespace ropewalk {
 
-// Holds a folder, which is made where it is missing, for this process: sign() says so in its file.
-// Throws SystemError naming the process that holds it already; the lock of a process that died is
-// free.
+// Locks a folder for this process, and creates the folder where it is missing. sign() writes the
+// owner into the lock file. Throws SystemError naming the process that holds the lock; the lock of
+// a process that died is free.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder);
@@ -16,18 +16,18 @@ class FolderLock {
   FolderLock& operator=(const FolderLock&) = delete;
 
   // The token (atomic_file.h) of the process that held the folder before; empty where there was
-  // none. What that one left under temporary names can be removed.
+  // none. Temporary files with that token can be removed.
   const std::string& previous_token() const { return previous_token_; }
-  // Notes this process as the holder, which ends the former one's claim.
+  // Writes this process into the lock file, in place of the former owner.
   void sign() const;
 
  private:
   int file_ = -1;
-  int process_ = 0;  // that holds it, and not one that it forked
+  int process_ = 0;  // the process that took the lock, as opposed to one that it forked
   std::string previous_token_;
 };
 
-// Throws as FolderLock does where a process holds the folder.
+// Throws the same error as FolderLock where a process holds the folder.
 void require_unlocked(const std::filesystem::path& folder);
 
 }  // namespace ropewalk

@@ -52,7 +52,7 @@ std::string sha256_hex(std::string_view data) {
 
 std::string sha256_file(const std::filesystem::path& path) {
   const MappedFile file(path);
-  constexpr size_t kPart = size_t{1} << 24;  // a few milliseconds' work
+  constexpr size_t kPart = size_t{1} << 24;  // takes a few milliseconds
   Sha256 hash;
   for (std::string_view rest = file.text(); !rest.empty();
        rest.remove_prefix(std::min(kPart, rest.size()))) {

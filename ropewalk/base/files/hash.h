@@ -8,7 +8,7 @@
 
 namespace ropewalk {
 
-// A hash, incremental. `hex` ends the computation.
+// An incremental hash. hex() ends the computation.
 class Digest {
  public:
   enum class Kind { sha1, sha256 };

@@ -10,7 +10,7 @@
 namespace ropewalk {
 
 Json parse_json(std::string_view text, const std::string& source, int max_depth) {
-  std::vector<std::unordered_set<std::string>> keys;  // of each open object
+  std::vector<std::unordered_set<std::string>> keys;  // one set per open object
   const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
     switch (event) {
       case Json::parse_event_t::object_start:
@@ -37,11 +37,11 @@ Json parse_json(std::string_view text, const std::string& source, int max_depth)
   try {
     return Json::parse(text, check);
   } catch (const Json::exception& error) {
-    // nlohmann's text starts with an id in brackets that means nothing to a user.
+    // The library's text starts with an id in brackets that means nothing to a user.
     std::string_view what = error.what();
     if (const auto end = what.find("] "); end != std::string_view::npos)
       what.remove_prefix(end + 2);
-    // It ends with what was last read, which may be the whole file.
+    // The library's text ends with what was read last, which may be the whole file.
     constexpr size_t kExcerpt = 300;
     throw InputError("{}: not valid JSON: {}", source, printable_excerpt(what, kExcerpt));
   }

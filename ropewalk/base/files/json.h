@@ -16,7 +16,8 @@ Json parse_json(std::string_view text, const std::string& source, int max_depth 
 // Reads and parses a JSON file of at most 256 MiB.
 Json read_json_file(const std::filesystem::path& path);
 
-// A file's JSON; null where it is missing or broken, so that whoever makes it makes it again.
+// Reads a file's JSON; returns null where the file is missing or broken, so that the caller writes
+// it again.
 Json read_json_or_null(const std::filesystem::path& path);
 
 }  // namespace ropewalk

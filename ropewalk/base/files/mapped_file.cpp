@@ -15,7 +15,7 @@
 namespace ropewalk {
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
-  // A pipe would be waited for.
+  // O_NONBLOCK, because opening a pipe would wait for its writer.
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) throw SystemError("{}: cannot open: {}", path.string(), std::strerror(errno));
   if (::fstat(file, &status_) != 0 || !S_ISREG(status_.st_mode)) {
@@ -53,7 +53,8 @@ bool written_to(const struct stat& before, const struct stat& now) {
   const auto same = [](const timespec& a, const timespec& b) {
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
   };
-  // When it was written can be set back, when it was changed cannot; another name changes it too.
+  // The time of the last write can be set back, the time of the last change cannot; a new hard link
+  // changes it too.
   const bool changed = now.st_nlink == before.st_nlink && !same(now.st_ctim, before.st_ctim);
   return now.st_size != before.st_size || !same(now.st_mtim, before.st_mtim) || changed;
 }
@@ -105,8 +106,8 @@ void MappedFile::release(int64_t offset, int64_t size) const {
 std::string read_text_file(const std::filesystem::path& path, int64_t limit) {
   const MappedFile file(path);
   if (file.size() > limit) {
-    throw InputError("{}: is {}, more than the {} such a file may have", path.string(),
-                     format_bytes(file.size()), format_bytes(limit));
+    throw InputError("{}: has {}, expected at most {}", path.string(), format_bytes(file.size()),
+                     format_bytes(limit));
   }
   std::string text(file.text());
   file.require_unchanged();

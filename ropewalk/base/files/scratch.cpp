@@ -14,8 +14,8 @@
 namespace ropewalk {
 namespace {
 
-// A file without a name, `size` bytes of it on disk: writing to a mapping must not be what finds
-// the disk full, as that ends the program.
+// Creates a file without a name and allocates `size` bytes for it on disk: if a write to the
+// mapping were the first to find the disk full, it would end the program.
 int nameless_file(const std::filesystem::path& folder, int64_t size) {
   std::string name = (folder / ".scratch-XXXXXX").string();
   const int file = ::mkostemp(name.data(), O_CLOEXEC);
@@ -51,7 +51,7 @@ Scratch::Scratch(int64_t size, const std::optional<std::filesystem::path>& folde
   }
   data_ = static_cast<std::byte*>(address);
 #ifdef MADV_HUGEPAGE
-  // Small pages of so much memory take longer to get than to fill.
+  // Getting so much memory in small pages takes longer than filling it.
   if (!file_) ::madvise(address, static_cast<size_t>(size), MADV_HUGEPAGE);
 #endif
 }

@@ -7,9 +7,9 @@
 
 namespace ropewalk {
 
-// Zeroed memory; with a folder, backed by a nameless file there, so that parts not in use can leave
-// resident memory. The file's space is taken at once and goes with the object, however the program
-// ends. Throws SystemError when memory or disk is short.
+// Zeroed memory. With a folder, a nameless file there backs it, so that parts that are not in use
+// can leave resident memory. The file's space is allocated at once and freed with the object,
+// however the program ends. Throws SystemError where memory or disk is short.
 class Scratch {
  public:
   Scratch(int64_t size, const std::optional<std::filesystem::path>& folder);
@@ -18,12 +18,12 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
 
   std::byte* data() const { return data_; }
-  // Gets the memory of [offset, offset + size) from the system now, where it would come when it is
-  // written to. Contents stay; others may write meanwhile. Nothing happens with a folder, or where
-  // the system cannot.
+  // Gets the memory of [offset, offset + size) from the system now instead of at the first write.
+  // Contents stay, and other threads may write meanwhile. Has no effect with a folder, or where the
+  // system does not support it.
   void take(int64_t offset, int64_t size) const;
-  // Lets the whole pages inside [offset, offset + size) leave memory; their contents stay. Nothing
-  // happens without a folder.
+  // Lets the whole pages inside [offset, offset + size) leave memory; their contents stay. Has no
+  // effect without a folder.
   void release(int64_t offset, int64_t size) const;
 
  private:

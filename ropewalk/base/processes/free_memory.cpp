@@ -14,14 +14,15 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// What stands for no limit in version 1 is a number near 2^63.
+// In version 1 a number near 2^63 stands for no limit.
 constexpr int64_t kNoLimit = int64_t{1} << 60;
-constexpr int64_t kUnknown = int64_t{10} << 30;  // where nothing says
+constexpr int64_t kUnknown = int64_t{10} << 30;  // assumed where the system does not tell
 
-// How the two versions name the same things: files of a group, and keys of its memory.stat.
+// The names that the two versions of cgroups give to the same things: files of a group, and keys of
+// its memory.stat.
 struct Version {
   std::string_view limit;
-  std::string_view throttle;  // from where on it is slowed down; version 1 has none
+  std::string_view throttle;  // above this the group is slowed down; version 1 has no such file
   std::string_view used;
   std::array<std::string_view, 2> droppable;
 };
@@ -39,7 +40,7 @@ std::vector<std::string> words(const std::string& line, char between) {
   return parts;
 }
 
-// "max", an empty or a missing file: nothing.
+// Reads a number; returns nothing for "max" and for an empty or missing file.
 std::optional<int64_t> read_number(const fs::path& file) {
   std::ifstream stream(file);
   std::string text;
@@ -61,7 +62,7 @@ int64_t sum_of_keys(const fs::path& file, const std::array<std::string_view, 2>&
   return sum;
 }
 
-// What one group leaves; nothing where it sets no limit.
+// The memory that one group leaves; nothing where it sets no limit.
 std::optional<int64_t> left_in(const fs::path& group, const Version& version) {
   std::optional<int64_t> limit = read_number(group / version.limit);
   if (!version.throttle.empty()) {
@@ -94,7 +95,7 @@ std::optional<std::string> group_path(const fs::path& proc, bool second) {
   return std::nullopt;
 }
 
-// A path of mountinfo, where spaces are \040.
+// Decodes a path of mountinfo, where spaces are \040.
 std::string unescape(const std::string& text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -110,8 +111,9 @@ std::string unescape(const std::string& text) {
   return plain;
 }
 
-// The group's folder below where its hierarchy is mounted. A container often sees only its own part
-// of it: `root` is then what the mount leaves out, or the path is another world's.
+// The group's folder below the point where its hierarchy is mounted. A container often sees only
+// its own part of the hierarchy: then `root` is the part that the mount leaves out, or the path
+// belongs to another namespace.
 fs::path group_below(const std::string& root, const std::string& path) {
   std::string rest = path;
   if (root != "/") {
@@ -137,7 +139,7 @@ std::optional<int64_t> left_by_groups(const fs::path& proc) {
     const auto path = group_path(proc, second);
     if (!path) continue;
     const fs::path mount = unescape(before[4]);
-    // A group may not use more than any group that it lies in.
+    // A group may not use more than any group that contains it.
     for (fs::path below = group_below(unescape(before[3]), *path);; below = below.parent_path()) {
       const auto left = left_in(below.empty() ? mount : mount / below, second ? kSecond : kFirst);
       if (left) least = std::min(least.value_or(*left), *left);

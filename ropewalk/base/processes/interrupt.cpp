@@ -20,14 +20,14 @@
 namespace ropewalk {
 namespace {
 
-constexpr int kSystemExit = 4;  // as SystemError's
+constexpr int kSystemExit = 4;  // the exit code of SystemError
 
 volatile std::sig_atomic_t received = 0;
 volatile std::sig_atomic_t signals = 0;
 const char* volatile lost_file = nullptr;
 volatile std::sig_atomic_t fault = 0;
 pthread_t watcher;
-sem_t arrived;  // posted once a signal
+sem_t arrived;  // posted once per signal
 std::atomic<int> unhurried{0};
 thread_local int unhurried_here = 0;
 
@@ -45,21 +45,23 @@ extern "C" void on_signal(int signal) {
 
 extern "C" void on_lost_memory(int signal, siginfo_t* info, void*) {
   const char* path = mapping_at(info->si_addr);
-  if (path == nullptr) {  // a fault of the program, which dies of it once this returns
+  if (path == nullptr) {  // a fault of the program: it dies of the signal once this returns
     std::signal(signal, SIG_DFL);
     std::raise(signal);
     return;
   }
   lost_file = path;
   ::sem_post(&arrived);
-  for (;;) ::pause();  // the thread that reads cannot go on; the watcher ends the process
+  for (;;) ::pause();  // the reading thread cannot go on; the watcher ends the process
 }
 
-// A fault of the program, or of a library that finds no memory: the process dies of it all the
-// same, once the watcher has tidied up. Blocked until then, the signal cannot come twice from here.
+// A fault of the program, or of a library that finds no memory. The process still dies of the
+// signal, after the watcher has cleaned up. The signal is blocked until then, so it cannot arrive
+// twice on this thread.
 extern "C" void on_fault(int signal) {
   std::signal(signal, SIG_DFL);
-  if (::pthread_equal(::pthread_self(), watcher) != 0) {  // nobody is left to tidy up
+  // The watcher itself failed, so nobody can clean up.
+  if (::pthread_equal(::pthread_self(), watcher) != 0) {
     std::raise(signal);
     return;
   }
@@ -69,7 +71,7 @@ extern "C" void on_fault(int signal) {
 }
 
 [[noreturn]] void die_of_fault() {
-  ::alarm(2);  // the thread at fault may hold a lock that tidying up needs
+  ::alarm(2);  // the faulty thread may hold a lock that the cleanup needs
   if (is_first_to_end()) {
     run_exit_cleanups();
     log::error(
@@ -81,7 +83,7 @@ extern "C" void on_fault(int signal) {
   ::_exit(128 + fault);
 }
 
-// Whether one arrives within so many nanoseconds.
+// Waits that many nanoseconds and returns whether a signal arrived.
 bool another_signal(int64_t within) {
   timespec until{};
   ::clock_gettime(CLOCK_REALTIME, &until);
@@ -94,8 +96,8 @@ bool another_signal(int64_t within) {
   return waited == 0;
 }
 
-// Ends the process where it does not end itself in time. A thread of its own: it may do what a
-// signal handler must not.
+// Ends the process where it does not end itself in time. It runs on a thread of its own because a
+// signal handler must not do this.
 [[noreturn]] void watch() {
   while (::sem_wait(&arrived) != 0) {
   }
@@ -110,8 +112,8 @@ bool another_signal(int64_t within) {
   if (fault != 0) die_of_fault();
   if (lost_file != nullptr) {
     end_process(kSystemExit,
-                fmt::format("{}: changed or vanished while it was being read; see that "
-                            "nothing writes to it, then start again",
+                fmt::format("{}: changed or vanished while it was being read; make sure "
+                            "that nothing writes to it, then start again",
                             lost_file));
   }
   end_process(128 + received, Interrupted(received).what());
@@ -129,7 +131,7 @@ void install_interrupt_handlers() {
     throw SystemError("cannot start a thread: {}; are memory or processes limited?",
                       error.code().message());
   }
-  // A library may end the program as well: OpenMP does where it cannot start its threads.
+  // A library may end the program too: OpenMP does so where it cannot start its threads.
   std::atexit([] {
     if (is_first_to_end()) run_exit_cleanups();
   });

@@ -16,11 +16,11 @@
 namespace ropewalk {
 namespace {
 
-// Never destroyed: the program may end on another thread while statics are torn down on this one.
+// Never destroyed: the program may end on another thread while this one destroys statics.
 struct ExitCleanups {
   std::mutex mutex;
   std::map<const ExitCleanup*, std::function<void()>> all;
-  // Tidying up takes memory, and may be what the lack of it calls for.
+  // The cleanup needs memory, and a lack of memory may be the reason for it.
   std::unique_ptr<char[]> reserve = std::make_unique<char[]>(size_t{1} << 20);
 };
 
@@ -31,7 +31,8 @@ ExitCleanups& exit_cleanups() {
 
 std::atomic<bool> ending = false;
 
-// Without locks, as a signal handler reads it. More mappings than there are places go unnamed.
+// Written without locks, because a signal handler reads it. Mappings beyond the size of the array
+// go unnamed.
 struct RememberedMapping {
   std::atomic<uintptr_t> begin = 0;  // 0: free, 1: being filled
   std::atomic<uintptr_t> end = 0;
@@ -59,7 +60,7 @@ void run_exit_cleanups() {
   for (const auto& [object, undo] : exit_cleanups().all) {
     try {
       undo();
-    } catch (...) {  // the next one may fare better
+    } catch (...) {  // a failed cleanup must not stop the next one
     }
   }
 }

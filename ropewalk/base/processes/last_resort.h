@@ -6,11 +6,11 @@
 
 namespace ropewalk {
 
-// Ways to end a program that no exception can: it computes on long after a signal arrived, or what
-// it reads has been cut off under its hands. interrupt.h puts them to use.
+// Ends a program where no exception can: it keeps computing long after a signal, or a file that it
+// reads was truncated. interrupt.h uses these functions.
 
-// What has to be undone if the program ends while this object lives: a file under a temporary name,
-// say. `undo` may be called from another thread; it must not throw.
+// A cleanup that must run if the program ends while this object lives, such as removing a file
+// under a temporary name. `undo` may be called from another thread and must not throw.
 class ExitCleanup {
  public:
   explicit ExitCleanup(std::function<void()> undo);
@@ -19,21 +19,22 @@ class ExitCleanup {
   ExitCleanup& operator=(const ExitCleanup&) = delete;
 };
 
-// Whether the caller is the first to end the program; the others leave the last word to it.
+// Returns whether the caller is the first to end the program; only the first one cleans up and
+// reports.
 bool is_first_to_end();
 
-// Calls what every Undo has.
+// Calls the function of every ExitCleanup that lives.
 void run_exit_cleanups();
 
-// Undoes everything, writes an error line and ends the process. Where somebody else was
-// first to end the program, gives it half a second to do so and writes nothing.
+// Runs all cleanups, writes an error line and ends the process. Where another thread was first to
+// end the program, gives it half a second and writes nothing.
 [[noreturn]] void end_process(int exit_code, const std::string& line);
 
-// A file's memory, remembered by address: a signal handler finds the file by it. `path` must live
-// until `forget_mapping`.
+// Remembers the address range of a mapped file, by which a signal handler finds its path. `path`
+// must live until `forget_mapping`.
 void remember_mapping(const std::byte* data, size_t size, const char* path);
 void forget_mapping(const std::byte* data);
-// The path, or null. May be called from a signal handler.
+// The path of the file mapped at an address, or null. A signal handler may call it.
 const char* mapping_at(const void* address);
 
 }  // namespace ropewalk

@@ -7,13 +7,14 @@
 namespace ropewalk {
 
 Launcher find_launcher(const std::function<const char*(const char*)>& environment) {
-  // Of Slurm only what srun sets: a batch script has the job's variables too, and is one process.
+  // For Slurm, only the variable that srun sets counts: a batch script has the job's variables too,
+  // but is one process.
   static constexpr std::pair<const char*, const char*> kSizes[] = {
       {"OMPI_COMM_WORLD_SIZE", "mpirun"},  // Open MPI
       {"PMI_SIZE", "mpirun"},              // MPICH, Intel MPI; srun --mpi=pmi2
       {"PALS_SIZE", "mpiexec"},            // HPE Cray
       {"SLURM_STEP_NUM_TASKS", "srun"}};
-  // The first that is there counts: launchers start each other.
+  // The first variable that is set counts, because launchers start each other.
   for (const auto& [variable, name] : kSizes) {
     const char* text = environment(variable);
     if (text == nullptr) continue;

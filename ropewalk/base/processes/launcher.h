@@ -7,17 +7,17 @@ namespace ropewalk {
 
 class Communicator;
 
-// What started this process together with others: mpirun, srun.
+// The program that started this process together with others: mpirun or srun.
 struct Launcher {
-  std::string name;  // for messages; empty: none
-  int count = 1;     // of processes it says it started
+  std::string name;  // for messages; empty where there is none
+  int count = 1;     // number of processes it says it started
 };
-// `environment` is std::getenv, or stands in for it.
+// `environment` is std::getenv or a stand-in for it.
 Launcher find_launcher(const std::function<const char*(const char*)>& environment);
 
-// The processes that a launcher started together with this one; without a launcher, this process
-// alone. Throws UsageError where they cannot find each other: the program was built without MPI, or
-// the launcher and MPI do not know each other. Once per program; collective.
+// Returns the processes that a launcher started together with this one; without a launcher, this
+// process alone. Throws UsageError where they cannot find each other: the program was built without
+// MPI, or the launcher and MPI do not know each other. Call it once per program. Collective.
 Communicator join_launched_processes();
 
 }  // namespace ropewalk

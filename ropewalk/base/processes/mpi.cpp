@@ -1,4 +1,4 @@
-// The only file that knows MPI; no_mpi.cpp is its twin.
+// The only file that uses MPI; no_mpi.cpp replaces it in builds without MPI.
 
 #include <mpi.h>
 
@@ -25,8 +25,8 @@ void check(int code, const char* call) {
 }
 #define ROPEWALK_MPI_CHECK(call) check(call, #call)
 
-// Waits for the others asleep: MPI itself waits in a busy loop, which takes the cores from whoever
-// is still computing, and cannot be interrupted.
+// Sleeps while it waits. MPI itself waits in a busy loop, which takes cores from processes that
+// still compute and cannot be interrupted.
 void wait(MPI_Request request) {
   constexpr auto kLongest = std::chrono::microseconds(10'000);
   auto pause = std::chrono::microseconds(20);
@@ -40,8 +40,8 @@ void wait(MPI_Request request) {
   }
 }
 
-// Two processes meet before they exchange numbers.
-constexpr int kNumbers = 0;  // tags
+// Tags of messages: two processes meet before they exchange numbers.
+constexpr int kNumbers = 0;
 constexpr int kMeeting = 1;
 
 void tell(int other) {
@@ -54,7 +54,7 @@ void hear_from(int other) {
   wait(request);
 }
 
-// MPI counts in int; larger messages go in parts.
+// MPI counts in int, so larger messages go in parts.
 template <typename T, typename Send>
 void in_parts(std::span<T> values, Send send) {
   constexpr size_t kMost = size_t{1} << 27;  // values
@@ -115,7 +115,7 @@ Communicator join_launched_processes() {
     throw UsageError(
         "{} started {} processes, but MPI sees each of them alone: this program was built with "
         "another MPI than the launcher's; with srun, name the interface with --mpi (srun "
-        "--mpi=list shows which there are); or capture with --shard i/n and join with merge",
+        "--mpi=list shows the choices); or capture with --shard i/n and join with merge",
         launcher.name, launcher.count);
   }
   MPI_Comm machine = MPI_COMM_NULL;

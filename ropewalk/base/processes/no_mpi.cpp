@@ -1,4 +1,4 @@
-// Stands in for mpi.cpp where the program is built without MPI: one process.
+// Replaces mpi.cpp in builds without MPI: there is one process.
 
 #include <cstdlib>
 

@@ -15,7 +15,8 @@ constexpr int kNicer = 10;
 Worker::Worker(bool aside)
     : thread_([this, aside, cores = core_limit()] {
         limit_cores(cores);
-        // Linux has it by thread, and threads that a thread starts take it over.
+        // Linux sets the priority per thread, and threads inherit it from the thread that starts
+        // them.
         if (aside) {
           const auto own = static_cast<id_t>(::gettid());
           ::setpriority(PRIO_PROCESS, own, ::getpriority(PRIO_PROCESS, own) + kNicer);

@@ -9,12 +9,13 @@
 
 namespace ropewalk {
 
-// One thread that does what it is given, in order. Its own threads (OpenMP's, say) live as long.
+// One thread that runs the tasks it is given, in order. Threads that it starts (OpenMP's, for
+// example) live as long as it does.
 class Worker {
  public:
-  // `aside`: it and its threads take what others leave of the processors.
+  // With `aside`, the thread and those that it starts run at low priority.
   explicit Worker(bool aside = false);
-  // Does what is left first.
+  // Finishes the remaining tasks first.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
