@@ -30,11 +30,11 @@ struct Companion::State {
   Settings settings;
   mutable std::mutex mutex;
   std::shared_ptr<Process> process;
-  pid_t owner = 0;  // the process that started it
+  pid_t owner = 0;  // the process that started the companion
   int64_t generation = 0;
 
-  // In a process forked from the one that started it: it is the other's, and so is the thread that
-  // reads what it says. Nothing of it can be ended here.
+  // After a fork, the companion and the thread that reads its answers belong to the process that
+  // started them, so the fork drops both without ending them.
   void leave_to_its_owner() {
     if (!process || owner == ::getpid()) return;
     new std::shared_ptr<Process>(process);

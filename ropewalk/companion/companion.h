@@ -14,29 +14,29 @@
 
 namespace ropewalk {
 
-// What travels between the program and its companion: words, and arrays by name, as the bytes that
-// they have in memory (little-endian).
+// A message between the program and its companion: words, and arrays by name, as bytes in memory
+// order (little-endian).
 struct CompanionMessage {
   Json words = Json::object();
   std::map<std::string, std::string> arrays;
 
-  // Throws SystemError where there is none.
+  // Throws SystemError where there is no such array.
   const std::string& array(const std::string& name) const;
 };
 
-// Why a request got no answer. What is not caught as one is an error of the machine.
+// The reason why a request got no answer. Uncaught, it counts as an error of the machine.
 class CompanionFailure : public SystemError {
  public:
   enum class FailureKind {
     cannot_run,  // there is no such Python, or it is too old
-    ended,       // by a signal, or of itself
-    hangs,       // no sign of life
-    rubbish,     // an answer that is none
-    late,        // the request took longer than it may
-    dropped,     // because of another request; to be sent again
-    missing,     // it lacks a package, or has too old a one
-    memory,      // the request took more memory than it may
-    refused,     // the task says why
+    ended,       // the companion ended, by a signal or by itself
+    hangs,       // the companion gave no sign of life
+    rubbish,     // the answer is not valid
+    late,        // the request took longer than its limit
+    dropped,     // another request ended the companion; send this one again
+    missing,     // a package is missing or too old
+    memory,      // the request took more memory than its limit
+    refused,     // the task refused and says why
   };
   CompanionFailure(FailureKind how, const std::string& text) : SystemError("{}", text), how_(how) {}
   FailureKind how() const { return how_; }
@@ -45,24 +45,25 @@ class CompanionFailure : public SystemError {
   FailureKind how_;
 };
 
-// The Python that a companion runs in: $ROPEWALK_PYTHON, else the one that the program was built
+// The Python that runs the companion: $ROPEWALK_PYTHON, else the one that the program was built
 // with, else python3.
 std::string companion_python();
 
-// One child process that does what libraries of Python do best: `tokens` and `figures`, one Python
-// file each in this folder, which travel inside the program. It has primitives; whatever decides
-// something stays in C++. It starts with the first request, and ends with this object, or with this
-// process whatever becomes of it. Thread-safe; requests of different tasks do not wait for each
-// other.
+// One child process that does what Python libraries do best. Its tasks are `tokens` and `figures`,
+// one Python file each in this folder, which the program contains. The tasks offer primitives;
+// decisions stay in C++. The companion starts with the first request and ends with this object, or
+// with this process however that ends. Thread-safe; requests of different tasks do not wait for
+// each other.
 class Companion {
  public:
   struct Settings {
-    std::string python;                          // empty: companion_python()
-    std::chrono::milliseconds silence{30'000};   // without a sign of life: it hangs
-    std::chrono::milliseconds farewell{1'500};   // to end in; then it is killed
-    std::map<std::string, std::string> sources;  // of further tasks, by name
+    std::string python;  // empty: companion_python()
+    // After so long without a sign of life it counts as hung.
+    std::chrono::milliseconds silence{30'000};
+    std::chrono::milliseconds farewell{1'500};   // time to end by itself before it is killed
+    std::map<std::string, std::string> sources;  // sources of further tasks, by name
   };
-  class Request;  // on its way
+  class Request;  // a request that was sent
   using Ticket = std::shared_ptr<Request>;
   using Limit = std::optional<std::chrono::milliseconds>;
 
@@ -72,14 +73,15 @@ class Companion {
   Companion(const Companion&) = delete;
   Companion& operator=(const Companion&) = delete;
 
-  // Starts the companion where there is none (any more), and hands it a request. Throws
-  // CompanionFailure where it cannot run, and Interrupted.
+  // Starts the companion where it is not running and hands it a request. Throws CompanionFailure
+  // where it cannot run, and Interrupted.
   Ticket send(const std::string& task, CompanionMessage message);
-  // The answer. After a `limit` the companion is ended. Throws CompanionFailure, and Interrupted.
+  // Waits for the answer; after `limit` the companion is ended. Throws CompanionFailure, and
+  // Interrupted.
   CompanionMessage receive(const Ticket& ticket, Limit limit = {});
   CompanionMessage ask(const std::string& task, CompanionMessage message, Limit limit = {});
 
-  // How many were started: what one was told, the next does not know.
+  // How many companions were started so far: a new one does not know what an earlier one was told.
   int64_t generation() const;
 
  private:
@@ -90,10 +92,9 @@ class Companion {
   std::unique_ptr<State> state_;
 };
 
-// The companion of this process, for tokens and figures alike. A process forked from this one has
-// its own.
+// The companion of this process, shared by all tasks. A fork of this process has its own.
 Companion& shared_companion();
-// Ends it, where there is one: at the end of a verb.
+// Ends the shared companion at the end of a verb.
 void end_shared_companion();
 
 }  // namespace ropewalk

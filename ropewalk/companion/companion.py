@@ -1,10 +1,11 @@
-# The companion of ropewalk: a child process that does what libraries of Python do best. The program carries this
-# text and runs it; it has given SOURCES, the texts of the tasks by name, PARENT, the process that this one ends with,
-# and REQUESTS, the file at descriptor 4.
+# The companion of ropewalk: a child process that does what Python libraries do best. The program contains this text
+# and runs it with three names defined: SOURCES, the texts of the tasks by name; PARENT, the id of the parent process,
+# with which this process ends; and REQUESTS, the file at descriptor 4.
 #
-# Requests come in there, answers leave at 3: lines of JSON, {"id": …, "task": …, "arrays": [{"name", "type",
-# "shape"}]}, each followed by its arrays' bytes, little-endian. An answer has the id of its request, and `error` and
-# `kind` where something went wrong. {"beat": …} is a sign of life. What libraries print goes to standard error.
+# Requests arrive on descriptor 4 and answers leave on descriptor 3: lines of JSON, {"id": …, "task": …, "arrays":
+# [{"name", "type", "shape"}]}, each followed by the bytes of its arrays, little-endian. An answer has the id of its
+# request, and `error` and `kind` where something went wrong. {"beat": …} is a sign of life. What libraries print goes to
+# standard error.
 import contextlib
 import json
 import math
@@ -16,10 +17,10 @@ import threading
 import time
 import types
 
-signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears Ctrl-C, and closes the requests
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and closes the requests
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 signal.pthread_sigmask(signal.SIG_SETMASK, [])
-for stream in map(int, os.listdir("/proc/self/fd")):  # what the parent's libraries left open
+for stream in map(int, os.listdir("/proc/self/fd")):  # files that the parent's libraries left open
     with contextlib.suppress(OSError):
         if stream > 4:
             os.close(stream)
@@ -32,7 +33,7 @@ answering = threading.Lock()
 
 
 class Refused(Exception):
-    """What a task cannot do. `kind`: refused, missing (a package), memory, dropped (to be asked again)."""
+    """A task cannot answer. `kind` says why: refused, missing (a package), memory, dropped (ask again)."""
 
     def __init__(self, text, kind="refused"):
         super().__init__(text)
@@ -40,7 +41,7 @@ class Refused(Exception):
 
 
 def send(words, arrays=None):
-    """`arrays`: types and bytes, by name."""
+    """Sends one answer. `arrays` holds pairs of type and bytes, by name."""
     frames = [(name, kind, memoryview(data).cast("B")) for name, (kind, data) in (arrays or {}).items()]
     words["arrays"] = [{"name": name, "type": kind, "shape": [len(data) // SIZES[kind]]} for name, kind, data in frames]
     with answering:
@@ -49,17 +50,17 @@ def send(words, arrays=None):
                 try:
                     part = part[os.write(3, part) :]
                 except OSError:
-                    os._exit(1)  # nobody listens any more
+                    os._exit(1)  # the parent has gone
 
 
 def beat():
-    """A sign of life every second. Native code that keeps the interpreter busy for ever stops the signs, and the parent ends
-    this process; should there be no parent any more, the timer does, which no code has to look at."""
+    """Sends a sign of life every second. Native code that blocks the interpreter for ever stops the signs, and the parent then
+    ends this process. Where the parent has gone, the timer's signal ends it, without any help of Python code."""
     while True:
         signal.setitimer(signal.ITIMER_PROF, 60.0 * (os.cpu_count() or 1))
         send({"beat": True})
         time.sleep(1)
-        if os.getppid() != PARENT:  # a fork of it may keep the requests open
+        if os.getppid() != PARENT:  # a fork of the parent may keep the requests open
             os._exit(0)
 
 
@@ -68,7 +69,7 @@ def one_line(error):
 
 
 def work(task, requests):
-    """Does what one task is asked for, in order; each task has a thread of its own."""
+    """Answers the requests of one task, in order; each task has a thread of its own."""
     module = None
     while True:
         words, arrays = requests.get()
@@ -83,7 +84,7 @@ def work(task, requests):
             answer, answer_arrays = {"error": str(error), "kind": error.kind}, None
         except MemoryError:
             answer, answer_arrays = {"error": "out of memory", "kind": "memory"}, None
-        except BaseException as error:  # panics of Rust are no Exception
+        except BaseException as error:  # panics of Rust are not of type Exception
             answer, answer_arrays = {"error": one_line(error), "kind": "refused"}, None
         send({"id": words["id"], **answer}, answer_arrays)
         del words, arrays, answer, answer_arrays

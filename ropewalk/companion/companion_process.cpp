@@ -23,12 +23,12 @@ using FailureKind = CompanionFailure::FailureKind;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds kLook{100};  // how soon an interrupt is noticed
+constexpr milliseconds kLook{100};  // how often waiting checks for an interrupt
 constexpr size_t kKeptErrors = size_t{64} << 10;
 constexpr size_t kLongestLine = size_t{64} << 20;
 constexpr int64_t kLargestArray = int64_t{16} << 30;
 
-// Reads the program that follows, which the command line would show to everybody.
+// Reads the companion's source from the requests; on the command line everybody could see it.
 constexpr const char* kBoot =
     "import json; file = open(4, 'rb'); head = json.loads(file.readline()); "
     "exec(compile(file.read(head['size']), 'ropewalk/companion/companion.py', 'exec'), "
@@ -43,7 +43,7 @@ std::string program(const std::map<std::string, std::string>& more) {
   return ascii(head) + "\n" + std::string(kCompanionSource);
 }
 
-// The last line says what went wrong; those before it are a stack trace.
+// The last line says what went wrong; the lines before it are a stack trace.
 std::string last_line(std::string_view text) {
   while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   const size_t start = text.rfind('\n');
@@ -93,7 +93,7 @@ bool Companion::Process::alive() const {
 void Companion::Process::end() {
   if (!reader_.joinable()) return;
   ::shutdown(child_.requests.number(), SHUT_RDWR);
-  // It has nothing to save; whoever interrupts waits no longer than needed.
+  // The companion has nothing to save, so an interrupted program waits no longer than needed.
   if (!wait_for_end(interrupted() ? std::min(settings_.farewell, 2 * kLook) : settings_.farewell)) {
     kill();
   }
@@ -132,8 +132,8 @@ void Companion::Process::send(const Ticket& ticket, const std::string& task,
   for (const auto& [name, bytes] : message.arrays) write(bytes);
 }
 
-// What cannot be written any more is the reader's to report. After half a message nothing else can
-// be said, so an interrupt ends the companion.
+// The reader reports a failed write. After half a message nothing else can be sent, so an interrupt
+// ends the companion.
 void Companion::Process::write(std::string_view bytes) {
   while (!bytes.empty() && alive()) {
     try {
@@ -170,7 +170,7 @@ CompanionMessage Companion::Process::receive(Request& request, Limit limit) {
   return std::move(*request.answer);
 }
 
-// All requests under way fail, and so will others; the process ends.
+// Fails all requests, waiting and future ones, and ends the process.
 void Companion::Process::fail(FailureKind how, const std::string& text) {
   {
     const std::lock_guard lock(mutex_);
@@ -192,7 +192,8 @@ void Companion::Process::read() {
     std::array<pollfd, 2> streams{pollfd{child_.answers.number(), POLLIN, 0},
                                   pollfd{child_.errors.number(), POLLIN, 0}};
     ::poll(streams.data(), streams.size(), static_cast<int>(kLook.count()));
-    // A little at a time: while both were stopped, nobody was silent.
+    // Silence is counted in small steps, so that time during which both processes were stopped does
+    // not count.
     const auto now = steady_clock::now();
     silent += std::min(std::chrono::duration_cast<milliseconds>(now - before), 5 * kLook);
     before = now;
@@ -222,7 +223,7 @@ void Companion::Process::read_errors() {
   }
 }
 
-// Whether there was something.
+// Returns whether there was anything to read.
 bool Companion::Process::read_answers() {
   std::array<char, 1 << 16> buffer;
   const ssize_t count = ::read(child_.answers.number(), buffer.data(), buffer.size());
@@ -233,14 +234,15 @@ bool Companion::Process::read_answers() {
     while (deliver_one()) {
     }
   } catch (const std::exception&) {
-    fail(FailureKind::rubbish, fmt::format("{}: answers what is no answer: '{}'", python_,
-                                           printable_excerpt(unread_, 80)));
+    fail(FailureKind::rubbish,
+         fmt::format("{}: invalid answer: '{}'", python_, printable_excerpt(unread_, 80)));
     child_.answers.close();
   }
   return true;
 }
 
-// Takes one message off the front of what has come, if it is there whole. Throws where it is none.
+// Takes one whole message off the front of the unread bytes; returns whether there was one. Throws
+// where the bytes are not a message.
 bool Companion::Process::deliver_one() {
   const size_t line = unread_.find('\n');
   if (line == std::string::npos) {
@@ -252,7 +254,7 @@ bool Companion::Process::deliver_one() {
   size_t whole = line + 1;
   for (const Json& array : message.words.at("arrays")) {
     const int64_t bytes = bytes_of(array);
-    if (bytes < 0 || bytes > kLargestArray) throw SystemError("an array of a senseless size");
+    if (bytes < 0 || bytes > kLargestArray) throw SystemError("an array of an impossible size");
     sizes.emplace_back(array.at("name").get<std::string>(), bytes);
     whole += static_cast<size_t>(bytes);
   }
@@ -269,7 +271,7 @@ bool Companion::Process::deliver_one() {
     const auto id = message.words.at("id").get<int64_t>();
     const std::lock_guard lock(mutex_);
     const auto found = waiting_.find(id);
-    if (found == waiting_.end()) throw SystemError("an answer to nothing");
+    if (found == waiting_.end()) throw SystemError("an answer without a request");
     if (message.words.contains("error")) {
       found->second->failure.emplace(
           how_of(message.words.at("kind").get<std::string>()),
@@ -284,7 +286,7 @@ bool Companion::Process::deliver_one() {
   return true;
 }
 
-// Waits for its end, which it may need help with, and says why it ended to those who wait.
+// Waits for the child to end, helping where needed, and tells waiting requests why it ended.
 void Companion::Process::reap() {
   const auto until = steady_clock::now() + settings_.farewell;
   int status = 0;

@@ -17,15 +17,15 @@
 
 namespace ropewalk {
 
-// One request: the answer, or why there is none.
+// One request with its answer, or with the reason why there is none.
 class Companion::Request {
  public:
   std::optional<CompanionMessage> answer;
   std::optional<CompanionFailure> failure;
-  std::shared_ptr<Process> process;  // that has it
+  std::shared_ptr<Process> process;  // the process that received the request
 };
 
-// One run of the companion. A thread reads what it says; another process cannot make it wait.
+// One run of the companion. A thread reads its answers.
 class Companion::Process {
  public:
   // Throws CompanionFailure.
@@ -35,16 +35,17 @@ class Companion::Process {
   Process& operator=(const Process&) = delete;
 
   bool alive() const;
-  // Asks it to end, and kills it where it does not in time; requests without an answer are dropped.
+  // Asks the child to end and kills it where it does not end in time; requests without an answer
+  // are dropped.
   void end();
 
   void send(const Ticket& ticket, const std::string& task, CompanionMessage message);
-  // Waits for the answer. Where it is late, this run ends, and other requests are dropped.
+  // Waits for the answer. Where it is late, this run ends and other requests are dropped.
   CompanionMessage receive(Request& request, Limit limit);
 
  private:
   void write(std::string_view bytes);
-  void read();  // the thread's
+  void read();  // runs on the reading thread
   void read_errors();
   bool read_answers();
   bool deliver_one();
@@ -63,9 +64,9 @@ class Companion::Process {
   std::optional<CompanionFailure> failure_;
   int64_t next_ = 0;
   bool reaped_ = false;
-  bool ended_ = false;       // the reader has
-  std::string unread_;       // of the answers
-  std::string last_errors_;  // the end of what it printed
+  bool ended_ = false;       // the reading thread has ended
+  std::string unread_;       // bytes of answers
+  std::string last_errors_;  // the end of its error output
   std::optional<ExitCleanup> kill_if_program_ends_;
   std::thread reader_;
 };

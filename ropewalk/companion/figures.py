@@ -22,7 +22,7 @@ def newest(major):
 
 
 def compressed(png):
-    """The same picture in about a third of the bytes: vl-convert compresses in haste."""
+    """Compresses a picture to about a third of the bytes, without loss: vl-convert compresses fast rather than well."""
     chunks, index = [], 8
     while index < len(png):
         (size,) = struct.unpack(">I", png[index : index + 4])
@@ -35,7 +35,7 @@ def compressed(png):
     return written
 
 
-# Every format comes from one conversion to SVG, which takes longer than all the rest.
+# All formats are made from one conversion to SVG, which takes longer than all the rest.
 CONVERT = {
     "svg": lambda svg: svg.encode(),
     "png": lambda svg: compressed(vl_convert.svg_to_png(svg, scale=2, ppi=72)),

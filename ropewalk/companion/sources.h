@@ -4,7 +4,7 @@
 
 namespace ropewalk {
 
-// The texts of companion.py and of its tasks.
+// The source texts of companion.py and of its tasks.
 extern const std::string_view kCompanionSource;
 extern const std::string_view kTokensSource;
 extern const std::string_view kFiguresSource;

@@ -24,8 +24,8 @@ constexpr int kRequests = 4;
   throw SystemError("cannot make a stream to a child process: {}", std::strerror(errno));
 }
 
-// The child's end. Its number is above those that it gets in the child, which are put in place one
-// after another.
+// Sets the child's end. Its number is above those that the child uses, because they are assigned
+// one after another.
 void set_child_end(Descriptor& end, int number) {
   end.reset(::fcntl(number, F_DUPFD_CLOEXEC, kRequests + 1));
   const int error = errno;
@@ -34,7 +34,7 @@ void set_child_end(Descriptor& end, int number) {
   if (!end.open()) no_stream();
 }
 
-// What the child writes.
+// Makes a pipe that the child writes to.
 void make_pipe(Descriptor& mine, Descriptor& childs) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) no_stream();

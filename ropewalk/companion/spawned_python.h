@@ -6,7 +6,7 @@
 
 namespace ropewalk {
 
-// A file descriptor, closed at the end.
+// A file descriptor that closes itself.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -24,16 +24,17 @@ class Descriptor {
   int number_ = -1;
 };
 
-// A Python process with `program` to run (-c), the current folder out of its path (-P), and this
-// end of its streams. At its descriptor 4 come requests, at 3 it answers; what it prints, on
-// standard output too, are its errors; standard input is empty. It begins with SIGINT and SIGTERM
-// blocked, which its program has to ignore first.
+// A Python process that runs `program` (-c) without the current folder in its path (-P), and our
+// ends of its streams. It reads requests from descriptor 4 and answers on 3; standard output and
+// standard error are both collected as errors; standard input is empty. SIGINT and SIGTERM are
+// blocked at its start, and its program has to ignore them first.
 struct SpawnedPython {
-  // Throws SystemError naming the Python where it cannot be started.
+  // Throws SystemError naming the Python that cannot be started.
   SpawnedPython(const std::string& python, const std::string& program);
 
   pid_t id = 0;
-  // A socket: writing to a process that has gone is then an error code, not a signal.
+  // A socket, because writing to one whose reader has gone returns an error code instead of raising
+  // a signal.
   Descriptor requests;
   Descriptor answers;
   Descriptor errors;

@@ -1,9 +1,9 @@
-# Task `tokens` of the companion: texts to token ids, by the library of the field.
+# Task `tokens` of the companion: turns texts into token ids with the library `tokenizers`.
 #
 # {"do": "load", "tokenizer": key, "threads": n} with the array `file`, a tokenizer.json, or with "folder", for transformers to
 # find a tokenizer in. {"do": "encode", "tokenizer": key} with `sizes` (i8) and `text`, the texts' bytes one after another;
 # the answer has `ids` (i4), and for each text in `counts`, `prefix` and `suffix` (i4) how many ids it has, and how many of
-# them the post-processor put in front and behind.
+# them the post-processor added in front and behind.
 import array
 import contextlib
 import hashlib
@@ -12,8 +12,8 @@ import resource
 import sys
 
 loaded = {}
-MOST_LOADED = 4  # those before are loaded again when they are needed
-OLDEST = "0.20"  # has encode_batch_fast
+MOST_LOADED = 4  # older ones are loaded again when they are needed
+OLDEST = "0.20"  # the first version with encode_batch_fast
 INSTALL = "install it with `python -m pip install tokenizers`, or name a Python that has it in ROPEWALK_PYTHON"
 
 
@@ -28,7 +28,7 @@ def library():
 
 
 class Fast:
-    """A tokenizer of the library `tokenizers`. What its file says of truncation and padding is not ours to do."""
+    """A tokenizer of the library `tokenizers`. Truncation and padding that its file asks for are turned off."""
 
     def __init__(self, tokenizer):
         tokenizer.no_truncation()
@@ -41,7 +41,7 @@ class Fast:
 
 
 class Slow:
-    """One of transformers that is written in Python."""
+    """A tokenizer of transformers that is written in Python."""
 
     dropout = 0
 
@@ -57,7 +57,7 @@ class Slow:
 
 
 def from_folder(folder):
-    """By transformers, without code of the folder's and without the network; with what tells it from others."""
+    """Loads a tokenizer with transformers, without running code of the folder and without the network; returns its digest too."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     try:
         import transformers
@@ -88,14 +88,14 @@ def load(words, arrays):
     loaded[words["tokenizer"]] = tokenizer
     for key in list(loaded)[:-MOST_LOADED]:
         del loaded[key]
-    # What the post-processor adds: of a text without tokens of its own, no mask says where they go.
+    # The tokens that the post-processor adds: for a text without tokens of its own, no mask tells where they belong.
     ends = [ends_of(mask) for text in ("a", ".", "0") for _, mask in tokenizer.encode([text]) if 0 in mask]
     tokenizer.ends = ends[0] if ends else None
     return {"dropout": tokenizer.dropout, "digest": digest}, None
 
 
 def ends_of(mask):
-    """How many special tokens there are in front and behind."""
+    """The numbers of special tokens in front and behind."""
     before = mask.index(0)
     behind = 0
     while mask[-1 - behind]:
@@ -105,7 +105,7 @@ def ends_of(mask):
 
 @contextlib.contextmanager
 def memory_for(size):
-    """Sixty-four times the size of a text, and what the library needs for none."""
+    """Limits memory to sixty-four times the size of the text, on top of what the library needs for an empty one."""
     spare = (1 << 30) + (os.cpu_count() or 1) * (8 << 20)
     with open("/proc/self/status") as status:
         (now,) = (int(line.split()[1]) << 10 for line in status if line.startswith("VmData:"))
@@ -122,7 +122,7 @@ def memory_for(size):
 
 def encode(words, arrays):
     tokenizer = loaded.get(words["tokenizer"])
-    if tokenizer is None:  # another companion had it
+    if tokenizer is None:  # an earlier companion had it
         raise Refused("not loaded", "dropped")
     sizes = array.array("q", arrays["sizes"])
     text, offset, texts = memoryview(arrays["text"]), 0, []
@@ -134,7 +134,7 @@ def encode(words, arrays):
         for own, mask in tokenizer.encode(texts):
             if 0 in mask:
                 before, behind = ends_of(mask)
-            else:  # no token of its own
+            else:  # the text has no token of its own
                 before, behind = tokenizer.ends if tokenizer.ends and sum(tokenizer.ends) == len(mask) else (len(mask), 0)
             ids.extend(own)
             counts.append(len(own))

@@ -199,7 +199,7 @@ TEST(Companion, RefusesRubbish) {
     Companion companion(settings());
     const auto [how, said] = failure(companion, {{"do", "rubbish"}, {"say", rubbish}});
     EXPECT_EQ(how, FailureKind::rubbish) << rubbish;
-    EXPECT_NE(said.find(": answers what is no answer: '"), std::string::npos) << said;
+    EXPECT_NE(said.find("python"), std::string::npos) << said;
   }
 }
 
