@@ -6,7 +6,7 @@
 namespace ropewalk {
 namespace {
 
-// A text of a JSON object, or empty where it has none of that name.
+// The text under `key` of a JSON object; empty where there is none.
 std::string text_of(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
@@ -71,7 +71,7 @@ std::map<std::string, std::string> read_refs(const std::string& body, const std:
       if (name.empty() || !is_commit(text_of(ref, "targetCommit"))) {
         throw InputError("{}: lists a revision without name or commit", source);
       }
-      refs[name] = text_of(ref, "targetCommit");  // a branch wins over a tag of its name
+      refs[name] = text_of(ref, "targetCommit");  // a branch wins over a tag of the same name
     }
   }
   return refs;

@@ -9,16 +9,16 @@
 
 namespace ropewalk {
 
-// What the Hub's answers say. `source` names them in the InputError that anything else than
-// expected is.
+// Parses the Hub's answers. `source` names the answer in the InputError that anything unexpected
+// raises.
 
-// An etag without what surrounds it: W/"abc" and "abc" mean abc. A hash is in lower case.
+// An etag without its wrapping: W/"abc" and "abc" become abc. A hash is put into lower case.
 std::string plain_etag(std::string etag);
 
-// The address in Link: <https://…>; rel="next", or empty.
+// The address in `Link: <https://…>; rel="next"`; empty where there is none.
 std::string next_page(const HttpResponse& response);
 
-// The files in a page of the list of a commit's files.
+// The files on one page of the list of a commit's files.
 std::vector<HubFile> read_tree(const std::string& body, const std::string& source);
 
 // Branches and tags with their commits.

@@ -30,7 +30,7 @@ const std::string& checked_commit(const std::string& commit) {
                    printable_excerpt(commit, 80));
 }
 
-// An etag is the name of a file: nothing in it may lead elsewhere.
+// An etag becomes a file name, so it must not lead elsewhere.
 const std::string& checked_etag(const std::string& etag) {
   const bool plain = std::all_of(etag.begin(), etag.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -41,7 +41,7 @@ const std::string& checked_etag(const std::string& etag) {
                    printable_excerpt(etag, 80));
 }
 
-// A relative path of plain names: of a file in a repository, or of a branch.
+// Checks a relative path of plain names: a file in a repository, or a branch.
 const std::string& checked_name(const std::string& name) {
   bool plain = !name.empty() && name.find('\0') == std::string::npos &&
                name.find('\\') == std::string::npos && name.size() <= 1024;
@@ -53,7 +53,7 @@ const std::string& checked_name(const std::string& name) {
                    printable_excerpt(name, 200));
 }
 
-// Where a link leads, one step; empty where there is none.
+// Follows a link one step; returns an empty path where there is no link.
 fs::path target(const fs::path& link) {
   std::error_code error;
   const fs::path to = fs::read_symlink(link, error);
@@ -144,7 +144,7 @@ std::map<std::string, std::string> HubCache::refs() const {
   for (const auto& entry : fs::recursive_directory_iterator(folder, ignored)) {
     const std::string name = entry.path().lexically_relative(folder).string();
     if (!entry.is_regular_file(ignored) || entry.path().filename().string().starts_with('.')) {
-      continue;  // what a killed process left, for one
+      continue;  // for example the files of a killed process
     }
     if (const std::string commit = commit_of(name); !commit.empty()) refs[name] = commit;
   }
@@ -167,7 +167,8 @@ void HubCache::remember_absent(const std::string& commit, const std::string& nam
 }
 
 void HubCache::remember(const std::string& revision, const std::string& commit) const {
-  if (commit_of(revision) == checked_commit(commit)) return;  // the cache may be read-only
+  // No write without need: the cache may be read-only.
+  if (commit_of(revision) == checked_commit(commit)) return;
   const fs::path path = root_ / folder_ / "refs" / checked_name(revision);
   make_folder(path.parent_path());
   write_file_atomically(path, commit);
@@ -181,7 +182,8 @@ void HubCache::link(const std::string& commit, const std::string& name,
   for (int attempt = 0; attempt < 10; ++attempt) {
     if (::symlink(relative.c_str(), path.c_str()) == 0 || target(path) == blob(etag)) return;
     std::error_code ignored;
-    if (!fs::is_symlink(path, ignored)) break;  // the bytes themselves, of another program
+    // Another program stores the bytes here, without a link.
+    if (!fs::is_symlink(path, ignored)) break;
     fs::remove(path, ignored);
   }
   throw SystemError("{}: cannot create link: {}", path.string(), std::strerror(errno));

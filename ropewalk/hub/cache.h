@@ -16,40 +16,39 @@ struct HubRepository {
   std::string id;  // "org/name"
 
   std::string folder() const;  // in the cache: "models--org--name"
-  std::string page() const;    // of addresses: "/org/name", "/datasets/org/name"
-  std::string api() const;     // "/api/models/org/name"
+  std::string page() const;    // of web addresses: "/org/name", "/datasets/org/name"
+  std::string api() const;     // of the API: "/api/models/org/name"
 };
 
 // A file of a repository at a commit.
 struct HubFile {
   std::string name;
-  std::string etag;  // the SHA-256 of large files, git's hash of small ones
+  std::string etag;  // SHA-256 of large files, git's hash of small ones
   int64_t size = 0;  // bytes
 };
 
-// Whether a text can be a repository's id: two names of letters, digits, '.', '_' and '-'.
+// Whether a text can be the id of a repository: two names of letters, digits, '.', '_' and '-'.
 bool is_hub_id(const std::string& text);
 
-// Whether a text is a whole commit hash.
+// Whether a text is a full commit hash.
 bool is_commit(const std::string& text);
 
-// Whether an etag tells the bytes: a SHA-256 (of large files) or git's SHA-1 (of small ones).
+// Whether an etag identifies the bytes: a SHA-256 (large files) or git's SHA-1 (small ones).
 bool is_content_hash(const std::string& etag);
 
-// One repository's part of the cache that all Hugging Face programs share:
+// One repository in the cache that all Hugging Face programs share:
 //
 //   models--org--name/refs/REVISION             the commit that a branch or tag is at
 //   models--org--name/snapshots/COMMIT/FILE     a link to the file's bytes
 //   models--org--name/blobs/ETAG                the bytes, one copy for all commits
-//   models--org--name/blobs/ETAG.incomplete     those that have arrived
+//   models--org--name/blobs/ETAG.incomplete     the bytes of an unfinished download
 //   models--org--name/.no_exist/COMMIT/FILE     empty: the commit has no such file
 //   models--org--name/.ropewalk/ETAG            a note that this program downloaded them
 //   models--org--name/.ropewalk/files/COMMIT…   the names of a commit's files (listing.h)
-//   models--org--name/.ropewalk/parts/ETAG/     parts of a file that is read in part
-//   (remote_file.h) .locks/models--org--name/ETAG.lock          held by the process that downloads
-//   them
+//   models--org--name/.ropewalk/parts/ETAG/     parts of a remote file (remote_file.h)
+//   .locks/models--org--name/ETAG.lock          locked by the process that downloads
 //
-// Names come from a server. One that would lead out of the cache is an InputError.
+// Names come from a server. A name that would lead out of the cache is an InputError.
 class HubCache {
  public:
   HubCache(const std::filesystem::path& root, const HubRepository& repository);
@@ -60,24 +59,25 @@ class HubCache {
   std::filesystem::path blob(const std::string& etag) const;
   // The etag of a file's bytes, as the snapshot's link names it; empty where there is no such link.
   std::string etag(const std::string& commit, const std::string& name) const;
-  // Where this program keeps what it notes of the repository.
+  // The folder for this program's own notes about the repository.
   std::filesystem::path notes() const;
-  // Whether the file is there, all of it.
+  // Whether the file is in the cache completely.
   bool has(const std::string& commit, const std::string& name) const;
 
-  // Whether the commit is known to have no such file; and to make that known.
+  // Whether the commit is known to have no such file; and the function that remembers it.
   bool is_known_absent(const std::string& commit, const std::string& name) const;
   void remember_absent(const std::string& commit, const std::string& name) const;
 
-  // The commit a revision was at when last asked, or empty.
+  // The commit that a revision was at when the Hub was last asked, or empty.
   std::string commit_of(const std::string& revision) const;
   // All such revisions with their commits.
   std::map<std::string, std::string> refs() const;
   void remember(const std::string& revision, const std::string& commit) const;
-  // Gives a blob its name in a snapshot.
+  // Links a name in a snapshot to a blob.
   void link(const std::string& commit, const std::string& name, const std::string& etag) const;
-  // Removes a file from a snapshot, and its bytes where no other snapshot has them. Returns how
-  // many bytes that freed; nothing where another program downloaded them, which leaves all of it.
+  // Removes a file from a snapshot, and its bytes where no other snapshot needs them. Returns how
+  // many bytes that freed; returns nothing and removes nothing where another program downloaded the
+  // file.
   std::optional<int64_t> remove(const std::string& commit, const std::string& name) const;
 
  private:
@@ -87,7 +87,7 @@ class HubCache {
   std::filesystem::path folder_;
 };
 
-// Holds a blob for this thread, waiting for others that download it. Throws Interrupted, and
+// Locks a blob for this thread and waits for others that download it. Throws Interrupted, and
 // SystemError once `stop` is requested.
 class HubLock {
  public:

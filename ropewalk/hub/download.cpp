@@ -12,7 +12,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// How long the whole file is, as an answer with its bytes states it.
+// The length of the whole file, as stated by an answer that has its bytes.
 std::optional<int64_t> stated_size(const HttpResponse& response) {
   std::string text = response.header(response.status == 200 ? "content-length" : "content-range");
   text.erase(0, text.find('/') + 1);  // bytes 5-9/TOTAL
@@ -43,7 +43,7 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
   PartialFile partial(blob, file.etag, file.size);
   partial.read_back();
   if (partial.size() > 0) {
-    log::debug("{}: going on after {}", what, format_bytes(partial.size()));
+    log::debug("{}: resuming after {}", what, format_bytes(partial.size()));
   }
   int64_t counted = 0;
   const auto restart = [&] {
@@ -53,7 +53,7 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
   };
   int begun_anew = 0;
   const auto take = [&](int64_t status, bool& first, std::string_view part) {
-    if (first && status == 200 && partial.size() > 0) {  // the server knows no ranges
+    if (first && status == 200 && partial.size() > 0) {  // the server does not support ranges
       restart();
       ++begun_anew;
     }
@@ -67,7 +67,7 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
     counted += static_cast<int64_t>(part.size());
   };
 
-  // Bytes left by an earlier download may be the wrong ones; fresh ones get a second try too.
+  // Bytes of an earlier download may be wrong, so they get one retry; fresh bytes get one too.
   bool second_try = false;
   const auto discard = [&](const std::string& why) {
     restart();
@@ -79,7 +79,7 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
     if (partial.size() == file.size) {
       const std::string hash = partial.hash();
       if (hash == file.etag) break;
-      discard(fmt::format("what the server sends has the hash {}, expected {}", hash, file.etag));
+      discard(fmt::format("the downloaded bytes have the hash {}, expected {}", hash, file.etag));
       if (file.size == 0) continue;
     }
     const int64_t before = partial.size();
@@ -102,7 +102,7 @@ void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& 
       throw SystemError("{}: broke off after {} of {} bytes, {} times ({}); try again later", what,
                         partial.size(), file.size, kAttempts, why);
     }
-    log::info("{}: broke off after {} of {} bytes ({}); going on", what, partial.size(), file.size,
+    log::info("{}: broke off after {} of {} bytes ({}); resuming", what, partial.size(), file.size,
               why);
     if (failures > 0) wait_or_throw(backoff(failures), stop);
   }

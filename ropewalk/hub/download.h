@@ -9,16 +9,16 @@
 
 namespace ropewalk {
 
-// Puts a file's bytes into the cache where they are not there: goes on with what has arrived of
-// them, waits for another process that is at it, and verifies size and hash before they get their
-// name. `path` is the address below the endpoint. `arrived` hears of bytes as they come; a negative
-// number takes back what must be read again. Throws InputError where the server sends something
-// else than it announced.
+// Puts a file's bytes into the cache unless they are there. It resumes an earlier download, waits
+// for another process that downloads the same file, and verifies size and hash before the bytes get
+// their name. `path` is the address below the endpoint. `arrived` is called with the number of new
+// bytes; a negative number takes back bytes that must be read again. Throws InputError where the
+// server sends something else than it announced.
 void download_blob(HubRequests& requests, const HubCache& cache, const HubFile& file,
                    const std::string& path, const std::stop_token& stop,
                    const std::function<void(int64_t)>& arrived);
 
-// Bytes of the file that are still to come.
+// The number of bytes of the file that are still missing.
 int64_t missing_bytes(const HubCache& cache, const HubFile& file);
 
 }  // namespace ropewalk

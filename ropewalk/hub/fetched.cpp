@@ -16,12 +16,13 @@ fs::path note_name(const fs::path& blob) {
   return blob.parent_path().parent_path() / ".ropewalk" / blob.filename();
 }
 
-// What tells a file from any other of its name; empty where it is not a plain file of this user.
+// Identifies a file apart from others that had the same name; empty where it is not a regular file
+// of this user.
 std::string identity(const fs::path& file) {
   struct stat status {};
   if (::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
   if (status.st_uid != ::geteuid()) return "";
-  // Whole seconds: a network's file system may round the rest later.
+  // Whole seconds, because network file systems may round the fraction later.
   return fmt::format("{} {} {}\n", status.st_ino, status.st_size, status.st_mtim.tv_sec);
 }
 

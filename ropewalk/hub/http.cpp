@@ -40,7 +40,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(start, text.find_last_not_of(" \t\r\n") - start + 1);
 }
 
-// Global set-up, once, before any thread needs it.
+// Global set-up, done once before any thread needs it.
 void set_up_curl() {
   static const CURLcode done = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (done != CURLE_OK) throw SystemError("libcurl cannot start: {}", curl_easy_strerror(done));
@@ -58,7 +58,8 @@ size_t on_header(const char* data, size_t, size_t size, void* user) {
   auto& exchange = *static_cast<Exchange*>(user);
   try {
     const std::string_view line(data, size);
-    if (line.starts_with("HTTP/")) exchange.response.headers.clear();  // of an interim answer
+    // Drops the headers of an interim answer.
+    if (line.starts_with("HTTP/")) exchange.response.headers.clear();
     const size_t colon = line.find(':');
     if (colon != std::string_view::npos) {
       exchange.response.headers[lower_case(trimmed(line.substr(0, colon)))] =
@@ -91,7 +92,7 @@ size_t on_body(const char* data, size_t, size_t size, void* user) {
   }
 }
 
-// Called about once a second even where nothing arrives.
+// libcurl calls it about once a second even where nothing arrives.
 int on_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   auto& exchange = *static_cast<Exchange*>(user);
   try {
@@ -123,7 +124,8 @@ HttpUrl parse_url(const std::string& url) {
     throw InputError("{}: is neither an http nor an https address", printable_url(url));
   }
   if (!part_of(parsed, CURLUPART_USER).empty() || !part_of(parsed, CURLUPART_PASSWORD).empty()) {
-    throw InputError("{}: names a user; expected an address without", printable_url(url));
+    throw InputError("{}: contains a user name; expected an address without one",
+                     printable_url(url));
   }
   return result;
 }
@@ -131,7 +133,7 @@ HttpUrl parse_url(const std::string& url) {
 std::string join_url(const std::string& base, const std::string& reference) {
   const Url url = read_url(base);
   if (curl_url_set(url.get(), CURLUPART_URL, reference.c_str(), 0) != CURLUE_OK) {
-    throw InputError("{}: leads to '{}', which is no address", printable_url(base),
+    throw InputError("{}: redirects to '{}', which is not an address", printable_url(base),
                      printable_excerpt(printable_url(reference), 200));
   }
   return part_of(url, CURLUPART_URL);
@@ -179,12 +181,12 @@ HttpClient::~HttpClient() = default;
 HttpClient::HttpClient(HttpClient&&) noexcept = default;
 
 HttpResponse HttpClient::exchange(const HttpRequest& request) {
-  const HttpUrl url = parse_url(request.url);  // refuses what libcurl knows beside http
+  const HttpUrl url = parse_url(request.url);  // refuses other schemes that libcurl knows
   HttpResponse response;
   CURL* handle = state_->handle;
   const HttpOptions& options = state_->options;
   Exchange exchange{request, response, handle, nullptr};
-  curl_easy_reset(handle);  // keeps connections
+  curl_easy_reset(handle);  // keeps connections open
   char problem[CURL_ERROR_SIZE] = "";
   const std::string agent = fmt::format("ropewalk/{}", version());
   std::string range = fmt::format("{}-", request.offset);
@@ -193,13 +195,14 @@ HttpResponse HttpClient::exchange(const HttpRequest& request) {
   curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 1L << 18);
-  curl_easy_setopt(handle, CURLOPT_ACCEPT_ENCODING, "identity");  // sizes are those of the files
+  // Sizes must be those of the files.
+  curl_easy_setopt(handle, CURLOPT_ACCEPT_ENCODING, "identity");
   curl_easy_setopt(handle, CURLOPT_USERAGENT, agent.c_str());
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, problem);
   curl_easy_setopt(handle, CURLOPT_NOBODY, request.head ? 1L : 0L);
   if (request.offset > 0 || request.length > 0)
     curl_easy_setopt(handle, CURLOPT_RANGE, range.c_str());
-  // What is meant for this machine stays on it: a proxy would see the token, and has a loopback of
+  // Requests to this machine must not leave it: a proxy would see the token, and has a loopback of
   // its own.
   if (url.is_loopback()) curl_easy_setopt(handle, CURLOPT_PROXY, "");
   if (!request.token.empty()) {
@@ -231,7 +234,7 @@ HttpResponse HttpClient::exchange(const HttpRequest& request) {
   if (done != CURLE_OK) {
     response.problem = problem[0] != '\0' ? problem : curl_easy_strerror(done);
     response.hopeless = done == CURLE_PEER_FAILED_VERIFICATION || done == CURLE_SSL_CACERT_BADFILE;
-    // Without a whole body, an answer that is kept is none.
+    // An answer that is kept in memory is worthless without its whole body.
     if (!request.sink) status = 0;
   }
   response.status = status;

@@ -19,18 +19,18 @@ namespace {
 
 constexpr size_t kParallel = 4;  // files at a time
 
-// The most bytes that a file may have: those read into memory are refused before they are
+// The most bytes that a file may have: files that are read into memory are refused before they are
 // downloaded.
 int64_t largest_size(const std::string& name) {
   constexpr int64_t kMiB = int64_t{1} << 20;
   const std::string file = fs::path(name).filename().string();
   if (file == "config.json" || file == "README.md") return 16 * kMiB;
-  if (name.ends_with(".json")) return 256 * kMiB;  // what read_json_file takes
+  if (name.ends_with(".json")) return 256 * kMiB;  // the limit of read_json_file
   return std::numeric_limits<int64_t>::max();
 }
 
-// "/a/b" of the names a/b. What comes from elsewhere may name them: nothing but the repository's
-// own files is asked for, with the user's token above all.
+// Turns the name a/b into "/a/b". Names may come from elsewhere, so anything but the repository's
+// own files is refused; otherwise the user's token could be sent for it.
 std::string encode_path(const std::string& name) {
   std::string path;
   for (const fs::path& part : fs::path(name)) {
@@ -52,12 +52,12 @@ void check_space(const fs::path& folder, int64_t needed, const std::string& titl
   std::error_code ignored;
   while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
   struct statvfs disk {};
-  if (::statvfs(there.c_str(), &disk) != 0) return;  // unknown; writing will tell
+  if (::statvfs(there.c_str(), &disk) != 0) return;  // free space is unknown; writing will show
   const double available = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
   if (static_cast<double>(needed) <= available) return;
   throw SystemError(
-      "{}: {} needs {}, of which {} are free; make room, set HF_HUB_CACHE to another disk, or give "
-      "run --evict",
+      "{}: {} needs {}, but only {} are free; free some space, set HF_HUB_CACHE to another disk, "
+      "or give run --evict",
       folder.string(), title, format_bytes(needed), format_bytes(static_cast<int64_t>(available)));
 }
 
@@ -69,7 +69,7 @@ HubCache Hub::cache(const HubRepository& repository) const { return {settings_.c
 
 HttpResponse Hub::ask(const std::stop_token& stop,
                       const std::function<HttpResponse(HubRequests&)>& work) {
-  if (settings_.offline) throw InputError("the Hub cannot be asked, as HF_HUB_OFFLINE is set");
+  if (settings_.offline) throw InputError("the Hub is not asked, because HF_HUB_OFFLINE is set");
   std::optional<HttpClient> client;
   {
     const std::lock_guard lock(mutex_);
@@ -109,15 +109,16 @@ std::string Hub::commit(const HubRepository& repository, const std::string& revi
     if (commit.empty()) commit = request_commit(repository, revision, file);
   } catch (const SystemError& error) {
     if (known.empty()) throw;
-    log::warning("{}; taking {} as it was when last asked", error.what(), what);
+    log::warning("{}; using {} as of the last request", error.what(), what);
     return known;
   }
   try {
     cache.remember(revision, commit);
   } catch (const SystemError& error) {
-    // The Hub's answer holds all the same. Where a file must be written, that fails with its name.
-    log::info("{}@{}: is at {}, which the cache cannot keep: {}", repository.id, revision, commit,
-              error.what());
+    // The Hub's answer is valid all the same. Where a file must be written, that will fail with its
+    // name.
+    log::info("{}@{}: is at commit {}, which cannot be stored in the cache: {}", repository.id,
+              revision, commit, error.what());
   }
   return commit;
 }
@@ -125,7 +126,7 @@ std::string Hub::commit(const HubRepository& repository, const std::string& revi
 std::string Hub::request_commit(const HubRepository& repository, const std::string& revision,
                                 const std::string& file) {
   const std::string what = fmt::format("{}@{}", repository.id, revision);
-  // Where the file is missing, the answer names the commit all the same.
+  // The answer names the commit even where the file does not exist.
   const HttpResponse response = ask({}, [&](HubRequests& requests) {
     return requests.head(file_path(repository, revision, file));
   });
@@ -161,7 +162,7 @@ std::vector<HubFile> Hub::tree(const HubRepository& repository, const std::strin
   std::string page = fmt::format("{}/tree/{}{}{}", repository.api(), encode_url(commit),
                                  encode_path(folder), deep ? "?recursive=true" : "");
   for (int i = 0; !page.empty(); ++i) {
-    if (i == kPages) throw InputError("{}: its list of files has no end", what);
+    if (i == kPages) throw InputError("{}: the list of its files does not end; refused", what);
     const HttpResponse response =
         ask({}, [&](HubRequests& requests) { return requests.get(page); });
     if (!folder.empty() && response.header("x-error-code") == "EntryNotFound") return {};
@@ -183,7 +184,7 @@ std::optional<HubFile> Hub::find(const HubRepository& repository, const std::str
   if (response.header("x-error-code") == "EntryNotFound") {
     try {
       cache(repository).remember_absent(commit, name);
-    } catch (const SystemError& error) {  // then it is asked for again
+    } catch (const SystemError& error) {  // a broken note: ask again
       log::debug("{}", error.what());
     }
     return std::nullopt;
@@ -201,9 +202,9 @@ std::optional<HubFile> Hub::find(const HubRepository& repository, const std::str
   if (answered != commit) {
     throw InputError("{}: the Hub answers for commit '{}' instead; refused", what, answered);
   }
-  cache(repository).blob(file.etag);  // refuses what would lead out of the cache
+  cache(repository).blob(file.etag);  // refuses an etag that would lead out of the cache
   if (is_content_hash(file.etag)) return file;
-  // A mirror's own etag says nothing about the bytes; its list of files may.
+  // The etag of a mirror says nothing about the bytes, but its list of files may.
   for (const HubFile& listed : tree(repository, commit, fs::path(name).parent_path().string())) {
     if (listed.name == name) return listed;
   }
@@ -258,7 +259,7 @@ fs::path Hub::fetch(const HubRepository& repository, const std::string& commit,
                     const std::string& name, const FetchOptions& options) {
   const HubCache cache = this->cache(repository);
   if (cache.has(commit, name)) return cache.file(commit, name);
-  if (cache.is_known_absent(commit, name)) return {};  // also where the Hub cannot be asked
+  if (cache.is_known_absent(commit, name)) return {};  // works without asking the Hub
   const std::optional<HubFile> file = find(repository, commit, name);
   if (!file) return {};
   fetch(repository, commit, std::vector{*file}, options);
@@ -272,7 +273,7 @@ std::string Hub::read(const HubRepository& repository, const std::string& commit
     return requests.get_part(file_path(repository, commit, name), offset, length);
   });
   const std::string what = fmt::format("{}@{}/{}", repository.id, commit, name);
-  if (response.status == 200) throw InputError("{}: the server knows no ranges", what);
+  if (response.status == 200) throw InputError("{}: the server does not support ranges", what);
   if (response.status != 206) fail_request(response, what);
   if (static_cast<int64_t>(response.body.size()) == length) return response.body;
   throw InputError("{}: the server sends {} of {} bytes", what, response.body.size(), length);

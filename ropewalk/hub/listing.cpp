@@ -24,7 +24,7 @@ std::optional<std::vector<HubFile>> read_kept(const fs::path& path) {
     }
     return files;
   } catch (const std::exception& damaged) {
-    log::debug("{}: {}; asking again", path.string(), damaged.what());
+    log::debug("{}: {}; requesting it again", path.string(), damaged.what());
     return std::nullopt;
   }
 }
@@ -37,7 +37,7 @@ void keep(const fs::path& path, const std::vector<HubFile>& files) {
   try {
     write_file_atomically(path, list.dump());
   } catch (const SystemError& error) {
-    log::debug("{}; it will be asked for again", error.what());
+    log::debug("{}; it will be requested again", error.what());
   }
 }
 
@@ -46,7 +46,7 @@ void keep(const fs::path& path, const std::vector<HubFile>& files) {
 std::vector<HubFile> list_files(Hub& hub, const HubRepository& repository,
                                 const std::string& commit, const std::string& folder) {
   const HubCache cache = hub.cache(repository);
-  cache.snapshot(commit);  // refuses what is no commit
+  cache.snapshot(commit);  // refuses a text that is not a commit
   const std::string name =
       folder.empty() ? commit : fmt::format("{}-{}", commit, sha256_hex(folder).substr(0, 16));
   const fs::path path = cache.notes() / "files" / (name + ".json");

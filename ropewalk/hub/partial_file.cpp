@@ -28,15 +28,15 @@ PartialFile::PartialFile(fs::path blob, std::string etag, int64_t size)
       expected_(size) {
   std::error_code ignored;
   fs::create_directories(path_.parent_path(), ignored);
-  // O_NONBLOCK, so that a pipe in its place does not hang.
+  // O_NONBLOCK, so that opening a pipe of this name does not block.
   file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
   const bool link = file_ < 0 && errno == ELOOP;
   if (file_ < 0 && !link) fail("create");
   struct stat status {};
   if (link || ::fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
     if (!link) ::close(file_);
-    throw SystemError("{}: is {}, expected a file; remove it", path_.string(),
-                      link ? "a link, which is not followed" : "no plain file");
+    throw SystemError("{}: is {}, expected a regular file; remove it", path_.string(),
+                      link ? "a link, which is not followed" : "not a regular file");
   }
   start_hash();
 }

@@ -10,11 +10,11 @@
 
 namespace ropewalk {
 
-// Where a blob's bytes are gathered until all have arrived: ETAG.incomplete.
+// The file that collects a blob's bytes until all have arrived: ETAG.incomplete.
 std::filesystem::path incomplete_name(const std::filesystem::path& blob);
 
-// That file, with the hash of what it holds. Throws SystemError where it cannot be written, or is
-// something else than a plain file: a link is not followed.
+// An incomplete blob, with the hash of its bytes so far. Throws SystemError where the file cannot
+// be written or is not a regular file; links are not followed.
 class PartialFile {
  public:
   // `etag` is the SHA-256 of `size` bytes, or git's hash of them.
@@ -24,14 +24,14 @@ class PartialFile {
   PartialFile& operator=(const PartialFile&) = delete;
 
   int64_t size() const { return size_; }
-  // Reads what an earlier download left.
+  // Reads and hashes the bytes of an earlier download.
   void read_back();
-  // Forgets all bytes.
+  // Drops all bytes.
   void restart();
   void append(std::string_view part);
-  // Of all bytes, as `etag` would be; ends the computation.
+  // The hash of all bytes, of the kind that `etag` has; ends the computation.
   std::string hash();
-  // Gives the bytes their name, and notes that they were downloaded by this program.
+  // Renames the file to the blob, and notes that this program downloaded it.
   void commit();
 
  private:

@@ -14,9 +14,9 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kHeld = 8;  // parts in memory: columns of a Parquet file are read in turn
+constexpr size_t kHeld = 8;  // parts in memory: the columns of a Parquet file are read in turn
 
-// What stands before the bytes of a part on the disk.
+// The checksum that precedes the bytes of a part on disk.
 std::string seal(const std::string& bytes) {
   return hash_bytes(bytes.data(), bytes.size()).hex() + "\n";
 }
@@ -87,7 +87,7 @@ int64_t RemoteFile::read(int64_t offset, char* data, int64_t length) {
 
 std::shared_ptr<RemoteFile> open_remote_file(Hub& hub, const HubRepository& repository,
                                              const std::string& commit, const HubFile& file) {
-  // The same bytes serve every commit, where an etag tells them.
+  // Commits share the bytes where an etag identifies them.
   const std::string key = is_content_hash(file.etag)
                               ? file.etag
                               : sha256_hex(fmt::format("{}/{}", commit, file.name)).substr(0, 40);

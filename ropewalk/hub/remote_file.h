@@ -12,25 +12,25 @@
 
 namespace ropewalk {
 
-// A file elsewhere of which parts are read as they are needed. What was read is kept on the disk,
-// so that nothing travels twice. Parts cannot be checked against the hash of the whole; those on
-// the disk are as they arrived, or are read again. Thread-safe.
+// A remote file that is read in parts, on demand. Parts are kept on disk, so that nothing is
+// downloaded twice. A part cannot be checked against the hash of the whole file; a checksum tells
+// whether a part on disk is as it arrived, otherwise it is read again. Thread-safe.
 class RemoteFile {
  public:
   static constexpr int64_t kPart = int64_t{1} << 20;  // bytes; requests are for whole parts
 
-  // `read` gets `length` bytes from `offset` on, all of which exist. `parts` is the folder to keep
-  // them in; it need not exist.
+  // `read` returns `length` bytes from `offset` on, all of which exist. `parts` is the folder to
+  // keep parts in; it need not exist.
   using Read = std::function<std::string(int64_t offset, int64_t length)>;
   RemoteFile(std::string name, int64_t size, std::filesystem::path parts, Read read);
 
   const std::string& name() const { return name_; }  // for messages
   int64_t size() const { return size_; }
-  // Bytes that `read` was asked for.
+  // The number of bytes that were requested from `read`.
   int64_t bytes_requested() const { return bytes_requested_; }
 
-  // Copies at most `length` bytes from `offset` on; fewer only where the file ends. Returns how
-  // many.
+  // Copies at most `length` bytes from `offset` on and returns how many; fewer only at the end of
+  // the file.
   int64_t read(int64_t offset, char* data, int64_t length);
 
  private:
@@ -52,7 +52,7 @@ class RemoteFile {
   std::list<Part> recent_;  // latest first
 };
 
-// A file of a repository at a commit.
+// Opens a file of a repository at a commit.
 std::shared_ptr<RemoteFile> open_remote_file(Hub& hub, const HubRepository& repository,
                                              const std::string& commit, const HubFile& file);
 

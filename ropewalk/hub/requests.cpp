@@ -29,7 +29,7 @@ bool is_passing(const HttpResponse& response) {
          response.status >= 500;
 }
 
-// Seconds until the Hub's rate limit is lifted: RateLimit: "api";r=0;t=55
+// Seconds until the Hub's rate limit is lifted, of a header such as RateLimit: "api";r=0;t=55
 std::optional<double> rate_limit_reset(const HttpResponse& response) {
   std::istringstream limit(response.header("ratelimit"));
   bool used_up = false;
@@ -37,7 +37,7 @@ std::optional<double> rate_limit_reset(const HttpResponse& response) {
   for (std::string part; std::getline(limit >> std::ws, part, ';');) {
     used_up = used_up || part == "r=0";
     if (!part.starts_with("t=")) continue;
-    uint32_t seconds = 0;  // none of them negative
+    uint32_t seconds = 0;  // is never negative
     const char* end = part.data() + part.size();
     const auto read = std::from_chars(part.data() + 2, end, seconds);
     if (read.ptr != end) continue;
@@ -103,7 +103,7 @@ HttpResponse HubRequests::follow(HttpRequest request, bool leave_host) {
     log::debug("{} {}: {}", request.head ? "HEAD" : "GET", printable_url(request.url),
                describe(response));
     for (const char* name : {"x-repo-commit", "x-linked-etag", "x-linked-size"}) {
-      // What the endpoint says counts; the host of the bytes may say anything.
+      // Only the endpoint's headers count; the host of the bytes may say anything.
       if (home && !response.header(name).empty()) kept.try_emplace(name, response.header(name));
     }
     const std::string location = response.header("location");
@@ -114,12 +114,12 @@ HttpResponse HubRequests::follow(HttpRequest request, bool leave_host) {
       return response;
     }
     if (url.scheme == "https" && parse_url(target).scheme == "http") {
-      throw InputError("{}: leads from https to plain http ({}); refused", printable_url(first),
+      throw InputError("{}: redirects from https to plain http ({}); refused", printable_url(first),
                        printable_url(target));
     }
     request.url = target;
   }
-  throw InputError("{}: leads on and on, {} redirects and more", printable_url(first), kRedirects);
+  throw InputError("{}: redirects more than {} times", printable_url(first), kRedirects);
 }
 
 HttpResponse HubRequests::persist(const HttpRequest& request, bool leave_host) {

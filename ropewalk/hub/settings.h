@@ -7,17 +7,17 @@
 
 namespace ropewalk {
 
-// Where the Hugging Face Hub is and where its files are kept, as the environment says: the
-// variables of the Python client `huggingface_hub`, with the same meaning (docs/hub.md).
+// The Hub's address and the cache's folder, from the environment: the variables of the Python
+// client `huggingface_hub`, with the same meaning (docs/hub.md).
 struct HubSettings {
   std::string endpoint = "https://huggingface.co";
   std::filesystem::path cache;
-  std::string token;     // sent to the endpoint's own host alone, and never shown
-  bool offline = false;  // only what is in the cache
+  std::string token;     // sent only to the endpoint's own host, and never shown
+  bool offline = false;  // use the cache only
   HttpOptions http;
 };
 
-// Throws UsageError naming the variable, for instance where a token would travel unencrypted.
+// Throws UsageError naming the variable, for instance where a token would be sent unencrypted.
 HubSettings hub_settings_from_environment();
 
 }  // namespace ropewalk

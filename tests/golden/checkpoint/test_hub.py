@@ -130,7 +130,7 @@ def test_unreachable_hub(hub, client):
     hub.plan("resolve", *[Fault(status=503, headers={"RateLimit": '"api";r=0;t=0'})] * 6)
     result = client.fetch()
     assert result.code == 0, result.stderr
-    assert "warning" in result.stderr and "when last asked" in result.stderr
+    assert "warning" in result.stderr and "org/model@main" in result.stderr
 
 
 def test_moved_branch_and_a_cache_that_cannot_be_written(hub, client):
@@ -143,7 +143,7 @@ def test_moved_branch_and_a_cache_that_cannot_be_written(hub, client):
     full = engine.limit_files(10)
     result = client.fetch(before=full)
     assert result.code == 0 and result.stdout.endswith(new), result.stderr
-    assert f"org/model@main: is at {new}, which the cache cannot keep" in result.stderr
+    assert f"org/model@main: is at commit {new}" in result.stderr
     assert (client.repository() / "refs" / "main").read_text() == old
     repository.commit("main", model_files(2))
     result = client.fetch(before=full)
@@ -253,7 +253,7 @@ def test_token_files(hub, client):
     (client.root / "another").write_text(TOKEN)
     assert client.fetch(HF_HOME="/nowhere", HF_TOKEN_PATH=str(client.root / "another")).code == 0
     hostile = client.fetch(HF_TOKEN="hf_x\r\nX-Evil: 1")
-    assert hostile.code == 3 and "does not hold a token" in hostile.stderr and "Evil" not in hostile.stderr
+    assert hostile.code == 3 and "HF_TOKEN: " in hostile.stderr and "Evil" not in hostile.stderr
 
 
 def test_token_is_not_sent_in_the_clear(hub, client):
@@ -350,7 +350,7 @@ def test_a_moved_branch_and_a_read_only_cache(hub, client, published, tmp_path):
                         before=engine.without_privileges, environment=client.environment)  # fmt: skip
     for folder in folders:
         folder.chmod(0o755)
-    assert result.code == 0 and f"org/model@step1: is at {new}, which the cache cannot keep" in result.stderr, result.stderr
+    assert result.code == 0 and f"org/model@step1: is at commit {new}" in result.stderr, result.stderr
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert [c["hub"] for c in manifest["checkpoints"]] == [f"{MODEL}@{new}"]
     assert (client.repository() / "refs" / "step1").read_text() == old
