@@ -103,8 +103,7 @@ void Checkpoint::open_index(const fs::path& index) {
     const std::string holder = found->second.shard->path().filename().string();
     if (holder != shard.get<std::string>()) {
       throw InputError(
-          "{}: tensor '{}' is said to be in {} but lies in {}; index and shards do not belong "
-          "together",
+          "{}: tensor '{}' should be in {} but is in {}; index and shards do not belong together",
           index.string(), tensor, shard.get<std::string>(), holder);
     }
   }
@@ -143,7 +142,7 @@ bool Checkpoint::is_read_directly() const {
 }
 
 void Checkpoint::read(const std::vector<std::string>& tensors, std::stop_token stop) const {
-  // Fewer leave a fast disk idle, more do not read faster.
+  // Fewer readers leave a fast disk idle, and more do not read faster.
   constexpr size_t kReaders = 8;
   struct Part {
     DirectReading* file;

@@ -13,7 +13,7 @@
 
 namespace ropewalk {
 
-// A tensor's bytes inside a mapped shard.
+// The bytes of a tensor inside a mapped shard.
 struct TensorView {
   const WeightsFile* shard = nullptr;
   const StoredTensor* info = nullptr;
@@ -21,12 +21,12 @@ struct TensorView {
   const std::byte* data() const { return shard->file().data() + info->offset; }
 };
 
-// A Hugging Face checkpoint folder: config.json and weights, in one file or in shards with an
-// index: model.safetensors, or else pytorch_model.bin. Opening checks every shard's list of
-// tensors; no weight is read until asked for.
+// A Hugging Face checkpoint folder: config.json and weights in one file or in shards with an index,
+// either model.safetensors or pytorch_model.bin. Opening it checks every shard's list of tensors;
+// weights are read on demand.
 class Checkpoint {
  public:
-  // `known`: what was read of it before.
+  // `known` holds the headers of files that were read before.
   explicit Checkpoint(const std::filesystem::path& folder,
                       std::shared_ptr<KnownHeaders> known = std::make_shared<KnownHeaders>());
 
@@ -35,28 +35,28 @@ class Checkpoint {
   bool has(const std::string& tensor) const { return tensors_.contains(tensor); }
   // Throws InputError naming the tensor and the folder.
   TensorView tensor(const std::string& name) const;
-  // What most of the weights' bytes are, as config.json would spell it: "float32", "float16",
-  // "bfloat16"; "another type" for anything else.
+  // The type of most of the weights' bytes, spelled as in config.json: "float32", "float16" or
+  // "bfloat16"; "another type" for any other.
   std::string stored_dtype() const;
-  // Bytes of all shards.
+  // The bytes of all shards.
   int64_t size() const;
-  // A digest over name, dtype, shape and every byte of these tensors, or of all. Reads what nobody
-  // has read yet and no earlier run remembers (tensor_hashes.h).
+  // A digest over name, dtype, shape and every byte of these tensors, or of all tensors. It reads
+  // tensors whose hash is neither known yet nor remembered from an earlier run (tensor_hashes.h).
   std::string digest(const std::vector<std::string>& names) const;
   std::string digest() const;
-  // The hash of a tensor's bytes, where it is known; and to make it known.
+  // The hash of a tensor's bytes where it is known; add_hash() makes it known.
   std::optional<ContentHash> known_hash(const std::string& tensor) const;
   void add_hash(const std::string& tensor, const ContentHash& hash) const;
   const std::vector<std::unique_ptr<WeightsFile>>& shards() const { return shards_; }
 
-  // From now on weights are read past the system's cache of files, into memory that is taken until
-  // the end of this object (base/files/direct_reading.h). Before other threads know of the object.
+  // Makes this object read weights around the page cache from now on, into memory that it holds
+  // until its end (base/files/direct_reading.h). Call it before other threads know of the object.
   void read_directly();
   bool is_read_directly() const;
-  // Where they are: reads these tensors, in this order and several parts at a time, and waits for
-  // what others read of them. Elsewhere nothing happens.
+  // With read_directly(), reads these tensors in this order, several parts at a time, and waits for
+  // parts that other threads read. Otherwise it has no effect.
   void read(const std::vector<std::string>& tensors, std::stop_token stop = {}) const;
-  // Bytes that were read so.
+  // The number of bytes that read() has read.
   int64_t bytes_read() const;
   // Whether opening the folder again would find the same files.
   bool is_current() const;

@@ -3,7 +3,7 @@
 namespace ropewalk {
 namespace {
 
-// Where transformers 5 keeps RoPE parameters, or null.
+// The object where transformers 5 keeps RoPE parameters, or null.
 Json* find_rope_parameters(Json& config) {
   const auto found = config.find("rope_parameters");
   if (found == config.end() || !found->is_object()) return nullptr;

@@ -18,7 +18,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// The shards an index names. Opening the checkpoint checks the rest of it.
+// The shards that an index names. Opening the checkpoint checks the rest of the index.
 std::vector<std::string> shard_names(const fs::path& index) {
   const JsonReader file(index);
   const JsonReader weight_map = file.object("weight_map");
@@ -34,8 +34,8 @@ std::vector<std::string> shard_names(const fs::path& index) {
   return {names.begin(), names.end()};
 }
 
-// The names of the weight files in the repository as far as the cache knows them; empty: not at
-// all.
+// The names of the repository's weight files as far as the cache knows them; empty where it does
+// not.
 std::vector<std::string> known_weights(const HubCache& cache, const HubCheckpoint& checkpoint) {
   const std::string& commit = checkpoint.commit;
   for (const WeightNames& kind : kWeightNames) {
@@ -51,7 +51,7 @@ std::vector<std::string> known_weights(const HubCache& cache, const HubCheckpoin
   return {};
 }
 
-// Of files by name with their etags; empty where one of these is no hash.
+// A digest of files' names and etags; empty where one of the etags is not a hash.
 std::string digest_of(const std::map<std::string, std::string>& etags) {
   Sha256 digest;
   for (const auto& [name, etag] : etags) {
@@ -217,8 +217,8 @@ int64_t evict_weights(const Hub& hub, const HubCheckpoint& checkpoint) {
     kept += removed ? 0 : static_cast<int64_t>(size);
   }
   if (kept > 0) {
-    log::info("{}: {} stay in the cache, as this program did not download them", checkpoint.name(),
-              format_bytes(kept));
+    log::info("{}: {} stay in the cache, because this program did not download them",
+              checkpoint.name(), format_bytes(kept));
   }
   return freed;
 }

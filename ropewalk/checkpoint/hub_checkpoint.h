@@ -9,50 +9,52 @@
 
 namespace ropewalk {
 
-// A revision of a Hub model at the commit it was at when found, or a folder of it. Its folder in
-// the cache is a checkpoint folder like any other once its weights are there.
+// A revision of a Hub model, at the commit that was found for it, or a folder of that revision. Its
+// folder in the cache is an ordinary checkpoint folder once its weights are there.
 struct HubCheckpoint {
   HubRepository repository;
   std::string revision;
   std::string commit;
-  std::string subfolder;  // "hf_ckpt/16.78B"; empty: the top
+  std::string subfolder;  // "hf_ckpt/16.78B"; empty: the top folder
   std::filesystem::path folder;
 
   std::string name() const;   // "org/name@COMMIT", then "/SUBFOLDER"
-  std::string title() const;  // the same with the revision, for messages
-  // The name of one of its files in the repository.
+  std::string title() const;  // name() with the revision, for messages
+  // The path in the repository of one of its files.
   std::string inside(const std::string& file) const;
 };
 
-// Finds a revision and fetches its config.json. Throws InputError where it has none.
+// Finds a revision and downloads its config.json. Throws InputError where there is none.
 HubCheckpoint find_checkpoint(Hub& hub, const std::string& id, const std::string& revision,
                               const std::string& subfolder = "");
 
-// Whether the weights are all in the cache; asks nobody.
+// Whether all weights are in the cache; uses no network.
 bool has_weights(const Hub& hub, const HubCheckpoint& checkpoint);
 
-// The weight files that are not in the cache yet; fetches the index, which names them.
+// The weight files that are not in the cache yet; downloads the index, which names them.
 std::vector<HubFile> missing_weights(Hub& hub, const HubCheckpoint& checkpoint);
 
-// A digest over the name and hash of each weight file, as the Hub states them for this commit:
-// other bytes have another one. Downloads no weights: the cache tells, where all of them are in it,
-// else the Hub's list of files. Empty where neither does, for instance offline.
+// A digest over the name and hash of each weight file, as the Hub states them for this commit, so
+// that other bytes have another digest. It downloads no weights: hashes come from the cache where
+// all of them are there, else from the Hub's list of files. Empty where neither is available, for
+// instance offline.
 std::string stated_weights(Hub& hub, const HubCheckpoint& checkpoint);
 
-// Fetches the weights: model.safetensors, or the shards that the index names.
+// Downloads the weights: model.safetensors, or the shards that the index names.
 void fetch_weights(Hub& hub, const HubCheckpoint& checkpoint, const FetchOptions& options);
 
-// Fetches tokenizer.json from a folder of a repository, else the files that transformers makes a
-// tokenizer of. Where it is, or the folder with those; empty where there are none.
+// Downloads tokenizer.json from a folder of a repository; where there is none, the files from which
+// transformers builds a tokenizer. Returns the file's path, or the folder of those files; empty
+// where there are none.
 std::filesystem::path fetch_tokenizer(Hub& hub, const HubRepository& repository,
                                       const std::string& commit, const std::string& folder,
                                       const FetchOptions& options);
-// Fetches the tokenizer.json beside a checkpoint; false where there is none. Others have to be
-// named: looking for them would take a question more for every model.
+// Downloads the tokenizer.json next to a checkpoint; returns false where there is none. Other
+// tokenizer files have to be named: looking for them would cost one more request for every model.
 bool fetch_tokenizer(Hub& hub, const HubCheckpoint& checkpoint);
 
-// Removes the weights from the cache. What other revisions use too stays. What this program did not
-// download also stays, with a line about it. Returns the bytes freed.
+// Removes the weights from the cache, except files that other revisions use too and files that this
+// program did not download, about which it logs a line. Returns the bytes freed.
 int64_t evict_weights(const Hub& hub, const HubCheckpoint& checkpoint);
 
 }  // namespace ropewalk

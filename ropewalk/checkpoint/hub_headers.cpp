@@ -14,9 +14,10 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int64_t kLongest = int64_t{64} << 20;  // of what is read at once
+constexpr int64_t kLongest = int64_t{64} << 20;  // the most bytes of one request
 
-// A weight file of which parts are there, and zeros, which take no room, in the place of the rest.
+// A local stand-in for a weight file: some parts are downloaded, the rest are zeros that take no
+// space.
 class SparseWeightsFile {
  public:
   SparseWeightsFile(Hub& hub, const HubCheckpoint& checkpoint, const HubFile& file, fs::path path)
@@ -28,7 +29,7 @@ class SparseWeightsFile {
     fs::resize_file(path_, static_cast<uintmax_t>(file.size));
   }
 
-  // The header's length and the header.
+  // Downloads the header's length and the header.
   void read_safetensors() const {
     const std::string length = read(0, 8);
     uint64_t size = 0;
@@ -39,11 +40,12 @@ class SparseWeightsFile {
     write(0, length + read(8, static_cast<int64_t>(size)));
   }
 
-  // The archive's list of files and the pickle. Storages get a header each, which need not be read.
+  // Downloads the archive's list of files and the pickle. Storages get a made-up header each, so
+  // theirs are not downloaded.
   void read_pytorch() const {
     copy(0, std::min<int64_t>(file_.size, 4));
-    if (!looks_like_zip(MappedFile(path_))) return;  // whoever opens it says what to do
-    constexpr int64_t kEnd = 1024;                   // holds what tells where the list is
+    if (!looks_like_zip(MappedFile(path_))) return;  // opening the file says what to do
+    constexpr int64_t kEnd = 1024;                   // the last bytes, which tell where the list is
     copy(std::max<int64_t>(file_.size - kEnd, 0), file_.size);
     copy(zip_list_offset(MappedFile(path_)), file_.size);
     const MappedFile mapped(path_);
@@ -78,7 +80,7 @@ class SparseWeightsFile {
   }
   void copy(int64_t begin, int64_t end) const {
     if (end < begin || end - begin > kLongest) {
-      fail(fmt::format("has {} bytes beside its numbers, expected at most {}", end - begin,
+      fail(fmt::format("has {} bytes besides its tensors, expected at most {}", end - begin,
                        kLongest));
     }
     write(begin, read(begin, end - begin));

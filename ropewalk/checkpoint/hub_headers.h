@@ -8,9 +8,9 @@
 
 namespace ropewalk {
 
-// A temporary checkpoint folder with a Hub checkpoint's config and the headers of its weight files,
-// all their tensors zero: enough to look at a model of many gigabytes, at the cost of some
-// kilobytes. Headers alone cannot be verified, so nothing is computed with them and nothing enters
+// A temporary checkpoint folder with the config of a Hub checkpoint and the headers of its weight
+// files; all tensors are zero. It lets a model of many gigabytes be inspected for some kilobytes of
+// download. Headers alone cannot be verified, so nothing is computed with them and nothing enters
 // the cache.
 class HubHeaders {
  public:

@@ -11,10 +11,10 @@
 
 namespace ropewalk {
 
-// What checkpoints' files say of themselves: the JSON of a config.json or an index, and the list of
-// tensors in a file of weights. Each is read by whoever asks first and kept, so that a study, which
-// opens its checkpoints again and again, reads them once; a file that was replaced or written to is
-// read again. No file stays mapped. From any thread.
+// The headers of checkpoints' files: the JSON of a config.json or an index, and the list of tensors
+// in a file of weights. Whoever asks first reads a header, and it is kept, so that a study, which
+// opens its checkpoints repeatedly, reads each header once. A file that was replaced or written to
+// is read again. No file stays mapped. All functions may be called from any thread.
 class KnownHeaders {
  public:
   std::shared_ptr<const JsonReader> json(const std::filesystem::path& file);

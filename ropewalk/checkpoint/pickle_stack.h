@@ -12,27 +12,27 @@
 
 namespace ropewalk {
 
-// What a pickle's instructions can make.
+// The kinds of values that a pickle's instructions can make.
 enum class PickleKind : uint8_t {
   none,
   number,
   text,
   tuple,
-  list,        // what it holds is forgotten
-  dictionary,  // `number` into dictionaries
-  other,       // `number` and `text` are its maker's
+  list,        // its items are not kept
+  dictionary,  // `number` is an index of the dictionaries
+  other,       // `number` and `text` belong to the caller
 };
 
 struct PickleValue {
   PickleKind kind = PickleKind::none;
-  int64_t number = 0;     // of a tuple: its first item
-  std::string_view text;  // of the pickle
+  int64_t number = 0;     // of a tuple: the index of its first item
+  std::string_view text;  // a part of the pickle
   uint32_t size = 0;      // items of a tuple; what kind of `other`
 };
 
-// The bytes of a pickle, the values made so far, and the stack they are on. Values refer to each
-// other by number, so that nothing recurses, however deep they nest; time and memory are linear in
-// the pickle. Throws InputError naming `source`.
+// The bytes of a pickle, the values made so far, and the stack of values. Values refer to each
+// other by number, so nothing recurses, however deep they nest; time and memory are linear in the
+// size of the pickle. Throws InputError naming `source`.
 class PickleStack {
  public:
   using Ref = uint32_t;
@@ -46,7 +46,7 @@ class PickleStack {
     throw InputError("{}: {}", source_, fmt::format(text, std::forward<Args>(args)...));
   }
 
-  // Bytes, in order.
+  // Takes the next bytes.
   std::string_view take(size_t size);
   template <typename T>
   T take_number() {
@@ -55,21 +55,21 @@ class PickleStack {
     return number;
   }
   std::string_view take_line();
-  // A length in one byte, then as many of a little-endian number.
+  // Takes a length of one byte and a little-endian number of that many bytes.
   int64_t take_long();
 
   const PickleValue& value(Ref ref) const { return values_[ref]; }
   const Dictionary& dictionary(Ref ref) const {
     return dictionaries_[static_cast<size_t>(value(ref).number)];
   }
-  // A tuple's items; more than `most` of them are refused, as is what is no tuple.
+  // The items of a tuple; throws where there are more than `most` or the value is not a tuple.
   std::vector<PickleValue> tuple_items(const PickleValue& tuple, size_t most,
                                        const char* what) const;
 
   void push(const PickleValue& made);
   void push_number(int64_t number) { push({PickleKind::number, number, {}, 0}); }
   void push_tuple(const std::vector<Ref>& items);
-  void push_tuple_of(size_t count);  // of that many from the stack
+  void push_tuple_of(size_t count);  // takes that many values from the stack
   void push_dictionary();
   Ref pop();
   Ref top();
@@ -78,7 +78,7 @@ class PickleStack {
   std::vector<Ref> pop_to_mark();
   void remember(uint32_t slot) { memo_[slot] = top(); }
   void recall(uint32_t slot);
-  // Keys and values in turn, of the dictionary on top.
+  // Adds pairs of key and value to the dictionary on top of the stack.
   void set_items(const std::vector<Ref>& items);
 
  private:
@@ -86,7 +86,7 @@ class PickleStack {
   const std::string& source_;
   size_t at_ = 0;
   std::vector<PickleValue> values_;
-  std::vector<Ref> items_;  // of all tuples
+  std::vector<Ref> items_;  // items of all tuples, one tuple after another
   std::vector<Dictionary> dictionaries_;
   std::vector<Ref> stack_;
   std::vector<size_t> marks_;  // heights of the stack

@@ -13,7 +13,7 @@ namespace {
 
 struct StorageType {
   std::string_view name;
-  std::string_view spelled;  // as safetensors does
+  std::string_view spelled;  // spelled as in safetensors
   int64_t bytes;
   StoredType type;
 };
@@ -36,7 +36,7 @@ const StorageType& find_type(const PickledTensor& tensor, const std::string& wha
                    printable_excerpt(tensor.type, 60));
 }
 
-// Elements from the first to the last, both counted.
+// The number of elements from the first to the last, both included.
 int64_t extent(const PickledTensor& tensor, const std::string& what) {
   int64_t elements = 1;
   int64_t last = 0;
@@ -52,22 +52,22 @@ int64_t extent(const PickledTensor& tensor, const std::string& what) {
     throw InputError("{}: shape {} and strides {} do not go together", what,
                      format_shape(tensor.shape), format_shape(tensor.strides));
   }
-  // A view may show numbers twice; no model's weights do, and a few bytes could so ask for any
-  // amount of memory.
+  // A view may show numbers twice. No model's weights do, and a small file could ask for any amount
+  // of memory in this way.
   if (elements > tensor.storage_elements) {
     throw InputError("{}: shape {} takes {} numbers, but its storage has {}", what,
                      format_shape(tensor.shape), elements, tensor.storage_elements);
   }
   if (elements == 0) return 0;
   if (last >= tensor.storage_elements - tensor.offset) {
-    throw InputError("{}: reaches number {} of its storage, which has {}", what,
+    throw InputError("{}: reads element {} of its storage, which has {}", what,
                      static_cast<double>(tensor.offset) + static_cast<double>(last),
                      tensor.storage_elements);
   }
   return last + 1;
 }
 
-// Of a tensor that has numbers; empty where that is how rows lie anyway.
+// The strides of a tensor that has numbers; empty where rows lie side by side.
 std::vector<int64_t> odd_strides(const PickledTensor& tensor) {
   int64_t dense = 1;
   for (size_t i = tensor.shape.size(); i-- > 0;) {
@@ -126,7 +126,7 @@ WeightsHeader read_whole(const MappedFile& file) {
   if (pickle == nullptr) {
     throw InputError("{}: holds no data.pkl; was it written by torch.save?", name);
   }
-  // All files lie in one folder of the archive, whose name is any.
+  // All files lie in one folder of the archive, which may have any name.
   const std::string folder = pickle->name.substr(0, pickle->name.size() - kPickle.size()) + "/";
   const auto content = [&](const ZipEntry& entry) {
     if (const auto sum = sum_of(entry)) require_sum(file, *sum, printable(entry.name), run_chunks);

@@ -12,7 +12,7 @@ namespace ropewalk {
 namespace {
 
 constexpr int64_t kLengthBytes = 8;                 // little-endian size of the header
-constexpr int64_t kMaxHeader = int64_t{100} << 20;  // as the format's own library allows
+constexpr int64_t kMaxHeader = int64_t{100} << 20;  // the limit of the format's own library
 
 struct TypeInfo {
   std::string_view name;
@@ -118,7 +118,7 @@ StoredTensor read_tensor(const Json& entry, const std::string& what, int64_t dat
   return tensor;
 }
 
-// The format wants tensors back to back from the first byte to the last.
+// The format requires tensors back to back from the first byte to the last.
 void check_layout(const std::map<std::string, StoredTensor>& tensors, const std::string& name,
                   int64_t data_start, int64_t data_size) {
   std::vector<std::pair<const std::string*, const StoredTensor*>> order;

@@ -11,7 +11,7 @@
 namespace ropewalk {
 namespace {
 
-// The number in "F64", "BF16", "I8".
+// The number of bits in "F64", "BF16" or "I8".
 int bits(const TensorToWrite& tensor) {
   const size_t digit = tensor.type_name.find_first_of("0123456789");
   return digit == std::string::npos ? 8 : std::stoi(tensor.type_name.substr(digit));
@@ -48,7 +48,7 @@ void write_safetensors(const std::filesystem::path& path, std::vector<TensorToWr
         write(piece);
       });
       if (handed_over != tensor.bytes) {
-        throw std::logic_error(fmt::format("{}: tensor '{}' came as {} bytes, {} were announced",
+        throw std::logic_error(fmt::format("{}: tensor '{}': {} bytes were written, expected {}",
                                            path.string(), tensor.name, handed_over, tensor.bytes));
       }
     }

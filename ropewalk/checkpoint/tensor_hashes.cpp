@@ -21,14 +21,14 @@ constexpr int64_t kUntouched = 2;  // seconds after which a further write change
 
 int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
-// What changes whenever somebody writes to a file or puts another in its place.
+// A stamp that changes whenever somebody writes to the file or replaces it.
 Json stamp(const MappedFile& file) {
   const struct stat& status = file.status();
   return {file.size(), nanoseconds(status.st_mtim), nanoseconds(status.st_ctim), status.st_ino,
           status.st_dev};
 }
 
-// In memory, a file keeps its times when somebody writes to it through a mapping.
+// In tmpfs, a file keeps its times when somebody writes to it through a mapping.
 bool forgets_writes(const fs::path& path) {
   struct statfs system {};
   return ::statfs(path.c_str(), &system) != 0 || system.f_type == TMPFS_MAGIC ||
@@ -102,7 +102,7 @@ void TensorHashes::recall() {
       if (const auto hash = parse_hash(text)) hashes_[name] = *hash;
     }
   } catch (const std::exception&) {
-    hashes_.clear();  // of no use: everything is hashed again
+    hashes_.clear();  // the file is damaged: everything is hashed again
   }
 }
 
@@ -120,7 +120,7 @@ void TensorHashes::remember() const {
     fs::create_directories(memory.parent_path(), error);
     write_file_atomically(memory, Json{{"file", stamp(file_)}, {"tensors", tensors}}.dump() + "\n");
   } catch (const std::exception&) {
-    // Nothing depends on it: the next run reads the file once more.
+    // A failure is harmless: the next run reads the file once more.
   }
 }
 

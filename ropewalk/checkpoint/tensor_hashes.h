@@ -12,11 +12,11 @@ namespace ropewalk {
 
 class MappedFile;
 
-// Hashes of the tensors in one file of weights. Each is computed once, by whoever reads the tensor
-// first. Between runs they are remembered in the user's cache folder, and believed as long as the
-// file's size, times and inode are what they were, as git does with its index. A file that was
-// written moments ago is not remembered, as a second write might leave the same times, nor is one
-// that lies in memory (tmpfs).
+// Hashes of the tensors in one file of weights. Whoever reads a tensor first computes its hash.
+// Between runs hashes are kept in the user's cache folder, and trusted while the file's size, times
+// and inode stay the same, as git does with its index. A file that was written moments ago is not
+// remembered, because a second write might leave the same times; neither is a file in memory
+// (tmpfs).
 class TensorHashes {
  public:
   explicit TensorHashes(const MappedFile& file);
@@ -24,7 +24,7 @@ class TensorHashes {
   TensorHashes(const TensorHashes&) = delete;
   TensorHashes& operator=(const TensorHashes&) = delete;
 
-  // From any thread.
+  // May be called from any thread.
   std::optional<ContentHash> find(const std::string& tensor) const;
   void add(const std::string& tensor, const ContentHash& hash);
 
@@ -39,8 +39,8 @@ class TensorHashes {
   bool changed_ = false;
 };
 
-// Where they are remembered: $ROPEWALK_CACHE, else ropewalk/ in the user's cache folder; empty
-// where there is none.
+// The folder of remembered hashes: $ROPEWALK_CACHE, else ropewalk/ in the user's cache folder;
+// empty where there is none.
 std::filesystem::path hash_memory();
 
 }  // namespace ropewalk

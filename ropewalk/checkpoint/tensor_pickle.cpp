@@ -9,18 +9,18 @@
 namespace ropewalk {
 namespace {
 
-constexpr size_t kMostBytes = size_t{8} << 20;  // fifty thousand tensors
+constexpr size_t kMostBytes = size_t{8} << 20;  // enough for fifty thousand tensors
 constexpr size_t kMostTensors = size_t{1} << 20;
-constexpr size_t kMostParts = 16;  // of a tensor's shape, or of what a call takes
+constexpr size_t kMostParts = 16;  // of a tensor's shape, or of a call's arguments
 
-// Kinds of PickleKind::other.
+// The kinds of PickleKind::other.
 enum Kind : uint32_t {
   kOrderedDictionary,
-  kStorageType,  // text
+  kStorageType,  // `text` is its name
   kRebuildTensor,
   kRebuildParameter,
-  kStorage,  // number: into storages
-  kTensor,   // number: into tensors
+  kStorage,  // `number` is an index of storages
+  kTensor,   // `number` is an index of tensors
 };
 
 bool is(const PickleValue& value, Kind kind) {
@@ -72,8 +72,8 @@ class Unpickler : private PickleStack {
     } else {
       constexpr size_t kShown = 60;
       fail(
-          "asks for {}.{}, which is no part of a tensor: refused, and nothing was run; convert the "
-          "file where you trust it, with transformers' save_pretrained",
+          "asks for {}.{}, which is not a part of tensors; refused, and nothing was run; convert "
+          "the file where you trust it, with transformers' save_pretrained",
           printable_excerpt(module, kShown), printable_excerpt(name, kShown));
     }
   }
@@ -82,7 +82,7 @@ class Unpickler : private PickleStack {
     std::vector<int64_t> numbers;
     for (const PickleValue& item : tuple_items(tuple, kMostParts, what)) {
       if (item.kind != PickleKind::number || item.number < 0) {
-        fail("{} has a part that is no size", what);
+        fail("{} has a part that is not a size", what);
       }
       numbers.push_back(item.number);
     }
@@ -103,11 +103,11 @@ class Unpickler : private PickleStack {
       made_.push_back({items[0].number, items[1].number, sizes(items[2], "a tensor's size"),
                        sizes(items[3], "a tensor's stride")});
     } else {
-      fail("makes a call that makes no tensor: refused");
+      fail("calls something that does not make a tensor; refused");
     }
   }
 
-  // ('storage', type, file, location, elements)
+  // Reads ('storage', type, file, location, elements) from the stack.
   void push_storage() {
     const auto id = tuple_items(value(pop()), kMostParts, "a storage");
     const bool known = id.size() == 5 && id[0].kind == PickleKind::text &&
@@ -119,7 +119,7 @@ class Unpickler : private PickleStack {
     storages_.push_back({id[1].text, id[2].text, id[4].number});
   }
 
-  // One instruction; false at the end.
+  // Runs one instruction; returns false at the end.
   bool step() {
     const auto code = static_cast<unsigned char>(take(1)[0]);
     switch (code) {
@@ -214,10 +214,10 @@ class Unpickler : private PickleStack {
       case 'Q':  // BINPERSID
         push_storage();
         return true;
-      case 'b':  // BUILD: the attributes of a dictionary, such as the versions of its modules
+      case 'b':  // BUILD: sets attributes of a dictionary, such as the versions of its modules
         pop();
         if (value(top()).kind != PickleKind::dictionary)
-          fail("gives attributes to what is no dictionary");
+          fail("sets attributes of a value that is not a dictionary");
         return true;
       default:
         fail("has instruction 0x{:02x}, which torch.save does not write for tensors", code);
@@ -229,7 +229,7 @@ class Unpickler : private PickleStack {
     std::set<std::string_view> names;
     for (const auto& [key, ref] : dictionary) {
       if (!is(value(ref), kTensor)) continue;
-      if (value(key).kind != PickleKind::text) fail("has a tensor whose name is no string");
+      if (value(key).kind != PickleKind::text) fail("has a tensor whose name is not a string");
       const std::string_view name = value(key).text;
       if (!names.insert(name).second) fail("has tensor '{}' twice", printable(name));
       const Tensor& tensor = made_[static_cast<size_t>(value(ref).number)];
@@ -248,8 +248,7 @@ class Unpickler : private PickleStack {
 
 std::vector<PickledTensor> read_tensor_pickle(std::string_view pickle, const std::string& source) {
   if (pickle.size() > kMostBytes) {
-    throw InputError("{}: is {} bytes long, more than the {} allowed", source, pickle.size(),
-                     kMostBytes);
+    throw InputError("{}: has {} bytes, expected at most {}", source, pickle.size(), kMostBytes);
   }
   return Unpickler(pickle, source).run();
 }

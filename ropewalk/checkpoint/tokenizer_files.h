@@ -6,10 +6,10 @@
 
 namespace ropewalk {
 
-// What the whole of a tokenizer is in.
+// The file that holds a complete tokenizer.
 inline constexpr std::string_view kTokenizerFile = "tokenizer.json";
 
-// Others that transformers makes a tokenizer of, and what may stand beside them.
+// Other files from which transformers builds a tokenizer, and files that accompany them.
 inline constexpr std::string_view kOtherTokenizerFiles[] = {
     "tokenizer.model", "spiece.model", "sentencepiece.bpe.model",
     "tekken.json",     "vocab.json",   "vocab.txt"};
@@ -17,7 +17,7 @@ inline constexpr std::string_view kTokenizerSettings[] = {"merges.txt", "added_t
                                                           "special_tokens_map.json",
                                                           "tokenizer_config.json", "config.json"};
 
-// Whether a folder holds any tokenizer.
+// Whether a folder holds a tokenizer of any kind.
 inline bool holds_tokenizer(const std::filesystem::path& folder) {
   std::error_code ignored;
   const auto there = [&](std::string_view name) {

@@ -6,7 +6,7 @@
 
 namespace ropewalk {
 
-// How the files of a kind of weights are called: all in one, or numbered shards and a list of them.
+// The names of one kind of weight files: a single file, or numbered shards with an index.
 struct WeightNames {
   std::string_view stem;
   std::string_view ending;
@@ -14,7 +14,8 @@ struct WeightNames {
   std::string single() const;                      // "model.safetensors"
   std::string index() const;                       // "model.safetensors.index.json"
   std::string shard(int number, int count) const;  // "model-00002-of-00003.safetensors"
-  int shard_count(const std::string& name) const;  // of that name, 3; of others, 0
+  // 3 for that name; 0 for a name that is not a shard's
+  int shard_count(const std::string& name) const;
 };
 
 // In the order of preference.

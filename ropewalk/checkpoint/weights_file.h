@@ -15,13 +15,13 @@
 
 namespace ropewalk {
 
-// The element types weights may have; a checkpoint may hold others as long as they are not asked
-// for.
+// The element types that weights may have; a checkpoint may hold others as long as nobody reads
+// them.
 enum class StoredType { f32, f16, bf16, other };
 
-// What bytes of a file sum up to.
+// The checksum of a range of bytes of a file.
 struct Checksum {
-  int64_t offset = 0;  // of the first of them
+  int64_t offset = 0;  // offset of the first byte
   int64_t bytes = 0;
   uint32_t crc32 = 0;
 };
@@ -33,16 +33,16 @@ struct StoredTensor {
   std::vector<int64_t> strides;  // in elements; empty: rows lie side by side
   int64_t offset = 0;            // of the first byte, from the start of the file
   int64_t bytes = 0;             // from the first element to the end of the last
-  std::optional<Checksum> sum;   // of the storage that it lies in, where the file has one
+  std::optional<Checksum> sum;   // checksum of its storage, where the file has one
 };
 
-// What a file of weights says of itself.
+// The header of a file of weights.
 struct WeightsHeader {
   std::map<std::string, StoredTensor> tensors;
-  std::map<std::string, std::string> metadata;  // of safetensors
+  std::map<std::string, std::string> metadata;  // only of safetensors
 };
 
-// Throws InputError where the bytes are others; `what`: of the file they are, for the message.
+// Throws InputError where the bytes have another checksum; `what` names the bytes in the message.
 void require_sum(const MappedFile& file, const Checksum& sum, const std::string& what,
                  const ChunkRunner& run);
 
@@ -51,11 +51,11 @@ std::string format_shape(const std::vector<int64_t>& shape);
 
 class KnownHeaders;
 
-// A file of named tensors, mapped. Every one of them lies inside it.
+// A file of named tensors, mapped. Every tensor lies inside it.
 class WeightsFile {
  public:
-  // `read` checks that every tensor lies inside the file; `known`: headers that were read before,
-  // or null.
+  // `read` checks that every tensor lies inside the file; `known` holds headers that were read
+  // before and may be null.
   WeightsFile(const std::filesystem::path& path, KnownHeaders* known,
               WeightsHeader (*read)(const MappedFile& file));
   virtual ~WeightsFile() = default;
@@ -66,8 +66,8 @@ class WeightsFile {
   const std::map<std::string, StoredTensor>& tensors() const { return header_->tensors; }
   const MappedFile& file() const { return file_; }
   void read_directly() { file_.read_directly(); }
-  // That a tensor's bytes are those that were written, where the file tells. Reads each storage
-  // once. Throws InputError naming the tensor. From any thread.
+  // Checks a tensor's bytes against the file's checksum, where it has one. Reads each storage once.
+  // Throws InputError naming the tensor. May be called from any thread.
   void require_intact(const std::string& tensor, const ChunkRunner& run = run_chunks) const;
 
  protected:
@@ -76,7 +76,7 @@ class WeightsFile {
 
  private:
   mutable std::mutex mutex_;
-  mutable std::set<int64_t> intact_;  // offsets of storages
+  mutable std::set<int64_t> intact_;  // offsets of storages that were checked
 };
 
 }  // namespace ropewalk

@@ -22,7 +22,8 @@ constexpr int64_t kEnd64Bytes = 56;
 constexpr int64_t kLocator64Bytes = 20;
 constexpr uint64_t kMostEntries = 1 << 20;
 constexpr uint16_t kEncrypted = 1;
-constexpr uint16_t kSizesFollow = 8;  // sizes stand behind the data, and in the central list
+// flag: sizes follow the data, and are in the central directory
+constexpr uint16_t kSizesFollow = 8;
 
 class ByteReader {
  public:
@@ -47,11 +48,11 @@ class ByteReader {
       throw InputError("{}: is not a whole zip archive; was the download cut off?", name());
     }
   }
-  // An offset or size that the archive states.
+  // Checks an offset or size that the archive states.
   int64_t within_file(uint64_t value) const {
     if (value > static_cast<uint64_t>(file_.size())) {
-      throw InputError("{}: its list of files speaks of byte {}, but it has {}", name(), value,
-                       file_.size());
+      throw InputError("{}: its list of files refers to byte {}, but the archive has {} bytes",
+                       name(), value, file_.size());
     }
     return static_cast<int64_t>(value);
   }
@@ -63,11 +64,11 @@ class ByteReader {
 struct CentralDirectory {
   uint64_t entries = 0;
   int64_t offset = 0;
-  int64_t end = 0;  // of the list
+  int64_t end = 0;  // end of the list
 };
 
-// The record at the end that says where the list is. It may be followed by a comment, which torch
-// never writes.
+// Finds the record at the end that says where the list is. A comment may follow it, but torch never
+// writes one.
 CentralDirectory find_list(const ByteReader& file) {
   const int64_t end = file.size() - kEndBytes;
   if (end < 0 || file.number<uint32_t>(end) != kEnd) {
@@ -85,7 +86,7 @@ CentralDirectory find_list(const ByteReader& file) {
     const int64_t end64 = file.within_file(file.number<uint64_t>(locator + 8));
     file.require(end64, kEnd64Bytes);
     if (file.number<uint32_t>(end64) != kEnd64) {
-      throw InputError("{}: the 64-bit end of its list of files is not where it should be",
+      throw InputError("{}: the 64-bit end of its list of files is not at the stated offset",
                        file.name());
     }
     disks = file.number<uint32_t>(end64 + 16) | file.number<uint32_t>(end64 + 20);
@@ -94,7 +95,8 @@ CentralDirectory find_list(const ByteReader& file) {
     offset = file.number<uint64_t>(end64 + 48);
     list.end = end64;
   }
-  if (disks != 0) throw InputError("{}: is a part of a split zip archive", file.name());
+  if (disks != 0)
+    throw InputError("{}: is a part of a split zip archive, expected a whole one", file.name());
   if (list.entries > kMostEntries) {
     throw InputError("{}: claims {} files, more than the {} allowed", file.name(), list.entries,
                      kMostEntries);
@@ -107,7 +109,7 @@ CentralDirectory find_list(const ByteReader& file) {
   return list;
 }
 
-// Sizes that take 64 bits stand in an extra field, those that are needed, in this order.
+// Sizes of 64 bits are in an extra field, only those that are needed, in this order.
 struct Sizes {
   uint64_t plain = 0;
   uint64_t stored = 0;
@@ -138,7 +140,7 @@ void read_extra(const ByteReader& file, int64_t offset, int64_t size, Sizes& siz
   }
 }
 
-// What stands before the data says the same as the list.
+// Checks that the header before the data agrees with the list.
 int64_t data_start(const ByteReader& file, int64_t local, const std::string& name, uint16_t flags) {
   file.require(local, kLocalBytes);
   const int64_t length = file.number<uint16_t>(local + 26);
@@ -147,7 +149,9 @@ int64_t data_start(const ByteReader& file, int64_t local, const std::string& nam
                     (file.number<uint16_t>(local + 6) & ~kSizesFollow) == (flags & ~kSizesFollow) &&
                     file.text(local + kLocalBytes, length) == name;
   if (!same) {
-    throw InputError("{}: '{}' is another file in the list than where it lies", file.name(), name);
+    throw InputError(
+        "{}: '{}' has one description in the list of files and another before its data",
+        file.name(), name);
   }
   return local + kLocalBytes + length + file.number<uint16_t>(local + 28);
 }
@@ -199,7 +203,7 @@ std::vector<ZipListEntry> list_zip(const MappedFile& mapped) {
                 file.number<uint32_t>(at + 42)};
     read_extra(file, at + kCentralBytes + name_bytes, extra_bytes, sizes);
     if (sizes.plain != sizes.stored) {
-      throw InputError("{}: '{}' has {} bytes and takes {}", file.name(), name, sizes.plain,
+      throw InputError("{}: '{}' has {} bytes but is stored in {}", file.name(), name, sizes.plain,
                        sizes.stored);
     }
     entries.push_back({std::string(name), file.within_file(sizes.local),
@@ -207,7 +211,7 @@ std::vector<ZipListEntry> list_zip(const MappedFile& mapped) {
     at += kCentralBytes + name_bytes + extra_bytes + comment_bytes;
   }
   if (at != list.end) {
-    throw InputError("{}: its list of files goes on after the {} it states", file.name(),
+    throw InputError("{}: its list of files has more than the {} files that it states", file.name(),
                      list.entries);
   }
   return entries;
