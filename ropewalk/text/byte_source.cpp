@@ -16,7 +16,7 @@ class PlainSource : public ByteSource {
  public:
   explicit PlainSource(const std::filesystem::path& path) : path_(path.string()) {
     std::error_code ignored;
-    if (std::filesystem::is_fifo(path, ignored)) {  // which may never come to an end
+    if (std::filesystem::is_fifo(path, ignored)) {  // a pipe may never end
       throw InputError("{}: is a pipe, expected a file", path_);
     }
     file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -65,7 +65,7 @@ FieldContent field_content(const CorpusOptions& options, const std::string& fiel
 
 std::string quoted_list(const std::vector<std::string>& names) {
   constexpr size_t kShown = 12;
-  constexpr size_t kLongest = 60;  // bytes; a name of the user's may be of any length
+  constexpr size_t kLongest = 60;  // bytes; a user's name may have any length
   if (names.empty()) return "nothing";
   std::string list;
   for (size_t i = 0; i < std::min(names.size(), kShown); ++i) {

@@ -13,7 +13,7 @@ namespace ropewalk {
 
 class RemoteFile;
 
-// What a file is, by the end of its name, upper or lower case alike.
+// The kind of a file, by the end of its name in upper or lower case.
 struct CorpusKind {
   enum class Format { text, jsonl, parquet } format = Format::text;
   Compression compression = Compression::none;
@@ -22,7 +22,7 @@ struct CorpusKind {
 };
 std::optional<CorpusKind> corpus_kind(const std::filesystem::path& path);
 
-// Those there are, for messages.
+// All kinds, for messages.
 inline constexpr std::string_view kCorpusKinds = ".txt, .jsonl (plain, .gz or .zst) or .parquet";
 
 // The readers behind open_corpus. A text file is one document.
@@ -41,30 +41,31 @@ std::unique_ptr<CorpusReader> open_parquet_corpus(const std::shared_ptr<RemoteFi
 std::unique_ptr<CorpusReader> open_corpus_file(const std::filesystem::path& path,
                                                const CorpusKind& kind,
                                                const CorpusOptions& options);
-// All files of a folder and of those in it, sorted by their path within it. Hidden ones and other
-// kinds are left out; links are followed, each folder once.
+// Reads all files of a folder and of the folders in it, sorted by their path within it. Hidden
+// files and other kinds are left out; links are followed, and each folder is read once.
 std::unique_ptr<CorpusReader> open_folder_corpus(const std::filesystem::path& folder,
                                                  const CorpusOptions& options);
 
-// One reader after another, each opened when its turn comes; `name` is for messages.
+// Reads several corpora one after another and opens each in its turn; `name` is for messages.
 using OpenCorpus = std::function<std::unique_ptr<CorpusReader>()>;
 std::unique_ptr<CorpusReader> open_concatenated(std::string name, std::vector<OpenCorpus> parts);
 
-// Text has no fields to choose: throws UsageError where some are named.
+// Throws UsageError where fields are named: a text file has none.
 void refuse_fields(const std::filesystem::path& path, const CorpusOptions& options);
 
-// What a field or column may hold. The default names say it; a name the user chose may hold either.
+// The content that a field or column may hold. A default name says which; a name that the user
+// chose may hold either.
 enum class FieldContent { text, tokens, either };
 FieldContent field_content(const CorpusOptions& options, const std::string& field);
 
-// "'a', 'b', 'c'": the names there are, for messages; the first dozen.
+// "'a', 'b', 'c'": the first dozen of the existing names, for messages.
 std::string quoted_list(const std::vector<std::string>& names);
 
-// How a corpus is read whose ids are none, for messages.
+// Advice for a corpus whose ids are unusable, for messages.
 inline constexpr std::string_view kWithoutIds =
     "; name another field, or none: then documents have numbers for ids";
 
-// Checks that readers share; both throw InputError naming `where`.
+// Checks that all readers share; both throw InputError naming `where`.
 std::string checked_text(std::string text, const std::string& where);
 int32_t checked_token(int64_t token, size_t index, const std::string& where);
 

@@ -41,7 +41,8 @@ int64_t example_id_of(const CorpusEntry& entry, int64_t index) {
   return index;
 }
 
-// Pieces of a text that has an id have ids of their own, as "ID#0", "ID#1" would.
+// The id of a piece, where its text has an id: the pieces' ids are as if their texts' were "ID#0",
+// "ID#1", ….
 int64_t piece_id_of(const CorpusEntry& entry, size_t piece, int64_t index) {
   if (const auto* number = std::get_if<int64_t>(&entry.id))
     return blake2b_int64(fmt::format("{}#{}", *number, piece));
@@ -50,13 +51,14 @@ int64_t piece_id_of(const CorpusEntry& entry, size_t piece, int64_t index) {
   return index;
 }
 
-// Pieces of one text stay in one cluster where there is a text for every block. Fewer texts are cut
-// into as many runs of neighbours as there are blocks. Then the order: the first piece of every
-// block, the second of every block and so on, so that whatever part is read has something of all.
+// Deals pieces to blocks. With at least one text per block, all pieces of a text go to one block.
+// Fewer texts are cut into as many runs of neighbouring pieces as there are blocks. Pieces are then
+// ordered: the first piece of every block, the second of every block and so on, so that any first
+// part of the documents contains pieces of all blocks.
 void deal_pieces(DocumentSet& set, int64_t blocks) {
   const auto count = static_cast<int64_t>(set.documents.size());
-  std::vector<int64_t> dealt(static_cast<size_t>(blocks));   // to each block
-  std::vector<std::tuple<int64_t, int64_t, int64_t>> order;  // place within the block, block, piece
+  std::vector<int64_t> dealt(static_cast<size_t>(blocks));   // number of pieces dealt to each block
+  std::vector<std::tuple<int64_t, int64_t, int64_t>> order;  // index within the block, block, piece
   for (Document& document : set.documents) {
     if (set.texts < blocks) document.cluster = document.index * blocks / count;
     const int64_t block = document.block(blocks);
@@ -74,7 +76,7 @@ void deal_pieces(DocumentSet& set, int64_t blocks) {
   set.chunk_blocks_digest = dealing.hex().substr(0, 16);
 }
 
-// a + b, or the largest number where that is larger.
+// a + b, limited to the largest int64.
 int64_t sum_at_most(int64_t a, int64_t b) {
   const int64_t most = std::numeric_limits<int64_t>::max();
   return a > most - b ? most : a + b;
@@ -97,15 +99,15 @@ void require_any(const DocumentSet& set, const DocumentOptions& options, int64_t
       corpus, *options.min_tokens, set.entries_read, longest_where, set.longest_skipped);
 }
 
-// Standard errors take documents for independent, which copies of one another are not.
+// Standard errors assume independent documents, and copies of one another are not independent.
 void warn_of_repeats(const DocumentSet& set, const std::string& corpus) {
   std::unordered_set<uint64_t> seen;
   for (const Document& document : set.documents) seen.insert(document.digest);
   const size_t repeats = set.documents.size() - seen.size();
   if (repeats == 0) return;
   log::warning(
-      "{}: {} of {} documents repeat another one, token by token; standard errors take "
-      "them for independent and come out too small",
+      "{}: {} of {} documents repeat another one, token by token; standard errors assume "
+      "independent documents and come out too small",
       corpus, repeats, set.documents.size());
 }
 
@@ -114,8 +116,8 @@ void warn_of_few(const DocumentSet& set, const DocumentOptions& options,
   constexpr size_t kFew = 8;  // fewer blocks are flagged few_blocks
   const size_t count = set.documents.size();
   if (options.documents && static_cast<int64_t>(count) < *options.documents) {
-    log::warning("{}: {} documents were asked for, and only {} are there; {}", corpus,
-                 *options.documents, count, set.describe_skipped());
+    log::warning("{}: expected {} documents, found {}; {}", corpus, *options.documents, count,
+                 set.describe_skipped());
   }
   if (count < kFew) {
     log::warning("{}: {} too few for reliable standard errors; give at least {}{}", corpus,
@@ -132,13 +134,13 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
   DocumentSet set;
   EncodedCorpus entries(corpus, tokenizer, options);
   std::string longest_where;
-  int64_t left_out = 0;  // of options.after
+  int64_t left_out = 0;  // number of documents left out for options.after
   const auto full = [&] {
     return options.documents && static_cast<int64_t>(set.documents.size()) >= *options.documents;
   };
   while (!full()) {
     throw_if_interrupted();
-    // Each entry has a document at least, or none: so many may be needed.
+    // Each entry gives at least one document or none, so this many entries may be needed.
     std::optional<EncodedEntry> encoded = entries.next(
         options.documents
             ? sum_at_most(*options.documents - static_cast<int64_t>(set.documents.size()),

@@ -13,10 +13,10 @@
 namespace ropewalk {
 namespace {
 
-// Read ahead at most this much text, in so many batches: one that is tokenised, and one that waits.
+// The most text that is read ahead, in so many batches: while one is tokenised, the others wait.
 constexpr size_t kAheadBytes = size_t{32} << 20;
 constexpr size_t kRounds = 3;
-// A batch ends where it has enough for every core, or is large.
+// A batch ends where it has enough texts for every core, or enough bytes.
 constexpr size_t kRoundEntries = 512;
 constexpr size_t kRoundBytes = size_t{1} << 20;
 constexpr size_t kLargeRound = kAheadBytes / (2 * kRounds);
@@ -38,15 +38,15 @@ void require_known_ids(const std::vector<int32_t>& ids, int32_t vocabulary_size,
 
 using Pieces = std::vector<std::vector<int32_t>>;
 
-// The first piece, or with `chunk` all of them. Every piece begins as a text does, with the prefix;
-// the suffix is there where the text ends and it fits.
+// Cuts the first piece of a text, or with `chunk` all of them. Every piece begins with the prefix,
+// as a text does; the suffix follows the end of the text where it fits.
 Pieces cut(const Tokenizer::Encoding& text, const DocumentOptions& options) {
   const auto context = static_cast<size_t>(options.context);
   const auto prefix = std::span(text.prefix).first(std::min(text.prefix.size(), context));
   if (options.chunk && prefix.size() == context) {
     throw UsageError(
-        "a context of {} tokens has no room for text after the {} that the tokenizer puts in "
-        "front; take a longer one",
+        "a context of {} tokens has no room for text after the {} tokens that the tokenizer puts "
+        "in front; use a longer context",
         context, text.prefix.size());
   }
   auto rest = std::span(text.body);
@@ -82,7 +82,7 @@ bool is_empty(const CorpusEntry& entry) {
   return std::visit([](const auto& content) { return content.empty(); }, entry.content);
 }
 
-// Adds the seconds of a call to `sum`.
+// Adds the duration of a call, in seconds, to `sum`.
 template <typename Work>
 auto timed(double& sum, const Work& work) {
   const auto begin = std::chrono::steady_clock::now();
@@ -115,8 +115,8 @@ std::optional<EncodedEntry> EncodedCorpus::next(int64_t wanted) {
   return encoded;
 }
 
-// All that are on their way may be long enough, and then no more are needed; of texts that give
-// several documents each, a few are.
+// All entries that are being tokenised may turn out long enough, and then no more are needed. Where
+// each text gives several documents, only a few texts are read ahead.
 void EncodedCorpus::read_ahead(int64_t wanted) {
   if (options_.chunk && options_.documents) {
     wanted = std::min(wanted, static_cast<int64_t>(4 * core_count()));
@@ -155,7 +155,7 @@ EncodedCorpus::EntryBatch EncodedCorpus::read_round(size_t most) {
       if (text != nullptr && !text->empty()) {
         if (tokenizer_ == nullptr) {
           throw InputError(
-              "{}: is text, and no tokenizer.json was found; name one, or give token ids; {}",
+              "{}: is text, but no tokenizer.json was found; name one, or give token ids; {}",
               slot.entry.where, kMakeTokenizerJson);
         }
         round.bytes += text->size();
@@ -174,7 +174,7 @@ EncodedCorpus::EntryBatch EncodedCorpus::read_round(size_t most) {
   return round;
 }
 
-// The ids of the oldest round's texts, in their slots.
+// Puts the ids of the oldest batch's texts into their slots.
 void EncodedCorpus::take_round() {
   if (ahead_.empty()) return;
   EntryBatch round = std::move(ahead_.front());

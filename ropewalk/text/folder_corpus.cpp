@@ -19,9 +19,9 @@ class FolderListing {
     std::ranges::sort(others_);
   }
 
-  // Those that are a corpus, by their path within the folder.
+  // The files that are a corpus, by their path within the folder.
   const std::vector<std::pair<std::string, fs::path>>& files() const { return files_; }
-  // What else is there, for messages.
+  // Other files, for messages.
   const std::vector<std::string>& others() const { return others_; }
 
  private:
@@ -29,7 +29,7 @@ class FolderListing {
     throw_if_interrupted();
     std::error_code error;
     const fs::path real = fs::canonical(folder, error);
-    // Links may lead in circles: a folder is read once.
+    // Links may form circles, so each folder is read once.
     if (!error && !walked_.insert(real).second) return;
     std::vector<fs::path> names;
     for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -45,7 +45,7 @@ class FolderListing {
     std::error_code ignored;
     const fs::file_type type = fs::status(path, ignored).type();
     const bool hidden = path.filename().string().starts_with('.');
-    // A link that leads nowhere is missing text: opening it will say so.
+    // A broken link counts as a file: it is missing text, and opening it will say so.
     const bool file = type == fs::file_type::regular || type == fs::file_type::not_found;
     std::string name = path.lexically_relative(root_).generic_string();
     if (!hidden && type == fs::file_type::directory) {
@@ -63,7 +63,7 @@ class FolderListing {
   std::vector<std::string> others_;
 };
 
-// One reader is open at a time.
+// Only one reader is open at a time.
 class ConcatenatedCorpora : public CorpusReader {
  public:
   ConcatenatedCorpora(std::string name, std::vector<OpenCorpus> parts)
@@ -100,7 +100,7 @@ std::unique_ptr<CorpusReader> open_folder_corpus(const fs::path& folder,
                                                  const CorpusOptions& options) {
   const FolderListing listing(folder);
   if (listing.files().empty()) {
-    throw InputError("{}: the folder holds no {} file; it holds {}", folder.string(), kCorpusKinds,
+    throw InputError("{}: the folder has no {} file; it has {}", folder.string(), kCorpusKinds,
                      quoted_list(listing.others()));
   }
   std::vector<OpenCorpus> files;

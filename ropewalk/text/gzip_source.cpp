@@ -13,8 +13,7 @@ class GzipSource : public ByteSource {
  public:
   GzipSource(std::unique_ptr<ByteSource> bytes, std::string name)
       : path_(std::move(name)), file_(std::move(bytes)), input_(1 << 16) {
-    constexpr int kGzipOnly =
-        15 + 16;  // the largest window; 16 asks for gzip's header and checksum
+    constexpr int kGzipOnly = 15 + 16;  // the largest window; 16 selects gzip's header and checksum
     if (inflateInit2(&stream_, kGzipOnly) != Z_OK)
       throw SystemError("{}: zlib cannot start", path_);
   }
@@ -39,7 +38,7 @@ class GzipSource : public ByteSource {
   }
 
  private:
-  // Makes input available; false at the end of the file.
+  // Fetches input; returns false at the end of the file.
   bool fill() {
     if (stream_.avail_in > 0) return true;
     stream_.next_in = input_.data();
@@ -48,7 +47,7 @@ class GzipSource : public ByteSource {
     return stream_.avail_in > 0;
   }
 
-  // Begins the member at the input's first byte; false for padding, which is skipped.
+  // Begins a member at the input's first byte; returns false for padding, which is skipped.
   bool start_member() {
     constexpr Bytef kFirstMagicByte = 0x1f;
     const Bytef first = *stream_.next_in;
@@ -84,7 +83,7 @@ class GzipSource : public ByteSource {
   std::vector<Bytef> input_;
   z_stream stream_{};
   bool in_member_ = false;   // between a member's header and its checksum
-  bool any_member_ = false;  // one was begun
+  bool any_member_ = false;  // at least one member has begun
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace ropewalk {
 namespace {
 
-// What a value is, for messages: "a number", "a list".
+// A value's kind, for messages: "a number", "a list".
 std::string_view kind_of(const Json& value) {
   switch (value.type()) {
     case Json::value_t::null:
@@ -30,7 +30,7 @@ std::string_view kind_of(const Json& value) {
   }
 }
 
-// An integer that fits int64.
+// The value where it is an integer that fits int64.
 std::optional<int64_t> as_int64(const Json& value) {
   if (!value.is_number_integer()) return std::nullopt;
   if (value.is_number_unsigned() &&
@@ -68,7 +68,7 @@ class JsonlCorpus : public CorpusReader {
     } while (line.find_first_not_of(" \t\r") == std::string::npos);
     CorpusEntry entry;
     entry.where = lines_.where();
-    require_utf8(line, entry.where);  // says the offset; the parser would not
+    require_utf8(line, entry.where);  // checked here because the parser does not tell the offset
     Json object = parse_json(line, entry.where);
     if (!object.is_object()) {
       throw InputError("{}: holds {}; expected an object such as {{\"text\": \"...\"}}",

@@ -18,7 +18,7 @@ bool LineReader::next(std::string& line) {
   ++number_;
   for (bool any = false;;) {
     if (begin_ == end_) {
-      throw_if_interrupted();  // a few compressed bytes may be years of empty lines
+      throw_if_interrupted();  // a few compressed bytes may hold a huge number of empty lines
       begin_ = 0;
       end_ = source_->read(buffer_.data(), buffer_.size());
       if (end_ == 0 && !any) return false;
@@ -29,7 +29,7 @@ bool LineReader::next(std::string& line) {
     const auto last = buffer_.begin() + static_cast<std::ptrdiff_t>(end_);
     const auto newline = std::find(first, last, '\n');
     if (line.size() + static_cast<size_t>(newline - first) > kMaxDocumentBytes) {
-      throw InputError("{}: line is longer than {}; expected one document a line", where(),
+      throw InputError("{}: line is longer than {}; expected one document per line", where(),
                        format_bytes(static_cast<int64_t>(kMaxDocumentBytes)));
     }
     line.append(first, newline);

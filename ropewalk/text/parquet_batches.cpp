@@ -18,11 +18,11 @@
 namespace ropewalk {
 namespace {
 
-// A few bytes of a file may claim, or decompress to, any number of them.
+// A few bytes of a file may claim to be, or decompress to, any number of bytes.
 constexpr int64_t kMostMemory = int64_t{1} << 30;
 
-// Too little memory is no fault of the file, unless it wants more than any may take, of which the
-// capped pool speaks.
+// A lack of memory is not the file's fault, unless the file needs more than the limit of the capped
+// pool.
 void check(const arrow::Status& status) {
   if (status.ok()) return;
   const bool capped = status.message().find("cap exceeded") != std::string::npos;
@@ -30,7 +30,7 @@ void check(const arrow::Status& status) {
   throw std::runtime_error(status.message());
 }
 
-// The leaves of a column, which for a list lie below it.
+// Adds the leaves of a column; those of a list lie below it.
 void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
   if (field.column_index >= 0) leaves.push_back(field.column_index);
   for (const auto& child : field.children) add_leaves(child, leaves);
@@ -55,7 +55,7 @@ void ParquetBatches::guarded(Action&& action) const {
   } catch (const Interrupted&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw SystemError("{}: takes more memory to read than there is", name_);
+    throw SystemError("{}: reading it takes more memory than there is", name_);
   } catch (const std::exception& error) {
     throw InputError("{}: cannot be read as Parquet: {}", name_, error.what());
   }
@@ -85,7 +85,7 @@ void ParquetBatches::open(const std::shared_ptr<arrow::io::RandomAccessFile>& fi
                           int64_t batch_rows) {
   guarded([&] {
     parquet::ReaderProperties properties(memory_.get());
-    properties.enable_buffered_stream();  // pages as they are needed, not whole column chunks
+    properties.enable_buffered_stream();  // reads pages on demand instead of whole column chunks
     parquet::ArrowReaderProperties arrow_properties;
     arrow_properties.set_batch_size(batch_rows);
     arrow_properties.set_pre_buffer(false);

@@ -27,7 +27,7 @@ bool is_token_list(const arrow::DataType& type) {
   return is_list_type(type) && arrow::is_integer(type.field(0)->type()->id());
 }
 
-// Nothing: null.
+// Returns nothing for null.
 std::optional<std::string_view> text_at(const arrow::Array& array, int64_t row,
                                         const std::string& where, std::string_view what) {
   if (array.IsNull(row)) return std::nullopt;
@@ -57,7 +57,7 @@ std::vector<int32_t> tokens_at(const arrow::Array& array, int64_t row, const std
     if (values.IsNull(i)) {
       throw InputError("{}: token {} is null; expected a value", where, i - begin);
     }
-    // A number beyond int64 is refused like any other that is too large.
+    // A number beyond int64 is refused like any other id that is too large.
     const int64_t token = integer_cell(values, i).value_or(std::numeric_limits<int64_t>::max());
     tokens.push_back(checked_token(token, tokens.size(), where));
   }

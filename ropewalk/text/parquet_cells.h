@@ -9,21 +9,23 @@
 
 namespace ropewalk {
 
-// Cells of a corpus in Parquet. `where` names file and row in the InputErrors.
+// Cells of a corpus in Parquet. `where` names file and row in InputErrors.
 
-// Refuses a column that can hold neither text (string, large_string, string_view, also behind a
-// dictionary) nor tokens (a list of integers), or holds the wrong one of them.
+// Throws InputError for a column that can hold neither text (string, large_string, string_view,
+// also behind a dictionary) nor tokens (a list of integers), or that holds the wrong one of the
+// two.
 void require_content_type(const arrow::DataType& type, const std::string& column,
                           FieldContent content, const std::string& file);
-// Whether it can hold ids: integers or text.
+// Whether a type can hold ids: integers or text.
 bool is_id_type(const arrow::DataType& type);
-// Refuses what cannot.
+// Throws InputError for a type that cannot hold ids.
 void require_id_type(const arrow::DataType& type, const std::string& column,
                      const std::string& file);
 
 decltype(CorpusEntry::content) content_cell(const arrow::Array& column, int64_t row,
                                             const std::string& where);
-// What cannot be an id is refused where the user `named` the column, and none otherwise.
+// A value that cannot be an id is an error where the user `named` the column, and counts as none
+// otherwise.
 decltype(CorpusEntry::id) id_cell(const arrow::Array& column, int64_t row, const std::string& where,
                                   bool named);
 

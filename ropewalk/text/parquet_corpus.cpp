@@ -12,7 +12,7 @@ namespace {
 
 // Rows decoded at a time: enough to spread the cost of a batch, few enough for long documents.
 constexpr int64_t kBatchRows = 64;
-// Of a file elsewhere: what is not needed any more should not travel.
+// Rows of a remote file decoded at a time: few, so that less is downloaded in vain.
 constexpr int64_t kRemoteBatchRows = 8;
 
 class ParquetCorpus : public CorpusReader {
@@ -68,10 +68,10 @@ class ParquetCorpus : public CorpusReader {
 
   ParquetBatches file_;
   std::string field_;
-  std::string id_;  // empty: none
+  std::string id_;  // empty where there are no ids
   bool id_named_;   // by the user
   std::shared_ptr<arrow::RecordBatch> batch_;
-  int64_t row_ = 0;  // of batch_, next
+  int64_t row_ = 0;  // the next row of batch_
   int64_t rows_read_ = 0;
 };
 

@@ -10,7 +10,7 @@ namespace ropewalk {
 
 class RemoteFile;
 
-// A remote file as Arrow reads files. What the remote file throws comes through as it is.
+// Adapts a remote file to Arrow. Exceptions of the remote file pass through unchanged.
 std::shared_ptr<arrow::io::RandomAccessFile> arrow_file(std::shared_ptr<RemoteFile> file);
 
 }  // namespace ropewalk

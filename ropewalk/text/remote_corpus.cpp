@@ -26,7 +26,7 @@ class RemoteSource : public ByteSource {
 
 std::optional<CorpusKind> dataset_kind(const std::string& name) {
   std::optional<CorpusKind> kind = corpus_kind(name);
-  if (!kind) {  // datasets name JSON lines .json too
+  if (!kind) {  // datasets use .json for JSON lines too
     const size_t json = name.rfind(".json");
     if (json != std::string::npos)
       kind = corpus_kind(name.substr(0, json) + ".jsonl" + name.substr(json + 5));

@@ -10,7 +10,8 @@
 namespace ropewalk {
 namespace {
 
-// Windows line ends become "\n", as in every program that opens the file as text.
+// Turns Windows line ends into "
+// ", as every program does that opens the file as text.
 std::string with_unix_lines(std::string_view text) {
   std::string result;
   result.reserve(text.size());
@@ -28,14 +29,14 @@ std::string read_all(ByteSource& source, const std::string& where) {
     throw_if_interrupted();
     bytes.append(buffer.data(), count);
     if (bytes.size() > kMaxDocumentBytes) {
-      throw InputError("{}: is longer than {}; expected one document, cut it into several files",
+      throw InputError("{}: is longer than {}; expected one document; cut it into several files",
                        where, format_bytes(static_cast<int64_t>(kMaxDocumentBytes)));
     }
   }
   return bytes;
 }
 
-// One document.
+// A text file as a corpus of one document.
 class TextCorpus : public CorpusReader {
  public:
   TextCorpus(const std::filesystem::path& path, Compression compression)
@@ -49,7 +50,7 @@ class TextCorpus : public CorpusReader {
     entry.where = name_;
     const std::string bytes = read_all(*source_, name_);
     source_.reset();
-    // Before anything is dropped, so that the offset is the file's.
+    // Checked before anything is dropped, so that the offset is the file's.
     require_utf8(bytes, entry.where);
     entry.content = with_unix_lines(without_bom(bytes));
     return entry;
@@ -57,7 +58,7 @@ class TextCorpus : public CorpusReader {
 
  private:
   std::string name_;
-  std::unique_ptr<ByteSource> source_;  // null: read
+  std::unique_ptr<ByteSource> source_;  // null once it was read
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ using FailureKind = CompanionFailure::FailureKind;
 
 constexpr int64_t kLargestFile = int64_t{256} << 20;
 
-// A text may take a minute, and a hundred times as long as texts of published tokenizers do.
+// The time limit of a text: a minute, or a hundred times what tokenizers of published models take.
 std::chrono::milliseconds time_for(size_t bytes) {
   constexpr size_t kBytesPerSecond = 200'000;
   return std::chrono::seconds(60 + bytes / kBytesPerSecond);
@@ -65,7 +65,7 @@ constexpr const char* kAdvice =
     "install it with `python -m pip install tokenizers`, or name a Python that has it in "
     "ROPEWALK_PYTHON; corpora of token ids need none";
 
-// What is not the fault of a tokenizer or a text.
+// Rethrows failures that are the fault of neither the tokenizer nor the text.
 [[noreturn]] void throw_system_error(const CompanionFailure& failure) {
   if (failure.how() == FailureKind::cannot_run) {
     throw SystemError("{}; text needs a Python with the package tokenizers: {}", failure.what(),
@@ -81,10 +81,10 @@ constexpr const char* kAdvice =
 
 struct Tokenizer::Impl {
   std::string source;  // for messages
-  std::string file;    // the bytes of tokenizer.json; empty: `source` is a folder
+  std::string file;    // the bytes of tokenizer.json; empty where `source` is a folder
   std::string digest;
-  std::string key;         // in the companion
-  int64_t generation = 0;  // of the companion that has loaded it
+  std::string key;         // names the tokenizer in the companion
+  int64_t generation = 0;  // generation of the companion that has loaded it
 
   void load() {
     Companion& companion = shared_companion();
@@ -101,8 +101,10 @@ struct Tokenizer::Impl {
       const Json answer = companion.ask("tokens", std::move(request), time_for(file.size())).words;
       generation = companion.generation();
       if (const auto dropout = answer.at("dropout").get<double>(); dropout != 0) {
-        throw InputError("{}: model.dropout is {}; expected null or 0, or no two readings agree",
-                         source, dropout);
+        throw InputError(
+            "{}: model.dropout is {}, expected null or 0: with dropout, token ids change from one "
+            "reading to the next",
+            source, dropout);
       }
       if (file.empty()) digest = answer.at("digest").get<std::string>();
     } catch (const CompanionFailure& failure) {
@@ -113,16 +115,17 @@ struct Tokenizer::Impl {
   [[noreturn]] void refuse(const CompanionFailure& failure) const {
     switch (failure.how()) {
       case FailureKind::late:
-        throw InputError("{}: takes the tokenizers library too long to read", source);
+        throw InputError("{}: the tokenizers library takes too long to read it", source);
       case FailureKind::memory:
-        throw InputError("{}: takes the tokenizers library too much memory to read", source);
+        throw InputError("{}: the tokenizers library takes too much memory to read it", source);
       case FailureKind::refused:
         throw InputError("{}: the {} library cannot read it: {}", source,
                          file.empty() ? "transformers" : "tokenizers", failure.what());
       case FailureKind::missing:
         if (!file.empty()) break;
-        throw InputError("{}: holds no tokenizer.json, and others are read by transformers: {}; {}",
-                         source, failure.what(), kMakeTokenizerJson);
+        throw InputError(
+            "{}: holds no tokenizer.json, and reading other files needs transformers: {}; {}",
+            source, failure.what(), kMakeTokenizerJson);
       default:
         break;
     }
@@ -142,7 +145,7 @@ struct Tokenizer::Impl {
     batch.ticket = shared_companion().send("tokens", std::move(request));
   }
 
-  // One after another, up to the one that cannot be.
+  // Tokenises texts one after another, up to the first that fails.
   std::vector<Outcome> one_by_one(Batch& batch) {
     std::vector<Outcome> outcomes;
     for (std::string& text : batch.texts) {
@@ -184,11 +187,12 @@ struct Tokenizer::Impl {
   static std::string problem(const CompanionFailure& failure, size_t bytes) {
     switch (failure.how()) {
       case FailureKind::late:
-        return fmt::format("a text of {} bytes takes the tokenizer more than {} s", bytes,
+        return fmt::format("a text of {} bytes takes more than {} s in the tokenizer", bytes,
                            time_for(bytes).count() / 1000);
       case FailureKind::memory:
         return fmt::format(
-            "a text of {} bytes takes the tokenizer more than 64 times that in memory", bytes);
+            "a text of {} bytes needs more than 64 times as many bytes of memory in the tokenizer",
+            bytes);
       default:
         return fmt::format("the tokenizer fails: {}", failure.what());
     }

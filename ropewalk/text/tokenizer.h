@@ -12,16 +12,16 @@
 
 namespace ropewalk {
 
-// What errors advise where a model has its tokenizer in other files.
+// The advice of errors where a model has its tokenizer in other files.
 inline constexpr std::string_view kMakeTokenizerJson =
     "transformers writes one from vocab.json and merges.txt or from tokenizer.model, with "
     "AutoTokenizer.from_pretrained(model).save_pretrained(folder)";
 
-// A tokenizer that the library `tokenizers` reads, in the companion. Without one nothing is
-// started: it is loaded for the first text.
+// A tokenizer that the library `tokenizers` reads, in the companion. It is loaded, and the
+// companion started, for the first text.
 class Tokenizer {
  public:
-  // The ids of a text, the post-processor's special tokens told apart.
+  // The ids of a text, with the post-processor's special tokens apart.
   struct Encoding {
     std::vector<int32_t> prefix;  // e.g. begin-of-text
     std::vector<int32_t> body;
@@ -29,16 +29,16 @@ class Tokenizer {
   };
   struct Outcome {
     Encoding encoding;
-    std::string problem;  // why there are no ids of this text; empty: there are
+    std::string problem;  // why this text has no ids; empty where it has
   };
-  // Texts on their way.
+  // Texts that were sent.
   struct Batch {
     std::vector<std::string> texts;
     Companion::Ticket ticket;
   };
 
-  // `path` is a tokenizer.json, a folder holding one, or one with other files, of which
-  // transformers makes a tokenizer. Throws InputError or SystemError.
+  // `path` is a tokenizer.json, a folder with one, or a folder with other files from which
+  // transformers builds a tokenizer. Throws InputError or SystemError.
   static Tokenizer from_file(const std::filesystem::path& path);
   static Tokenizer from_json(std::string text, const std::string& source);
 
@@ -46,14 +46,15 @@ class Tokenizer {
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
-  // Valid UTF-8, none empty. Several batches may be under way, to be received in order. Throws
-  // InputError where the tokenizer is none, SystemError where there is no library to read it.
+  // Texts must be valid UTF-8 and not empty. Several batches may be on their way; they are received
+  // in order. Throws InputError where the tokenizer is invalid, SystemError where the library is
+  // missing.
   Batch send(std::vector<std::string> texts) const;
-  // One outcome per text; none behind the first problem.
+  // One outcome per text; none after the first problem.
   std::vector<Outcome> receive(Batch batch) const;
 
-  // SHA-256 of tokenizer.json; of a tokenizer that transformers made, of the tokenizer.json that it
-  // would write, or else of its files, class and version.
+  // The SHA-256 of tokenizer.json. Of a tokenizer that transformers built: of the tokenizer.json
+  // that it would write, or else of its files, class and version.
   const std::string& digest() const;
 
  private:

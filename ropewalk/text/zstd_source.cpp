@@ -11,7 +11,7 @@
 namespace ropewalk {
 namespace {
 
-// A frame names the memory that it takes, up to terabytes. This is what zstd itself grants unasked.
+// A frame states the memory that it needs, up to terabytes. This is zstd's own default limit.
 constexpr int kLargestWindowLog = 27;
 
 class ZstdSource : public ByteSource {
@@ -47,7 +47,7 @@ class ZstdSource : public ByteSource {
   }
 
  private:
-  // Makes input available; false at the end of the file.
+  // Fetches input; returns false at the end of the file.
   bool fill() {
     if (unread_.pos < unread_.size) return true;
     unread_ = {input_.data(), file_->read(input_.data(), input_.size()), 0};
@@ -82,7 +82,7 @@ class ZstdSource : public ByteSource {
   std::unique_ptr<ZSTD_DStream, StreamDeleter> stream_;
   ZSTD_inBuffer unread_{nullptr, 0, 0};
   bool in_frame_ = false;   // between a frame's header and its end
-  bool any_frame_ = false;  // one was begun
+  bool any_frame_ = false;  // at least one frame has begun
 };
 
 }  // namespace
