@@ -1,9 +1,9 @@
 #pragma once
 
-// As many float32 numbers as a register of the processor holds that a source is compiled for. For
-// bodies that are compiled once for each kind of processor. They call no function of any library: a
-// linker keeps one copy of an inline function, and it might keep the one other processors cannot
-// run.
+// A vector of as many float32 numbers as a register of the processor holds that a source is
+// compiled for. It is for bodies that are compiled once for each kind of processor. They call no
+// function of any library: a linker keeps one copy of an inline function, and it might keep one
+// that other processors cannot run.
 
 #include <cstdint>
 

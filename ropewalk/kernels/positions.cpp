@@ -27,7 +27,7 @@ const Positions::Chunks& Positions::chunks(int64_t size, const at::Device& devic
     offsets.push_back((chunk - middles.back()).to(at::kFloat));
   }
   const auto there = [&](const at::Tensor& made) {
-    return made.to(device, /*non_blocking=*/true);  // a GPU at work is not waited for
+    return made.to(device, /*non_blocking=*/true);  // does not wait for a busy GPU
   };
   chunks_.push_back({size, there(at::cat(offsets)), there(at::tensor(middles, at::kDouble))});
   return chunks_.back();

@@ -2,7 +2,7 @@
 
 namespace ropewalk::cpu {
 
-// Instructions of this processor for products of bfloat16 numbers: of matrices (AMX), of vectors.
+// Whether this processor has instructions for products of bfloat16 matrices (AMX), and of vectors.
 bool has_bfloat16_tiles();
 bool has_bfloat16_vectors();
 

@@ -2,7 +2,7 @@
 
 namespace ropewalk {
 
-// A set of tokens, as the joining of moments sees it.
+// A set of tokens, with the numbers that joining moments needs.
 struct TokenSet {
   double tokens = 0;
   double position_mean = 0;

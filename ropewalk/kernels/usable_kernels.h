@@ -4,8 +4,8 @@
 
 namespace ropewalk::cpu {
 
-// Of a kernel's bodies for two kinds of processors, those that this one can run; the faster first.
-// On x86-64 alone.
+// Of a kernel's bodies for two kinds of processors, those that this one can run, the faster first.
+// Only on x86-64.
 template <typename Kernel>
 std::vector<const Kernel*> usable_kernels(const Kernel& avx512, const Kernel& avx2) {
   std::vector<const Kernel*> usable;

@@ -10,17 +10,17 @@
 namespace ropewalk {
 namespace {
 
-// Queries a sliding layer handles at a time: its mask is [kWindowBlock, kWindowBlock + window],
-// never [T, T].
+// The number of queries that a sliding layer handles at a time: its mask is [kWindowBlock,
+// kWindowBlock + window], never [T, T].
 constexpr int64_t kWindowBlock = 1024;
 
-// As many KV heads as query heads, without copies: [n_kv_heads, groups, T, d_head], where sdpa
-// takes KV heads for a batch.
+// Repeats KV heads for their query heads without copies: [n_kv_heads, groups, T, d_head], where
+// sdpa treats KV heads as a batch.
 at::Tensor repeated_heads(const at::Tensor& x, int64_t groups) {
   return x.unsqueeze(1).expand({x.size(0), groups, x.size(1), x.size(2)});
 }
 
-// cuDNN's kernel knows grouped queries and is the fastest on data-centre GPUs.
+// cuDNN's kernel supports grouped queries and is the fastest on data-centre GPUs.
 bool suits_cudnn(const at::Tensor& q) {
   return q.is_cuda() && q.scalar_type() == at::kBFloat16 && q.size(2) % 8 == 0 &&
          q.size(2) <= 128 && at::globalContext().userEnabledCuDNNSDP() &&
@@ -28,7 +28,7 @@ bool suits_cudnn(const at::Tensor& q) {
 }
 
 // cuDNN prepares itself once for each length, which takes longer than most documents, so lengths
-// are rounded up; what causal attention gives for a token does not depend on those after it.
+// are rounded up. Causal attention gives a token the same result whatever tokens follow it.
 constexpr int64_t kLengthStep = 256;
 
 at::Tensor cudnn_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -44,15 +44,16 @@ at::Tensor cudnn_attention(const at::Tensor& q, const at::Tensor& k, const at::T
   return out.squeeze(0).slice(1, 0, tokens);
 }
 
-// Our kernel for this processor, where it has one and is the fastest. It computes in float32, and
-// so does torch's in bfloat16 without AMX, after it has converted the same numbers again and again.
+// Our own kernel for this processor, where there is one and it is the fastest. It computes in
+// float32. So does torch's kernel for bfloat16 without AMX, which converts the same numbers
+// repeatedly.
 const cpu::AttentionKernel* best_kernel(const at::Device& device, at::ScalarType dtype) {
   const auto kernels = cpu::attention_kernels();
   const bool suits = dtype == at::kFloat || (dtype == at::kBFloat16 && !cpu::has_bfloat16_tiles());
   return device.is_cpu() && suits && !kernels.empty() ? kernels.front() : nullptr;
 }
 
-// How cpu_attention divides its work, and the numbers it holds beside its inputs and output.
+// How cpu_attention divides its work, and how many numbers it holds besides its inputs and output.
 struct CpuPlan {
   CpuPlan(const cpu::AttentionKernel& kernel, int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens,
           int64_t width)
@@ -62,9 +63,9 @@ struct CpuPlan {
         packed(n_kv_heads * panels * kernel.panel * width),
         scratch(kernel.scratch_size(width)) {}
   int64_t panels;   // of each KV head
-  int64_t blocks;   // of all
-  int64_t threads;  // with a scratch each
-  int64_t packed;   // numbers of all keys, and of all values
+  int64_t blocks;   // of all KV heads
+  int64_t threads;  // with one scratch each
+  int64_t packed;   // numbers of all packed keys, and of all packed values
   int64_t scratch;
   int64_t numbers() const { return 2 * packed + threads * scratch; }
 };
@@ -79,7 +80,7 @@ at::Tensor cpu_attention(const cpu::AttentionKernel& kernel, const at::Tensor& q
   const int64_t kv_heads = k.size(0);
   const int64_t groups = q.size(0) / kv_heads;
   const at::Tensor out = at::empty({tokens, kv_heads, groups, d_head}, q.options());
-  // Numbers of a vector must lie side by side.
+  // The numbers of a vector must lie side by side.
   const auto dense = [](const at::Tensor& x) { return x.stride(2) == 1 ? x : x.contiguous(); };
   const auto vectors = [](const at::Tensor& x) {
     return cpu::TokenVectors{x.const_data_ptr<float>(), x.stride(0), x.stride(1)};
@@ -104,7 +105,7 @@ at::Tensor cpu_attention(const cpu::AttentionKernel& kernel, const at::Tensor& q
   at::parallel_for(0, kv_heads * plan.panels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) kernel.pack(attention, i / plan.panels, i % plan.panels);
   });
-  // The longest blocks first, each to the first thread that is free.
+  // The longest blocks come first, and each goes to the first free thread.
   std::atomic<int64_t> next = 0;
   at::parallel_for(0, plan.threads, 1, [&](int64_t thread, int64_t) {
     float* scratch = attention.values + plan.packed + thread * plan.scratch;
@@ -130,7 +131,7 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
   if (whole && suits_cudnn(q)) {
     return cudnn_attention(q, k, v, scale).transpose(0, 1).unflatten(1, {k.size(0), groups});
   }
-  // torch's kernel for float32 with a mask is wrong at some lengths where heads share keys.
+  // torch's float32 kernel with a mask is wrong at some lengths where heads share keys.
   if (!whole && q.is_cuda() && q.scalar_type() == at::kFloat) {
     return biased_attention(q, k, v, {scale, window});
   }
@@ -171,17 +172,19 @@ int64_t causal_attention_workspace(const AttentionShape& shape, at::ScalarType d
     return biased_attention_workspace(q_heads, tokens, d_head);
   }
   const int64_t out = q_heads * tokens * d_head * element_size;
-  int64_t bytes = out / 4;  // what its threads hold
+  int64_t bytes = out / 4;  // what torch's threads hold
   if (device.is_cuda() && dtype == at::kFloat && d_head % 4 != 0) {
     bytes +=
-        3 * q_heads * tokens * tokens * element_size;  // no kernel takes it: all scores at once
+        // No fused kernel applies: all scores at once.
+        3 * q_heads * tokens * tokens * element_size;
   } else if (device.is_cuda() && dtype != at::kFloat && (d_head <= 128 || d_head % 8 != 0)) {
-    bytes = 4 * q_heads * (tokens + kLengthStep) * d_head * element_size;  // padded, and the result
+    // The padded inputs and the result.
+    bytes = 4 * q_heads * (tokens + kLengthStep) * d_head * element_size;
   }
   if (window && *window < tokens) {
     const int64_t mask = kWindowBlock * (kWindowBlock + *window);
     bytes += mask * static_cast<int64_t>(2 * sizeof(int64_t));
-    // On a GPU a mask becomes numbers to add, for each head.
+    // On a GPU a boolean mask is turned into numbers to add, for each head.
     if (device.is_cuda()) bytes += 2 * mask * element_size * (q_heads / kv_heads);
   }
   return bytes;

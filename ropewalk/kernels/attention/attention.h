@@ -19,12 +19,12 @@ struct AttentionKernel;
 at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             double scale, std::optional<int64_t> window);
 
-// The same by one of cpu::attention_kernels(); float32 on the CPU.
+// causal_attention by one of cpu::attention_kernels(); float32 on the CPU.
 at::Tensor cpu_attention(const cpu::AttentionKernel& kernel, const at::Tensor& q,
                          const at::Tensor& k, const at::Tensor& v, double scale,
                          std::optional<int64_t> window);
 
-// Bytes beyond its inputs and output that causal_attention may hold at once.
+// The most bytes that causal_attention holds at once besides its inputs and output.
 struct AttentionShape {
   int64_t n_q_heads = 0;
   int64_t n_kv_heads = 0;

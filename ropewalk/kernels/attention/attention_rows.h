@@ -1,12 +1,12 @@
 #pragma once
 
 // The body of the CPU's float32 attention, compiled once for each kind of processor
-// (attention_avx512.cpp, attention_avx2.cpp). As float_vector.h says, it calls no function of any
-// library.
+// (attention_avx512.cpp, attention_avx2.cpp). It calls no function of any library, for the reason
+// in float_vector.h.
 //
-// Softmax is taken online (Milakov and Gimelshein 2018; Dao et al. 2022): a tile of query rows goes
-// through its keys a block at a time, with the largest score and the sum of weights so far, and
-// what it has summed is scaled down when a larger score turns up. The rows of a KV head are its
+// Softmax is computed online (Milakov and Gimelshein 2018; Dao et al. 2022): a tile of query rows
+// passes over its keys one block at a time and keeps the largest score and the sum of weights so
+// far; earlier sums are scaled down when a larger score turns up. The rows of a KV head are its
 // query heads, token by token: row = token * groups + head.
 
 #include "ropewalk/kernels/attention/attention_cpu.h"
@@ -15,7 +15,7 @@
 namespace ropewalk::cpu {
 namespace {
 
-// A tile of scores or of sums, kRows by kColumns vectors, fills the registers.
+// The size of a tile of scores or of sums: kRows times kColumns vectors fill the registers.
 #ifdef __AVX512F__
 constexpr int kColumns = 4;
 #else
@@ -24,7 +24,8 @@ constexpr int kColumns = 2;
 constexpr int kRows = 6;
 constexpr int64_t kPanel = kColumns * kLanes;
 constexpr int64_t kBlockRows = 32 * kRows;
-constexpr int64_t kBlockKeys = 512;  // with their values, of 64 numbers each: a quarter of the L2
+// With their values, at 64 numbers each, a quarter of the L2 cache.
+constexpr int64_t kBlockKeys = 512;
 constexpr float kLowest = -3.40282347e38F;
 constexpr float kHidden = -__builtin_inff();
 
@@ -35,7 +36,7 @@ ROPEWALK_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 ROPEWALK_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 ROPEWALK_INLINE Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 
-// Joins a vector's lanes to one number, always in the same order.
+// Reduces a vector's lanes to one number, always in the same order.
 template <typename Join>
 ROPEWALK_INLINE float across(Vector x, Join join) {
   float lane[kLanes];
@@ -46,10 +47,10 @@ ROPEWALK_INLINE float across(Vector x, Join join) {
   return lane[0];
 }
 
-// 2^x for x <= 0, to 2e-7 of it; 0 below 2^-126; NaN stays NaN.
+// 2^x for x <= 0, with a relative error of 2e-7; 0 below 2^-126; NaN stays NaN.
 ROPEWALK_INLINE Vector power_of_two(Vector x) {
-  constexpr float kMagic = 12582912.0F + 127;  // 1.5 * 2^23 and the exponent's bias: adding it
-                                               // rounds x and leaves the exponent in the low bits
+  // 1.5 * 2^23 plus the exponent's bias: adding it rounds x and leaves the exponent in the low bits
+  constexpr float kMagic = 12582912.0F + 127;
   x = x < -127.0F ? Vector{} - 127.0F : x;
   const Vector rounded = x + kMagic;
   const Vector rest = x - (rounded - kMagic);
@@ -61,16 +62,17 @@ ROPEWALK_INLINE Vector power_of_two(Vector x) {
   return p * reinterpret_cast<Vector>(reinterpret_cast<Bits>(rounded) << 23);
 }
 
-// Rows of one tile, and what they have seen so far.
+// The rows of one tile and their running sums.
 struct Tile {
   const float* queries;   // [kRows, width], scaled
   float* sums;            // [kRows, width]: weights times values
-  float* largest;         // [kLanes]: of the scores; the first kRows count
+  float* largest;         // [kLanes]: of the scores; only the first kRows are used
   float* totals;          // [kLanes]: of the weights
-  int64_t tokens[kRows];  // of each row, in order
+  int64_t tokens[kRows];  // token of each row, in increasing order
 };
 
-// Scores of a tile with the keys of one panel; what a row must not see is kHidden.
+// The scores of a tile with the keys of one panel; a score that its row must not see becomes
+// kHidden.
 ROPEWALK_INLINE void score(const Attention& attention, const Tile& tile, int64_t first_key,
                            const float* keys, float* scores, Vector* largest) {
   const int64_t width = attention.width();
@@ -93,7 +95,8 @@ ROPEWALK_INLINE void score(const Attention& attention, const Tile& tile, int64_t
     for (int64_t i = 0; i < kLanes; ++i) lane[i] = static_cast<int32_t>(i);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      // Seen are keys after `before` up to the row's own, both counted from this panel's first.
+      // A row sees the keys after `before` up to its own token, both counted from the panel's first
+      // key.
       const auto own = static_cast<int32_t>(least(tile.tokens[r] - first_key, kPanel));
       const auto before =
           static_cast<int32_t>(most(tile.tokens[r] - attention.window - first_key, -1));
@@ -114,7 +117,7 @@ ROPEWALK_INLINE void score(const Attention& attention, const Tile& tile, int64_t
   }
 }
 
-// Makes weights of scores, [kRows, count]; gives what earlier sums must be multiplied with.
+// Turns scores into weights, [kRows, count]; returns the factor for earlier sums.
 ROPEWALK_INLINE Vector weigh(const Tile& tile, const Vector* largest, float* scores,
                              int64_t count) {
   const Vector before = load(tile.largest);
@@ -137,7 +140,7 @@ ROPEWALK_INLINE Vector weigh(const Tile& tile, const Vector* largest, float* sco
   return shrink;
 }
 
-// sums = sums * shrink + weights values, of `columns` vectors of every row.
+// sums = sums * shrink + weights values, for `columns` vectors of every row.
 template <int columns>
 ROPEWALK_INLINE void add_values(const float* weights, const float* values, int64_t count,
                                 int64_t width, Vector shrink, float* sums) {
@@ -165,7 +168,8 @@ ROPEWALK_INLINE void add_values(const float* weights, const float* values, int64
   }
 }
 
-// A tile and those keys of [begin, end) that some of its rows see; `begin` is a multiple of kPanel.
+// Processes a tile with those keys of [begin, end) that some of its rows see; `begin` is a multiple
+// of kPanel.
 void add_keys(const Attention& attention, const Tile& tile, const float* keys, const float* values,
               int64_t begin, int64_t end, float* scores) {
   const int64_t width = attention.width();
@@ -231,7 +235,7 @@ void attend(const Attention& attention, int64_t kv_head, int64_t block, float* s
   float* totals = largest + kBlockRows / kRows * kLanes;
   float* scores = totals + kBlockRows / kRows * kLanes;
 
-  // Rows that fill up the last tile see what the last row sees. Scores are in base 2.
+  // Rows that fill up the last tile repeat the last row. Scores are in base 2.
   const auto row_of = [&](int64_t i) { return first_row + least(i, rows - 1); };
   const float scale = attention.scale * 1.44269504F;
   for (int64_t i = 0; i < padded_rows; ++i) {

@@ -8,7 +8,7 @@
 namespace ropewalk {
 namespace {
 
-// Queries at a time: as many as keep a block of scores within 32 MiB.
+// The number of queries at a time, such that a block of scores stays within 32 MiB.
 int64_t block_rows(int64_t heads, int64_t tokens) {
   constexpr int64_t kScores = int64_t{8} << 20;
   return std::clamp<int64_t>(kScores / (heads * tokens), 16, 1024);
@@ -51,7 +51,7 @@ at::Tensor biased_attention(const at::Tensor& q, const at::Tensor& k, const at::
   const at::Tensor values = v.unsqueeze(1);
   at::Tensor slopes;  // [kv_heads, groups, 1, 1]
   if (options.slopes.defined()) slopes = options.slopes.view({kv_heads, groups, 1, 1});
-  at::Tensor sinks;  // likewise
+  at::Tensor sinks;  // [kv_heads, groups, 1, 1]
   if (options.sinks.defined()) {
     sinks = options.sinks.to(at::kFloat).view({kv_heads, groups, 1, 1});
   }
@@ -82,7 +82,7 @@ at::Tensor biased_attention(const at::Tensor& q, const at::Tensor& k, const at::
 int64_t biased_attention_workspace(int64_t n_q_heads, int64_t tokens, int64_t d_head) {
   constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
   const int64_t scores = n_q_heads * block_rows(n_q_heads, tokens) * tokens;
-  // Scores as they are made, widened, ALiBi's part or the probabilities; copies of queries, keys
+  // Scores (as computed, widened, ALiBi's part or the probabilities), and copies of queries, keys
   // and values for every head.
   return scores * 4 * kSingle + 3 * n_q_heads * tokens * d_head * kSingle;
 }

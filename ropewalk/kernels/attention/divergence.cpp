@@ -5,7 +5,7 @@
 namespace ropewalk {
 namespace {
 
-// Sums over a row of softmax(x) (x - y), [rows] float64.
+// The sums over rows of softmax(x) (x - y), [rows] float64.
 at::Tensor mean_gaps(const at::Tensor& x, const at::Tensor& of_x, const at::Tensor& y) {
   if (!x.is_cpu()) {
     at::Tensor shares = (x - of_x.to(at::kFloat).unsqueeze(1)).exp_();

@@ -8,36 +8,36 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Queries at a time: on a CPU, as many as keep a block of scores in its caches.
+// The number of queries at a time; on a CPU, such that a block of scores stays in its caches.
 int64_t block_rows(int64_t heads, int64_t tokens, const at::Device& device) {
   const int64_t scores = int64_t{1} << (device.is_cuda() ? 25 : 19);
   return std::clamp<int64_t>(scores / (heads * tokens), 16, 1024);
 }
 
-// S by distance, laid out so that a block of it for queries and keys is a view.
+// S by distance, stored so that its block for some queries and keys is a view.
 class ScoresByDistance {
  public:
   ScoresByDistance(const at::Tensor& logits, const ScoreOptions& options, const ScoreChange& change,
                    int64_t tokens, int64_t rows, const at::Device& device)
       : tokens_(tokens) {
     const at::Tensor s = logits.slice(1, 0, tokens);
-    // Behind distance 0 comes what no query sees.
+    // Behind distance 0 follow distances that no query sees.
     turned_ = at::constant_pad_nd(s.flip(1), {0, rows}).to(device, at::kFloat).contiguous();
-    // Over the distances of all keys that a query sees, [heads, T] by query.
+    // S averaged over the distances of all keys that a query sees, [heads, T] by query.
     const auto index_options = at::TensorOptions().dtype(at::kLong);
     const at::Tensor seen = (at::arange(tokens, index_options) - change.first + 1)
                                 .clamp(1, options.window.value_or(tokens));
     mean_ = (s.cumsum(1).index_select(1, seen - 1) / seen).to(device, at::kFloat);
   }
 
-  // [heads, rows, keys], where queries come last first: of queries up to end - 1, keys from
+  // [heads, rows, keys] with the last query first: for queries up to end - 1 and keys from
   // `first_key` on.
   at::Tensor block(int64_t rows, int64_t first_key, int64_t end) const {
     const int64_t farthest = end - 1 - first_key;
     return turned_.as_strided({turned_.size(0), rows, end - first_key}, {turned_.stride(0), 1, 1},
                               tokens_ - 1 - farthest);
   }
-  // [heads, rows, 1] of such queries.
+  // [heads, rows, 1] for the same queries.
   at::Tensor mean(int64_t begin, int64_t end) const {
     return mean_.slice(1, begin, end).flip(1).unsqueeze(2);
   }
@@ -48,8 +48,8 @@ class ScoresByDistance {
   at::Tensor mean_;
 };
 
-// What to add to scores of queries begin … end - 1, last first, so that those that are not seen
-// fall away: 0 or minus infinity, [rows, keys]. `distance` is that of query and key.
+// The numbers to add to the scores of queries begin … end - 1, the last one first: 0, or minus
+// infinity for keys that are not seen, [rows, keys]. `distance` is that of query and key.
 at::Tensor unseen(const at::Tensor& distance, const at::Tensor& late, const ScoreOptions& options,
                   const std::optional<int64_t>& within) {
   at::Tensor hidden = distance.lt(0);
@@ -79,8 +79,9 @@ at::Tensor edited_attention(const at::Tensor& q, const at::Tensor& k, const at::
   for (int64_t begin = change.first; begin < tokens; begin += rows) {
     const int64_t end = std::min(begin + rows, tokens);
     const int64_t first_key = std::max<int64_t>(0, begin - window + 1);
-    const int64_t early = std::max<int64_t>(0, change.first - first_key);  // keys that stay
-    // Queries come last first, for which S by distance is a view.
+    // Number of keys whose scores stay.
+    const int64_t early = std::max<int64_t>(0, change.first - first_key);
+    // Queries are reversed, so that S by distance is a view.
     const at::Tensor queries = q.slice(1, begin, end).flip(1);
     at::Tensor scores = at::matmul(queries, keys.slice(2, first_key, end)).mul_(options.scale);
     const at::Tensor key_index = at::arange(first_key, end, index_options);
@@ -112,8 +113,7 @@ at::Tensor edited_attention(const at::Tensor& q, const at::Tensor& k, const at::
 int64_t edited_attention_workspace(int64_t heads, int64_t tokens, const at::Device& device) {
   constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
   const int64_t rows = std::min(block_rows(heads, tokens, device), tokens);
-  // Scores, what their exponentials are summed up from, and the probabilities; S; the distances of
-  // queries and keys.
+  // Scores, inputs of their log-sums, and probabilities; S; the distances of queries and keys.
   return 3 * heads * rows * tokens * kSingle + 6 * heads * tokens * kSingle + 4 * rows * tokens * 8;
 }
 

@@ -4,8 +4,8 @@
 
 namespace ropewalk {
 
-// log(sum(exp(x))) of every row of x [rows, n], float32: [rows] float64. Nothing of the size of x
-// is made on a CPU.
+// log(sum(exp(x))) of every row of x [rows, n], float32: [rows] float64. On a CPU it allocates
+// nothing of the size of x.
 at::Tensor log_sum_exp(const at::Tensor& x);
 
 }  // namespace ropewalk

@@ -2,7 +2,7 @@
 
 #include "ropewalk/kernels/gpu/gpu_common.cuh"
 
-// What is done with the moments of chunks (StreamChunks).
+// Reads the moments of chunks (StreamChunks).
 namespace ropewalk::cuda {
 
 // The dimensions of a rotary pair.
@@ -15,7 +15,8 @@ __device__ inline PairDimensions pair_dimensions(const StreamChunks& chunks, int
   return {pair, pair + static_cast<int>(chunks.turns / 2)};
 }
 
-// Of a pair. The root is exact to the last bit but one, in one instruction.
+// The length of a pair, with an approximate square root in one instruction, exact to the last bit
+// but one.
 __device__ inline float length(float x, float y) {
   float root;
   asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x * x + y * y));
@@ -32,7 +33,7 @@ struct ChunkReader {
   __device__ int64_t offset(int64_t chunk, int64_t i) const {
     return (stream * chunks.chunks() + chunk) * chunks.d + i;
   }
-  // Sums of (x - shift) time, and of x - shift.
+  // The sums of (x - shift) time, and of x - shift.
   __device__ float2 sums(int64_t chunk, int64_t i) const {
     return reinterpret_cast<const float2*>(chunks.sums)[offset(chunk, i)];
   }
@@ -42,7 +43,7 @@ struct ChunkReader {
   }
 };
 
-// 1 / n of a chunk, where all but the last are alike: divisions in float64 are slow.
+// 1 / n of a chunk. All chunks but the last have the same n, and divisions in float64 are slow.
 struct Inverses {
   double usual;
   double last;
@@ -54,19 +55,19 @@ struct Inverses {
   }
 };
 
-// The lowest document of which a stream has a number that is not finite.
+// Lowers bad[stream] to `document` where a number is not finite.
 __device__ inline void note_bad(int64_t* bad, int64_t document, int64_t stream, double value) {
   if (!isfinite(value)) {
     atomicMin(reinterpret_cast<long long*>(bad) + stream, static_cast<long long>(document));
   }
 }
 
-// Row and column of a place in a packed upper triangle.
+// Row and column of an offset in a packed upper triangle.
 __device__ inline void unpack(int64_t offset, int64_t d, int64_t& i, int64_t& j) {
   const auto wide = static_cast<float>(2 * d + 1);
   i = static_cast<int64_t>((wide - sqrtf(wide * wide - 8 * static_cast<float>(offset))) / 2);
   const auto start = [d](int64_t row) { return row * d - row * (row - 1) / 2; };
-  while (i > 0 && start(i) > offset) --i;  // the root was rounded
+  while (i > 0 && start(i) > offset) --i;  // corrects the rounded root
   while (start(i + 1) <= offset) ++i;
   j = i + offset - start(i);
 }

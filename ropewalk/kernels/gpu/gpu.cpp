@@ -52,7 +52,7 @@ void copy_to_host(const at::Tensor& from, const at::Tensor& to) {
   for (at::Tensor& one : rooms) one = at::empty({room}, to.options().pinned_memory(true));
   std::array<std::shared_ptr<c10::Event>, 2> arrived;
   const int64_t parts = at::divup(from.numel(), kRoom);
-  // Of a part while the next one is on its way.
+  // Copies one part while the next one is transferred.
   for (int64_t part = 0; part <= parts; ++part) {
     const auto room_of = [&](int64_t no) { return static_cast<size_t>(no % 2); };
     const auto slice = [&](const at::Tensor& all, int64_t no) {

@@ -7,11 +7,11 @@
 namespace ropewalk {
 namespace {
 
-// Tokens multiplied in float32 before float64 takes over: as many as give every multiprocessor of a
-// large GPU something to do at once, within what keeps all digits.
+// The number of tokens that are multiplied in float32 before float64 takes over: small enough to
+// occupy every multiprocessor of a large GPU, and to keep all digits.
 int64_t chunk_size(int64_t tokens, int64_t streams) {
   constexpr int64_t kTile = 64;
-  constexpr int64_t kAtOnce = 264;  // chunks: two on each of 132
+  constexpr int64_t kAtOnce = 264;  // chunks: two on each of 132 multiprocessors
   const int64_t chunks = std::max<int64_t>(1, kAtOnce / streams);
   const int64_t even = (tokens + chunks - 1) / chunks;
   return std::clamp<int64_t>((even + kTile - 1) / kTile * kTile, 256, 1024);
@@ -24,8 +24,8 @@ bool suits_tensor_cores(const at::Tensor& x) {
          reinterpret_cast<uintptr_t>(x.const_data_ptr()) % 16 == 0;
 }
 
-// Chunks of equal size, x [streams, chunks, size, d] in float32, about their own means; `time` has
-// the tokens' positions about the middles of their chunks.
+// Computes chunks of equal size, x [streams, chunks, size, d] in float32, about their own means;
+// `time` holds the tokens' positions relative to the middles of their chunks.
 void plain_chunks(const at::Tensor& x, const at::Tensor& time, const ChunkTensors& out) {
   const at::Tensor mean = x.mean(2);
   const at::Tensor centred = x - mean.unsqueeze(2);
@@ -35,13 +35,13 @@ void plain_chunks(const at::Tensor& x, const at::Tensor& time, const ChunkTensor
   out.products.copy_(at::matmul(centred.transpose(2, 3), centred));
 }
 
-// For float32, and widths that the tensor-core kernel does not know.
+// For float32, and for widths that the tensor-core kernel does not support.
 void plain_moments(const at::Tensor& x, const at::Tensor& heads, const Positions::Chunks& positions,
                    const ChunkTensors& out) {
   const at::Tensor chosen = x.index_select(0, heads).to(at::kFloat);
   const int64_t tokens = x.size(1);
   const int64_t whole = tokens / positions.size;
-  const int64_t rest = whole * positions.size;  // where the last, shorter chunk begins
+  const int64_t rest = whole * positions.size;  // start of the last, shorter chunk
   const auto some = [&](int64_t from, int64_t to) {
     return ChunkTensors{out.shift.slice(1, from, to), out.sums.slice(1, from, to),
                         out.products.slice(1, from, to)};
@@ -109,11 +109,11 @@ int64_t gpu_chunks_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t toke
     return streams * ((tokens + chunk - 1) / chunk) * (d * d + 3 * d) * kSingle;
   };
   const int64_t chunk = chunk_size(tokens, n_q_heads + n_kv_heads);
-  constexpr int64_t kRounding = int64_t{4} << 20;  // what the allocator adds
+  constexpr int64_t kRounding = int64_t{4} << 20;  // overhead of the allocator
   const int64_t chunks = chunk_bytes(n_q_heads + n_kv_heads, chunk) + kRounding;
   if (dtype == at::kBFloat16 && cuda::has_chunk_moments(d)) return chunks;
-  // plain_moments: the chosen vectors, the same in float32, about their means, and times the
-  // position; products before they are copied. Queries are the larger part.
+  // plain_moments holds the chosen vectors, their float32 copies, these about their means and times
+  // the position, and products before they are copied. Queries are the larger part.
   const int64_t vectors = std::max(n_q_heads, n_kv_heads) * tokens * d;
   const auto stored = dtype == at::kFloat ? 0 : static_cast<int64_t>(c10::elementSize(dtype));
   return chunks + chunk_bytes(std::max(n_q_heads, n_kv_heads), chunk) +

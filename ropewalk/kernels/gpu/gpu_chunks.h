@@ -8,10 +8,10 @@
 
 namespace ropewalk {
 
-// Which dimensions are in pairs.
+// Which dimensions form pairs.
 struct TurningPairs {
-  int64_t dim = 0;           // so many, from the front
-  bool interleaved = false;  // (2f, 2f + 1) rather than (f, f + dim / 2)
+  int64_t dim = 0;           // the number of dimensions in pairs, from the front
+  bool interleaved = false;  // pairs are (2f, 2f + 1) instead of (f, f + dim / 2)
 };
 
 struct ChunkTensors {
@@ -21,7 +21,8 @@ struct ChunkTensors {
 };
 
 // Moments of the tokens of a document, chunk by chunk, on a GPU, in float32 (StreamChunks). q and k
-// are [heads, T, d]; chosen heads int32. With `pairs` lengths of pairs in place of sums with time.
+// are [heads, T, d]; chosen heads are int32. With `pairs`, lengths of pairs replace the sums with
+// time.
 struct GpuChunks {
   GpuChunks(const at::Tensor& q, const at::Tensor& q_heads, const at::Tensor& k,
             const at::Tensor& kv_heads, const Positions& positions, const TurningPairs& pairs = {});
@@ -32,7 +33,7 @@ struct GpuChunks {
   at::Tensor middle;  // [chunks] float64: mean positions
 };
 
-// Bytes of the GPU that GpuChunks may hold at once.
+// The most bytes of the GPU that GpuChunks holds at once.
 int64_t gpu_chunks_workspace(int64_t n_q_heads, int64_t n_kv_heads, int64_t tokens, int64_t d,
                              at::ScalarType dtype);
 

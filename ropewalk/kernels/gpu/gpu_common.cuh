@@ -7,7 +7,7 @@
 
 #include "ropewalk/kernels/gpu/passes.h"
 
-// What the kernels share.
+// Code that the CUDA kernels share.
 namespace ropewalk::cuda {
 
 inline void check_launch(const char* name) {
@@ -24,7 +24,7 @@ __device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); 
 __device__ inline void round_to(float value, float& x) { x = value; }
 __device__ inline void round_to(float value, __nv_bfloat16& x) { x = __float2bfloat16_rn(value); }
 
-// Sixteen bytes of numbers, or one where rows are not made of sixteens.
+// Sixteen bytes of numbers, or one number where rows are not multiples of sixteen bytes.
 template <typename T, int count>
 struct alignas(sizeof(T) * count) Pack {
   T at[count];

@@ -1,4 +1,4 @@
-// Stands in for the .cu files where the program is built without CUDA.
+// Replaces the .cu files in builds without CUDA.
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/gpu/passes.h"
 

@@ -9,7 +9,8 @@
 namespace ropewalk::cpu {
 namespace {
 
-// e^x to two units in the last place, in a form compilers vectorise; saturates beyond +-87.
+// e^x with an error of two units in the last place, in a form that compilers vectorise; saturates
+// beyond +-87.
 ROPEWALK_INLINE float exponential(float x) {
   x = std::min(std::max(x, -87.0F), 87.0F);
   constexpr float kMagic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
@@ -124,7 +125,7 @@ ROPEWALK_INLINE void gate_rows(const GatePass& pass, int64_t begin, int64_t end)
       return gate_rows<T, Activation::relu>(pass, begin, end);
     case Activation::relu_squared:
       return gate_rows<T, Activation::relu_squared>(pass, begin, end);
-    case Activation::xielu:  // never gated
+    case Activation::xielu:  // is never gated
       return;
   }
 }
@@ -143,8 +144,8 @@ ROPEWALK_INLINE float largest_of(const float* x, int64_t width) {
   return largest;
 }
 
-// In float32 a few thousand numbers at a time, which lose nothing; those sums in float64. A value
-// that is not finite makes the sum so too.
+// Sums a few thousand numbers at a time in float32, which loses nothing, and those sums in float64.
+// A value that is not finite makes the sum so too.
 ROPEWALK_INLINE void sum_rows(const LogSumPass& pass, int64_t begin, int64_t end) {
   constexpr int64_t kLanes = 64;
   constexpr int64_t kPart = 4096;
@@ -152,7 +153,7 @@ ROPEWALK_INLINE void sum_rows(const LogSumPass& pass, int64_t begin, int64_t end
     const float* x = pass.x + i * pass.width;
     const float largest = largest_of(x, pass.width);
     double sum = 0;
-    double check = 0;  // exponential() saturates, so that it hides what is not finite
+    double check = 0;  // exponential() saturates and would hide values that are not finite
     for (int64_t first = 0; first < pass.width; first += kPart) {
       const int64_t last = std::min(first + kPart, pass.width);
       const int64_t whole = first + (last - first) / kLanes * kLanes;
@@ -177,7 +178,7 @@ ROPEWALK_INLINE void sum_rows(const LogSumPass& pass, int64_t begin, int64_t end
   }
 }
 
-// Summed up as above.
+// Sums in the same way as sum_rows().
 ROPEWALK_INLINE void gap_rows(const GapPass& pass, int64_t begin, int64_t end) {
   constexpr int64_t kLanes = 64;
   constexpr int64_t kPart = 4096;

@@ -21,7 +21,7 @@ __device__ T* row(const StridedRows& rows, int64_t i) {
 
 constexpr int kNormThreads = 256;
 
-// blockDim.x lanes share a row (a power of two from 32), blockDim.y rows share a block.
+// blockDim.x lanes share a row (a power of two from 32), and blockDim.y rows share a block.
 template <typename T, int count>
 __global__ void norm_rows(NormPass pass) {
   using P = Pack<T, count>;
@@ -40,7 +40,7 @@ __global__ void norm_rows(NormPass pass) {
   for (int offset = 16; offset > 0; offset /= 2) {
     squares += __shfl_xor_sync(0xFFFFFFFF, squares, offset);
   }
-  if (blockDim.x > 32) {  // then blockDim.y is 1 or the row's warps are side by side
+  if (blockDim.x > 32) {  // then blockDim.y is 1, or the row's warps are side by side
     const int thread = threadIdx.y * blockDim.x + threadIdx.x;
     if (thread % 32 == 0) partial[thread / 32] = squares;
     __syncthreads();

@@ -7,14 +7,14 @@
 namespace ropewalk {
 
 // Passes over raw memory with one meaning on the CPU (passes.cpp) and on a GPU (passes.cu,
-// moments_chunks.cu, moments_join.cu, sums.cu, lags.cu; no_cuda.cpp where there is none).
-// Torch is not seen here. Numbers are float32 or bfloat16; arithmetic is float32, rounded once.
+// moments_chunks.cu, moments_join.cu, sums.cu, lags.cu; no_cuda.cpp in builds without CUDA). Torch
+// is not included here. Numbers are float32 or bfloat16; arithmetic is float32, rounded once.
 
 enum class Number { float32, bfloat16 };
 
 enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared, xielu };
 
-// outer x inner rows of numbers that lie side by side; strides count numbers.
+// outer x inner rows; the numbers of a row lie side by side; strides count numbers.
 struct StridedRows {
   void* data = nullptr;
   int64_t outer = 0;
@@ -40,7 +40,7 @@ struct NormPass {
 struct TurnPass {
   Number type = Number::float32;
   StridedRows x;
-  StridedRows to;              // where they go; a CPU turns in place
+  StridedRows to;              // the target; a CPU turns in place
   const float* cos = nullptr;  // [positions, pairs]
   const float* sin = nullptr;
   int64_t pairs = 0;
@@ -65,14 +65,14 @@ struct LogSumPass {
 // sum(exp(x - log_sum) (x - y)) of every row, rows side by side.
 struct GapPass {
   const float* x = nullptr;
-  const double* log_sum = nullptr;  // of each row
+  const double* log_sum = nullptr;  // one per row
   const float* y = nullptr;
   int64_t width = 0;
   double* out = nullptr;
 };
 
 namespace cpu {
-// Rows begin … end - 1.
+// Runs the rows begin … end - 1.
 void run(const NormPass& pass, int64_t begin, int64_t end);
 void run(const TurnPass& pass, int64_t begin, int64_t end);
 void run(const GatePass& pass, int64_t begin, int64_t end);
@@ -80,29 +80,30 @@ void run(const LogSumPass& pass, int64_t begin, int64_t end);
 void run(const GapPass& pass, int64_t begin, int64_t end);
 }  // namespace cpu
 
-// Moments of the tokens of some streams, chunk by chunk, then joined to a block's. Queries and keys
-// go together: streams are the chosen query heads, then the chosen KV heads.
-// A pair is two dimensions that RoPE turns together: (f, f + turns / 2), or (2f, 2f + 1) where
-// interleaved.
+// Moments of the tokens of some streams, chunk by chunk, which are then joined to those of a block.
+// Queries and keys are computed together: the streams are the chosen query heads, then the chosen
+// KV heads. A pair is two dimensions that RoPE turns together: (f, f + turns / 2), or (2f, 2f + 1)
+// where interleaved.
 struct StreamChunks {
   int64_t streams = 0;
   int64_t tokens = 0;
-  int64_t chunk = 0;  // tokens of a chunk, but for the last
+  int64_t chunk = 0;  // tokens of each chunk but the last
   int64_t d = 0;
-  const float* time = nullptr;  // [tokens]: positions about the middles of their chunks
-  float* shift = nullptr;       // [streams, chunks, d]: what vectors are taken about
-  float* sums = nullptr;        // [streams, chunks, d, 2]: of (x - shift) time, and of x - shift
-  float* products = nullptr;    // [streams, chunks, d, d]: of (x - shift)(x - shift)^T; only the
-                                // upper triangle counts
-  int64_t turns = 0;            // dimensions that are in pairs, from the front
+  const float* time = nullptr;  // [tokens]: positions relative to the middles of their chunks
+  float* shift = nullptr;       // [streams, chunks, d]: subtracted from vectors
+  float* sums = nullptr;  // [streams, chunks, d, 2]: sums of (x - shift) time, and of x - shift
+  // [streams, chunks, d, d]: sums of (x - shift)(x - shift)^T; only the upper triangle is valid
+  float* products = nullptr;
+  int64_t turns = 0;  // number of dimensions in pairs, from the front
   bool interleaved = false;
-  float* moduli = nullptr;  // [streams, chunks, turns / 2]: sums of pairs' lengths, where wanted
+  // [streams, chunks, turns / 2]: sums of pairs' lengths; null: not wanted
+  float* moduli = nullptr;
   constexpr int64_t chunks() const { return (tokens + chunk - 1) / chunk; }
 };
 
 struct StridedHeads {
   const void* data = nullptr;
-  const int32_t* chosen = nullptr;  // heads, on the GPU
+  const int32_t* chosen = nullptr;  // indexes of heads, on the GPU
   int64_t count = 0;
   int64_t head_stride = 0;
   int64_t token_stride = 0;
@@ -111,8 +112,8 @@ struct StridedHeads {
 // One block of documents of every stream, float64: see moments/moments.h.
 struct BlockMoments {
   double* mean = nullptr;      // [d], `stride_mean` numbers from stream to stream
-  double* position = nullptr;  // [d], likewise
-  double* products = nullptr;  // [d (d + 1) / 2], `stride_products` apart
+  double* position = nullptr;  // [d], `stride_mean` numbers from stream to stream
+  double* products = nullptr;  // [d (d + 1) / 2], `stride_products` numbers from stream to stream
   int64_t stride_mean = 0;
   int64_t stride_products = 0;
 };
@@ -124,44 +125,44 @@ void run(const NormPass& pass, Stream stream);
 void run(const TurnPass& first, const TurnPass& second, Stream stream);
 void run(const GatePass& pass, Stream stream);
 
-// Whether chunk_moments takes bfloat16 vectors of this width.
+// Whether chunk_moments supports bfloat16 vectors of this width.
 bool has_chunk_moments(int64_t d);
-// Chunk moments of bfloat16 vectors; with lengths of pairs no sums with time.
+// Computes chunk moments of bfloat16 vectors; with lengths of pairs, it computes no sums with time.
 void chunk_moments(const StridedHeads& queries, const StridedHeads& keys, const StreamChunks& out,
                    Stream stream);
-// Joins the chunks to a block that holds the tokens of `block` already.
-// `bad[stream]` becomes the lowest `document` whose moments are not finite.
+// Joins the chunks to a block that already holds the tokens of `block`. `bad[stream]` becomes the
+// lowest `document` whose moments are not finite.
 struct JoinPass {
   StreamChunks chunks;
   int64_t query_streams = 0;
   BlockMoments queries;
   BlockMoments keys;
-  const double* middle = nullptr;  // [chunks]: their mean positions
-  double mean = 0;                 // position of all of them
+  const double* middle = nullptr;  // [chunks]: mean positions
+  double mean = 0;                 // mean position of all chunks
   TokenSet block;
   int64_t document = 0;
   int64_t* bad = nullptr;
 };
 void run(const JoinPass& pass, Stream stream);
 
-// Lengths of pairs of other vectors.
+// Computes the lengths of pairs of vectors that chunk_moments does not support.
 void chunk_moduli(Number type, const StridedHeads& queries, const StridedHeads& keys,
                   const StreamChunks& out, Stream stream);
 
-// Plain sums over the tokens of every stream, about zero, float64, added to what is there.
+// Plain sums over the tokens of every stream, about zero, in float64, added to what is there.
 struct SumPointers {
-  double* tokens = nullptr;    // [1]: how many
+  double* tokens = nullptr;    // [1]: number of tokens
   double* sum = nullptr;       // [d]
   double* squares = nullptr;   // [d]
-  double* pairs = nullptr;     // [pairs]: products of a pair's two numbers
-  double* moduli = nullptr;    // [pairs]: lengths of a pair
-  double* products = nullptr;  // [d (d + 1) / 2]: of xxᵀ, upper triangle by rows
+  double* pairs = nullptr;     // [pairs]: sums of products of a pair's two numbers
+  double* moduli = nullptr;    // [pairs]: sums of a pair's lengths
+  double* products = nullptr;  // [d (d + 1) / 2]: sum of xxᵀ, upper triangle by rows
   int64_t stride_tokens = 0;   // numbers from stream to stream
-  int64_t stride_sums = 0;     // of sum and squares
-  int64_t stride_pairs = 0;    // of pairs and moduli
+  int64_t stride_sums = 0;     // the stride of sum and squares
+  int64_t stride_pairs = 0;    // the stride of pairs and moduli
   int64_t stride_products = 0;
 };
-// Of a few tokens: tokens, sum and squares.
+// Number, sum and squares of a few tokens.
 struct FewTokensPass {
   Number type = Number::float32;
   StridedHeads queries;
@@ -172,7 +173,8 @@ struct FewTokensPass {
   SumPointers to_keys;
 };
 void run(const FewTokensPass& pass, Stream stream);
-// All but tokens, of moments of chunks; and a few tokens before them, where there are any.
+// All sums but the number of tokens, from moments of chunks; and those of a few earlier tokens,
+// where there are any.
 struct SumsPass {
   FewTokensPass few;
   StreamChunks chunks;
@@ -184,25 +186,25 @@ struct SumsPass {
 };
 void run(const SumsPass& pass, Stream stream);
 
-// Sums of the dot products q_t · k_(t - lag) of every chosen query head, of their squares, and how
-// many they are, float64, added to what is there.
+// For every chosen query head, the sums of the dot products q_t · k_(t - lag), of their squares,
+// and their number, in float64, added to what is there.
 inline constexpr int kMostLags = 48;
 inline constexpr int64_t kMostLagDimensions = 512;
 struct LagsPass {
   Number type = Number::float32;
-  StridedHeads queries;  // chosen ones, sorted
-  StridedHeads keys;     // those that the queries read
+  StridedHeads queries;  // the chosen heads, sorted
+  StridedHeads keys;     // the heads that these queries read
   int64_t group = 1;     // query heads per KV head
   int64_t tokens = 0;
   int64_t d = 0;
   int lag_count = 0;
-  int32_t lags[kMostLags] = {};  // below `tokens`
+  int32_t lags[kMostLags] = {};  // each below `tokens`
   int64_t tile = 0;              // tokens of a part
-  double* parts = nullptr;       // [tiles, query heads, lags, 2]: room
+  double* parts = nullptr;       // [tiles, query heads, lags, 2]: scratch
   double* sum = nullptr;         // [lags]
   double* squares = nullptr;     // [lags]
   double* count = nullptr;       // [lags]
-  int64_t stride = 0;            // numbers from query head to query head, of all three
+  int64_t stride = 0;            // numbers from query head to query head, in all three
   constexpr int64_t tiles() const { return (tokens + tile - 1) / tile; }
 };
 void run(const LagsPass& pass, Stream stream);

@@ -5,8 +5,8 @@
 
 namespace ropewalk {
 
-// Vectors [heads, T, d] of any float dtype and layout as kernels of the CPU read them; a copy where
-// they do not lie so.
+// Gives vectors [heads, T, d] of any float dtype and layout to CPU kernels; copies them where their
+// numbers do not lie side by side.
 class HeadRows {
  public:
   explicit HeadRows(const at::Tensor& x) : x_(x) {

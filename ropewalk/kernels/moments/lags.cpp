@@ -9,7 +9,7 @@
 namespace ropewalk {
 namespace {
 
-// Tokens of a part: threads have enough parts to share. Parts are added in their order.
+// Tokens of a part: small enough that threads have parts to share. Parts are added in order.
 constexpr int64_t kRun = 256;
 
 void add_on_cpu(const at::Tensor& q, const at::Tensor& k, const LagHeads& heads,
@@ -41,15 +41,15 @@ void add_on_cpu(const at::Tensor& q, const at::Tensor& k, const LagHeads& heads,
   to.count.add_(q.size(1) - at::tensor(lags, at::kDouble));
 }
 
-// Tokens of a part: many enough parts for a large GPU, few enough to add up.
+// Tokens of a part: small enough for a large GPU, large enough that few parts are added up.
 int64_t gpu_tile(int64_t tokens) { return std::clamp<int64_t>((tokens + 127) / 128, 64, 1024); }
 
 void add_on_gpu(const at::Tensor& q, const at::Tensor& k, const LagHeads& heads,
                 const std::vector<int64_t>& lags, const LagSums& to) {
   if (q.size(2) > cuda::kMostLagDimensions || lags.size() > cuda::kMostLags) {
     throw SystemError(
-        "logits by distance: {} lags of {} dimensions; a GPU takes {} of {} at most; use --device "
-        "cpu",
+        "logits by distance: found {} lags of {} dimensions, expected at most {} of {} on a GPU; "
+        "use --device cpu",
         lags.size(), q.size(2), cuda::kMostLags, cuda::kMostLagDimensions);
   }
   cuda::LagsPass pass;

@@ -5,7 +5,7 @@
 namespace ropewalk::cuda {
 namespace {
 
-// Of 32 numbers of every lane, lane l gets the sum over lanes of number l.
+// Each lane holds 32 numbers; lane l returns the sum over all lanes of number l.
 __device__ float sum_across(float (&v)[kWarp], int lane) {
 #pragma unroll
   for (int width = kWarp / 2; width > 0; width /= 2) {
@@ -20,9 +20,9 @@ __device__ float sum_across(float (&v)[kWarp], int lane) {
   return v[0];
 }
 
-// A warp takes one token at a time: its queries stay in registers while keys of all lags pass. A
-// lane has every 32nd dimension. `heads` queries share each key, so that heads and lags together
-// make 32 dot products, which are summed over lanes at once.
+// A warp takes one token at a time: its queries stay in registers while the keys of all lags pass.
+// A lane holds every 32nd dimension. `heads` queries share each key, so that heads and lags
+// together make 32 dot products, which are summed over lanes at once.
 template <typename T, int parts, int heads>
 __global__ void __launch_bounds__(kWarp* kWarps) lag_tiles(LagsPass pass) {
   constexpr int kAtOnce = kWarp / heads;  // lags
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kWarp* kWarps) lag_tiles(LagsPass pass) {
       const int lag = round * kAtOnce + lane / heads;
       const int64_t reader = batch + lane % heads;
       if (warp > 1 || lag >= pass.lag_count || reader >= readers.count) continue;
-      double all = 0;  // warp 0: of sums; warp 1: of squares
+      double all = 0;  // of sums in warp 0, of squares in warp 1
       for (int w = 0; w < kWarps; ++w) all += shared[w][lane][warp];
       const int64_t row = blockIdx.x * pass.queries.count + readers.first + reader;
       pass.parts[(row * pass.lag_count + lag) * 2 + warp] = all;
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kWarp* kWarps) lag_tiles(LagsPass pass) {
   }
 }
 
-// A warp adds the tiles of one sum, in an order that is always the same.
+// A warp adds the tiles of one sum, always in the same order.
 __global__ void join_tiles(LagsPass pass) {
   const int64_t sums = pass.queries.count * pass.lag_count * 2;
   const int64_t which = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;

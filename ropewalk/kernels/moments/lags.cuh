@@ -2,13 +2,13 @@
 
 #include "ropewalk/kernels/gpu/gpu_common.cuh"
 
-// What both ways to sum logits by distance share (lags.cu, lags_mma.cu).
+// Code that both ways to sum logits by distance share (lags.cu, lags_mma.cu).
 namespace ropewalk::cuda {
 
 inline constexpr int kWarp = 32;
 inline constexpr int kWarps = 8;
 
-// The chosen query heads that read a KV head lie side by side.
+// The chosen query heads that read one KV head; they lie side by side.
 struct QueryHeadRange {
   int64_t first = 0;
   int64_t count = 0;
@@ -27,7 +27,7 @@ inline dim3 tiles(const LagsPass& pass) {
   return {static_cast<unsigned>(pass.tiles()), static_cast<unsigned>(pass.keys.count)};
 }
 
-// By tensor cores: bfloat16 of some widths.
+// Whether tensor cores apply: bfloat16 of some widths.
 bool suits_tensor_cores(const LagsPass& pass);
 void lag_tiles_by_tensor_cores(const LagsPass& pass, cudaStream_t stream);
 

@@ -7,7 +7,7 @@
 namespace ropewalk {
 namespace {
 
-// Queries that stay in a core's cache while all lags are summed.
+// The number of queries that stay in a core's cache while all lags are summed.
 constexpr int64_t kChunk = 256;
 constexpr int64_t kLanes = 16;
 constexpr int64_t kRows = 4;  // tokens at once
@@ -25,7 +25,7 @@ ROPEWALK_INLINE void halve(const Lanes& x, Half& half) {
          __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
-// The sums of four vectors' lanes.
+// The sums of the lanes of four vectors.
 ROPEWALK_INLINE void sums(const Lanes (&x)[kRows], Quad& sum) {
   Half a, b, c, e;
   halve(x[0], a), halve(x[1], b), halve(x[2], c), halve(x[3], e);
@@ -39,7 +39,7 @@ ROPEWALK_INLINE void sums(const Lanes (&x)[kRows], Quad& sum) {
       __builtin_shufflevector(all, all, 0, 1, 2, 3) + __builtin_shufflevector(all, all, 4, 5, 6, 7);
 }
 
-// Dot products of `rows` rows of q with as many of k; of the rows that are not there, 0.
+// The dot products of `rows` rows of q with as many rows of k; 0 for missing rows.
 template <int64_t rows>
 ROPEWALK_INLINE void dots(const float* q, const float* k, int64_t d, Quad& result) {
   Lanes products[kRows] = {};

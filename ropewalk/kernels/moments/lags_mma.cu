@@ -5,15 +5,15 @@
 namespace ropewalk::cuda {
 namespace {
 
-// As lag_tiles, by tensor cores, of bfloat16: sixteen rows are `heads` queries of each of 16 /
-// heads tokens, eight columns the keys of as many tokens at one lag or two. Of the products of all
-// rows and columns one column per lag is wanted of each row. The order of dimensions does not
-// matter, so a lane takes eight neighbours at a time, and four lanes lie side by side.
+// lag_tiles for bfloat16, by tensor cores: sixteen rows are `heads` queries of each of 16 / heads
+// tokens, and eight columns are the keys of as many tokens at one lag or two. Of the products of
+// all rows and columns, each row needs one column per lag. The order of dimensions does not matter,
+// so a lane takes eight neighbours at a time, and four lanes lie side by side.
 template <int d, int heads>
 struct MmaTile {
   static constexpr int kTokens = kWarp / 2 / heads;  // 8 or 4
-  static constexpr int kLags = 8 / kTokens;          // at once: 1 or 2
-  static constexpr int kPacks = d / 4 / 8;           // of eight numbers, of a lane
+  static constexpr int kLags = 8 / kTokens;          // lags at once: 1 or 2
+  static constexpr int kPacks = d / 4 / 8;           // packs of eight numbers per lane
   using Row = uint4[kPacks];
 
   __device__ static void load(Row& to, const __nv_bfloat16* row, int quarter) {
@@ -24,7 +24,7 @@ struct MmaTile {
     }
   }
 
-  // c += a bᵀ of sixteen dimensions.
+  // c += a bᵀ over sixteen dimensions.
   __device__ static void multiply(float (&c)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3,
                                   unsigned b0, unsigned b1) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
@@ -33,7 +33,7 @@ struct MmaTile {
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
   }
 
-  // In two sums, so that one need not wait for the other.
+  // Two sums, so that neither waits for the other.
   __device__ static void multiply(float (&c)[4], const Row& upper, const Row& lower,
                                   const Row& keys) {
     float other[4] = {};
@@ -51,14 +51,14 @@ template <int d, int heads>
 __global__ void __launch_bounds__(kWarp* kWarps, 2) lag_tiles_mma(LagsPass pass) {
   using Tile = MmaTile<d, heads>;
   constexpr int kTokens = Tile::kTokens;
-  constexpr int kSteps = 9;  // whose sums are held at a time
+  constexpr int kSteps = 9;  // steps whose sums are held at a time
   __shared__ double shared[kWarps][kSteps][heads][Tile::kLags][2];
   const int lane = threadIdx.x;
   const int warp = threadIdx.y;
-  const int row = lane / 4;  // and row + 8; and a column of keys
+  const int row = lane / 4;  // this lane's rows are row and row + 8; also its column of keys
   const int quarter = lane % 4;
   const int token = row % kTokens;
-  // Columns 2 quarter and 2 quarter + 1 of a row: whether one is its token's.
+  // Whether columns 2 quarter and 2 quarter + 1 of a row are its token's.
   const bool wanted = quarter % (kTokens / 2) == token / 2;
   const bool odd = token % 2 == 1;
   const int upper_head = row / kTokens;
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kWarp* kWarps, 2) lag_tiles_mma(LagsPass pass)
         Tile::load(lower, query(lower_head, t + token), quarter);
 #pragma unroll
         for (int s = 0; s < kSteps; ++s) {
-          const int lag = (from + s) * Tile::kLags + row / kTokens;  // of this lane's key
+          const int lag = (from + s) * Tile::kLags + row / kTokens;  // lag of this lane's key
           const bool there = lag < pass.lag_count && t + token < end;
           const int64_t position = there ? t + token - pass.lags[lag] : -1;
           if (from + s >= steps) continue;
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kWarp* kWarps, 2) lag_tiles_mma(LagsPass pass)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           float both[2] = {sum[s][half], squares[s][half]};
-          // Over the tokens of rows, and over the columns that are of the same lag.
+          // Adds over the tokens of rows, and over the columns of one lag.
 #pragma unroll
           for (float& one : both) {
             for (int bit = 1; bit < kTokens / 2; bit *= 2) {

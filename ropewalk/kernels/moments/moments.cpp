@@ -11,7 +11,7 @@
 namespace ropewalk {
 namespace {
 
-// One stream's moments.
+// The moments of one stream.
 template <typename T>
 struct Row {
   T* mean;
@@ -27,7 +27,7 @@ Row<T> row_of(const Moments& moments, int64_t stream) {
   return {at(moments.mean), at(moments.position), at(moments.products)};
 }
 
-// The joining formula. `offset` is room for d numbers.
+// The formula that joins two parts. `offset` is scratch for d numbers.
 void join_row(const Row<double>& whole, const TokenSet& whole_tokens, const Row<const double>& part,
               const TokenSet& part_tokens, std::vector<double>& offset) {
   const double all = whole_tokens.tokens + part_tokens.tokens;
@@ -47,16 +47,16 @@ void join_row(const Row<double>& whole, const TokenSet& whole_tokens, const Row<
   }
 }
 
-// Tokens multiplied in float32 before float64 takes over; a chunk of one head stays in a core's
-// cache.
+// The number of tokens that are multiplied in float32 before float64 takes over; a chunk of one
+// head stays in a core's cache.
 constexpr int64_t kChunk = 512;
 
-// Moments of each chunk of each head, float32.
+// The moments of each chunk of each head, float32.
 struct Chunks {
   at::Tensor mean;      // [heads, chunks, d], rounded
-  at::Tensor rest;      // [heads, chunks, d]: of x - mean
-  at::Tensor position;  // [heads, chunks, d]: of (x - mean)(t - middle)
-  at::Tensor products;  // [heads, chunks, d, d]: of (x - mean)(x - mean)^T, its upper half
+  at::Tensor rest;      // [heads, chunks, d]: sum of x - mean
+  at::Tensor position;  // [heads, chunks, d]: sum of (x - mean)(t - middle)
+  at::Tensor products;  // [heads, chunks, d, d]: sum of (x - mean)(x - mean)^T, its upper half
 
   ChunkMoments at(int64_t slot) const {
     const auto data_of = [slot](const at::Tensor& tensor) {
@@ -66,8 +66,7 @@ struct Chunks {
   }
 };
 
-// One chunk of a head in float64. Its mean was rounded to float32; what is left of it comes back
-// here.
+// One chunk of a head in float64. Its mean was rounded to float32; the rest is added back here.
 class ChunkRow {
  public:
   explicit ChunkRow(int64_t d)
@@ -106,8 +105,8 @@ void join_moments(const Moments& whole, const TokenSet& whole_tokens, const Mome
                   const TokenSet& part_tokens) {
   if (part_tokens.tokens == 0) return;
   const Moments part{joined.mean.to(at::kDouble), joined.position.to(at::kDouble),
-                     joined.products.to(at::kDouble)};  // blocks of a file are float32
-  // Streams a thread takes at a time: enough to be worth waking it.
+                     joined.products.to(at::kDouble)};  // blocks read from a file are float32
+  // The number of streams that a thread takes at a time: enough to be worth waking it.
   const int64_t grain = at::divup(32768, whole.products.size(1));
   at::parallel_for(0, whole.mean.size(0), grain, [&](int64_t begin, int64_t end) {
     std::vector<double> offset(static_cast<size_t>(whole.mean.size(1)));

@@ -6,24 +6,24 @@ namespace ropewalk::cuda {
 namespace {
 
 // Tensor cores multiply bfloat16 exactly and add in float32. Where a dimension's mean exceeds its
-// spread, vectors are taken about that mean, rounded to bfloat16; elsewhere about zero, and what
-// squaring loses to the mean is a few bits. x - shift is a bfloat16 again for every x within a
-// factor of two of the shift (Sterbenz); what others lose in rounding, an attention sink's above
-// all, is multiplied apart and added.
+// spread, that mean, rounded to bfloat16, is subtracted as a shift; elsewhere the shift is zero,
+// and squaring loses only a few bits to the mean. x - shift is exact in bfloat16 for every x within
+// a factor of two of the shift (Sterbenz); for other vectors, above all attention sinks, the
+// rounding error is multiplied separately and added.
 
 constexpr int kTile = 64;  // tokens in shared memory at a time
 constexpr int kMomentThreads = 256;
 
 template <int d>
 struct alignas(16) Tile {
-  static constexpr int kStride = d + 8;  // keeps rows off each other's banks
+  static constexpr int kStride = d + 8;  // keeps rows in different banks
   __nv_bfloat16 x[kTile][kStride];
 };
 
-// The mean far enough from zero, in spreads, to shift by it.
+// A mean that many spreads away from zero is used as a shift.
 constexpr float kFarMean = 6;
 
-// Four 8 x 8 matrices out of shared memory, each transposed: lane l names row l % 8 of matrix l
+// Loads four 8 x 8 matrices from shared memory, each transposed: lane l names row l % 8 of matrix l
 // / 8.
 __device__ void load_transposed(unsigned (&to)[4], const __nv_bfloat16* row) {
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
@@ -32,7 +32,7 @@ __device__ void load_transposed(unsigned (&to)[4], const __nv_bfloat16* row) {
                : "r"(address));
 }
 
-// sum += a b, of 16 x 16 and 16 x 8.
+// sum += a b, for 16 x 16 and 16 x 8.
 __device__ void multiply_add(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%0, %1, %2, %3};"
@@ -40,13 +40,13 @@ __device__ void multiply_add(float (&sum)[4], const unsigned (&a)[4], unsigned b
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// With `lengths` those of pairs in place of sums with time.
+// With `lengths`, computes lengths of pairs instead of sums with time.
 template <int d, bool lengths>
 __global__ void __launch_bounds__(kMomentThreads, 2)
     chunk_moments_kernel(StridedHeads queries, StridedHeads keys, StreamChunks out) {
   static_assert(d == 64 || d == 128);
   __shared__ Tile<d> tile;
-  __shared__ Tile<d> rest;  // what rounding to bfloat16 took from it
+  __shared__ Tile<d> rest;  // the error of rounding to bfloat16
   __shared__ float shift[d];
   __shared__ float4 shared_sums[kMomentThreads];
   __shared__ float time[kTile];
@@ -77,21 +77,21 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
     }
   };
 
-  // The shift, from the chunk's first tile.
+  // The shift comes from the chunk's first tile.
   fetch(0);
 #pragma unroll
   for (int p = 0; p < kPacks; ++p) {
     *reinterpret_cast<P*>(&tile.x[first_token + p * kRowStep][column]) = next[p];
   }
   __syncthreads();
-  bool far = false;  // whether a dimension is shifted
+  bool far = false;  // whether the dimension is shifted
   {
-    constexpr int kHelpers = kMomentThreads / d;  // threads of a dimension
+    constexpr int kHelpers = kMomentThreads / d;  // threads per dimension
     const int dimension = threadIdx.x % d;
     const int helper = threadIdx.x / d;
     __shared__ float2 shared_best[kMomentThreads];
-    // Of the first tile's groups of tokens the one that spreads least says where the mean is: an
-    // attention sink among the others would hide how far they are from zero.
+    // The mean comes from the group of tokens of the first tile that spreads least: an attention
+    // sink in the group would hide how far the others are from zero.
     constexpr int kGroup = 8;
     constexpr int kOwn = kTile / kHelpers;
     const int count = min(tokens, kTile);
@@ -123,8 +123,8 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
     }
   }
   const bool shifts = __syncthreads_or(far);
-  // Eight warps share the products: four along rows, two along columns. Those all below the
-  // diagonal are left out.
+  // Eight warps share the products: four along rows, two along columns. Tiles that are completely
+  // below the diagonal are left out.
   constexpr int kRowTiles = d / 64;     // of 16 rows
   constexpr int kColumnTiles = d / 32;  // of 8 columns, in pairs
   const int warp = threadIdx.x / 32;
@@ -138,10 +138,10 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
   const int b_token = lane % 8 + lane / 8 % 2 * 8;
   const int b_column = first_column + lane / 16 * 8;
 
-  constexpr int kHelpers = kMomentThreads / (d / 2);  // threads of two dimensions
+  constexpr int kHelpers = kMomentThreads / (d / 2);  // threads per two dimensions
   const int two = threadIdx.x % (d / 2);
   const int helper = threadIdx.x / (d / 2);
-  PairDimensions own{2 * two, 2 * two + 1};  // its dimensions
+  PairDimensions own{2 * two, 2 * two + 1};  // the two dimensions of this thread
   if (lengths && two < out.turns / 2) own = pair_dimensions(out, two);
   const auto both = [&](const Tile<d>& of, int t) -> float2 {
     if constexpr (lengths) {
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
       return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&of.x[t][2 * two]));
     }
   };
-  // Of x - shift, then of its products with time, or of lengths of the pair.
+  // Sums of x - shift, then of its products with time, or of the pair's lengths.
   float4 sums{0, 0, 0, 0};
 
   const auto multiply = [&](const Tile<d>& first, const Tile<d>& second) {
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
     if (from + kTile < tokens) fetch(from + kTile);
     if (needed) {
       multiply(tile, tile);
-      if (any_rounded) {  // the product of both rests is beyond float32's digits
+      if (any_rounded) {  // the product of two rounding errors is below float32's precision
         multiply(tile, rest);
         multiply(rest, tile);
       }

@@ -8,14 +8,15 @@ namespace ropewalk {
 namespace {
 
 constexpr int64_t kLanes = 16;
-constexpr int64_t kRows = 6;     // of products at once: what registers hold with AVX2
-constexpr int64_t kTokens = 64;  // that stay in a core's nearest cache while all are multiplied
+constexpr int64_t kRows = 6;  // rows of products at once: as many as registers hold with AVX2
+// Tokens that stay in a core's nearest cache while all are multiplied.
+constexpr int64_t kTokens = 64;
 
 using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
 
 ROPEWALK_INLINE int64_t whole_lanes(int64_t d) { return (d + kLanes - 1) / kLanes * kLanes; }
 
-// centred [tokens, width]: vectors less their mean, then zeros to the end of a lane.
+// centred [tokens, width]: vectors minus their mean, padded with zeros to whole lanes.
 template <typename T>
 ROPEWALK_INLINE void centre(const ChunkVectors& vectors, int64_t width, float* centred,
                             const ChunkMoments& to) {
@@ -47,7 +48,8 @@ ROPEWALK_INLINE void centre(const ChunkVectors& vectors, int64_t width, float* c
   }
 }
 
-// Adds, over tokens, the products of `rows` dimensions from `i` on with a lane of them from `j` on.
+// Adds, over tokens, the products of `rows` dimensions from `i` on with a lane of dimensions from
+// `j` on.
 template <int64_t rows>
 ROPEWALK_INLINE void multiply(const float* centred, int64_t tokens, int64_t width, int64_t i,
                               int64_t j, float* products, int64_t d) {
@@ -82,7 +84,7 @@ ROPEWALK_CLONES void multiply_chunk(const ChunkVectors& vectors, float* room,
     const int64_t tokens = std::min(kTokens, vectors.rows.count - from);
     const float* centred = room + from * width;
     for (int64_t j = 0; j < d; j += kLanes) {
-      const int64_t end = std::min(j + kLanes, d);  // below are dimensions of the upper half
+      const int64_t end = std::min(j + kLanes, d);  // rows below it belong to the upper half
       int64_t i = 0;
       for (; i + kRows <= end; i += kRows) {
         multiply<kRows>(centred, tokens, width, i, j, to.products, d);

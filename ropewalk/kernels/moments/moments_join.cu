@@ -11,9 +11,9 @@ __device__ const BlockMoments& block_of(const JoinPass& pass, int64_t stream, in
   return is_query ? pass.queries : pass.keys;
 }
 
-// A thread is one element of a stream's products. About a reference r, here the block's former
-// mean, sums of n (m_i - r_i)(m_j - r_j) over chunks become those about the joint mean by taking
-// away A_i A_j / (all tokens), with A the sum of n (m - r).
+// A thread computes one element of a stream's products. About a reference r, here the block's
+// former mean, sums of n (m_i - r_i)(m_j - r_j) over chunks become those about the joint mean by
+// subtracting A_i A_j / (all tokens), with A the sum of n (m - r).
 __global__ void join_products(JoinPass pass) {
   const int64_t d = pass.chunks.d;
   const int64_t stream = blockIdx.y;
@@ -53,7 +53,7 @@ __global__ void join_products(JoinPass pass) {
   block.products[index * block.stride_products + element] += total;
 }
 
-// After join_products, which needs the former means.
+// Runs after join_products, which needs the former means.
 __global__ void join_means(JoinPass pass) {
   const int64_t stream = blockIdx.x;
   const ChunkReader reader{pass.chunks, stream};
@@ -73,7 +73,7 @@ __global__ void join_means(JoinPass pass) {
     const double n = reader.count(c);
     const float2 sums = reader.sums(c, i);
     const double offset = reader.mean(c, i, sums.y, inverses.of(c, chunks)) - reference;
-    // Drifts of all tokens add up to nothing, so any reference serves.
+    // The drifts of all tokens sum to zero, so any reference serves.
     const double drift = pass.middle[c] - pass.mean;
     position += sums.x + offset * drift * n;
     away += offset * n;

@@ -34,7 +34,7 @@ ROPEWALK_INLINE void store(const Vector& value, double* x) {
   __builtin_memcpy(x, &value, sizeof(value));
 }
 
-// y += x m, of kRows rows and `depth` rows of m, kVectors at a time.
+// y += x m, for kRows rows and `depth` rows of m, kVectors at a time.
 template <typename Vector, int kVectors, int kRows>
 ROPEWALK_INLINE void add_products(double* y, const double* x, const double* m, int64_t depth,
                                   int64_t d) {
@@ -70,7 +70,7 @@ ROPEWALK_INLINE void add_products(double* y, const double* x, const double* m, i
   }
 }
 
-// The matrix is read in order, a few rows at a time that stay in the cache for all rows of x.
+// The matrix is read in order, a few rows at a time, which stay in the cache for all rows of x.
 template <typename Vector, int kVectors>
 ROPEWALK_INLINE void multiply(double* y, const double* x, int64_t rows, const double* m,
                               int64_t d) {
@@ -95,7 +95,7 @@ ROPEWALK_INLINE void multiply(double* y, const double* x, int64_t rows, const do
   }
 }
 
-// Sums of four rows fill the registers.
+// The sums of four rows fill the registers.
 using Quad = double __attribute__((vector_size(4 * sizeof(double))));
 ROPEWALK_CLONES void multiply_by_quads(double* y, const double* x, int64_t rows, const double* m,
                                        int64_t d) {

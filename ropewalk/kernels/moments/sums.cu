@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// One stream of queries, then keys.
+// One stream's row; streams are the queries, then the keys.
 template <typename T>
 __device__ const T* row_of(const StridedHeads& queries, const StridedHeads& keys, int64_t stream,
                            int64_t token) {
@@ -17,7 +17,7 @@ __device__ const T* row_of(const StridedHeads& queries, const StridedHeads& keys
   return static_cast<const T*>(heads.data) + head * heads.head_stride + token * heads.token_stride;
 }
 
-// Where the sums of a stream go, and its place there.
+// The sums that a stream is added to, and the stream's index in them.
 struct StreamTarget {
   const SumPointers& to;
   int64_t index;
@@ -50,7 +50,7 @@ __global__ void few_tokens(FewTokensPass pass) {
   for (int64_t i = threadIdx.x; i < pass.d; i += blockDim.x) add_few<T>(pass, blockIdx.x, i);
 }
 
-// Of one chunk of a stream; a thread has one pair of every so many tokens.
+// Works on one chunk of a stream; a thread has one pair of every so many tokens.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     chunk_moduli_kernel(StridedHeads queries, StridedHeads keys, StreamChunks out) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * out.chunk;
   const int64_t end = min(begin + out.chunk, out.tokens);
   float* to = out.moduli + (blockIdx.y * out.chunks() + blockIdx.x) * pairs;
-  const int lanes = static_cast<int>(min(pairs, static_cast<int64_t>(kThreads)));  // of a token
+  const int lanes = static_cast<int>(min(pairs, static_cast<int64_t>(kThreads)));  // per token
   const int rows = kThreads / lanes;  // tokens at a time
   const int lane = static_cast<int>(threadIdx.x) % lanes;
   const int row = static_cast<int>(threadIdx.x) / lanes;
@@ -84,9 +84,10 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// A thread is one product of a stream. That of a dimension with itself also gives its sum and the
-// few tokens', and that of a pair the pair's lengths. A chunk's products are about its shift s:
-// about zero they are Σ (x - s)(x - s)ᵀ + s Σ (x - s)ᵀ + Σ (x - s) sᵀ + n s sᵀ.
+// A thread computes one product of a stream. The product of a dimension with itself also gives its
+// sum and the sum of the few tokens, and the product of a pair also gives the pair's lengths. A
+// chunk's products are about its shift s: about zero they are Σ (x - s)(x - s)ᵀ + s Σ (x - s)ᵀ + Σ
+// (x - s) sᵀ + n s sᵀ.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) add_sums(SumsPass pass) {
   const int64_t d = pass.chunks.d;

@@ -8,7 +8,7 @@
 namespace ropewalk {
 namespace {
 
-// Rows a thread takes at a time: enough to be worth waking it.
+// The number of rows that a thread takes at a time: enough to be worth waking it.
 int64_t grain(int64_t width) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, width)); }
 
 template <typename Pass>
@@ -17,7 +17,7 @@ void run_on_cpu(const Pass& pass, int64_t width) {
                    [&](int64_t begin, int64_t end) { cpu::run(pass, begin, end); });
 }
 
-// [.., .., d] with the last dimension dense, as rows.
+// [.., .., d] with a dense last dimension, as rows.
 StridedRows rows_of(const at::Tensor& x) {
   const auto size = [&](int64_t from_end) {
     return x.dim() > from_end ? x.size(-1 - from_end) : 1;
@@ -72,7 +72,8 @@ TurnPass turn_pass(const at::Tensor& x, const at::Tensor& to, const at::Tensor& 
   return pass;
 }
 
-// Room for x turned, with what does not turn in its place; heads of a token side by side.
+// A tensor for x turned, with the dimensions that do not turn already copied; heads of a token lie
+// side by side.
 at::Tensor room_for(const at::Tensor& x, int64_t turns) {
   const at::Tensor room = at::empty({x.size(1), x.size(0), x.size(2)}, x.options()).transpose(0, 1);
   if (turns < x.size(2)) room.slice(2, turns).copy_(x.slice(2, turns));

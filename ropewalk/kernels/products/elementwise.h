@@ -5,7 +5,7 @@
 
 namespace ropewalk {
 
-// The element-wise parts of a transformer layer. x is [..., d]; statistics are taken in float32
+// The element-wise parts of a transformer layer. x is [..., d]; statistics are computed in float32
 // whatever the dtype, and the result is rounded to x's dtype once.
 
 // x / rms(x) * weight; or * (1 + weight) where `weight_plus_one` (Gemma). x has up to three
@@ -22,19 +22,19 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
 // (2i, 2i + 1) where `interleaved`.
 void rotate_(const at::Tensor& q, const at::Tensor& k, const at::Tensor& cos, const at::Tensor& sin,
              bool interleaved);
-// The same into new tensors; the old ones stay as they are.
+// rotate_() into new tensors; the old ones stay as they are.
 void rotate(at::Tensor& q, at::Tensor& k, const at::Tensor& cos, const at::Tensor& sin,
             bool interleaved);
 
-// activation(x[:, :half]) * x[:, half:], which replaces the first half of x [T, 2 * half]; returns
-// that half.
+// activation(x[:, :half]) * x[:, half:], which overwrites the first half of x [T, 2 * half];
+// returns that half.
 at::Tensor gate_(const at::Tensor& x, Activation activation);
 
-// min(x[:, :half], limit) * sigmoid(alpha * the same) * (1 + x[:, half:] within plus and minus
-// limit), which replaces the first half as above.
+// g * sigmoid(alpha * g) * (1 + u), with g = min(x[:, :half], limit) and u = x[:, half:] clamped to
+// plus and minus limit; overwrites the first half of x and returns it.
 at::Tensor cut_gate_(const at::Tensor& x, double alpha, double limit);
 
-// x is overwritten where that saves memory.
+// May overwrite x to save memory.
 at::Tensor activate(at::Tensor x, Activation activation);
 
 // xIELU (arXiv 2411.13010): alpha_p x^2 + beta x for x > 0, else alpha_n (expm1(min(x, eps)) - x) +

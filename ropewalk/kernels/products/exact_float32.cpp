@@ -17,8 +17,8 @@ using at::Float32Op;
 
 constexpr const char* kOverride = "NVIDIA_TF32_OVERRIDE";
 
-// Throws where the program has mixed torch's older and newer settings; what it meant is then in the
-// newer ones.
+// Throws where the program has mixed torch's older and newer settings; then the newer ones hold
+// what it meant.
 Float32MatmulPrecision matmul_precision() {
   try {
     return at::globalContext().float32MatmulPrecision();
@@ -46,7 +46,7 @@ bool splits(CuBLASReductionOption option) {
   return option != CuBLASReductionOption::DisallowReducedPrecisionDisallowSplitK;
 }
 
-// What torch is set to.
+// torch's settings.
 struct Settings {
   Float32MatmulPrecision matmul = matmul_precision();
   at::Float32Precision cuda =
@@ -70,7 +70,7 @@ struct Settings {
   }
 };
 
-// Those that live at once, in several threads, begin and end in any order.
+// Objects that live at the same time, in several threads, may begin and end in any order.
 std::mutex mutex;
 int alive = 0;
 std::optional<Settings> before;
@@ -98,7 +98,7 @@ ExactFloat32::~ExactFloat32() {
 }
 
 void ExactFloat32::require_on(const at::Device& device) const {
-  // TF32 keeps ten bits after the first: 1 + 2^-12 becomes 1.
+  // TF32 keeps ten bits after the first, so 1 + 2^-12 becomes 1.
   constexpr int64_t kSize = 256;
   const auto options = at::TensorOptions().dtype(at::kFloat).device(device);
   const double value = 1 + 1.0 / 4096;

@@ -7,8 +7,8 @@
 namespace ropewalk {
 
 // While it lives, float32 means float32: products use neither TF32 nor bfloat16, and sums of
-// bfloat16 products are kept in float32, whatever the program around the library has set. The
-// settings are torch's, for all threads; they come back once the last one ends.
+// bfloat16 products are kept in float32, whatever the host program has set. The settings are
+// torch's and apply to all threads; the former ones return when the last object ends.
 class ExactFloat32 {
  public:
   ExactFloat32();
@@ -17,7 +17,7 @@ class ExactFloat32 {
   ExactFloat32& operator=(const ExactFloat32&) = delete;
 
   // Multiplies on the device and throws SystemError where digits are lost all the same: cuBLAS
-  // reads NVIDIA_TF32_OVERRIDE when it starts, which may have been before.
+  // reads NVIDIA_TF32_OVERRIDE when it starts, which may have been earlier.
   void require_on(const at::Device& device) const;
 };
 

@@ -13,15 +13,17 @@ bool is_packed(const at::Tensor& weight) { return weight.dim() == 1; }
 
 const cpu::ProductKernel& kernel() { return *cpu::product_kernels().front(); }
 
-// Rows that a thread copies and multiplies at a time: what fits its cache beside a panel.
+// The number of rows that a thread copies and multiplies at a time, such that they fit its cache
+// together with a panel.
 int64_t block_rows(int64_t depth) {
-  constexpr int64_t kMost = 96;  // of whole tiles, as are the smaller ones
+  constexpr int64_t kMost = 96;  // a multiple of whole tiles, as are smaller numbers
   constexpr int64_t kLeast = 24;
   constexpr int64_t kNumbers = 1 << 18;
   return std::clamp(kNumbers / depth / kLeast * kLeast, kLeast, kMost);
 }
 
-// A thread's room, in numbers: a block of rows, its sums with two panels, and a filled up panel.
+// The layout of a thread's scratch, in numbers: a block of rows, its sums with two panels, and a
+// padded panel.
 struct ScratchLayout {
   explicit ScratchLayout(int64_t depth)
       : sums(cpu::block_size(block_rows(depth), depth)),
@@ -33,14 +35,14 @@ struct ScratchLayout {
   int64_t size;
 };
 
-// Rows that meet some panels of a matrix.
+// A block of rows and the panels that it is multiplied with.
 struct Block {
   const cpu::PackedMatrix& matrix;
-  int64_t row = -1;  // the first
+  int64_t row = -1;  // the first row
   int64_t count = 0;
-  float* rows = nullptr;   // copied, as the kernel wants them
-  float* sums = nullptr;   // [count, 2, kPanel]: room for those with two panels
-  float* panel = nullptr;  // room for one that is filled up
+  float* rows = nullptr;   // copied, in the kernel's layout
+  float* sums = nullptr;   // [count, 2, kPanel]: scratch for sums with two panels
+  float* panel = nullptr;  // scratch for a padded panel
 
   // sums[:, part] = rows times a panel
   void multiply(int64_t which, int64_t part) const {
@@ -53,7 +55,7 @@ struct Block {
 };
 
 // Calls step(block, i) for every block of the rows of x [T, depth] and i < steps. Threads have
-// equal shares of all these pairs, and copy a block once for those that are theirs.
+// equal shares of all these pairs, and copy each of their blocks once.
 template <typename Step>
 void for_blocks(const at::Tensor& x, const cpu::PackedMatrix& matrix, int64_t steps, Step step) {
   const at::Tensor rows = x.stride(1) == 1 ? x : x.contiguous();
@@ -61,7 +63,7 @@ void for_blocks(const at::Tensor& x, const cpu::PackedMatrix& matrix, int64_t st
   const int64_t pairs = at::divup(rows.size(0), most) * steps;
   const ScratchLayout room(matrix.depth);
   const at::Tensor rooms = at::empty({at::get_num_threads(), room.size}, rows.options());
-  // Enough to be worth waking a thread.
+  // Enough work to be worth waking a thread.
   const int64_t grain = at::divup(1 << 20, most * cpu::kPanel * matrix.depth);
   at::parallel_for(0, pairs, grain, [&](int64_t begin, int64_t end) {
     float* own = rooms.mutable_data_ptr<float>() + at::get_thread_num() * room.size;
@@ -102,7 +104,7 @@ void multiply_packed(const at::Tensor& out, const at::Tensor& x, const at::Tenso
   });
 }
 
-// Gate and up meet in the cache: [T, 2 d_mlp] is never written.
+// Gate and up are combined in the cache, so that [T, 2 d_mlp] is never written.
 at::Tensor multiply_gated(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                           Activation activation) {
   const cpu::PackedMatrix matrix = matrix_of(weight, x.size(1));

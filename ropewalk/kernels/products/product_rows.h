@@ -1,8 +1,8 @@
 #pragma once
 
 // The body of the CPU's float32 products, compiled once for each kind of processor
-// (product_avx512.cpp, product_avx2.cpp). As float_vector.h says, it calls no function of any
-// library.
+// (product_avx512.cpp, product_avx2.cpp). It calls no function of any library, for the reason in
+// float_vector.h.
 
 #include "ropewalk/kernels/float_vector.h"
 #include "ropewalk/kernels/products/product_cpu.h"
@@ -10,7 +10,7 @@
 namespace ropewalk::cpu {
 namespace {
 
-// A tile of sums, kRows by kColumns vectors, fills the registers.
+// The size of a tile of sums: kRows times kColumns vectors fill the registers.
 #ifdef __AVX512F__
 constexpr int kRows = 12;
 #else
@@ -18,8 +18,8 @@ constexpr int kRows = 6;
 #endif
 constexpr int kColumns = 2;
 
-// sums = rows weights, or sums += where they are not the first slice's: kRows rows and kColumns
-// vectors of a panel. x [depth / kGroup, kRows, kGroup].
+// sums = rows weights for the first slice, sums += for later ones: kRows rows and kColumns vectors
+// of a panel. x is [depth / kGroup, kRows, kGroup].
 ROPEWALK_INLINE void multiply_tile(const float* x, const float* weights, int64_t depth, bool first,
                                    float* sums, int64_t stride) {
   Vector s[kRows][kColumns] = {};

@@ -17,7 +17,8 @@ ROPEWALK_INLINE void unpack(double* matrix, const T* packed, int64_t d) {
     for (int64_t j = i; j < d; ++j) row[j] = static_cast<double>(packed[j - i]);
     packed += d - i;
   }
-  // The other half in tiles: columns alone would leave the cache between two of their numbers.
+  // The other half is written in tiles: by columns alone, the cache would lose them between two of
+  // their numbers.
   for (int64_t i = 0; i < d; i += kTile) {
     const int64_t rows = std::min(i + kTile, d);
     for (int64_t j = 0; j < rows; j += kTile) {

@@ -4,10 +4,10 @@
 
 namespace ropewalk {
 
-// Symmetric matrices [d, d] in one pass over memory, where operations on tensors take one each.
-// They round as those do, so that numbers stay the same to the last bit.
+// Operations on symmetric matrices [d, d] in one pass over memory, where tensor operations take one
+// pass each. They round as those do, so that results are equal to the last bit.
 
-// The matrix of a packed upper triangle, row by row.
+// The full matrix of a packed upper triangle, row by row.
 void unpack_symmetric(double* matrix, const float* packed, int64_t d);
 void unpack_symmetric(double* matrix, const double* packed, int64_t d);
 

@@ -2,7 +2,7 @@
 
 // The loops of an eigenproblem, compiled once for each kind of processor (tridiagonal_avx512.cpp,
 // tridiagonal_avx2.cpp, and tridiagonal_cpu.cpp for all others). They call no function of any
-// library: a linker keeps one copy of an inline function, and it might keep the one other
+// library: a linker keeps one copy of an inline function, and it might keep one that other
 // processors cannot run.
 
 #include "ropewalk/kernels/clones.h"
@@ -18,8 +18,8 @@ constexpr int64_t kLanes = 4;
 #endif
 constexpr int64_t kRows = 4;  // at once
 constexpr int kQuads = kGuesses / 4;
-// A pivot of 0 gives an infinite one after it and a usual one then, which counts right; only a 0
-// beside the diagonal must not meet it.
+// A pivot of 0 gives an infinite one after it and then a usual one, which counts correctly; only a
+// 0 next to the diagonal must not be combined with it.
 constexpr double kSmallest = 1e-290;
 
 using Vector = double __attribute__((vector_size(kLanes * sizeof(double))));
@@ -43,7 +43,7 @@ ROPEWALK_INLINE void halve(const Vector& x, Quad& half) {
 #endif
 }
 
-// The sums of four vectors' lanes.
+// The sums of the lanes of four vectors.
 ROPEWALK_INLINE void sums(const Vector (&x)[kRows], Quad& sum) {
   Quad a, b, c, e;
   halve(x[0], a), halve(x[1], b), halve(x[2], c), halve(x[3], e);
@@ -54,7 +54,7 @@ ROPEWALK_INLINE void sums(const Vector (&x)[kRows], Quad& sum) {
   sum = __builtin_shufflevector(ab, ce, 0, 1, 4, 5) + __builtin_shufflevector(ab, ce, 2, 3, 6, 7);
 }
 
-// Takes v wⱼ + w vⱼ from a piece of a row; a is what is left.
+// Subtracts v wⱼ + w vⱼ from a piece of a row; a is the result.
 ROPEWALK_INLINE void update(double* piece, double v, double w, const Vector& vj, const Vector& wj,
                             Vector& a) {
   load(a, piece);
@@ -187,7 +187,8 @@ void count_above_without(const EigenvalueGuesses& guesses, const double* a, int6
       below[t] += bit;
     }
   }
-  // Bordered by a, T has one positive and one negative eigenvalue more than on what is orthogonal.
+  // Bordered by a, T has one more positive and one more negative eigenvalue than on the directions
+  // orthogonal to a.
   for (int t = 0; t < kQuads; ++t) {
     negative(sum[t], bit);
     below[t] += bit;
