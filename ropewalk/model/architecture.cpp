@@ -6,7 +6,7 @@
 
 #include "ropewalk/base/error.h"
 
-// Every file of CMake's list, with the function that ROPEWALK_FAMILY makes in it.
+// Includes every file of CMake's list, with the function that ROPEWALK_FAMILY defines in it.
 #define ROPEWALK_LISTED(file)           \
   namespace ropewalk::families {        \
   std::span<const Architecture> file(); \
@@ -74,7 +74,7 @@ TextModel read_text_model(const JsonReader& config) {
   refuse_quantized(text);
   TextModel model{architecture, architecture->configure(text)};
   model.config.architecture = model_type;
-  for (const JsonReader& part : {text, config}) {  // what the whole model says counts
+  for (const JsonReader& part : {text, config}) {  // a statement about the whole model wins
     constexpr const char* kTied = "tie_word_embeddings";
     if (part.has(kTied)) model.config.head.tied = part.flag(kTied, false);
   }

@@ -12,23 +12,24 @@
 namespace ropewalk {
 
 // A model family: how its config.json reads and which tensors a layer has. Everything else is data
-// in ModelConfig, and the forward pass is one for all. To add a family, see docs/architectures.md.
+// in ModelConfig, and there is one forward pass for all families. docs/architectures.md says how to
+// add one.
 struct Architecture {
   std::string_view model_type;
   ModelConfig (*configure)(const JsonReader& config) = nullptr;
   std::vector<TensorSpec> (*layer_tensors)(const ModelConfig& config) = nullptr;
-  // In mixtures: the tensors of one expert, named like a layer's.
+  // For mixtures: the tensors of one expert, named like a layer's.
   std::vector<TensorSpec> (*expert_tensors)(const ModelConfig& config, int64_t expert) = nullptr;
-  // Names: root + embedding, root + layers + "7." + a layer's tensor. A model that was saved
-  // without its head, or inside a larger one, has another root.
+  // The parts of tensor names: root + embedding, root + layers + "7." + a layer's tensor. A model
+  // that was saved without its head, or inside a larger one, has another root.
   std::string_view root = "model.";
   std::string_view layers = "layers.";
   std::string_view embedding = "embed_tokens.weight";
-  std::string_view position_embedding = {};  // added to it, by position
-  std::string_view embedding_norm = {};      // a LayerNorm of the sum, less ".weight" and ".bias"
-  std::string_view final_norm = "norm";      // after the root, likewise
+  std::string_view position_embedding = {};  // added to the embedding, by position
+  std::string_view embedding_norm = {};  // a LayerNorm of the sum, without ".weight" and ".bias"
+  std::string_view final_norm = "norm";  // after the root, without ".weight" and ".bias"
   std::string_view head = "lm_head.weight";  // without the root
-  bool tied_head = false;  // it is the embedding table, where config.json does not say
+  bool tied_head = false;  // the head is the embedding table, unless config.json says otherwise
 };
 
 // The text model inside a checkpoint: its family and its part of config.json.
@@ -45,8 +46,9 @@ std::vector<std::string> supported_architectures();
 
 }  // namespace ropewalk
 
-// A file of architectures/ ends with this and stands in the list of CMakeLists.txt: its name, and
-// an Architecture for each model_type. What it uses is in the namespace NAME_family.
+// Every file of architectures/ ends with this macro and is in the list of CMakeLists.txt. Arguments
+// are its name, and an Architecture for each model_type. Its other code is in the namespace
+// NAME_family.
 #define ROPEWALK_FAMILY(file, ...)                              \
   namespace ropewalk::families {                                \
   std::span<const Architecture> file() {                        \

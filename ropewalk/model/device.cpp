@@ -15,7 +15,7 @@
 namespace ropewalk {
 namespace {
 
-// Processes on one machine take its GPUs in turn. Kernels run on the current one, so it is set
+// Processes on one machine take its GPUs in turn. Kernels run on the current GPU, so it is set
 // here.
 at::Device use_gpu(std::optional<at::Device> asked, const Communicator& processes) {
   const c10::impl::VirtualGuardImpl gpus(at::kCUDA);

@@ -8,19 +8,20 @@ namespace ropewalk {
 
 class Communicator;
 
-// "auto", "cpu" or "cuda" (or "cuda:N"). auto: the GPU where there is one. Of several, `processes`
-// on one machine take theirs in turn. Makes a GPU this thread's current one. Throws UsageError on
-// another word, SystemError when CUDA is asked for and absent.
+// Parses "auto", "cpu" or "cuda" (or "cuda:N"). auto takes the GPU where there is one. With several
+// GPUs, the `processes` on one machine take them in turn. Makes a GPU the current one of this
+// thread. Throws UsageError for another word, SystemError where CUDA is requested and absent.
 at::Device parse_device(const std::string& name, const Communicator& processes);
 
-// Four fifths of what this process can still take of the device's memory (free_memory.h), shared
-// with the others of `processes` that use it: the default budget.
+// The default budget: four fifths of the device's memory that this process can still take
+// (free_memory.h), divided among those of `processes` that use the device.
 int64_t default_memory(const at::Device& device, const Communicator& processes);
 
-// The most memory this program has held on a GPU at once.
+// The most memory that this program has held on a GPU at once.
 int64_t peak_memory(const at::Device& gpu);
 
-// Floating-point operations per second of a large matrix product, the machine's usual bottleneck.
+// The floating-point operations per second of a large matrix product, the machine's usual
+// bottleneck.
 double product_rate(at::ScalarType dtype, const at::Device& device);
 
 }  // namespace ropewalk

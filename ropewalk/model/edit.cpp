@@ -14,7 +14,7 @@ struct Overloaded : Cases... {
   using Cases::operator()...;
 };
 
-// An edit in one query head, whichever kind it is.
+// An edit of any kind, for one query head.
 struct HeadEdit {
   const ModelConfig& config;
   const Edit& edit;
@@ -47,7 +47,7 @@ void require_shape(const HeadEdit& in, const at::Tensor& tensor, int64_t size,
 void require_turning(const HeadEdit& in) {
   const LayerConfig& layer = in.config.layers[static_cast<size_t>(in.head.layer)];
   if (!layer.rope || in.config.ropes.empty()) {
-    in.refuse("its layer does not turn queries and keys; take heads of layers with RoPE");
+    in.refuse("its layer has no RoPE; choose heads of layers with RoPE");
   }
 }
 
@@ -89,7 +89,7 @@ void check(const HeadEdit& in, const RemovedAxis& axis) {
 }
 
 bool changes(const HeadEdit& in, const DistanceBias& distance) {
-  // At the distances between a query and the keys that may change for it.
+  // Checks S at the distances between a query and the keys that may change for it.
   const std::optional<int64_t> own = in.config.layers[static_cast<size_t>(in.head.layer)].window;
   const int64_t distances = std::min(in.tokens - kFirstEdited, own.value_or(in.tokens));
   const at::Tensor logits = distance.logits.at(in.head).slice(0, 0, distances);
@@ -129,7 +129,7 @@ void check_head(const HeadEdit& in) {
                           in.config.n_layers, in.config.n_q_heads));
   }
   if (!in.config.layers[static_cast<size_t>(layer)].self_attention) {
-    in.refuse("its layer attends to no text; take heads of other layers");
+    in.refuse("its layer has no self-attention; choose heads of other layers");
   }
   std::visit(Overloaded{[](const FixedOutput&) {},
                         [&](const auto& kind) {

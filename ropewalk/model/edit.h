@@ -16,7 +16,7 @@ namespace ropewalk {
 struct ModelConfig;
 class HeadOutputs;
 
-// Tokens before this one are edited neither as queries nor as keys.
+// Tokens before this one are not edited, neither as queries nor as keys.
 inline constexpr int64_t kFirstEdited = 4;
 
 // Query heads by layer, ascending.
@@ -29,39 +29,39 @@ struct LayerHead {
   auto operator<=>(const LayerHead&) const = default;
 };
 
-// Takes away what a head's logits owe to distance: those of a query m and its visible keys n from
-// kFirstEdited on lose B = S(m - n) less the mean of S over these keys. With `keep_mass` they all
-// get what makes the sum of their exponentials what it was, so that only their distribution over
-// distances changes. A soft cap comes after.
+// Removes the part of a head's logits that depends on distance: the logits of a query m and its
+// visible keys n from kFirstEdited on lose B = S(m - n) minus the mean of S over these keys. With
+// `keep_mass` they all gain a constant that keeps the sum of their exponentials, so that only their
+// distribution over distances changes. A soft cap is applied afterwards.
 struct DistanceBias {
-  // S of each query head, by distance: [context] float64 on the CPU, the softmax scale included.
+  // S of each query head, by distance: [context] float64 on the CPU, including the softmax scale.
   std::map<LayerHead, at::Tensor> logits;
   bool keep_mass = true;
 };
 
-// Keys from kFirstEdited on that lie more than so many tokens before a query are not seen.
+// Hides keys from kFirstEdited on that are more than that many tokens before a query.
 struct Window {
   int64_t tokens = 0;
 };
 
-// Rotary pairs with a wavelength above `cut` tokens do not turn, in queries and keys.
+// Stops the turning of rotary pairs with a wavelength above `cut` tokens, in queries and keys.
 struct StillPairs {
   double cut = 0;
 };
 
-// These pairs of queries are zero.
+// Sets these pairs of queries to zero.
 struct ZeroedPairs {
   double cut = 0;
 };
 
-// x becomes x - slope (t - mean_position). A head that is not listed keeps its vectors.
+// Replaces x by x - slope (t - mean_position). A head that is not listed keeps its vectors.
 struct FlattenedDrift {
   std::map<LayerHead, at::Tensor> q;  // by query head: [d_head] per token
   std::map<LayerHead, at::Tensor> k;  // by KV head
   double mean_position = 0;
 };
 
-// x becomes x - a a^T (x - mean), for queries and keys.
+// Replaces x by x - a a^T (x - mean), for queries and keys.
 struct RemovedAxis {
   struct AxisAndMeans {
     at::Tensor axis;    // a: [d_head], of length 1
@@ -71,37 +71,38 @@ struct RemovedAxis {
   std::map<LayerHead, AxisAndMeans> heads;  // by query head
 };
 
-// What a head gives from kFirstEdited on is its mean over the other documents, or zero.
+// Replaces the outputs of a head from kFirstEdited on by their mean over the other documents, or by
+// zero.
 struct FixedOutput {
-  std::shared_ptr<const HeadOutputs> outputs;  // of all documents; null: zero
+  std::shared_ptr<const HeadOutputs> outputs;  // outputs of all documents; null: zero
 };
 
 using ScoreEdit = std::variant<DistanceBias, Window>;
 using VectorEdit = std::variant<StillPairs, ZeroedPairs, FlattenedDrift, RemovedAxis>;
 using OutputEdit = FixedOutput;
 
-// A change of some query heads in a pass. Vectors are changed after RoPE; a key that is changed for
-// one query head stays what it was for the others that share it. Everything is float32, whatever
-// the dtype of the pass.
+// A change of some query heads in a pass. Vectors are changed after RoPE. A key that is changed for
+// one query head stays as it was for the others that share it. Everything is float32, whatever the
+// dtype of the pass.
 struct Edit {
   std::string name;
   HeadSet heads;
   std::variant<ScoreEdit, VectorEdit, OutputEdit> what;
 };
 
-// Identifies what of an edit its name does not say: the numbers that a capture gave it.
+// A digest of the parts of an edit that its name does not tell: the numbers that a capture gave it.
 std::string edit_digest(const Edit& edit);
 
-// Throws UsageError where a model has no such heads, where the edit says nothing of one of them or
-// nothing that can be done, in documents of up to so many tokens.
+// Throws UsageError where the model lacks one of the heads, or where the edit has no values or
+// impossible values for one of them, in documents of up to that many tokens.
 void check_edit(const ModelConfig& config, const Edit& edit, int64_t tokens);
 
-// Of a checked edit: the heads of a layer in which it changes something in a document of so many
-// tokens. The others need not be touched, so that they stay as they were, bit for bit.
+// For a checked edit, the heads of a layer in which it changes anything in a document of that many
+// tokens. The other heads are not touched, so that they stay the same, bit for bit.
 std::vector<int64_t> edited_heads(const ModelConfig& config, const Edit& edit, int64_t layer,
                                   int64_t tokens);
 
-// The first layer with such heads; nothing: the edit changes nothing.
+// The first layer with such heads; nothing where the edit changes nothing.
 std::optional<int64_t> first_edited_layer(const ModelConfig& config, const Edit& edit,
                                           int64_t tokens);
 

@@ -20,7 +20,7 @@ class EditedHeads {
 
   bool any() const { return !heads_.empty(); }
 
-  // What they give from kFirstEdited on, [T - kFirstEdited, heads, d_head].
+  // Their outputs from kFirstEdited on, [T - kFirstEdited, heads, d_head].
   at::Tensor outputs(const ScoreEdit& edit) const {
     return std::visit([&](const auto& kind) { return with_scores(change(kind)); }, edit);
   }
@@ -36,7 +36,7 @@ class EditedHeads {
     return mean.index_select(0, at::tensor(heads_, at::kLong)).unsqueeze(0);
   }
 
-  // Puts that where the other heads' outputs are.
+  // Copies these outputs into those of all heads.
   void put(const at::Tensor& outputs, const at::Tensor& attended) const {
     for (size_t i = 0; i < heads_.size(); ++i) {
       const at::Tensor target =
@@ -84,7 +84,7 @@ class EditedHeads {
   at::Tensor dimensions(const SlowPairs& slow) const {
     return at::tensor(slow.dimensions, at::kLong).to(inside_.vectors.q.device());
   }
-  // Of a vector, as one of these.
+  // Converts one vector to the device and type of `vectors`.
   static at::Tensor like(const at::Tensor& vectors, const at::Tensor& vector) {
     return vector.to(vectors.device(), at::kFloat);
   }
@@ -160,7 +160,7 @@ int64_t edit_workspace(const ModelConfig& config, const Edit& edit, int64_t toke
     heads = std::max(heads, static_cast<int64_t>(chosen.size()));
   }
   if (heads == 0 || std::holds_alternative<OutputEdit>(edit.what)) return 0;
-  // Queries, keys and values, before RoPE too, and what comes of them.
+  // Queries, keys and values, also before RoPE, and their outputs.
   constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
   const int64_t vectors = 8 * heads * tokens * config.d_head * kSingle;
   return vectors + std::max(edited_attention_workspace(heads, tokens, device),

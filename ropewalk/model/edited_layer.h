@@ -11,24 +11,24 @@ namespace ropewalk {
 
 struct Document;
 
-// Whether an edit changes vectors by what they were before RoPE.
+// Whether an edit needs the vectors before RoPE.
 bool needs_before_rope(const Edit& edit);
 
-// What is known of one document inside a layer of the pass that an edit changes.
+// The values of one document inside a layer of an edit's pass.
 struct EditedLayerInput {
   const ModelConfig& config;
   int64_t layer;
   const LayerWeights& weights;
   const Document& document;
-  const Projection& before_rope;  // where needs_before_rope()
+  const Projection& before_rope;  // set where needs_before_rope()
   const Projection& vectors;
 };
 
-// Replaces what the edited heads give, in place: attended [T, n_kv_heads, n_q_heads / n_kv_heads,
-// d_head] of this document. All else stays as it is.
+// Overwrites the outputs of the edited heads: attended [T, n_kv_heads, n_q_heads / n_kv_heads,
+// d_head] of this document. All other outputs stay.
 void edit_outputs(const EditedLayerInput& inside, const Edit& edit, const at::Tensor& attended);
 
-// Bytes of the device that edit_outputs may hold for a document of so many tokens.
+// The most bytes of the device that edit_outputs holds for a document of that many tokens.
 int64_t edit_workspace(const ModelConfig& config, const Edit& edit, int64_t tokens,
                        const at::Device& device);
 

@@ -5,15 +5,15 @@
 
 namespace ropewalk {
 
-// What a weight serves, and what a layer is taken for: its queries and keys alone, all of it, or
-// the logits that follow the last layer. Each includes those before it.
+// What is needed of a weight or a layer: its queries and keys only, all of the layer, or the logits
+// after the last layer. Each value includes those before it.
 enum class Needed { qk, layer, head };
 
-// How far a pass goes: through whole layers up to the last one, and of that what is needed of it.
-// The caller states it; nothing is read or computed that it does not need.
+// How far a pass goes: through whole layers up to the last one, and what it needs of that one. The
+// caller states it; nothing beyond it is read or computed.
 struct Extent {
   int64_t last_layer = 0;
-  Needed of_last = Needed::qk;  // head: last_layer is the model's
+  Needed of_last = Needed::qk;  // head: last_layer is the model's last
 
   // A pass goes through stages: its layers, then final norm and head where they are needed.
   bool has_head() const { return of_last == Needed::head; }

@@ -19,18 +19,18 @@ namespace {
 
 int64_t size_of(const Document& document) { return static_cast<int64_t>(document.tokens.size()); }
 
-// The rows of some documents, [T, d_model].
+// The embeddings of some documents, [T, d_model].
 at::Tensor embed(const WeightReader& weights, std::span<const Document> documents) {
   std::vector<at::Tensor> rows;
   for (const Document& document : documents) rows.push_back(weights.embed(document.tokens));
   return rows.size() == 1 ? rows.front() : at::cat(rows);
 }
 
-// The pass of an edit, which is the unedited one up to the edit's first layer.
+// The pass of an edit, which is the same as the unedited one up to the edit's first layer.
 struct EditBranch {
   size_t edit = 0;
-  int64_t first_layer = 0;         // beyond the last one where it changes nothing
-  std::vector<at::Tensor> hidden;  // of each batch, [T, d_model]; undefined before
+  int64_t first_layer = 0;         // beyond the last one where the edit changes nothing
+  std::vector<at::Tensor> hidden;  // per batch, [T, d_model]; undefined before the first layer
 };
 
 std::vector<EditBranch> make_branches(const ModelConfig& config, std::span<const Edit> edits,
@@ -48,7 +48,7 @@ std::vector<EditBranch> make_branches(const ModelConfig& config, std::span<const
   return branches;
 }
 
-// Takes groups of documents through the stages of a pass and of its edits' passes.
+// Runs groups of documents through the stages of a pass and of its edits' passes.
 class ForwardPass {
  public:
   ForwardPass(const ModelConfig& config, const WeightReader& weights, Observers& observers,
@@ -62,7 +62,7 @@ class ForwardPass {
         layers_(config, weights, observers),
         branches_(std::move(branches)) {}
 
-  // `more` groups follow.
+  // `more` says whether more groups follow.
   void run(std::span<const Document> group, bool more);
   void say_times() const {
     log::debug("{:.3f} s waited for weights, {:.3f} s for rows of the table of embeddings",
@@ -90,7 +90,7 @@ class ForwardPass {
   Layers layers_;
   std::vector<EditBranch> branches_;
   std::vector<Batch> batches_;      // of the group
-  std::vector<at::Tensor> hidden_;  // of each batch, [T, d_model]
+  std::vector<at::Tensor> hidden_;  // per batch, [T, d_model]
   std::chrono::duration<double> embedding_{0};
 };
 
@@ -135,7 +135,7 @@ void ForwardPass::add_all_experts(int64_t layer, const LayerWeights& weights) {
     pack_projections(read);
     return read;
   };
-  std::vector<at::Tensor> all = hidden_;  // the same memory
+  std::vector<at::Tensor> all = hidden_;  // share memory
   for (const EditBranch& branch : branches_) {
     if (branch.first_layer > layer) continue;
     all.insert(all.end(), branch.hidden.begin(), branch.hidden.end());
@@ -186,7 +186,7 @@ void run_forward(const ModelConfig& config, const WeightReader& weights,
   const ExactFloat32 exact;
   exact.require_on(weights.device());
   if (!options.edits.empty() && !weights.extent().has_head()) {
-    throw UsageError("edits change logits: the pass has no head");
+    throw UsageError("edits need logits, but the pass has no head");
   }
   int64_t longest = 0;
   for (const Document& document : documents) longest = std::max(longest, size_of(document));
@@ -195,15 +195,17 @@ void run_forward(const ModelConfig& config, const WeightReader& weights,
                    observers.workspace(longest, weights.dtype(), weights.device()), options.edits);
   needs.reserved = options.reserved;
   MemoryPlan plan = plan_memory(needs, options.memory);
-  // Weights that stay need no large groups, and small ones hold less and can be saved more often. A
-  // GPU is so much faster than a disk that a group has to be large to compute while it reads.
+  // Where weights stay in memory, groups can be small: small groups hold less and can be saved more
+  // often. A GPU is so much faster than a disk that a group has to be large to compute while
+  // weights are read.
   const int64_t kept_group = weights.device().is_cuda() ? 64 : 8;
   const int64_t usual = plan.keep_weights ? kept_group : 0;
   const GroupLimits limits{plan.hidden_budget, options.group > 0 ? options.group : usual};
   const int64_t passes = 1 + static_cast<int64_t>(options.edits.size());
   const auto groups =
       group_documents(documents, passes * bytes_per_token(config, weights.element_size()), limits);
-  // Read once, weights need not stay. (Of a CPU's memory, what is given back is cleared again.)
+  // Weights that are read once need not stay. (On a CPU, memory that is given back would have to be
+  // cleared again.)
   if (groups.size() == 1 && weights.device().is_cuda()) plan.keep_weights = false;
   log::debug("{} documents in {} groups, weights {}", documents.size(), groups.size(),
              plan.keep_weights ? "kept" : "streamed");

@@ -17,22 +17,23 @@
 namespace ropewalk {
 
 struct ForwardOptions {
-  int64_t memory = 0;    // bytes for weights, hidden states and what is reserved
+  int64_t memory = 0;    // bytes for weights, hidden states and `reserved`
   int64_t reserved = 0;  // bytes of the budget that the observers take
-  int64_t group = 0;     // documents at most; 0: as the machine likes it
-  // tokens done in a stage; of an edit's pass too, where it is not that without edits
+  int64_t group = 0;     // most documents per group; 0: chosen for the machine
+  // The number of tokens done in a stage; it counts an edit's pass too, where that differs from the
+  // unedited pass.
   std::function<void(int64_t stage, int64_t tokens)> progress;
-  std::function<void(int64_t documents)> after_group;  // documents done
-  // Checked ones (edit.h). Each has a pass of its own from its first edited layer on; what comes
-  // before is computed once for all. Observers see logits of these passes, all else of that without
-  // edits. What comes of one edit does not depend on the others.
+  std::function<void(int64_t documents)> after_group;  // number of documents done
+  // Checked edits (edit.h). Each has a pass of its own from its first edited layer on; everything
+  // before is computed once for all. Observers see the logits of these passes and, for all else,
+  // the unedited pass. Results of one edit do not depend on the others.
   std::span<const Edit> edits;
 };
 
-// Runs documents through the extent of `weights`, group by group, layer by layer, and shows the
-// observers what they want. A document's arithmetic does not depend on the others. Throws
-// UsageError when the budget is too small, and where an observer wants what can never come, before
-// anything is computed.
+// Runs documents through the extent of `weights`, group by group, layer by layer, and calls
+// observers with what they want. A document's arithmetic does not depend on the other documents.
+// Before anything is computed, throws UsageError where the budget is too small or an observer wants
+// something that the pass never computes.
 void run_forward(const ModelConfig& config, const WeightReader& weights,
                  std::span<const Document> documents, std::span<Observer* const> observers,
                  const ForwardOptions& options);

@@ -13,8 +13,8 @@
 namespace ropewalk {
 namespace {
 
-// A head that is in the file is the head, whatever the config says of it; else the embedding table
-// is, where the two are tied.
+// A head in the file is used, whatever the config says; otherwise the embedding table, where the
+// config ties the two.
 TensorSpec head_spec(const Architecture& architecture, const ModelConfig& config,
                      const Checkpoint& checkpoint, const std::string& embedding) {
   const std::array<std::string, 3> names{std::string(architecture.head), "lm_head.weight",
@@ -62,7 +62,7 @@ at::Tensor logits(const ModelConfig& config, const LayerWeights& head, const at:
 
 int64_t logit_rows(const ModelConfig& config) {
   constexpr int64_t kNumbers = int64_t{16} << 20;  // 64 MiB
-  constexpr int64_t kTile = 96;                    // that our product takes together (linear.cpp)
+  constexpr int64_t kTile = 96;  // rows that our product takes together (linear.cpp)
   constexpr int64_t kMost = 4096;
   const int64_t rows = kNumbers / config.embedding_rows;
   if (rows < kTile) return std::max<int64_t>(rows, 16);
@@ -70,7 +70,7 @@ int64_t logit_rows(const ModelConfig& config) {
 }
 
 int64_t logits_workspace(const ModelConfig& config, at::ScalarType dtype) {
-  // As the product makes them, and widened.
+  // The product's result, and its float32 copy.
   const auto product = dtype == at::kFloat ? 0 : static_cast<int64_t>(c10::elementSize(dtype));
   const auto wide = static_cast<int64_t>(sizeof(float));
   return logit_rows(config) * (config.embedding_rows * (product + wide) + config.d_model * wide);

@@ -9,19 +9,19 @@ namespace ropewalk {
 
 struct ModelConfig;
 
-// What heads give, summed up over the tokens of each document from kFirstEdited on.
+// Sums of heads' outputs over the tokens of each document from kFirstEdited on.
 class HeadOutputs {
  public:
-  // What one document's heads give in a layer, in order: rows [T, n_q_heads, d_head].
+  // Adds outputs of one document in a layer, in order: rows [T, n_q_heads, d_head].
   void add(int64_t document, int64_t layer, const at::Tensor& rows);
 
-  // The mean over these tokens of all documents but this one: [n_q_heads, d_head] float32. Throws
-  // UsageError where no other document has one.
+  // The mean over these tokens of all other documents: [n_q_heads, d_head] float32. Throws
+  // UsageError where no other document has such a token.
   at::Tensor mean_of_others(int64_t document, int64_t layer) const;
-  // The mean over those of this one, float64.
+  // The mean over these tokens of this document, float64.
   at::Tensor mean(int64_t document, int64_t layer) const;
 
-  // Of memory that it holds, on the CPU; and what it will hold of so many documents.
+  // The bytes of CPU memory that it holds, and that it will hold for that many documents.
   int64_t bytes() const;
   static int64_t bytes_of(const ModelConfig& config, int64_t documents);
 

@@ -11,7 +11,7 @@
 namespace ropewalk {
 namespace {
 
-// sum += scale * norm(x weight^T + bias), where there is a norm; else in one go.
+// sum += scale * norm(x weight^T + bias) with a norm; without one, the product is added directly.
 void add_residual(const ModelConfig& config, at::Tensor sum, const at::Tensor& x,
                   const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& norm_weight) {
   if (norm_weight.defined()) {
@@ -21,7 +21,7 @@ void add_residual(const ModelConfig& config, at::Tensor sum, const at::Tensor& x
   }
 }
 
-// Whether scores are more than scaled products, which the fast kernels take for granted.
+// Whether scores are more than scaled products, which the fast kernels do not support.
 bool changes_scores(const ModelConfig& config) {
   return config.score_cap || config.alibi || config.sinks;
 }
@@ -38,7 +38,7 @@ Projection project(const ModelConfig& config, const LayerWeights& weights, const
         norm(config, hidden.slice(0, begin, end), weights.attn_norm, weights.attn_norm_bias);
     linear_into(all.slice(0, begin, end), input, weights.qkv, weights.qkv_bias);
   });
-  // Before anything sees them; where there is a norm, after it (olmoe).
+  // Clips before observers see the projections; where there is a norm, after it (olmoe).
   const bool clips_after_norm = config.clip_qkv && config.qk_norm != QkNorm::none;
   if (config.clip_qkv && !clips_after_norm) all.clamp_(-*config.clip_qkv, *config.clip_qkv);
   at::Tensor q = all.slice(1, 0, config.q_width());
@@ -148,7 +148,7 @@ int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarTyp
   const int64_t q = config.q_width();
   const int64_t wide = sizeof(float);
   const int64_t rows = std::min(tokens, rows_at_a_time(dtype, device));
-  // Queries, keys and values; copies of the first two where they are normalised or scaled.
+  // Queries, keys and values; copies of queries and keys where they are normalised or scaled.
   int64_t projection = tokens * (q + 2 * kv) * element_size;
   if (config.qk_norm != QkNorm::none) projection += tokens * (q + kv) * element_size;
   if (config.query_scaling) projection += tokens * q * element_size;
@@ -163,15 +163,15 @@ int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarTyp
                               : causal_attention_workspace({config.n_q_heads, config.n_kv_heads,
                                                             tokens, config.d_head, window},
                                                            dtype, device));
-  // xIELU widens to float32 several times over.
+  // xIELU makes several float32 copies.
   const int64_t inner = config.activation == Activation::xielu
                             ? config.d_mlp * (2 * element_size + 5 * wide)
                             : 2 * config.d_mlp * element_size;
   const int64_t mlp = std::max(attended + rows * (inner + (q + 3 * config.d_model) * element_size),
                                mixture_workspace(config, tokens, element_size, device));
   if (device.is_cuda()) {
-    // cuBLAS keeps 32 MiB for each of the two streams that multiply. A GPU collects beside
-    // attention and MLP, which keeps the queries and keys that it reads.
+    // cuBLAS keeps 32 MiB for each of the two streams that multiply. On a GPU, collecting runs in
+    // parallel with attention and MLP and keeps the queries and keys that it reads.
     constexpr int64_t kLibrary = int64_t{64} << 20;
     return std::max(attention, mlp + projection) + collecting + kLibrary;
   }

@@ -29,9 +29,9 @@ at::Tensor mlp_inner(const ModelConfig& config, const LayerWeights& weights, con
 
 int64_t rows_at_a_time(at::ScalarType dtype, const at::Device& device) {
   if (device.is_cuda()) return 8192;
-  // Torch's products want many rows at a time, as they pack weights anew for each. Ours want enough
-  // for every thread, and give the same numbers for any: what one step writes is then still in the
-  // cache when the next reads it, and takes no new pages of memory.
+  // Torch's products need many rows at a time, because they pack weights anew for each call. Ours
+  // need enough rows for every thread and give the same numbers for any: then the next step finds
+  // the result of one step in the cache, and no new pages of memory are needed.
   constexpr int64_t kMost = 4096;
   constexpr int64_t kOfThread = 512;
   return packs_weights(dtype, device) ? std::min(kMost, kOfThread * at::get_num_threads()) : kMost;

@@ -6,18 +6,18 @@
 #include "ropewalk/model/config/config.h"
 #include "ropewalk/model/layer_weights.h"
 
-// What a layer's MLP and its experts are made of.
+// The parts of a layer's MLP and of its experts.
 namespace ropewalk {
 
-// x [T, d_model], normalised as the family does; as it is where the family has no norm there.
+// x [T, d_model], normalised as in the family; unchanged where the family has no norm there.
 at::Tensor norm(const ModelConfig& config, const at::Tensor& x, const at::Tensor& weight,
                 const at::Tensor& bias = {});
 
-// What the down projection of an MLP takes: [T, d_mlp].
+// The input of an MLP's down projection: [T, d_mlp].
 at::Tensor mlp_inner(const ModelConfig& config, const LayerWeights& weights, const at::Tensor& x);
 
-// Everything but attention is done some thousand rows of that dtype at a time, so that what one
-// step writes takes little memory.
+// The number of rows of that dtype for everything but attention, some thousand, so that
+// intermediate results take little memory.
 int64_t rows_at_a_time(at::ScalarType dtype, const at::Device& device);
 
 // Calls step(begin, end) for the rows of x.

@@ -14,7 +14,7 @@
 namespace ropewalk {
 namespace {
 
-// Where memory is short, what the allocator keeps for later is given back once per layer.
+// Returns the allocator's free memory to the device; called once per layer where memory is short.
 void give_back_free_memory() {
 #ifdef __GLIBC__
   ::malloc_trim(0);
@@ -44,7 +44,7 @@ LayerWeights LayerStream::load(int64_t layer) const {
 LayerStream::LoadedLayer LayerStream::load_in_background(
     int64_t layer, const std::shared_ptr<c10::Event>& room) const {
   if (!side_) return {load(layer), nullptr};
-  // Where weights come and go, the layer before the current one must be done with its own.
+  // Where weights come and go, the previous layer must be done with its own first.
   if (room) room->synchronize();
   const c10::StreamGuard guard(*side_);
   LayerWeights weights = load(layer);

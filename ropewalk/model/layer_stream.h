@@ -15,25 +15,25 @@ class Stream;
 
 namespace ropewalk {
 
-// Hands out the stages of a reader's extent in order, again and again, one round per group of
-// documents. The next layer is read on another thread while the current one computes; all stay in
-// memory where the plan says so. Projections are packed for this processor, where it has a kernel
-// for them. On a GPU, copies run beside the kernels, on a stream of their own.
+// Hands out the stages of a reader's extent in order, again for every group of documents. The next
+// layer is read on another thread while the current one computes; all layers stay in memory where
+// the plan says so. Projections are packed for this processor, where it has a kernel for them. On a
+// GPU, copies run in parallel with kernels, on a stream of their own.
 class LayerStream {
  public:
   LayerStream(const WeightReader& reader, const MemoryPlan& plan);
   ~LayerStream();
 
-  // The weights of `layer`, which must be the one after the last taken (0 after the last layer).
-  // `more` says whether another round follows, so that nothing is read in vain.
+  // The weights of `layer`, which must be the layer after the last one taken (0 after the last
+  // layer). `more` says whether another round follows, so that nothing is read in vain.
   std::shared_ptr<const LayerWeights> take(int64_t layer, bool more);
-  // That the caller waited for weights so far.
+  // The seconds that the caller has waited for weights so far.
   double seconds_waited() const { return waited_; }
 
  private:
   struct LoadedLayer {
     LayerWeights weights;
-    std::shared_ptr<c10::Event> copied;  // on a GPU: when they are there
+    std::shared_ptr<c10::Event> copied;  // on a GPU: done once the weights have arrived
   };
 
   LayerWeights load(int64_t layer) const;

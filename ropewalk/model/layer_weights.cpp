@@ -15,7 +15,7 @@ struct WeightField {
   TensorRole role;
 };
 
-// Every tensor of a layer, and what it is.
+// All tensors of a layer with their roles.
 constexpr std::array<WeightField, 26> kFields{{
     {&LayerWeights::attn_norm, TensorRole::norm},
     {&LayerWeights::attn_norm_bias, TensorRole::bias},

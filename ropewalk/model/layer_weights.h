@@ -10,8 +10,8 @@
 
 namespace ropewalk {
 
-// A stage's weights, a layer's or the head's, fused where one product can serve several. Undefined:
-// the architecture has none.
+// The weights of a stage (a layer or the head), fused where one product can serve several. A tensor
+// that the architecture lacks is undefined.
 struct LayerWeights {
   at::Tensor attn_norm;  // [d_model], before attention
   at::Tensor attn_norm_bias;
@@ -21,14 +21,15 @@ struct LayerWeights {
   at::Tensor k_norm;  // [d_head] or [kv_width]
   at::Tensor out;     // [d_model, q_width]
   at::Tensor out_bias;
-  at::Tensor post_attn_norm;  // [d_model], on attention's output before it joins the residual
-  at::Tensor mlp_norm;        // [d_model], before the MLP
+  // [d_model], applied to attention's output before it joins the residual
+  at::Tensor post_attn_norm;
+  at::Tensor mlp_norm;  // [d_model], before the MLP
   at::Tensor mlp_norm_bias;
-  at::Tensor gate_up;  // [2 d_mlp, d_model]: gate, up; [d_mlp, d_model] in MLPs without a gate
+  at::Tensor gate_up;  // [2 d_mlp, d_model]: gate, up; [d_mlp, d_model] without a gate
   at::Tensor gate_up_bias;
   at::Tensor down;  // [d_model, d_mlp]
   at::Tensor down_bias;
-  at::Tensor post_mlp_norm;  // [d_model], on the MLP's output before it joins the residual
+  at::Tensor post_mlp_norm;  // [d_model], applied to the MLP's output before it joins the residual
   at::Tensor alpha_p;        // xIELU: [1], [1], [], []
   at::Tensor alpha_n;
   at::Tensor beta;
@@ -39,20 +40,19 @@ struct LayerWeights {
   at::Tensor sinks;   // [n_q_heads]
   at::Tensor router;  // [n_experts, d_model]
   at::Tensor router_bias;
-  // Of a mixture: each has gate_up, down and their biases alone, d_expert wide. Empty where they
-  // come one at a time.
+  // A mixture's experts: each has only gate_up, down and their biases, d_expert wide. Empty where
+  // experts are read one at a time.
   std::vector<LayerWeights> experts;
 };
 
-// Packs the projections for this processor, the head and its experts' too, where it has a kernel
-// for them; in their own memory (kernels/products/linear.h).
+// Packs the projections, the head and the experts' projections for this processor, where it has a
+// kernel for them, in their own memory (kernels/products/linear.h).
 void pack_projections(LayerWeights& weights);
 
-// Those of a layer's weights that are defined, its experts' included.
+// The defined ones of a layer's weights, including those of its experts.
 std::vector<at::Tensor> tensors_of(const LayerWeights& weights);
 
-// A tensor of the checkpoint and where it goes. Several with one destination are stacked by rows,
-// in order.
+// A tensor of the checkpoint and its target. Several with one target are stacked by rows, in order.
 struct TensorSpec {
   std::string name;  // after the layer's prefix, e.g. "self_attn.q_proj.weight"
   std::vector<int64_t> shape;
@@ -61,18 +61,19 @@ struct TensorSpec {
   int64_t fused_heads = 0;  // rows are [heads, fused_parts, rest] (gpt_neox); 0: plain rows
   int64_t fused_parts = 3;
   bool optional = false;
-  int64_t qk_rows = 0;      // of these rows queries and keys need the first so many; 0: all
+  int64_t qk_rows = 0;      // queries and keys need only that many of the first rows; 0: all
   bool transposed = false;  // stored as columns; `shape` is that of the rows
-  enum Layers { all, dense, mixtures } layers = all;  // that have it
-  int64_t stacked = 0;      // the tensor is a stack of so many; 0: it stands alone
-  int64_t stack_index = 0;  // in the stack
+  enum Layers { all, dense, mixtures } layers = all;  // layers that have it
+  int64_t stacked = 0;      // the tensor is one of a stack of that many; 0: not stacked
+  int64_t stack_index = 0;  // index in the stack
 };
 
-// What a tensor is, whatever a family calls it: fresh weights go by that.
+// The role of a tensor, whatever a family calls it; fresh weights depend on it.
 enum class TensorRole { projection, norm, bias, alpha_p, alpha_n, beta, eps };
 TensorRole role_of(at::Tensor LayerWeights::*destination);
 
-// Rows that are loaded of a tensor for what is needed of its layer; numbers in each.
+// The number of a tensor's rows that are loaded for what is needed of its layer; the numbers in
+// each.
 int64_t rows_of(const TensorSpec& spec, Needed needed);
 int64_t row_elements(const TensorSpec& spec);
 
@@ -81,10 +82,10 @@ struct Architecture;
 // The tensors that are needed of a layer, without its experts.
 std::vector<TensorSpec> layer_specs(const Architecture& architecture, const ModelConfig& config,
                                     int64_t layer, Needed needed);
-// How many experts have to be read of a layer: all or none.
+// How many experts of a layer have to be read: all or none.
 int64_t experts_of(const ModelConfig& config, int64_t layer, Needed needed);
 
-// Numbers that the layers of an extent take, as the config alone tells.
+// The number of weights in the layers of an extent, from the config alone.
 int64_t needed_elements(const Architecture& architecture, const ModelConfig& config,
                         const Extent& extent);
 

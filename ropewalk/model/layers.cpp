@@ -34,7 +34,8 @@ const Positions& CountedPositions::find(int64_t tokens) {
 }
 
 std::vector<std::span<const Document>> Layers::batches(std::span<const Document> group) const {
-  // An observer gets all points of a document before the next one; the first is seen too early.
+  // An observer gets all points of a document before the next document, so the documents of a batch
+  // cannot be shown the early points together.
   bool together = packs_weights(weights_.dtype(), weights_.device()) && !config_.mixture;
   for (int64_t layer = 0; layer <= weights_.extent().last_layer; ++layer) {
     together = together && !observers_.want(layer, kPreNorm);
@@ -70,9 +71,9 @@ void Layers::show_logits(const LayerWeights& head, std::span<const Document> bat
   for (int64_t begin = 0; begin < rows.size(0); begin += some) {
     throw_if_interrupted();
     const int64_t end = std::min(begin + some, rows.size(0));
-    // Calls see(logits of a document's tokens among these) with what the rows of a pass give.
+    // Computes logits of a pass's rows and calls see() with the part of each document.
     const auto by_document = [&](const at::Tensor& made, const auto& see) {
-      int64_t first = 0;  // row of the document
+      int64_t first = 0;  // first row of the document
       for (const Document& document : batch) {
         const int64_t from = std::max(begin, first),
                       to = std::min(end, first + tokens_of(document));
@@ -106,7 +107,8 @@ std::vector<Layers::Vectors> Layers::vectors(int64_t layer, const LayerWeights& 
                     observers_.want(layer, kPreRope);
   const bool keep = before_rope || late;
   const bool changing = settings.rope && !keep;
-  const auto raw = [&](const Projection& made) {  // of a batch of one, where anybody wants it
+  // Of a batch of one document, where any observer wants it.
+  const auto raw = [&](const Projection& made) {
     if (shown) offer(layer, batch.front(), kPreNorm, made, changing);
   };
   const Projection all = project(config_, weights, rows, raw);
@@ -125,7 +127,7 @@ std::vector<Layers::Vectors> Layers::vectors(int64_t layer, const LayerWeights& 
   return documents;
 }
 
-// Where nobody needs the vectors `again`, they go: the MLP needs the room.
+// Vectors that nobody needs `again` are freed: the MLP needs the memory.
 at::Tensor Layers::attend_all(int64_t layer, const LayerWeights& weights,
                               std::vector<Vectors>& documents, bool again) {
   const LayerConfig& settings = config_.layers[static_cast<size_t>(layer)];

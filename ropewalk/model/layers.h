@@ -18,8 +18,8 @@
 
 namespace ropewalk {
 
-// Tables by (rope settings, length): documents of one length share theirs. Only the latest length
-// is kept, as lengths mostly agree and tables of long documents are large.
+// Rotary tables by (rope settings, length): documents of one length share theirs. Only the latest
+// length is kept, because lengths mostly agree and tables of long documents are large.
 class RopeTables {
  public:
   RopeTables(const ModelConfig& config, at::Device device) : config_(config), device_(device) {}
@@ -33,7 +33,7 @@ class RopeTables {
   std::map<int, RopeTable> tables_;
 };
 
-// Positions of documents of one length are the same.
+// Documents of one length share their positions.
 class CountedPositions {
  public:
   const Positions& find(int64_t tokens);
@@ -42,19 +42,20 @@ class CountedPositions {
   std::optional<Positions> positions_;
 };
 
-// An edit whose pass parts from the unedited one in a layer, and the rows that leave it there.
+// An edit whose pass departs from the unedited one in this layer, and the rows that it has after
+// the layer.
 struct DepartingEdit {
   const Edit* edit = nullptr;
   at::Tensor rows;
 };
 
-// Rows of the pass of an edit, [T, d_model]; undefined where they are those of the unedited one.
+// Rows of an edit's pass, [T, d_model]; undefined where they are those of the unedited pass.
 struct EditedRows {
-  size_t edit = 0;  // its index among those of the pass
+  size_t edit = 0;  // index among the edits of the pass
   at::Tensor rows;
 };
 
-// Layers of a model, and those who are shown what happens in them.
+// The layers of a model, and the observers of what happens in them.
 class Layers {
  public:
   Layers(const ModelConfig& config, const WeightReader& weights, Observers& observers)
@@ -63,28 +64,29 @@ class Layers {
         tables_(config, weights.device()),
         observers_(observers) {}
 
-  // Documents of a group whose rows a product takes together. Ours gives a row the same numbers
-  // among any others, so that small documents need not be multiplied one by one.
+  // Splits a group into batches whose rows one product takes together. Our product gives a row the
+  // same numbers in any batch, so that small documents need not be multiplied one by one.
   std::vector<std::span<const Document>> batches(std::span<const Document> group) const;
-  // What a layer makes of the rows of some documents, [T, d_model]; and of the same rows in the
-  // passes that part there. Where queries and keys alone are needed of it, it is left once they are
+  // Runs a layer on the rows of some documents, [T, d_model], and on the same rows in the passes
+  // that depart there. Where only queries and keys are needed of the layer, it ends once they are
   // known.
   at::Tensor run(int64_t layer, const LayerWeights& weights, std::span<const Document> batch,
                  at::Tensor rows, std::span<DepartingEdit> parted);
-  // The same in the pass of an edit, which nobody is shown.
+  // Runs a layer in the pass of an edit, without observers.
   at::Tensor run_edited(int64_t layer, const LayerWeights& weights, std::span<const Document> batch,
                         at::Tensor rows, const Edit& edit);
-  // Shows what leaves a layer.
+  // Shows a layer's output to observers.
   void show(int64_t layer, std::span<const Document> batch, const at::Tensor& rows);
-  // Makes the logits of what left the last one and shows them, some rows at a time.
+  // Computes the logits of the last layer's output, some rows at a time, and shows them to
+  // observers.
   void show_logits(const LayerWeights& head, std::span<const Document> batch,
                    const at::Tensor& rows, std::span<const EditedRows> edited);
 
  private:
   struct Vectors {
     const Document* document;
-    int64_t begin;           // its first row
-    Projection before_rope;  // where an edit needs them
+    int64_t begin;           // first row
+    Projection before_rope;  // set where an edit needs them
     Projection after;
   };
 

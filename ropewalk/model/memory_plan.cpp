@@ -28,7 +28,7 @@ MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights,
     needs.workspace =
         layer_workspace(config, tokens, weights.dtype(), weights.device(), collecting);
     if (weights.extent().has_head()) {
-      const int64_t at_once = edits.empty() ? 1 : 2;  // the unedited ones beside an edit's
+      const int64_t at_once = edits.empty() ? 1 : 2;  // the unedited ones and one edit's
       needs.workspace = std::max(needs.workspace,
                                  at_once * logits_workspace(config, weights.dtype()) + collecting);
     }
@@ -36,7 +36,7 @@ MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights,
     for (const Edit& edit : edits) {
       editing = std::max(editing, edit_workspace(config, edit, tokens, weights.device()));
     }
-    // What heads give is there twice while a pass parts from the unedited one.
+    // Outputs of heads exist twice while a pass departs from the unedited one.
     if (!edits.empty()) editing += tokens * config.q_width() * weights.element_size();
     needs.workspace += editing;
   }

@@ -12,14 +12,15 @@
 namespace ropewalk {
 namespace {
 
-// Where a document's tokens go: once for each expert that was chosen, ordered by expert.
+// The routes of a document's tokens: one entry for each token and chosen expert, ordered by expert.
 struct Route {
   at::Tensor tokens;  // [T * n_chosen]
   at::Tensor shares;  // [T * n_chosen, 1] float32
   at::Tensor counts;  // [n_experts]
 };
 
-// The chosen experts and their shares, [T, n_chosen] each. Ties are torch.topk's, as in training.
+// The chosen experts and their shares, [T, n_chosen] each. Ties are broken by torch.topk, as in
+// training.
 std::pair<at::Tensor, at::Tensor> choose(const Mixture& mixture, const at::Tensor& logits) {
   if (mixture.share == ExpertShare::softmax_of_chosen) {
     const auto [largest, experts] = at::topk(logits, mixture.n_chosen, -1);
@@ -67,13 +68,13 @@ void add_experts(const ModelConfig& config, const LayerWeights& weights, const E
                  std::span<at::Tensor> documents) {
   std::vector<Route> routes;
   std::vector<at::Tensor> counts;
-  std::vector<at::Tensor> sums;  // float32: as many terms are added as experts were chosen
+  std::vector<at::Tensor> sums;  // float32, because as many terms are added as experts were chosen
   for (const at::Tensor& hidden : documents) {
     routes.push_back(find_route(config, weights, hidden));
     counts.push_back(routes.back().counts);
     sums.push_back(at::zeros(hidden.sizes(), hidden.options().dtype(at::kFloat)));
   }
-  // Known on the host at once: a GPU is waited for once per layer.
+  // All counts are copied to the host at once, so that the program waits for a GPU once per layer.
   const at::Tensor all = at::stack(counts).to(at::kCPU);
   const auto count = all.accessor<int64_t, 2>();
   std::vector<int64_t> done(documents.size());
@@ -107,10 +108,10 @@ int64_t mixture_workspace(const ModelConfig& config, int64_t tokens, int64_t ele
   constexpr auto kIndexBytes = static_cast<int64_t>(sizeof(int64_t));
   const int64_t rows = std::min(tokens, rows_at_a_time(at::kLong, device));
   const Mixture& mixture = *config.mixture;
-  // Scores and their softmax; the order of the choices, before and after.
+  // Scores and their softmax; the order of the choices, before and after sorting.
   const int64_t routing = tokens * (mixture.n_experts * (element_size + kSingle) +
                                     mixture.n_chosen * (6 * kIndexBytes + 2 * kSingle));
-  // Gate, up and the gate's sigmoid; tokens gathered, normalised, given out, and that in float32.
+  // Gate, up and the gate's sigmoid; tokens gathered, normalised, and results in both precisions.
   const int64_t expert = rows * ((2 + (config.cut_gate ? 2 : 0)) * mixture.d_expert * element_size +
                                  config.d_model * (3 * element_size + kSingle));
   return std::max(routing, expert);

@@ -13,7 +13,7 @@ bool is_among(const auto& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Why a tap can never fire; empty: it does.
+// The reason why a tap can never fire; empty where it can.
 std::string never(const Tap& tap, const LayerConfig& layer, Needed needed) {
   if (!is_among(kTapPoints, tap.point)) {
     return fmt::format("points are {}", fmt::join(kTapPoints, ", "));
@@ -48,16 +48,16 @@ Observers::Observers(std::span<Observer* const> observers, const ModelConfig& co
       }
       wants.hidden = observer->wants_hidden(layer);
       if (wants.hidden && needed == Needed::qk) {
-        throw UsageError("nothing leaves layer {}: only its queries and keys are computed", layer);
+        throw UsageError("layer {} has no output: only its queries and keys are computed", layer);
       }
       any = any || wants.hidden || !wants.taps.empty();
     }
-    // Who watches every layer need not know where the pass ends; who waits for later ones alone
-    // waits in vain.
+    // An observer of every layer need not know where the pass ends, but one that only wants later
+    // layers would wait in vain.
     for (int64_t layer = extent.last_layer + 1; !any && layer < config.n_layers; ++layer) {
       if (observer->taps(layer).empty() && !observer->wants_hidden(layer)) continue;
-      throw UsageError("an observer wants layer {}, and nothing of the pass, which ends with {}",
-                       layer, extent.last_layer);
+      throw UsageError("an observer wants layer {} only, but the pass ends with layer {}", layer,
+                       extent.last_layer);
     }
   }
 }

@@ -12,19 +12,19 @@
 
 namespace ropewalk {
 
-// Those who watch one pass: what they want, and what they got of it.
+// The observers of one pass, and what they want.
 class Observers {
  public:
-  // Throws UsageError where one of them wants what this pass never shows: a tap that the model does
-  // not have there, what leaves a layer that is left early, logits without a head, or later layers
-  // alone.
+  // Throws UsageError where an observer wants what this pass never computes: a tap that the model
+  // does not have, the output of a layer that ends early, logits without a head, or only later
+  // layers.
   Observers(std::span<Observer* const> observers, const ModelConfig& config, const Extent& extent);
 
   bool want(int64_t layer, std::string_view point) const;
   bool want_hidden(int64_t layer) const;
   bool want_outputs() const;
   bool want_logits() const;
-  // Hand on to those who want it.
+  // Passes these on to the observers that want them.
   void offer(TappedVectors taken);
   void offer(const HiddenStates& hidden);
   void offer(const TappedOutputs& outputs);

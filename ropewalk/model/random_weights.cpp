@@ -26,8 +26,8 @@ RandomWeights::RandomWeights(int64_t seed, const ModelConfig& config)
 
 at::Tensor RandomWeights::tensor(TensorRole role, const std::string& name,
                                  const std::vector<int64_t>& shape) const {
-  // xIELU's slopes of 0.8 on both sides, as Apertus starts: stored before softplus, the negative
-  // one less beta.
+  // xIELU's slopes start at 0.8 on both sides, as in Apertus; stored before softplus, the negative
+  // one minus beta.
   constexpr double kSlope = 0.8;
   constexpr double kBeta = 0.5;
   switch (role) {

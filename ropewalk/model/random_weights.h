@@ -11,9 +11,9 @@
 
 namespace ropewalk {
 
-// Freshly initialised weights, as the model families draw theirs: projections and embeddings normal
+// Freshly initialised weights, drawn as the model families do: projections and embeddings normal
 // with config.json's initializer_range, norms 1 (0 where the family adds 1), biases 0. A tensor
-// depends on the seed and its name alone, not on what else was read.
+// depends only on the seed and its name, not on what else was read.
 class RandomWeights {
  public:
   RandomWeights(int64_t seed, const ModelConfig& config);
@@ -21,7 +21,7 @@ class RandomWeights {
   // float32, on the CPU.
   at::Tensor tensor(TensorRole role, const std::string& name,
                     const std::vector<int64_t>& shape) const;
-  // Rows of the embedding table: [tokens, d_model]; and of the table of positions, the first ones.
+  // Rows of the embedding table, [tokens, d_model]; the first rows of the table of positions.
   at::Tensor embedding(std::span<const int32_t> tokens) const;
   at::Tensor positions(int64_t tokens) const;
 

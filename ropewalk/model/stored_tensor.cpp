@@ -19,8 +19,8 @@ at::ScalarType scalar_type(StoredType type) {
   }
 }
 
-// From rows ordered [heads, parts, rest] to [parts, heads, rest]; of three parts the first two
-// for queries and keys.
+// Reorders rows from [heads, parts, rest] to [parts, heads, rest]; queries and keys need the first
+// two of three parts.
 at::Tensor split_fused(const at::Tensor& source, int64_t heads, int64_t parts_count,
                        Needed needed) {
   std::vector<int64_t> shape{heads, parts_count, source.size(0) / (parts_count * heads)};
@@ -37,7 +37,7 @@ at::Tensor view_of(const TensorView& view) {
   const StoredTensor& info = *view.info;
   const auto size = static_cast<int64_t>(options.dtype().itemsize());
   if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(size) != 0) {
-    // Behind bytes of an odd number, numbers lie where no processor likes to read them.
+    // After an odd number of bytes, numbers are misaligned, so they are copied.
     const at::Tensor moved = at::empty({info.bytes / size}, options);
     std::memcpy(moved.mutable_data_ptr(), data, static_cast<size_t>(info.bytes));
     return info.strides.empty() ? moved.view(info.shape)
@@ -70,7 +70,7 @@ at::Tensor ordered_rows(const TensorSpec& spec, at::Tensor rows, Needed needed) 
 
 void hash_tensor(const Checkpoint& checkpoint, const std::string& name, const TensorView& view) {
   if (checkpoint.known_hash(name)) return;
-  // On torch's threads, which wait already.
+  // Runs on torch's threads, which are waiting already.
   const auto run = [](size_t count, const std::function<void(size_t)>& work) {
     at::parallel_for(0, static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) work(static_cast<size_t>(i));

@@ -17,8 +17,8 @@
 namespace ropewalk {
 namespace {
 
-// Weights of layers that the config does not know: it is another model's, and how deep a layer lies
-// would be wrong for all of them.
+// Refuses weights of layers that the config does not know: they belong to another model, and every
+// layer's relative depth would be wrong.
 void refuse_more_layers(const Checkpoint& checkpoint, const std::string& prefix, int64_t n_layers) {
   for (const auto& shard : checkpoint.shards()) {
     const auto& tensors = shard->tensors();
@@ -48,7 +48,7 @@ WeightReader::WeightReader(const Checkpoint& checkpoint, const Architecture& arc
       dtype_(dtype),
       device_(device),
       random_(random) {
-  // Whether the model was saved with a head, and where a library puts it inside a larger one.
+  // A model may be saved with or without its head, and a library may put it inside a larger one.
   const std::array<std::string_view, 4> roots{architecture.root, "", "language_model.model.",
                                               "model.language_model."};
   const std::string embedding(architecture.embedding);
@@ -112,7 +112,7 @@ std::vector<TensorSpec> WeightReader::all_specs(int64_t stage, Needed needed) co
   if (needed == Needed::head) return all;
   for (int64_t expert = 0; expert < experts_of(config_, stage, needed); ++expert) {
     for (TensorSpec& spec : architecture_.expert_tensors(config_, expert)) {
-      if (spec.stack_index == 0) all.push_back(std::move(spec));  // a stack once
+      if (spec.stack_index == 0) all.push_back(std::move(spec));  // each stack once
     }
   }
   return all;
@@ -134,7 +134,8 @@ int64_t WeightReader::expert_bytes(int64_t layer) const {
 }
 
 LayerWeights WeightReader::load(int64_t layer, bool with_experts) const {
-  // A disk is asked for this layer and the next ones at once, or it waits between their parts.
+  // Requests this layer and the next ones from the disk at once, so that it does not wait between
+  // their parts.
   if (!random_) {
     for (int64_t ahead = layer; ahead <= std::min(layer + 1, extent_.last_stage()); ++ahead) {
       for (const TensorSpec& spec :
@@ -163,10 +164,10 @@ LayerWeights WeightReader::read(int64_t layer, const std::vector<TensorSpec>& sp
   const c10::InferenceMode no_autograd;
   const Needed needed = extent_.of(layer);
   LayerWeights weights;
-  // On a GPU the host copy is pinned, so that it crosses the bus while the GPU computes.
+  // On a GPU the host copy is pinned, so that the transfer runs while the GPU computes.
   const auto options = at::TensorOptions().dtype(dtype_).pinned_memory(device_.is_cuda());
   for (const TensorSpec& spec : specs) {
-    if ((weights.*spec.destination).defined()) continue;  // filled with its first part
+    if ((weights.*spec.destination).defined()) continue;  // filled together with its first part
     int64_t rows = 0;
     for (const TensorSpec& part : specs) {
       if (part.destination == spec.destination) rows += rows_of(part, needed);
@@ -196,7 +197,7 @@ void WeightReader::copy_tensor(const at::Tensor& target, const std::string& name
     return;
   }
   const TensorView view = checkpoint_.tensor(name);
-  // Of a stack only one part is read here.
+  // Only one part of a stack is read here.
   if (spec.stacked == 0) hash_tensor(checkpoint_, name, view);
   const at::Tensor rows = wanted_rows(spec, view_of(view), needed);
   target.view(rows.sizes()).copy_(rows);
@@ -210,7 +211,7 @@ at::Tensor WeightReader::random_tensor(const std::string& name, const TensorSpec
     std::iota(words.begin(), words.end(), 0);
     return random_->embedding(words);
   }
-  // A part of a stack is drawn by itself.
+  // Each part of a stack is drawn by itself.
   const std::string key = spec.stacked > 0 ? fmt::format("{} {}", name, spec.stack_index) : name;
   return random_->tensor(role_of(spec.destination), key, spec.shape);
 }
@@ -290,7 +291,7 @@ void WeightReader::hash_embedding() const {
 
 at::Tensor WeightReader::position_rows(int64_t tokens) const {
   if (tokens > config_.max_positions) {
-    throw InputError("a document has {} tokens, but the model knows {} positions", tokens,
+    throw InputError("a document has {} tokens, but the model has {} positions", tokens,
                      config_.max_positions);
   }
   if (random_) return random_->positions(tokens);
@@ -324,7 +325,7 @@ at::Tensor WeightReader::stored_rows(std::span<const int32_t> tokens) const {
                               table.options().pinned_memory(device_.is_cuda()));
   at::index_select_out(rows, table, 0, wanted);
   view.shard->file().require_unchanged();
-  // The budget is the GPU's there, and the next document wants the same pages.
+  // On a GPU the budget does not cover these pages, and the next document needs them again.
   if (!device_.is_cuda()) view.shard->file().release(view.info->offset, view.info->bytes);
   return rows;
 }

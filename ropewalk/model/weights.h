@@ -17,17 +17,17 @@ namespace ropewalk {
 struct Architecture;
 
 // Reads weights in the wanted dtype onto the wanted device. Tensors are always copied out of the
-// file mapping, into memory aligned alike, so that results do not depend on where a file put them.
+// file's mapping into aligned memory, so that results do not depend on offsets in files.
 class WeightReader {
  public:
-  // Checks that every tensor that the extent needs is there with the right shape. With `random`,
-  // the checkpoint says which tensors there are, and their values are fresh.
+  // Checks that every tensor that the extent needs exists with the right shape. With `random`, the
+  // checkpoint tells which tensors there are, and their values are fresh.
   WeightReader(const Checkpoint& checkpoint, const Architecture& architecture,
                const ModelConfig& config, const Extent& extent, at::ScalarType dtype,
                at::Device device, const std::optional<RandomWeights>& random = std::nullopt);
 
-  // What the first layer reads, [tokens, d_model]: rows of the embedding table, scaled, with those
-  // of the positions and a norm where the family has them.
+  // The input of the first layer, [tokens, d_model]: rows of the embedding table, scaled, plus
+  // those of the positions and with a norm where the family has them.
   at::Tensor embed(std::span<const int32_t> tokens) const;
 
   // The weights of a stage. Safe to call from another thread while the model runs.
@@ -39,28 +39,28 @@ class WeightReader {
   at::ScalarType dtype() const { return dtype_; }
   int64_t element_size() const { return static_cast<int64_t>(c10::elementSize(dtype_)); }
 
-  // Of the tensors used, in the order of use; none with `random`.
+  // The names of the tensors used, in the order of use; empty with `random`.
   std::vector<std::string> names() const { return names(extent_); }
-  // Identifies what is read: a digest over every byte of the tensors used, or the seed of fresh
-  // ones. What load() has read is known already; the rest is read now.
+  // Identifies the weights: a digest over every byte of the tensors used, or the seed of fresh
+  // ones. Tensors that load() has read are hashed already; the others are read now.
   std::string digest() const { return digest(extent_); }
-  // The same of what a shorter pass reads, and of what this one reads beyond it.
+  // The digest of what a shorter pass reads, and of what this one reads beyond it.
   std::string digest(const Extent& part) const;
   std::string digest_beyond(const Extent& part) const;
-  // Reads the embedding table for the digest, of which embed() reads rows alone.
+  // Reads the whole embedding table for the digest, because embed() reads only some rows.
   void hash_embedding() const;
 
-  // Bytes load(stage) will hold, and those of one expert; 0 where the layer has none.
+  // The bytes that load(stage) will hold, and those of one expert; 0 where the layer has none.
   int64_t layer_bytes(int64_t stage) const;
   int64_t expert_bytes(int64_t layer) const;
-  // How many experts are needed of a layer.
+  // How many experts of a layer are needed.
   int64_t experts(int64_t layer) const;
 
  private:
   std::string prefix_of(int64_t stage) const;
   std::vector<TensorSpec> specs(int64_t stage, Needed needed) const;  // without experts
   std::vector<TensorSpec> specs(int64_t stage) const { return specs(stage, extent_.of(stage)); }
-  std::vector<TensorSpec> all_specs(int64_t stage, Needed needed) const;  // a stack once
+  std::vector<TensorSpec> all_specs(int64_t stage, Needed needed) const;  // each stack once
   std::vector<std::string> names(const Extent& part) const;
   int64_t bytes_of(const std::vector<TensorSpec>& specs, Needed needed) const;
   LayerWeights read(int64_t layer, const std::vector<TensorSpec>& specs) const;
@@ -82,7 +82,7 @@ class WeightReader {
   at::ScalarType dtype_;
   at::Device device_;
   std::optional<RandomWeights> random_;
-  std::string prefix_;  // of all names, e.g. "model."
+  std::string prefix_;  // prefix of all names, e.g. "model."
   std::vector<TensorSpec> head_;
   at::Tensor embedding_norm_;
   at::Tensor embedding_norm_bias_;

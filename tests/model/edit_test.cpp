@@ -102,13 +102,11 @@ TEST_F(EditTest, RefusesWhatCannotBeDone) {
   EXPECT_EQ(complaint({"still", heads, VectorEdit(StillPairs{std::nan("")})}),
             "the edit 'still' of head 1.0: found a cut of nan, expected tokens");
   config_.layers[1].rope = false;
-  EXPECT_EQ(complaint({"still", heads, VectorEdit(StillPairs{20})}),
-            "the edit 'still' of head 1.0: its layer does not turn queries and keys; take heads of "
-            "layers with RoPE");
+  EXPECT_TRUE(complaint({"still", heads, VectorEdit(StillPairs{20})})
+                  .starts_with("the edit 'still' of head 1.0: its layer has no RoPE"));
   config_.layers[1].self_attention = false;
-  EXPECT_EQ(
-      complaint({"head", heads, OutputEdit()}),
-      "the edit 'head' of head 1.0: its layer attends to no text; take heads of other layers");
+  EXPECT_TRUE(complaint({"head", heads, OutputEdit()})
+                  .starts_with("the edit 'head' of head 1.0: its layer has no self-attention"));
 }
 
 }  // namespace

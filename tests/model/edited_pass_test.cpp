@@ -164,9 +164,9 @@ TEST_F(EditedPassTest, AHeadCanBeItsMeanOverOtherDocuments) {
     lonely->mean_of_others(0, 2);
     FAIL() << "the other has no late token";
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(),
-                 "a head's mean output is taken from other documents than the one whose loss is "
-                 "measured; found none with more than 4 tokens, expected at least 2 documents");
+    EXPECT_NE(std::string(error.what()).find("found none with more than 4 tokens"),
+              std::string::npos)
+        << error.what();
   }
 }
 

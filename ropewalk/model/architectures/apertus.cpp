@@ -1,4 +1,4 @@
-// Apertus: q/k norms per head, an MLP without a gate and with the xIELU activation.
+// Apertus: q/k norms per head, and an MLP without a gate but with the xIELU activation.
 #include "ropewalk/model/architectures/common.h"
 
 namespace ropewalk::apertus_family {

@@ -1,4 +1,4 @@
-// BLOOM: no RoPE; ALiBi, a norm on the embeddings, q, k and v in one matrix head by head.
+// BLOOM: no RoPE but ALiBi, a norm on the embeddings, and q, k and v in one matrix, head by head.
 #include "ropewalk/base/error.h"
 #include "ropewalk/model/architectures/common.h"
 
@@ -14,7 +14,7 @@ ModelConfig configure(const JsonReader& file) {
   defaults.norm_eps_key = "layer_norm_epsilon";
   defaults.activation = "gelu_tanh";
   defaults.d_mlp_times = 4;
-  defaults.max_positions = 2048;  // what BLOOM was trained with; ALiBi itself has no end
+  defaults.max_positions = 2048;  // BLOOM's training length; ALiBi itself has no limit
   ModelConfig model = read_common(config, defaults);
   if (config.flag("apply_residual_connection_post_layernorm", false)) {
     throw InputError(

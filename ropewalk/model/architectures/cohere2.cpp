@@ -1,5 +1,5 @@
-// Cohere 2 (Command R7B, Command A, Aya): one LayerNorm without a bias for attention and MLP, which
-// stand side by side; sliding layers with RoPE in interleaved pairs, full layers without.
+// Cohere 2 (Command R7B, Command A, Aya): attention and MLP are parallel and share one LayerNorm
+// without a bias; sliding layers have RoPE with interleaved pairs, full layers have none.
 #include "ropewalk/model/architectures/common.h"
 
 namespace ropewalk::cohere2_family {

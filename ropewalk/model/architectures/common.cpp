@@ -24,14 +24,15 @@ Activation parse_activation(const JsonReader& config, const CommonDefaults& defa
        {"xielu", Activation::xielu}}};
   const std::string name = config.text(defaults.activation_key, defaults.activation);
   for (const auto& [known, activation] : kNames) {
-    const bool has_weights = activation == Activation::xielu;  // which only Apertus stores
+    // Only Apertus stores activation weights.
+    const bool has_weights = activation == Activation::xielu;
     if (known == name && (!has_weights || name == defaults.activation)) return activation;
   }
   throw InputError("{}: key '{}': activation '{}' is unknown", config.source(),
                    defaults.activation_key, name);
 }
 
-// Far beyond any model, and small enough that no product of sizes leaves 64 bits.
+// Far beyond any model, and small enough that no product of sizes exceeds 64 bits.
 constexpr int64_t kMaxLayers = 10'000;
 constexpr int64_t kMaxHeads = 1 << 16;
 constexpr int64_t kMaxWidth = 1 << 24;

@@ -1,5 +1,5 @@
-// EXAONE 4: norms on the outputs of attention and MLP, none before them; queries and keys
-// normalised per head. Where layers slide, the others have no RoPE.
+// EXAONE 4: norms on the outputs of attention and MLP, none before them; queries and keys are
+// normalised per head. In models with sliding layers, the other layers have no RoPE.
 #include <algorithm>
 
 #include "ropewalk/base/error.h"
@@ -7,7 +7,8 @@
 
 namespace ropewalk::exaone4_family {
 
-// A number n: every n-th layer is full. Letters, repeated: L slides, G is full; the last layer is.
+// A number n makes every n-th layer full. Letters are repeated: L slides, G is full; the last layer
+// is full.
 std::vector<std::string> types_of_pattern(const JsonReader& config, int64_t n_layers) {
   constexpr const char* kKey = "sliding_window_pattern";
   std::string letters = "LLLG";

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the families with mixtures of experts share.
+// Code that families with mixtures of experts share.
 
 #include <string>
 #include <vector>
@@ -9,16 +9,17 @@
 
 namespace ropewalk {
 
-// The mixture's sizes; every layer has one. `d_expert_key` says how wide an expert is.
+// Reads the mixture's sizes, for a mixture in every layer. `d_expert_key` is the key of an expert's
+// width.
 void read_mixture(const JsonReader& config, const std::string& d_expert_key, ModelConfig& model);
 
-// norm_topk_prob: whether the chosen experts' shares add up to 1.
+// Reads norm_topk_prob: whether the chosen experts' shares add up to 1.
 ExpertShare read_share(const JsonReader& config);
 
-// Llama's layer with a router in place of the MLP.
+// Llama's layer with a router instead of the MLP.
 std::vector<TensorSpec> mixture_tensors(const ModelConfig& config, const std::string& router);
 
-// The projections of one gated expert, whose names begin with `prefix`.
+// The names of the projections of one gated expert, which begin with `prefix`.
 struct ExpertNames {
   const char* gate = "gate_proj";
   const char* up = "up_proj";
@@ -27,7 +28,7 @@ struct ExpertNames {
 std::vector<TensorSpec> gated_expert_tensors(const ModelConfig& config, const std::string& prefix,
                                              const ExpertNames& names = {});
 
-// The same tensors, as those of some layers alone.
+// Returns the tensors marked as those of some layers only.
 std::vector<TensorSpec> restricted_to(TensorSpec::Layers layers, std::vector<TensorSpec> specs);
 
 }  // namespace ropewalk

@@ -3,7 +3,7 @@
 
 namespace ropewalk::gemma3_family {
 
-enum { kFull = 0, kSliding = 1 };  // places in ModelConfig::ropes
+enum { kFull = 0, kSliding = 1 };  // indexes in ModelConfig::ropes
 
 std::vector<RopeSettings> read_ropes(const JsonReader& config, const ModelConfig& model) {
   RopeTraits traits = rope_traits(model);
@@ -11,7 +11,7 @@ std::vector<RopeSettings> read_ropes(const JsonReader& config, const ModelConfig
   if (config.has("rope_parameters")) {
     return {full, read_rope(config, traits, "sliding_attention")};
   }
-  // The old spelling: rope_scaling speaks of full layers only.
+  // In the old spelling, rope_scaling is about full layers only.
   RopeSettings sliding = full;
   sliding.type = RopeType::standard;
   sliding.factor = 1;

@@ -1,4 +1,4 @@
-// GLM and GLM-4: half of each head rotated in interleaved pairs, gate and up in one matrix. GLM-4
+// GLM and GLM-4: half of each head rotates, in interleaved pairs; gate and up are one matrix. GLM-4
 // adds norms on the outputs of attention and MLP.
 #include "ropewalk/model/architectures/common.h"
 

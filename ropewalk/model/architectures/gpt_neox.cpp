@@ -1,5 +1,5 @@
-// GPT-NeoX and Pythia: LayerNorm, biases, q, k and v in one matrix head by head, part of each head
-// rotated, attention and MLP side by side.
+// GPT-NeoX and Pythia: LayerNorm, biases, q, k and v in one matrix, head by head; part of each head
+// rotates; attention and MLP are parallel.
 #include "ropewalk/model/architectures/common.h"
 
 namespace ropewalk::gpt_neox_family {

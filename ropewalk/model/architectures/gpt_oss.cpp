@@ -1,4 +1,4 @@
-// gpt-oss: attention sinks, every second layer sliding, experts in stacks with a gate that is cut.
+// gpt-oss: attention sinks, every second layer sliding, stacked experts with a clipped gate.
 #include "ropewalk/model/architectures/experts.h"
 
 namespace ropewalk::gpt_oss_family {
@@ -45,7 +45,7 @@ std::vector<TensorSpec> expert_tensors(const ModelConfig& c, int64_t expert) {
     spec.stack_index = expert;
     spec.transposed = spec.shape.size() == 2;
   }
-  // A row of the gate, one of up, and so on.
+  // Rows of gate and up alternate.
   for (size_t i : {0, 1}) {
     specs[i].fused_heads = width;
     specs[i].fused_parts = 2;

@@ -1,4 +1,5 @@
-// Llama 3.2 Vision, text part: Llama whose cross-attention layers do nothing on text alone.
+// Llama 3.2 Vision, text part: Llama whose cross-attention layers do nothing for text without
+// images.
 #include "ropewalk/base/error.h"
 #include "ropewalk/model/architectures/common.h"
 

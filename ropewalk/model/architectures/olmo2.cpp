@@ -1,10 +1,10 @@
-// OLMo 2 and 3: norms on the outputs of attention and MLP, none before them; q and k normalised
-// over the whole projection. OLMo 3 adds sliding layers, with RoPE settings of their own.
+// OLMo 2 and 3: norms on the outputs of attention and MLP, none before them; q and k are normalised
+// over the whole projection. OLMo 3 adds sliding layers with RoPE settings of their own.
 #include "ropewalk/model/architectures/common.h"
 
 namespace ropewalk::olmo2_family {
 
-enum { kFull = 0, kSliding = 1 };  // places in ModelConfig::ropes
+enum { kFull = 0, kSliding = 1 };  // indexes in ModelConfig::ropes
 
 ModelConfig configure_common(const JsonReader& config) {
   CommonDefaults defaults;
@@ -29,7 +29,7 @@ ModelConfig configure_olmo3(const JsonReader& config) {
     sliding = read_rope(config, rope_traits(model), "sliding_attention");
   } else {
     sliding.type =
-        RopeType::standard;  // in the old spelling, rope_scaling speaks of full layers only
+        RopeType::standard;  // in the old spelling, rope_scaling is about full layers only
     sliding.factor = 1;
   }
   model.ropes = {full, sliding};

@@ -1,4 +1,4 @@
-// OLMoE: a mixture in every layer; q and k normalised over the whole projection, then clipped.
+// OLMoE: a mixture in every layer; q and k are normalised over the whole projection, then clipped.
 #include <fmt/format.h>
 
 #include "ropewalk/model/architectures/experts.h"

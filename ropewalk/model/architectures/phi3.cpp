@@ -3,8 +3,8 @@
 
 namespace ropewalk::phi3_family {
 
-// The context before it was made longer stands outside the RoPE settings here, and older files call
-// LongRoPE "su" or "yarn".
+// Here the original context is outside the RoPE settings, and older files call LongRoPE "su" or
+// "yarn".
 JsonReader with_longrope(const JsonReader& config) {
   Json json = config.json();
   for (const char* key : {"rope_parameters", "rope_scaling"}) {

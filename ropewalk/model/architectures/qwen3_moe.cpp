@@ -1,4 +1,4 @@
-// Qwen3 with mixtures: in every layer, or in every n-th, or in all but some; the others have an
+// Qwen3 with mixtures: in every layer, in every n-th layer, or in all but some; the others have an
 // MLP.
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Seed-OSS: Llama with biases of queries, keys and values, and heads of their own width.
+// Seed-OSS: Llama with biases on queries, keys and values, and with a head width of its own.
 #include "ropewalk/model/architectures/common.h"
 
 namespace ropewalk::seed_oss_family {

@@ -28,7 +28,7 @@ ModelConfig configure(const JsonReader& config) {
   const auto types = read_layer_types(config, model.n_layers);
   if (const auto window = config.optional_size("sliding_window"); window) {
     apply_layer_types(model, types, window);
-    // Without layer_types it is the NoPE layers that slide.
+    // Without layer_types, the NoPE layers are the ones that slide.
     for (LayerConfig& layer : model.layers) {
       if (types.empty() && config.flag("use_sliding_window", false) && !layer.rope)
         layer.window = window;

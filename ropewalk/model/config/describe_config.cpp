@@ -56,8 +56,8 @@ const char* name_of(Activation activation) {
   return "xielu";
 }
 
-// Here and below all members are taken apart, so that one that is added does not compile until it
-// is described: what is left out could change numbers without a capture knowing.
+// Here and below, structured bindings name all members, so that a new member does not compile until
+// it is described: an undescribed one could change numbers without a capture knowing.
 Json describe_rope(const RopeSettings& rope) {
   const auto& [type, theta, rotary_dim, interleaved, max_positions, factor, original_context,
                low_freq_factor, high_freq_factor, beta_fast, beta_slow, truncate, attention_factor,
@@ -128,7 +128,7 @@ void describe_layers(const std::vector<LayerConfig>& layers, Json& json) {
   std::vector<int64_t> nope;
   std::vector<int64_t> skipped;
   std::vector<int64_t> mixtures;
-  Json rope_of_layer = Json::object();  // where it is not the first of `rope`
+  Json rope_of_layer = Json::object();  // layers whose index is not 0
   Json windows = Json::object();
   Json scales = Json::object();
   for (size_t i = 0; i < layers.size(); ++i) {
@@ -157,7 +157,7 @@ Json describe_config(const ModelConfig& config) {
                qkv_bias, out_bias, mlp_bias, gated, parallel_residual, attention_scale,
                embedding_scale, residual_scale, clip_qkv, score_cap, alibi, sinks, cut_gate,
                mixture, initializer_range, query_scaling, ropes, layers,
-               head] = config;  // what follows the last layer decides nothing that a capture keeps
+               head] = config;  // no number of a capture depends on the part after the last layer
   Json json{{"architecture", architecture},
             {"layers", n_layers},
             {"n_q_heads", n_q_heads},
@@ -207,8 +207,8 @@ Json deciding_config(Json description, int64_t context, bool random_weights) {
       window = whole ? windows->erase(window) : std::next(window);
     }
   }
-  // What a model does not use is not there, so that a setting which only newer families have leaves
-  // the captures of the others as they are.
+  // Settings that a model does not use are left out, so that a setting that only newer families
+  // have does not change the captures of the others.
   for (auto setting = description.begin(); setting != description.end();) {
     const bool unused = setting->is_null() || *setting == false || *setting == 0 ||
                         (setting->is_structured() && setting->empty());

@@ -16,7 +16,7 @@ int64_t size_of(const JsonReader& file, const char* key) {
   return found;
 }
 
-// Numbers of those layers that have one, by layer.
+// Numbers per layer, for layers that have one.
 std::map<int64_t, double> by_layer(const JsonReader& file, const char* key) {
   std::map<int64_t, double> numbers;
   if (!file.has(key)) return numbers;

@@ -8,11 +8,11 @@
 
 namespace ropewalk {
 
-// What the choice of a dtype looks at. It must not change from run to run, so that free memory is
-// no part of it.
+// The inputs of the choice of a dtype. The choice must not change from run to run, so it does not
+// depend on free memory.
 struct StoredWeights {
   std::string dtype;     // as config.json spells it: "float32", "bfloat16", …
-  int64_t elements = 0;  // that the pass needs
+  int64_t elements = 0;  // number of elements that the pass needs
 };
 
 struct Precision {
@@ -20,17 +20,17 @@ struct Precision {
   std::string why;  // "weights are stored in float32, under 2 GiB"
 };
 
-// "auto", "float32" or "bfloat16". auto: float32 where the weights are float32 and take at most
-// 2 GiB; else bfloat16 where the hardware multiplies it natively, float32 where it does not. Throws
-// UsageError on another word.
+// Chooses a dtype by name: "auto", "float32" or "bfloat16". auto chooses float32 where the weights
+// are float32 and take at most 2 GiB; else bfloat16 where the hardware multiplies it natively, and
+// float32 where it does not. Throws UsageError for another word.
 Precision choose_precision(const std::string& name, const at::Device& device,
                            const StoredWeights& weights);
 
 // Whether a processor has instructions for products of bfloat16 numbers.
 bool multiplies_bfloat16(const at::Device& device);
 
-// What config.json says its weights are stored as; float32 where it does not say, as transformers
-// takes it.
+// The type of the weights according to config.json; float32 where it does not say, as in
+// transformers.
 std::string stated_dtype(const JsonReader& config);
 
 std::string dtype_name(at::ScalarType dtype);

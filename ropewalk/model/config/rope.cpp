@@ -57,7 +57,7 @@ void read_longrope(const JsonReader& parameters, RopeSettings& rope) {
 void read_scaling(const JsonReader& parameters, RopeSettings& rope) {
   if (rope.type == RopeType::standard) return;
   if (rope.type == RopeType::longrope) return read_longrope(parameters, rope);
-  // YaRN may leave the factor to the ratio of the two contexts.
+  // YaRN may derive the factor from the ratio of the two contexts.
   const bool implied = rope.type == RopeType::yarn && !parameters.has("factor");
   if (!implied) rope.factor = parameters.positive("factor");
   if (rope.type == RopeType::dynamic && rope.rotary_dim <= 2) {
@@ -79,7 +79,7 @@ void read_scaling(const JsonReader& parameters, RopeSettings& rope) {
     rope.factor =
         static_cast<double>(rope.max_positions) / static_cast<double>(rope.original_context);
   }
-  // transformers reads 0 as "not given" for these.
+  // transformers treats 0 as "not given" for these keys.
   const auto given = [&](const char* key) -> std::optional<double> {
     const bool absent = !parameters.has(key) || parameters.number(key) == 0;
     return absent ? std::nullopt : std::optional(parameters.positive(key));
@@ -158,7 +158,7 @@ RopeSettings read_rope(const JsonReader& config, const RopeTraits& traits,
   }
   rope.rotary_dim = static_cast<int64_t>(rotated);
   read_scaling(parameters, rope);
-  // transformers looks for `truncate` beside the layer types, not inside them.
+  // transformers expects `truncate` next to the layer types, not inside them.
   if (rope.type == RopeType::yarn && !nested) rope.truncate = parameters.flag("truncate", true);
   return rope;
 }

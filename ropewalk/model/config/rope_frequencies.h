@@ -8,9 +8,9 @@ namespace ropewalk {
 
 struct RopeSettings;
 
-// How far RoPE turns each pair per token, [rotary_dim / 2] float32 in radians, and by what it
-// multiplies queries and keys beside (YaRN, long RoPE). In a document of so many tokens, which
-// dynamic and long RoPE look at. The operations and their order are those of transformers.
+// The angle by which RoPE turns each pair per token, [rotary_dim / 2] float32 in radians, and the
+// factor of queries and keys (YaRN, long RoPE), for a document of that many tokens, on which
+// dynamic and long RoPE depend. The operations and their order are those of transformers.
 struct RopeFrequencies {
   at::Tensor angles;
   double attention_factor = 1;

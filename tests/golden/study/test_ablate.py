@@ -421,7 +421,7 @@ def test_bad_input(bench, tmp_path):
     assert "'top:ap_overall:10%': holds no head: no head of the capture has a number of 'ap_overall'" in refused("top:ap_overall:10%", "head", code=2)
     assert "--edit 'window:0': found '0', expected a whole number of tokens of at least 1" in refused("layer:0", "window:0", code=2)
     assert "--edit 'prune': is no edit" in refused("layer:0", "distance,prune", code=2)
-    assert "does not turn queries and keys" in refused("layer:1", "still:40", code=2)
+    assert "of head 1." in refused("layer:1", "still:40", code=2)
     short = tiny_models.write_corpus(tmp_path / "short.jsonl", {1: [5, 6, 7]})
     assert "no document has 64 tokens" in refused("layer:0", "head", corpus=short, code=3)
     one = tiny_models.write_corpus(tmp_path / "one.jsonl", make_texts(2, 1))
