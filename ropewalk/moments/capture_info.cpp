@@ -45,7 +45,7 @@ std::vector<QueryHead> heads_at(const JsonReader& file) {
   return heads;
 }
 
-// A list of names in captures of earlier editions, which had one version of all numerics.
+// Captures of earlier editions hold a list of names, and had one version of all numerics.
 KeepRecords kept_at(const JsonReader& file, int64_t numerics) {
   KeepRecords records;
   if (!file.has("kept")) return records;
@@ -83,7 +83,7 @@ Json vectors_json(const CaptureInfo::Vectors& vectors) {
   return json;
 }
 
-// Texts in the quotes that all messages have.
+// A value for messages; texts get the quotes that all messages use.
 std::string shorten(const Json& value) {
   if (!value.is_string()) return printable_excerpt(value.dump(), kShown);
   return "'" + printable_excerpt(value.get<std::string>(), kShown) + "'";
@@ -266,7 +266,7 @@ std::string describe_difference(const Json& before, const Json& now) {
     if (key == "weights") {
       texts.emplace_back("the weights changed");
     } else if (key == "pieces") {
-      texts.emplace_back("pieces of texts are in other blocks");
+      texts.emplace_back("the pieces of texts were dealt to other blocks");
     } else if (key == "heads") {
       texts.push_back(fmt::format("heads: {} → {}{}", was.size(), is.size(),
                                   was.size() == is.size() ? ", others" : ""));
@@ -274,7 +274,7 @@ std::string describe_difference(const Json& before, const Json& now) {
       for (const std::string& inner : keys(was, is)) {
         const Json a = was.value(inner, Json());
         const Json b = is.value(inner, Json());
-        // Of a list of settings, the one key that differs says more than both lists.
+        // In a list of settings, the one key that differs says more than both lists.
         const Json flat_a = a.is_structured() ? a.flatten() : Json();
         const Json flat_b = b.is_structured() ? b.flatten() : Json();
         if (!flat_a.is_object() || !flat_b.is_object()) {
@@ -301,10 +301,11 @@ void require_mergeable(const CaptureInfo& first, const std::string& first_name,
                        const CaptureInfo& other, const std::string& other_name) {
   const auto parts = [](const CaptureInfo& info) {
     Json json = info.identity();
-    for (const char* key : {"vectors", "kept"}) json.erase(key);  // the sum may lack them
+    for (const char* key : {"vectors", "kept"}) json.erase(key);  // a merged capture may lack these
     json["tokenizer"] = info.tokenizer;
     if (!info.head_weights.empty()) json["head_weights"] = info.head_weights;
-    if (info.weights.empty()) json["model"] = info.model;  // all that an old file says of them
+    // An old file says nothing more about them.
+    if (info.weights.empty()) json["model"] = info.model;
     return json;
   };
   const Json mine = parts(first).flatten();
@@ -328,8 +329,8 @@ void require_mergeable(const CaptureInfo& first, const std::string& first_name,
   if (!first.full_corpus_digest.empty() && !other.full_corpus_digest.empty() &&
       first.full_corpus_digest != other.full_corpus_digest) {
     throw InputError(
-        "{} and {} cannot be merged: they are parts of different documents; was the corpus changed "
-        "between them?",
+        "{} and {} cannot be merged: they are shards of different documents; was the corpus "
+        "changed between them?",
         first_name, other_name);
   }
 }

@@ -25,9 +25,9 @@ void join_values(std::vector<DocumentValues>& whole, const std::vector<DocumentV
     });
     if (found == part.end()) return true;
     if (one.values.sizes().slice(1) != found->values.sizes().slice(1)) {
-      throw InputError("tensors 'document.{}' cannot be joined: found {} and {} of them", one.name,
-                       format_shape(one.values.sizes().vec()),
-                       format_shape(found->values.sizes().vec()));
+      throw InputError(
+          "tensors 'document.{}' cannot be joined: found {} and {} numbers per document", one.name,
+          format_shape(one.values.sizes().vec()), format_shape(found->values.sizes().vec()));
     }
     one.values = at::cat({one.values, found->values}).index_select(0, rows);
     return false;
@@ -45,7 +45,7 @@ void gather_values(std::vector<DocumentValues>& values, std::span<const int64_t>
     for (const DocumentValues& one : values) processes.send(0, span_of(one.values.contiguous()));
     return;
   }
-  std::map<int64_t, int64_t> row_of;  // of a document's index
+  std::map<int64_t, int64_t> row_of;  // row, by document index
   for (size_t i = 0; i < all.size(); ++i) row_of[all[i]] = static_cast<int64_t>(i);
   std::vector<at::Tensor> joined;
   for (const DocumentValues& one : values) {

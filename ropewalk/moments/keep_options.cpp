@@ -7,7 +7,7 @@
 namespace ropewalk {
 namespace {
 
-// Whether a T can be made of as many values as there are indexes.
+// Converts to anything: tells whether a T can be made of as many values as there are indexes.
 struct AnyValue {
   template <typename T>
   operator T() const;  // NOLINT(google-explicit-constructor)

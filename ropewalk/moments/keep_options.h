@@ -10,9 +10,9 @@
 
 #include "ropewalk/base/files/json.h"
 
-// What is kept of vectors beside second moments, in the order of files: one name per file of
-// moments/accumulators/. What statistics read of it is in analysis/ under the same name
-// (analysis/replicates/kept_parts.h).
+// The accumulators besides second moments, in the order of files: one name per file of
+// moments/accumulators/. The code that statistics use to read them is in analysis/ under the same
+// name (analysis/replicates/kept_parts.h).
 #define ROPEWALK_ACCUMULATORS(X) X(pre_rope) X(lags) X(plasticity)
 
 namespace ropewalk {
@@ -25,7 +25,7 @@ struct KeepCount {
   bool operator==(const KeepCount&) const = default;
 };
 
-// What users say of what a capture keeps beside second moments.
+// The user's choice of what a capture keeps besides second moments.
 struct KeepOptions {
   bool pre_rope = true;
   bool plasticity = false;
@@ -34,9 +34,9 @@ struct KeepOptions {
   bool operator==(const KeepOptions&) const = default;
 };
 
-// A member of it, as users know it: an experiment file, a manifest and Python spell it KEY, the
-// command line --KEY or, of what is on by default, --no-KEY. What it keeps has the same name: an
-// accumulator, or a number of documents.
+// A member of KeepOptions as users know it: an experiment file, a manifest and Python spell it KEY,
+// the command line --KEY or, where it is on by default, --no-KEY. What it keeps has the same name:
+// an accumulator, or values per document.
 struct KeepOption {
   const char* key;
   std::variant<bool KeepOptions::*, KeepCount KeepOptions::*> member;
@@ -50,7 +50,7 @@ struct KeepOption {
   bool on(const KeepOptions& options) const;
 
  private:
-  // Not inlined: where no member is a KeepCount, gcc warns that there is no room for one.
+  // Not inlined, because gcc warns about a missing KeepCount where no member is one.
   template <typename Options, typename Member>
   [[gnu::noinline]] static auto& of(Options& options, Member one) {
     return options.*one;
@@ -64,34 +64,34 @@ inline constexpr auto kKeepOptions = std::to_array<KeepOption>(
       "queries and keys of a few tokens, to measure plasticity"},
      {"loss", &KeepOptions::loss, "the loss of every document, which runs all of the model"}});
 
-// Its row; null: there is none.
+// The row of a key, or null.
 const KeepOption* find_keep_option(const std::string& key);
 
 KeepOptions keep_nothing();
 KeepOptions keep_everything();
-// What both keep.
+// What both of them keep.
 KeepOptions keep_both(const KeepOptions& a, const KeepOptions& b);
 
-// As manifests say it: true, 32 or "all".
+// The value in manifests: true, 32 or "all".
 Json keep_json(bool value);
 Json keep_json(const KeepCount& value);
-// All of them, by key.
+// All options, by key.
 Json keep_json(const KeepOptions& options);
 
-// How something that is kept was measured: two of it can be compared and joined where these agree,
-// and all that decides the second moments.
+// How something in a capture was measured: two captures' numbers can be compared and joined where
+// these records agree and everything that decides the second moments agrees.
 struct KeepRecord {
-  int64_t numerics = 0;  // version of its own (Accumulator::numerics)
-  KeepCount count{};     // of a KeepCount, how many were asked for
+  int64_t numerics = 0;  // its own version (Accumulator::numerics)
+  KeepCount count{};     // of a KeepCount: the number that was requested
 
   bool operator==(const KeepRecord&) const = default;
 };
 using KeepRecords = std::map<std::string, KeepRecord>;  // by name
 Json keep_json(const KeepRecords& records);
-// The options that such records were kept with; of switches, all that there are.
+// The options that such records were kept with; switches are on where there is a record.
 KeepOptions options_of(const KeepRecords& records);
 
-// "32", "0" or "all"; nothing where a text is none of them.
+// Parses "32", "0" or "all"; returns nothing for other texts.
 std::optional<KeepCount> parse_keep_count(const std::string& text);
 inline constexpr const char* kKeepCountExpected = "expected a whole number, 0 for none, or all";
 

@@ -10,7 +10,7 @@ namespace ropewalk {
 // the same way, so that samples equal those drawn by Python programs (CPython 3.11 and later).
 class PythonRandom {
  public:
-  // Like Python, only the magnitude of the seed counts.
+  // As in Python, only the magnitude of the seed counts.
   explicit PythonRandom(int64_t seed);
 
   // `getrandbits(bits)`, 1 to 64 bits.

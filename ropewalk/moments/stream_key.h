@@ -12,7 +12,8 @@ namespace ropewalk {
 // The letter is part of file names and of the token sampler's seed.
 enum class StreamKind : char { query = 'q', key = 'k' };
 
-// One stream of vectors: of a layer, a query head's queries or a KV head's keys. All from 0.
+// One stream of vectors in a layer: a query head's queries or a KV head's keys. All numbers count
+// from 0.
 struct StreamKey {
   int32_t layer = 0;
   int32_t head = 0;  // the KV head where kind is key
@@ -23,7 +24,7 @@ struct StreamKey {
 // "l03h11q": at least two digits each.
 std::string stream_name(const StreamKey& key);
 
-// Vectors of a capture folder: vectors/l03h11q/data.parquet.
+// The vectors of a capture folder: vectors/l03h11q/data.parquet.
 inline constexpr const char* kVectorsName = "vectors";
 inline constexpr const char* kVectorsFile = "data.parquet";
 std::filesystem::path stream_file(const std::filesystem::path& capture, const StreamKey& key);

@@ -84,8 +84,8 @@ BlockFields block_of(const std::vector<at::Tensor>& fields, int64_t block, const
 
 namespace {
 
-// What has blocks joins block by block, what has none once: it comes with the first block, if it
-// does not lie there already.
+// Joins fields with blocks block by block, and fields without blocks once: together with the first
+// block, unless the target holds them already.
 class PartCombiner {
  public:
   PartCombiner(const std::vector<at::Tensor>& fields, int64_t blocks, bool there = false)
@@ -103,7 +103,7 @@ class PartCombiner {
   }
 
  private:
-  std::vector<bool> whole_;  // by field: has no blocks
+  std::vector<bool> whole_;  // by field: whether it has no blocks
   bool first_;
 };
 
@@ -112,7 +112,7 @@ class PartCombiner {
 void combine_blocks(const Accumulator& accumulator, const std::vector<at::Tensor>& whole,
                     const BlockCounts& whole_counts, const std::vector<at::Tensor>& part,
                     const BlockCounts& part_counts) {
-  if (whole.empty()) return;  // such a capture does not have it
+  if (whole.empty()) return;  // such a capture does not have the field
   PartCombiner joined(part, part_counts.blocks());
   for (int64_t b = 0; b < whole_counts.blocks(); ++b) {
     if (part_counts.set(b).tokens == 0) continue;

@@ -15,16 +15,16 @@ namespace ropewalk {
 
 struct ModelConfig;
 
-// What accumulators need to know of a capture.
+// The facts about a capture that accumulators need.
 struct CaptureShape {
   int64_t head_dim = 0;
   std::string point = kPostRope;
   KeepOptions keep = keep_nothing();
-  int64_t context = 0;    // tokens per document at most; 0: unknown
-  int64_t documents = 0;  // the last one's index, plus 1; 0: unknown
+  int64_t context = 0;    // most tokens per document; 0: unknown
+  int64_t documents = 0;  // the last document's index, plus 1; 0: unknown
 };
 
-// A layer's streams: the chosen query heads and the KV heads they read, both sorted.
+// A layer's streams: the chosen query heads and the KV heads that they read, both sorted.
 struct LayerStreams {
   std::vector<int64_t> q_heads;
   std::vector<int64_t> kv_heads;
@@ -34,69 +34,72 @@ struct LayerStreams {
   }
 };
 
-// Numbers that an accumulator keeps of every stream of a kind in every block of documents, float64.
-// A file has their totals too, and rounds those of blocks to float32 unless they are `exact`.
+// Numbers that an accumulator keeps for every stream of a kind in every block of documents,
+// float64. A file holds their totals too, and rounds those of blocks to float32 unless they are
+// `exact`.
 struct KeptField {
   std::string name;
   StreamKind kind = StreamKind::query;
-  int64_t width = 0;  // numbers
+  int64_t width = 0;  // number of numbers
   bool exact = false;
-  // Else one set of numbers for all documents. It joins by addition: combine() gets it with one
-  // block, and without any number with the others.
+  // False: one set of numbers for all documents. It joins by addition: combine() gets it with one
+  // block, and gets no numbers of it with the others.
   bool blocks = true;
-  // Without blocks: a file has it in the narrowest type of numbers that holds them all as they are,
-  // and room for documents that were read alone.
+  // For fields without blocks: a file stores them in the narrowest type that holds all numbers
+  // exactly, with room only for documents that were read.
   bool compact = false;
 };
 
 // One block, or the total, of an accumulator's fields, in their order.
 struct BlockFields {
   std::vector<at::Tensor> numbers;  // [streams, width]; views that write through
-  TokenSet tokens;                  // that they hold
+  TokenSet tokens;                  // the tokens of the block
 };
 
-// Where a document goes.
+// The target of a document's numbers.
 struct BlockTarget {
   BlockFields block;
   const LayerStreams& streams;
   RotaryPairs pairs{};   // of the layer
   int64_t context = 0;   // as in CaptureShape
-  int64_t block_no = 0;  // which block it is
-  // On a GPU alone: the heads, int32, and by stream (of queries, then of keys) the first document
+  int64_t block_no = 0;  // number of the block
+  // Only on a GPU: the heads, int32, and per stream (of queries, then of keys) the first document
   // that is not finite, int64.
   at::Tensor q_heads{};
   at::Tensor kv_heads{};
   at::Tensor bad{};
 };
 
-// Something that is kept of vectors, a document at a time, and joined over documents
+// A kind of statistics of vectors, updated document by document and joined over documents
 // (CONTRIBUTING.md shows how to add one). Scratch memory, saved states, files, merging, processes
 // and GPUs work on its fields, whatever they mean.
 class Accumulator {
  public:
   virtual ~Accumulator() = default;
-  // In files its fields are NAME.query.FIELD and NAME.key.FIELD.
+  // The fields in files are NAME.query.FIELD and NAME.key.FIELD.
   virtual std::string name() const = 0;
   virtual std::vector<Tap> taps(const CaptureShape& shape) const = 0;
-  // None where such a capture does not have it.
+  // Empty where such a capture does not have the accumulator.
   virtual std::vector<KeptField> fields(const CaptureShape& shape) const = 0;
-  // Adds a document's vectors at one of its taps' points. Numbers lie where the vectors do. Throws
-  // InputError on what is not finite; on a GPU notes it instead, and waits for nothing.
+  // Adds a document's vectors at one of its taps' points. The numbers are on the device of the
+  // vectors. Throws InputError on values that are not finite; on a GPU it records them instead,
+  // without waiting.
   virtual void add(const TappedVectors& taken, const BlockTarget& to) const = 0;
-  // Version of its numbers, from 1: raised when a change of the code changes them. What captures
-  // kept of another one is then measured anew, alone, where it is asked for.
+  // The version of its numbers, from 1, raised when a change of the code changes them. Numbers that
+  // captures hold of another version are then measured again, by themselves, where they are wanted.
   virtual int64_t numerics() const = 0;
   // Joins a part, on the CPU, to the whole in place.
   virtual void combine(const BlockFields& whole, const BlockFields& part) const = 0;
-  // Bytes of the device that add() may hold at once.
+  // The most bytes of the device that add() holds at once.
   virtual int64_t workspace(const ModelConfig& config, int64_t tokens, at::ScalarType dtype,
                             const at::Device& device) const = 0;
 };
 
-// All accumulators: those in accumulators/, then added ones. A capture feeds those with fields.
+// All accumulators: those in accumulators/, then added ones. A capture feeds those that have
+// fields.
 const std::vector<const Accumulator*>& accumulators();
 
-// Adds an accumulator of somebody's own for as long as this lives. Not during a capture.
+// Adds a user's accumulator for the lifetime of this object. Not during a capture.
 class AddedAccumulator {
  public:
   explicit AddedAccumulator(const Accumulator& accumulator);
@@ -108,18 +111,19 @@ class AddedAccumulator {
   const Accumulator* accumulator_;
 };
 
-// The name of a field in files, of its totals or its blocks.
+// The name of a field in files, for its totals or its blocks.
 std::string total_name(const Accumulator& accumulator, const KeptField& field);
 std::string blocks_name(const Accumulator& accumulator, const KeptField& field);
 const char* kind_name(StreamKind kind);  // "query", "key"
 
-// Those that such a capture has beside the second moments.
+// The accumulators of such a capture besides the second moments.
 KeepRecords kept_records(const CaptureShape& shape);
 
-// Numbers of all a field's blocks, of one stream.
+// The number of numbers in all of a field's blocks, for one stream.
 int64_t field_size(const KeptField& field, int64_t blocks);
 
-// Block b of fields [streams, blocks, width]; of fields without blocks, [streams, 1, width], all.
+// Block b of fields [streams, blocks, width]; of a field without blocks, [streams, 1, width], all
+// of it.
 BlockFields block_of(const std::vector<at::Tensor>& fields, int64_t block, const TokenSet& tokens);
 
 // Joins each block of a part to the same block of the whole, in place; both float64.
@@ -127,7 +131,7 @@ void combine_blocks(const Accumulator& accumulator, const std::vector<at::Tensor
                     const BlockCounts& whole_counts, const std::vector<at::Tensor>& part,
                     const BlockCounts& part_counts);
 
-// The fields of all blocks together; of a field without blocks, a view of it.
+// The fields of all blocks together; for a field without blocks, a view of it.
 std::vector<at::Tensor> total_of(const Accumulator& accumulator,
                                  const std::vector<at::Tensor>& blocks, const BlockCounts& counts);
 

@@ -13,7 +13,7 @@ namespace {
 void require_consecutive(const Positions& positions) {
   if (positions.consecutive()) return;
   const at::Tensor& t = positions.tensor();
-  throw UsageError("lags want positions that follow each other, as {}, {}, …", t[0].item<int64_t>(),
+  throw UsageError("lags need consecutive positions, such as {}, {}, …", t[0].item<int64_t>(),
                    t[0].item<int64_t>() + 1);
 }
 

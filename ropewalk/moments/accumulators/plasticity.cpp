@@ -17,7 +17,7 @@ class SplitMix64 {
   SplitMix64(int64_t document, int64_t bucket, Use use)
       : state_(2 * static_cast<uint64_t>(document * kPlasticityBuckets + bucket) + use) {}
 
-  // A number below n; of the few that are asked for, all are as likely but for 2^-50.
+  // A number below n. For the small n that are used, all numbers are equally likely but for 2^-50.
   int64_t below(int64_t n) { return static_cast<int64_t>(next() % static_cast<uint64_t>(n)); }
 
  private:
@@ -32,10 +32,10 @@ class SplitMix64 {
   uint64_t state_;
 };
 
-// Places of the fields.
+// Indexes of the fields.
 enum PlasticityField : size_t { queries, keys, position, block };
 
-// To float16 and back, but for vectors beyond it, and those that have nothing but its subnormal
+// Rounds to float16 and back, except vectors beyond its range and vectors with only subnormal
 // numbers. [..., d] float32.
 at::Tensor rounded(const at::Tensor& vectors) {
   constexpr double kLargest = 65504, kLeast = 0x1p-14;
@@ -44,7 +44,7 @@ at::Tensor rounded(const at::Tensor& vectors) {
   return at::where(fits, vectors.to(at::kHalf).to(at::kFloat), vectors);
 }
 
-// Where the vectors are; no stream is waited for.
+// Copies values to the device of the vectors without waiting for a stream.
 at::Tensor on_device(const std::vector<int64_t>& values, const at::Device& device) {
   const at::Tensor here = at::tensor(values, at::kLong);
   return device.is_cuda() ? here.pin_memory().to(device, /*non_blocking=*/true) : here;
@@ -130,7 +130,7 @@ int64_t plasticity_slots(int64_t documents) {
 }
 
 PositionBucket plasticity_bucket(int64_t bucket, int64_t context) {
-  // Not bucket * context / 16, which a context out of a file may overflow.
+  // Not bucket * context / 16, because the context comes from a file and may overflow.
   const auto edge = [&](int64_t b) {
     return context / kPlasticityBuckets * b + context % kPlasticityBuckets * b / kPlasticityBuckets;
   };

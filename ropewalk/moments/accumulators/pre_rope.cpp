@@ -13,7 +13,7 @@
 namespace ropewalk {
 namespace {
 
-// Places of a kind's fields among the numbers.
+// Indexes of a kind's fields.
 enum PreRopeField : size_t {
   first_tokens,
   sum,
@@ -26,7 +26,7 @@ enum PreRopeField : size_t {
   of_a_kind
 };
 
-// One kind's numbers of a block.
+// The numbers of one kind in a block.
 class KindSums {
  public:
   KindSums(const BlockFields& block, StreamKind kind, const RotaryPairs& rotary)
@@ -34,7 +34,7 @@ class KindSums {
         begin_(kind == StreamKind::query ? size_t{0} : size_t{of_a_kind}),
         rotary_(rotary) {}
 
-  // x: [streams, tokens, d], a few tokens.
+  // x: [streams, tokens, d], the first tokens of a document.
   void add_first(const at::Tensor& x) const {
     const at::Tensor wide = x.to(at::kDouble);
     numbers(first_tokens).add_(x.size(1));
@@ -63,8 +63,8 @@ class KindSums {
     return numbers(field).mutable_data_ptr<double>() + stream * numbers(field).stride(0);
   }
 
-  // Products about zero are those about the means, plus n times the product of the means. These are
-  // few numbers: operations on tensors would take longer to begin.
+  // Products about zero are those about the means, plus n times the product of the means. They are
+  // so few numbers that a tensor operation would take longer to start.
   void add_about_zero(int64_t stream, double n, const Moments& document) const {
     const int64_t d = document.mean.size(1);
     const double* mean = document.mean.const_data_ptr<double>() + stream * d;
@@ -86,7 +86,7 @@ class KindSums {
   }
 
   void add_moduli(const at::Tensor& x) const {
-    // In runs of tokens, so that threads have enough to share; added in their order.
+    // The runs of tokens are short enough for all threads to have work, and are added in order.
     constexpr int64_t kRun = 256;
     const int64_t runs = at::divup(x.size(1), kRun);
     const at::Tensor parts = at::zeros({runs, x.size(0), rotary_.count()}, at::kDouble);
@@ -171,12 +171,13 @@ class PreRope : public Accumulator {
         device.is_cuda()
             ? gpu_chunks_workspace(config.n_q_heads, config.n_kv_heads, tokens, d, dtype)
             : document_moments_workspace(config.n_q_heads, tokens, d);
-    if (device.is_cuda()) {  // vectors may stay beside those after RoPE, and both a while
+    // These vectors may be kept for a while, together with those after RoPE.
+    if (device.is_cuda()) {
       const int64_t kept = tokens <= kMostKeptTokens ? 2 : 0;
       return kernel + kept * (config.n_q_heads + config.n_kv_heads) * tokens * d *
                           static_cast<int64_t>(c10::elementSize(dtype));
     }
-    // A document's triangles, the same about zero, and what makes them so.
+    // A document's triangles, their copies about zero, and temporaries.
     return kernel + config.n_q_heads * 2 * d * (d + 1) * static_cast<int64_t>(sizeof(double));
   }
 

@@ -4,10 +4,10 @@
 
 namespace ropewalk {
 
-// Sums of queries and keys before RoPE, in the pass that takes them after it: of tokens at
-// positions from kFirstTokens on, and of those before it apart (attention sinks). Products of
-// all dimensions are kept of all documents together; a block has sums, squares, and the product of
-// the two dimensions of each rotary pair. All about zero, so that parts add.
+// Sums of queries and keys before RoPE, from the same pass as those after it. Tokens at positions
+// from kFirstTokens on and those before it (attention sinks) are summed separately. Products of all
+// dimensions are kept for all documents together; a block has sums, squares, and the products of
+// the two dimensions of each rotary pair. All sums are about zero, so that parts add up.
 const Accumulator& pre_rope();
 
 inline constexpr int64_t kFirstTokens = 4;

@@ -63,7 +63,7 @@ class SecondMoments : public Accumulator {
                           const TokenSet& block_tokens) {
     const at::Tensor some = chosen_heads(vectors, heads);  // [heads, T, d]
     const bool wide = some.scalar_type() == at::kDouble;
-    // Sums are made of float32, in which float64 keeps its digits once its mean is off.
+    // Sums are made of float32. Numbers of float64 keep their digits once their mean is subtracted.
     const at::Tensor middle = wide ? some.mean(1, /*keepdim=*/true) : at::Tensor();
     Moments document = stream_moments(wide ? (some - middle).to(at::kFloat) : some, heads, what,
                                       taken, *taken.positions);

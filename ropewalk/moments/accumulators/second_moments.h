@@ -6,7 +6,7 @@
 namespace ropewalk {
 
 // Moments of every token's queries and keys (kernels/moments/moments.h). Every capture has them;
-// their fields have no name before "query" and "key".
+// their fields have no prefix before "query" and "key".
 const Accumulator& second_moments();
 
 // The moments of one kind among the fields of second_moments().

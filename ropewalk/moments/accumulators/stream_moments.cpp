@@ -6,7 +6,7 @@
 namespace ropewalk {
 namespace {
 
-// Says what is not finite in a document's moments.
+// Throws where a document's moments are not finite, naming the value.
 void require_finite(const Moments& document, const at::Tensor& vectors,
                     const std::vector<int64_t>& heads, const char* what,
                     const TappedVectors& taken) {

@@ -1,4 +1,4 @@
-// Single blocks of a collector: what is left out of it, and what is put there.
+// Operations on single blocks of a collector: leaving a block out, and filling one.
 #include "ropewalk/base/error.h"
 #include "ropewalk/moments/collectors/moments_collector.h"
 
@@ -18,7 +18,7 @@ std::set<int64_t> MomentsCollector::fetch_finite() {
   gpu_.clear();
   gpu_heads_.clear();
   if (wrong.empty()) return wrong;
-  // A stream names its first document alone.
+  // A stream names only its first document.
   for (const auto& [number, layer] : layers_) {
     for (const Fields& fields : layer.fields) {
       for (const at::Tensor& field : fields) {
@@ -30,7 +30,7 @@ std::set<int64_t> MomentsCollector::fetch_finite() {
             wrong.insert(block);
             continue;
           }
-          throw InputError("layer {}: sums that have no blocks are not all finite", number);
+          throw InputError("layer {}: sums without blocks are not all finite", number);
         }
       }
     }

@@ -7,7 +7,7 @@ namespace ropewalk {
 
 void EditedLossCollector::on_logits(const Logits& logits) {
   TokenLosses made = token_losses(logits);
-  made.rows = at::Tensor();  // shown again beside those of each edit
+  made.rows = at::Tensor();  // they are shown again together with those of each edit
   unedited_[logits.document->index] = std::move(made);
 }
 
@@ -24,7 +24,7 @@ void EditedLossCollector::on_edited_logits(const EditedLogits& logits) {
 }
 
 int64_t EditedLossCollector::workspace(int64_t, at::ScalarType, const at::Device& device) const {
-  // What torch makes of two pieces of logits on their way to a sum.
+  // Memory for torch's intermediate results between two pieces of logits and their sum.
   constexpr int64_t kPiece = int64_t{64} << 20;
   return device.is_cuda() ? 3 * kPiece : 0;
 }

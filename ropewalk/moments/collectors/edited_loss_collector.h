@@ -10,9 +10,9 @@
 
 namespace ropewalk {
 
-// Sums up what predictions of the next token cost in the passes of edits, and how far they are from
-// those without an edit: KL(unedited || edited), both in nats, of every edit and document one
-// number per bin of position (loss_collector.h).
+// Sums the loss of next-token predictions in the passes of edits, and their distance from those
+// without an edit, KL(unedited || edited), both in nats: for every edit and document one number per
+// bin of position (loss_collector.h).
 class EditedLossCollector : public Observer {
  public:
   explicit EditedLossCollector(int64_t context) : bins_(loss_bins(context)) {}
@@ -22,7 +22,7 @@ class EditedLossCollector : public Observer {
   void on_edited_logits(const EditedLogits& logits) override;
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override;
 
-  // [documents, bins] float64 of an edit, whose documents were read. Throw InputError naming a
+  // [documents, bins] float64 of an edit, for documents that were read. Throw InputError naming a
   // document whose numbers are not finite.
   at::Tensor loss(size_t edit, std::span<const Document> documents) const;
   at::Tensor kl(size_t edit, std::span<const Document> documents) const;
@@ -36,8 +36,8 @@ class EditedLossCollector : public Observer {
                     std::span<const Document> documents) const;
 
   int64_t bins_;
-  std::map<std::pair<size_t, int64_t>, LossSums> sums_;  // by edit and a document's index
-  // Of the piece of logits without an edit that was seen last of each document.
+  std::map<std::pair<size_t, int64_t>, LossSums> sums_;  // by edit and document index
+  // Losses of the latest piece of unedited logits of each document.
   std::map<int64_t, TokenLosses> unedited_;
 };
 

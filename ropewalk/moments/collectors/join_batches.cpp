@@ -9,11 +9,11 @@
 namespace ropewalk {
 namespace {
 
-constexpr int64_t kCounts = 4;  // numbers before those of the fields
+constexpr int64_t kCounts = 4;  // numbers that precede those of the fields
 constexpr int64_t kNobody = -1;
 
 // A block of a layer as numbers in a row: its counts, then the fields of all accumulators. A field
-// without blocks goes with one batch of a process; elsewhere it is zero.
+// without blocks travels with one batch of a process and is zero in the others.
 class BlockNumbers {
  public:
   explicit BlockNumbers(const MomentsCollector::Layer& layer) {
@@ -95,7 +95,7 @@ struct Neighbours {
   std::map<int64_t, int64_t> before, after;
 
   explicit Neighbours(const SharedBatches& shared) {
-    std::map<int64_t, int64_t> latest;  // by block
+    std::map<int64_t, int64_t> latest;  // latest batch, by block
     for (size_t i = 0; i < shared.documents.size(); ++i) {
       if (shared.documents[i] == 0) continue;
       const auto number = static_cast<int64_t>(i);
@@ -133,7 +133,7 @@ void join_batches(const SharedBatches& shared, int64_t layer, const MomentsColle
   const auto owner = [&](int64_t number) { return static_cast<int>(number / shared.batches); };
   const MomentsCollector::Layer& own = mine.layers().at(layer);
   const std::vector<int64_t> numbers = shared.of_process(processes.rank());
-  std::map<int64_t, BlockNumbers> carried;  // by block: of batches of this process
+  std::map<int64_t, BlockNumbers> carried;  // blocks that this process passes on, by block
   for (const int64_t number : numbers) {
     BlockNumbers part(own);
     part.take(own, number - processes.rank() * shared.batches, number == numbers.front());

@@ -59,7 +59,7 @@ void LossCollector::on_logits(const Logits& logits) {
 }
 
 int64_t LossCollector::workspace(int64_t, at::ScalarType, const at::Device& device) const {
-  // What torch makes of a piece of logits on its way to their sum.
+  // Memory for torch's intermediate results between a piece of logits and its sum.
   constexpr int64_t kPiece = int64_t{64} << 20;
   return device.is_cuda() ? 2 * kPiece : 0;
 }

@@ -109,7 +109,7 @@ at::Tensor MomentsCollector::numbers(const Layer& layer) const {
                        {layer.bytes / static_cast<int64_t>(sizeof(double))}, at::kDouble);
 }
 
-// A layer's flat numbers as its fields, one after the other.
+// Splits a layer's flat numbers into its fields, one after the other.
 std::vector<MomentsCollector::Fields> MomentsCollector::split(const at::Tensor& numbers,
                                                               const LayerStreams& streams) const {
   std::vector<Fields> all;
@@ -152,7 +152,7 @@ void MomentsCollector::on_vectors(const TappedVectors& taken) {
       side_.run(std::move(reads), launch, wanting_.size());
     }
   }
-  // A document counts once all points have seen it.
+  // A document counts once it was seen at all points.
   seen_.emplace(taken.point);
   if (seen_.size() < wanting_.size()) return;
   seen_.clear();

@@ -15,29 +15,29 @@ namespace ropewalk {
 
 struct Document;
 
-// The highest number of a document: such numbers travel as float64 too.
+// The highest document number; such numbers are also sent as float64.
 inline constexpr int64_t kMostDocuments = int64_t{1} << 52;
 
-// A document that was read: its place among the kept documents, what it held, how it began.
+// A document that was read: its index among the kept documents, and digests of its tokens.
 struct DocumentRecord {
   int64_t index = 0;
-  uint64_t digest = 0;         // of all its tokens, as read
-  uint64_t prefix_digest = 0;  // of its first tokens: the same whatever context it was cut to
-  int64_t tokens = 0;          // 0: not known, as of vectors
+  uint64_t digest = 0;         // of all its tokens
+  uint64_t prefix_digest = 0;  // of its first tokens: independent of the context that it was cut to
+  int64_t tokens = 0;          // 0: unknown, for vectors of other programs
 
   bool operator==(const DocumentRecord&) const = default;
 };
 
 std::vector<DocumentRecord> make_records(std::span<const Document> documents);
 
-// What accumulators need to know of a capture of these documents, whatever it kept.
+// The facts that accumulators need about a capture of these documents, whatever it kept.
 CaptureShape shape_of(const CaptureInfo& info, const std::vector<DocumentRecord>& documents,
                       int64_t head_dim);
 
-// One digest of which documents were read.
+// One digest over all documents that were read.
 std::string documents_digest(const std::vector<DocumentRecord>& documents);
 
-// Which stream of a model.
+// Identifies a stream of a model.
 struct StreamId {
   int64_t layer = 0;
   int64_t head = 0;
@@ -48,17 +48,17 @@ struct StreamId {
 // What an accumulator kept: tensors in the order of its fields.
 struct AccumulatedFields {
   const Accumulator* accumulator = nullptr;
-  std::vector<at::Tensor> total;  // [streams, width] float64; compact ones as a file has them
-  // [streams, blocks, width]; in a file, float32 unless exact, and [streams, 1, 0] of a field
-  // without blocks. Empty: not known (moments_file.h).
+  std::vector<at::Tensor> total;  // [streams, width] float64; compact fields as in a file
+  // [streams, blocks, width]; read from a file, float32 unless exact, and [streams, 1, 0] for a
+  // field without blocks. Empty: unknown (moments_file.h).
   std::vector<at::Tensor> blocks;
 };
 
-// Second moments of the streams of one kind: which these are, in all, and in each block.
+// Second moments of the streams of one kind: the streams, their totals, and their blocks.
 struct StreamSet {
   std::vector<StreamId> ids;  // sorted
   Moments total;
-  Moments blocks;  // undefined: not known
+  Moments blocks;  // undefined: unknown
 
   // The row of a stream, or -1.
   int64_t find(const StreamId& id) const;
@@ -70,13 +70,14 @@ struct CaptureMoments {
   CaptureInfo info;
   std::vector<DocumentRecord> documents;  // sorted by index
   BlockCounts counts;
-  // Of vectors of which a sample was taken, another one in each stream: every stream's own counts,
-  // in the order of `queries` and `keys`. Empty: every stream has all tokens of `counts`.
+  // For sampled vectors, whose sample differs from stream to stream: every stream's own counts, in
+  // the order of `queries` and `keys`. Empty: every stream has all tokens of `counts`.
   std::vector<BlockCounts> query_counts;
   std::vector<BlockCounts> key_counts;
-  std::vector<StreamId> queries;  // sorted, as all streams
+  std::vector<StreamId> queries;  // sorted, like all streams
   std::vector<StreamId> keys;
-  std::vector<AccumulatedFields> accumulated;  // second moments first; none where none were taken
+  // Second moments first; empty where no vectors were captured.
+  std::vector<AccumulatedFields> accumulated;
   std::vector<DocumentValues> document_values;
 
   int64_t blocks() const { return counts.blocks(); }
@@ -91,10 +92,10 @@ struct CaptureMoments {
   StreamSet streams(StreamKind kind) const;
 };
 
-// The same with tensors of its own, which can be changed.
+// A copy with tensors of its own, which can be changed.
 CaptureMoments copy_of(CaptureMoments moments);
 
-// Layers of one capture, one after the other.
+// Joins layers of one capture, in order.
 CaptureMoments join_layers(std::vector<CaptureMoments> layers);
 
 }  // namespace ropewalk

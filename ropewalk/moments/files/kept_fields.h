@@ -8,15 +8,15 @@
 
 namespace ropewalk {
 
-// What one accumulator kept of the streams of one kind, by the names of its fields. Views of a
+// What one accumulator kept for the streams of one kind, by the names of its fields. Views of a
 // capture.
 class KeptFields {
  public:
-  // Nothing where the capture does not have it.
+  // Returns nothing where the capture does not have the accumulator.
   static std::optional<KeptFields> find(const CaptureMoments& moments,
                                         const Accumulator& accumulator, StreamKind kind);
 
-  // Else the file keeps numbers of all documents alone.
+  // False: the file only has numbers of all documents together.
   bool has_blocks() const { return !kept_->blocks.empty(); }
   const at::Tensor& total(const std::string& field) const;   // [streams, width]
   const at::Tensor& blocks(const std::string& field) const;  // [streams, blocks, width]

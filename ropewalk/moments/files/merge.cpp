@@ -15,7 +15,7 @@
 namespace ropewalk {
 namespace {
 
-// An input before its streams are read.
+// An input whose streams are not read yet.
 struct OpenInput {
   MergeInput source;
   CaptureMoments head;
@@ -32,8 +32,8 @@ void check_documents(const std::vector<OpenInput>& inputs) {
         throw InputError("{} and {} cannot be merged: both hold document {}", *index->second, name,
                          document.index);
       }
-      // Within one capture a corpus may repeat itself; across captures it means the same text
-      // twice.
+      // Within one capture a corpus may repeat itself; across captures a repeat means that the same
+      // text was captured twice.
       const auto [digest, new_digest] = by_digest.try_emplace(document.digest, &name);
       if (!new_digest && digest->second != &name) {
         throw InputError(
@@ -45,7 +45,7 @@ void check_documents(const std::vector<OpenInput>& inputs) {
   }
 }
 
-// Gives both the width of the wider one and the type that holds both: of a compact field a part may
+// Gives both tensors the larger width and a type that holds both: of a compact field, one part may
 // have room for fewer documents, or narrower numbers.
 void make_alike(at::Tensor& a, at::Tensor& b) {
   const int64_t width = std::max(a.size(1), b.size(1));
@@ -69,7 +69,7 @@ void join_kept(AccumulatedFields& whole, const BlockCounts& counts, AccumulatedF
                       {part.total, part_counts.joined().set(0)});
 }
 
-// Puts documents, and what was measured of each, in the order of their indexes.
+// Sorts documents, and the values of each, by their indexes.
 void join_documents(CaptureMoments& whole, const CaptureMoments& part) {
   std::vector<DocumentRecord> both = whole.documents;
   both.insert(both.end(), part.documents.begin(), part.documents.end());
@@ -82,7 +82,7 @@ void join_documents(CaptureMoments& whole, const CaptureMoments& part) {
   for (const int64_t row : order) whole.documents.push_back(both[static_cast<size_t>(row)]);
 }
 
-// Some of a long list, and how many more there are.
+// The first of many names, and the number of further ones.
 class MissingNames {
  public:
   void add(const std::string& name, int64_t count = 1) {
@@ -104,12 +104,12 @@ class MissingNames {
   int64_t count_ = 0;
 };
 
-// Numbers from 0 that are not among `present`; `last` ends them.
+// The numbers from 0 that are not in `present`, up to `last`.
 MissingNames missing_numbers(const std::set<int64_t>& present, int64_t last,
                              const std::function<std::string(int64_t)>& name) {
   MissingNames missing;
   int64_t expected = 0;
-  const auto gap = [&](int64_t end) {  // however wide, a few of it are named
+  const auto gap = [&](int64_t end) {  // a gap may be huge, and only a few of its numbers are named
     for (; expected < end && missing.shown() < static_cast<int64_t>(MissingNames::kShown);
          ++expected) {
       missing.add(name(expected));
@@ -160,7 +160,7 @@ void join_capture(CaptureMoments& whole, CaptureMoments part) {
     throw InputError("captures of {} and {} query heads in {} and {} blocks cannot be joined",
                      whole.queries.size(), part.queries.size(), whole.blocks(), part.blocks());
   }
-  // What one of them lacks, or has of another kind, the sum lacks too.
+  // What one side lacks, or has in another version, the sum lacks too.
   const auto differs = [&](const std::string& name) {
     const auto mine = whole.info.accumulators.find(name), other = part.info.accumulators.find(name);
     const bool known =
@@ -207,11 +207,11 @@ void add_kept(CaptureMoments& whole, CaptureMoments part, const std::set<std::st
     }
   }
   whole.accumulated.clear();
-  for (const Accumulator* accumulator : accumulators()) {  // the order of files
+  for (const Accumulator* accumulator : accumulators()) {  // in the order of files
     const auto found = kept.find(accumulator);
     if (found != kept.end()) whole.accumulated.push_back(std::move(found->second));
   }
-  for (DocumentValues& values : part.document_values) {  // those that go with them too
+  for (DocumentValues& values : part.document_values) {  // together with their values
     std::erase_if(whole.document_values,
                   [&](const DocumentValues& one) { return one.name == values.name; });
     whole.document_values.push_back(std::move(values));

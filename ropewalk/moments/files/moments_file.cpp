@@ -18,7 +18,7 @@ std::string_view bytes_of(const at::Tensor& tensor) {
   return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
 }
 
-// Tensors of a file, each kept or made when its turn comes.
+// The tensors of a file, each held in memory or produced when it is written.
 class TensorBundle {
  public:
   void add(const std::string& name, at::ScalarType type, std::vector<int64_t> shape,
@@ -40,18 +40,18 @@ class TensorBundle {
   std::vector<TensorToWrite> entries_;
 };
 
-// Consecutive layers of what accumulators kept: a layer of a capture under way, or everything that
+// What accumulators kept of consecutive layers: one layer of a running capture, or everything that
 // was merged.
 struct KeptLayers {
   const std::vector<AccumulatedFields>& kept;  // without totals: the blocks joined
   std::function<void()> release;               // called when its numbers are not needed for now
 };
 
-// A reader takes what is not finite for damage. Sums of large vectors are not in float32, in which
-// files have blocks. `numbers` are of the streams from the `first` on.
+// A reader treats values that are not finite as damage. Sums of large vectors may exceed float32,
+// the type of blocks in files. `numbers` belong to the streams from `first` on.
 void require_finite(const at::Tensor& numbers, const std::string& name, const CaptureInfo& info,
                     StreamKind kind, const std::vector<StreamId>& ids, int64_t first) {
-  // One value that is not finite makes the sum so, which is quicker to see.
+  // One value that is not finite makes the sum so, which is a faster check.
   if (std::isfinite(numbers.sum().item<double>())) return;
   const at::Tensor finite = numbers.isfinite().flatten(1).all(1);  // [streams]
   if (finite.all().item<bool>()) return;
@@ -64,8 +64,8 @@ void require_finite(const at::Tensor& numbers, const std::string& name, const Ca
       numbers.scalar_type() == at::kDouble ? "float64" : "float32");
 }
 
-// Writes one tensor piece by piece, so that no more than one is in memory at a time; `check` gets
-// each of them, and the place of its first stream.
+// Writes one tensor piece by piece, so that only one piece is in memory at a time; `check` is
+// called with each piece and the index of its first stream.
 void add_pieces(TensorBundle& bundle, const std::string& name, at::ScalarType type,
                 std::vector<int64_t> shape, const std::vector<KeptLayers>& pieces,
                 std::function<at::Tensor(const KeptLayers&)> take,
@@ -85,7 +85,7 @@ void add_pieces(TensorBundle& bundle, const std::string& name, at::ScalarType ty
       });
 }
 
-// The narrowest type of numbers that holds all pieces' as they are.
+// The narrowest type that holds all pieces' numbers exactly.
 at::ScalarType narrowest_type(const std::vector<KeptLayers>& pieces,
                               const std::function<at::Tensor(const KeptLayers&)>& take) {
   at::ScalarType type = at::kHalf;
@@ -102,11 +102,11 @@ at::ScalarType narrowest_type(const std::vector<KeptLayers>& pieces,
 
 Json stored_info(const CaptureInfo& info) {
   Json stored = info.to_json();
-  stored.erase("seconds");  // the same numbers are the same bytes
+  stored.erase("seconds");  // equal numbers must give equal bytes
   return stored;
 }
 
-// What a moments file holds.
+// The contents of a moments file.
 struct FileContents {
   const CaptureInfo& info;
   const std::vector<DocumentRecord>& documents;
@@ -127,7 +127,8 @@ void add_fields(TensorBundle& bundle, const FileContents& contents, size_t accum
   const std::vector<KeptField> fields = accumulator.fields(contents.shape);
   const std::vector<StreamId>& ids = kind == StreamKind::query ? contents.queries : contents.keys;
   const auto streams = static_cast<int64_t>(ids.size());
-  // Joining the blocks takes longer than writing them, so totals, small beside those, are kept.
+  // Joining the blocks takes longer than writing them, so the totals, which are small in
+  // comparison, are kept.
   const auto totals = std::make_shared<std::map<const KeptLayers*, std::vector<at::Tensor>>>();
   const auto total = [&contents, totals, accumulator_index](const KeptLayers& piece) {
     const AccumulatedFields& kept = piece.kept[accumulator_index];
@@ -145,7 +146,7 @@ void add_fields(TensorBundle& bundle, const FileContents& contents, size_t accum
       const auto check = [&contents, &ids, kind, name](const at::Tensor& numbers, int64_t first) {
         require_finite(numbers, name, contents.info, kind, ids, first);
       };
-      // Of a collector that had room for more documents, those that were read.
+      // The collector may have room for more documents than were read.
       const auto taken = [total, i, width = field.width](const KeptLayers& piece) {
         return total(piece)[i].narrow(1, 0, width);
       };
@@ -273,8 +274,9 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
   std::map<int64_t, std::vector<AccumulatedFields>> kept;
   for (const auto& [number, layer] : collector.layers()) {
     if (layer.counts != counts) {
-      throw std::logic_error(fmt::format("layer {} has read {} documents, the first one {}", number,
-                                         layer.counts.total_documents(), counts.total_documents()));
+      throw std::logic_error(fmt::format("layer {} has read {} documents, but the first layer {}",
+                                         number, layer.counts.total_documents(),
+                                         counts.total_documents()));
     }
     const LayerStreams& streams = collector.streams().at(number);
     append_ids(contents.queries, number, streams.q_heads);

@@ -9,34 +9,36 @@ namespace ropewalk {
 
 inline constexpr const char* kMomentsName = "moments.safetensors";
 
-// One layer of what a collector gathered (`gathered`: of all processes together), without
-// documents; blocks are views of it.
+// One layer of a collector (`gathered`: joined over all processes), without documents; its blocks
+// are views of it.
 CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
                              const MomentsCollector::Layer& gathered, CaptureInfo info);
 
-// Atomic. Totals are the float64 blocks joined in order. What a collector holds is written layer by
-// layer. Throws InputError naming layer and head where sums are too large for the file's types.
+// Writes a moments file atomically. Totals are the float64 blocks joined in order. A collector is
+// written layer by layer. Throws InputError naming layer and head where sums are too large for the
+// file's types.
 void write_moments(const std::filesystem::path& path, const MomentsCollector& collector,
                    const CaptureInfo& info, const std::vector<DocumentRecord>& documents,
                    const std::vector<DocumentValues>& values = {});
 void write_moments(const std::filesystem::path& path, const CaptureMoments& moments);
-// Moments as they come back from such a file: blocks rounded, and nothing of documents that were
-// not read. Throws as writing it does.
+// Returns the moments as a reader of such a file gets them: with rounded blocks, and without room
+// for documents that were not read. Throws where write_moments() does.
 CaptureMoments rounded_to_file(CaptureMoments moments);
 CaptureMoments rounded_to_file(const MomentsCollector& collector, const CaptureInfo& info,
                                const std::vector<DocumentRecord>& documents,
                                const std::vector<DocumentValues>& values = {});
 
-// Checks everything it reads; throws InputError naming the file and the tensor or key. What an
-// accumulator did not exist for yet is not there. Without its blocks a file still has its numbers,
-// but not how sure they are: for who asks for blocks if they are there, that is no error.
+// Readers check everything and throw InputError naming the file and the tensor or key. Accumulators
+// that did not exist when the file was written are missing. A file without blocks still has its
+// totals, but no standard errors; for a reader that asks for blocks only if they are there, this is
+// no error.
 enum class Blocks { needed, if_there };
-// Moments of sampled vectors (CaptureMoments::sampled) cannot be joined and are an error for who
-// needs those of all tokens.
+// Moments of sampled vectors (CaptureMoments::sampled) cannot be joined, and are an error for a
+// reader that needs all tokens.
 enum class Tokens { all, sampled_too };
 CaptureMoments read_moments(const std::filesystem::path& path, Blocks blocks = Blocks::needed,
                             Tokens tokens = Tokens::all);
-// All of it but what accumulators kept.
+// Reads everything except what accumulators kept.
 CaptureMoments read_moments_head(const std::filesystem::path& path);
 
 }  // namespace ropewalk

@@ -12,14 +12,15 @@
 namespace ropewalk {
 namespace {
 
-// Reads tensors of known shape out of a checked file.
+// Reads tensors of known shape from a checked file.
 class TensorReader {
  public:
   explicit TensorReader(const SafetensorsFile& file) : file_(file) {}
 
   bool has(const std::string& name) const { return file_.tensors().contains(name); }
   std::vector<int64_t> shape(const std::string& name) const { return find(name).shape; }
-  // Of numbers that may be stored in several types; float64 where it is none of them.
+  // The type of numbers that may be stored in several types; float64 where the stored type is none
+  // of them.
   at::ScalarType number_type(const std::string& name) const {
     const std::string& stored = find(name).type_name;
     for (const at::ScalarType type : {at::kHalf, at::kFloat}) {
@@ -41,12 +42,12 @@ class TensorReader {
     constexpr int64_t kPiece = int64_t{1} << 20;
     auto* const to = static_cast<std::byte*>(result.data_ptr());
     const std::byte* const from = file_.file().data() + stored.offset;
-    // A core alone takes longer to get memory than to copy.
+    // One core takes longer to get memory than to copy, so several are used.
     at::parallel_for(0, (stored.bytes + kPiece - 1) / kPiece, 1, [&](int64_t begin, int64_t end) {
       const int64_t first = begin * kPiece, last = std::min(end * kPiece, stored.bytes);
       std::memcpy(to + first, from + first, static_cast<size_t>(last - first));
     });
-    // One value that is not finite makes the sum so, which is quicker to see.
+    // One value that is not finite makes the sum so, which is a faster check.
     if (type != at::kLong && !std::isfinite(result.sum().item<double>()) &&
         !result.isfinite().all().item<bool>()) {
       throw InputError("{}: tensor '{}' holds values that are not finite", file_.path().string(),
@@ -94,7 +95,7 @@ std::vector<StreamId> read_ids(const TensorReader& file, const std::string& path
   return ids;
 }
 
-// Every file has the second moments, whose means say how wide vectors are.
+// Every file has the second moments, whose means tell the width of vectors.
 int64_t read_head_dim(const TensorReader& file, const std::string& path) {
   constexpr int64_t kMaxHeadDim = 1 << 14;
   const std::vector<int64_t> shape = file.shape("query.mean");
@@ -135,12 +136,12 @@ void check_counts(const BlockCounts& counts, const std::string& path, const std:
     const bool sane = counts.tokens[b] >= 0 && counts.tokens[b] < kLimit - tokens &&
                       counts.documents[b] >= 0 && counts.documents[b] <= counts.tokens[b] &&
                       counts.position_scatter[b] >= 0;
-    if (!sane) throw InputError("{}: the counts of block {}{} make no sense", path, b, whose);
+    if (!sane) throw InputError("{}: the counts of block {}{} are impossible", path, b, whose);
     tokens += counts.tokens[b];
   }
 }
 
-// Each stream's own counts, of sampled vectors.
+// Each stream's own counts, for sampled vectors.
 std::vector<BlockCounts> read_stream_counts(const TensorReader& file, const std::string& path,
                                             const std::string& kind, size_t streams,
                                             int64_t blocks) {
@@ -177,7 +178,7 @@ BlockCounts read_counts(const TensorReader& file, const std::string& path) {
   return counts;
 }
 
-// Whatever there is beside what tells documents apart.
+// All values per document, except those that identify documents.
 std::vector<DocumentValues> read_values(const SafetensorsFile& file, const TensorReader& tensors,
                                         int64_t documents) {
   const std::string prefix = document_name("");
@@ -242,7 +243,7 @@ CaptureMoments read_moments(const std::filesystem::path& path, Blocks blocks, To
   CaptureMoments moments = read_head(file, tensors);
   if (moments.info.values_alone()) {
     throw InputError(
-        "{}: holds the loss of documents and no moments, as ropewalk loss makes it; expected a "
+        "{}: holds the loss of documents but no moments, as ropewalk loss writes it; expected a "
         "capture of ropewalk capture",
         name);
   }

@@ -54,7 +54,7 @@ std::string metadata_of(const SafetensorsFile& file, const char* key) {
   return found == file.metadata().end() ? std::string() : found->second;
 }
 
-// Counts follow from the documents; a file need not be believed about them.
+// Counts are computed from the documents, so the file is not trusted with them.
 BlockCounts counts_of(std::span<const Document> documents, int64_t blocks) {
   BlockCounts counts(blocks);
   for (const Document& document : documents) {
@@ -76,11 +76,12 @@ int64_t restore(const SafetensorsFile& file, MomentsCollector& collector,
   const auto layers = static_cast<int64_t>(collector.layers().size());
   const std::byte* hashes = bytes_of(file, kHashes, layers * kHashBytes);
   for (const auto& [number, layer] : collector.layers()) {
-    // With room for another number of documents (CaptureShape::documents).
+    // The file may have room for another number of documents (CaptureShape::documents).
     const auto found = file.tensors().find(layer_name(number));
     if (found != file.tensors().end() && found->second.bytes != layer.bytes) return 0;
   }
-  for (const auto& [number, layer] : collector.layers()) {  // all of it is looked at first
+  // Everything is checked before anything is restored.
+  for (const auto& [number, layer] : collector.layers()) {
     const std::byte* bytes = bytes_of(file, layer_name(number), layer.bytes);
     const ContentHash hash = hash_bytes(bytes, static_cast<size_t>(layer.bytes));
     if (std::memcmp(hashes, &hash, sizeof(hash)) != 0) {
@@ -98,7 +99,7 @@ int64_t restore(const SafetensorsFile& file, MomentsCollector& collector,
   return count;
 }
 
-// What was measured of each of the documents that were read.
+// The values of each document that was read.
 std::vector<DocumentValues> values_in(const SafetensorsFile& file, int64_t documents) {
   std::vector<DocumentValues> values;
   const std::string prefix = document_name("");
@@ -120,7 +121,7 @@ void save_state(const std::filesystem::path& path, const MomentsCollector& colle
                 const StateInfo& info, std::span<const Document> read,
                 const std::vector<DocumentValues>& values) {
   const std::vector<int64_t> digests = digests_of(read);
-  std::vector<ContentHash> hashes;  // of the layers, as they are written
+  std::vector<ContentHash> hashes;  // of the layers, in the order of writing
   std::vector<TensorToWrite> tensors{list(kDigests, "I64", digests)};
   for (const DocumentValues& one : values) {
     const at::Tensor kept = one.values.contiguous();

@@ -12,28 +12,29 @@
 
 namespace ropewalk {
 
-// What a collector holds between two groups of documents, float64, so that an interrupted capture
-// goes on from there and ends with the same bits. `identity` says what is measured
-// (capture_info.h); `read` are the documents read so far, in order. Atomic.
+// The contents of a collector between two groups of documents, float64, from which an interrupted
+// capture resumes and ends with the same bits. `identity` says what is measured (capture_info.h);
+// `read` are the documents so far, in order. Written atomically.
 struct StateInfo {
   Json identity;
-  int64_t documents = 0;  // read
-  double seconds = 0;     // of measuring them
-  // Of a state that was read: the digests of its documents, in order.
+  int64_t documents = 0;  // number read
+  double seconds = 0;     // spent on measuring them
+  // The digests of its documents, in order, where the state was read.
   std::vector<uint64_t> digests = {};
 };
-// `values`: what was measured of each of these documents besides.
+// `values` are the values of each of these documents.
 void save_state(const std::filesystem::path& path, const MomentsCollector& collector,
                 const StateInfo& info, std::span<const Document> read,
                 const std::vector<DocumentValues>& values = {});
 
-// What a saved state says of itself; nothing where there is no such file, or it is damaged or not
-// one of ours.
+// Reads what a saved state says about itself; returns nothing where there is no such file, or it is
+// damaged or of another program.
 std::optional<StateInfo> read_state_info(const std::filesystem::path& path);
 
-// Fills a fresh collector and returns the number of documents read; 0, and an untouched collector,
-// where there is no such file, it measures something else, is damaged, or did not read just the
-// first of `documents`. `values` gets what was saved of those besides.
+// Fills a fresh collector and returns the number of documents read. Returns 0 and leaves the
+// collector untouched where there is no such file, it measures something else, it is damaged, or it
+// did not read exactly the first of `documents`. `values` receives the saved values of these
+// documents.
 int64_t restore_state(const std::filesystem::path& path, MomentsCollector& collector,
                       const Json& identity, std::span<const Document> documents,
                       std::vector<DocumentValues>* values = nullptr);

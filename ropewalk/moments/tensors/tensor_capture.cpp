@@ -24,9 +24,9 @@
 namespace ropewalk {
 namespace {
 
-constexpr size_t kLatest = 64;                        // rows of a batch, or so
+constexpr size_t kLatest = 64;                        // enough for the rows of a batch
 constexpr int64_t kTogether = 4096;                   // tokens
-constexpr int64_t kMostPositions = int64_t{1} << 26;  // a table of them takes gigabytes
+constexpr int64_t kMostPositions = int64_t{1} << 26;  // a RoPE table of them takes gigabytes
 
 ModelConfig known_config(const TensorShape& shape) {
   constexpr const char* kSource = "config";
@@ -37,18 +37,18 @@ ModelConfig known_config(const TensorShape& shape) {
   const std::array<int64_t, 4> found{shape.layers, shape.q_heads, shape.kv_heads, shape.head_dim};
   if (said != found) {
     throw UsageError(
-        "config says {} layers, query heads, key heads and dimensions, the vectors have {}: "
-        "expected the model's own",
+        "config has {} layers, query heads, key heads and dimensions, but the vectors have {}: "
+        "expected the config of their model",
         fmt::join(said, ", "), fmt::join(found, ", "));
   }
   if (config.query_scaling) {
-    throw UsageError("config: queries of {} are scaled after RoPE; expected a model that does not",
+    throw UsageError("config: {} scales queries after RoPE; expected a model that does not",
                      config.architecture);
   }
   return config;
 }
 
-// Of sizes whose products fit: what they take is then said by who takes it.
+// Throws for sizes whose products overflow; memory limits are checked where memory is taken.
 void require_countable(const TensorShape& shape) {
   constexpr double kMostHeads = 1 << 24, kMostBytes = 0x1p+50;
   const double heads = static_cast<double>(shape.layers) * static_cast<double>(shape.q_heads);
@@ -101,25 +101,26 @@ void require_shape(const at::Tensor& vectors, const char* name, int64_t heads, i
                    fmt::join(expected, ", "));
 }
 
-// As the kernels take them, without the history that autograd would keep.
+// Vectors in a form that kernels accept, without autograd's history.
 at::Tensor plain(const at::Tensor& vectors) {
   const bool known = vectors.scalar_type() == at::kFloat || vectors.scalar_type() == at::kBFloat16;
   const at::Tensor numbers = (known ? vectors : vectors.to(at::kFloat)).detach();
   return numbers.stride(2) == 1 ? numbers : numbers.contiguous();
 }
 
-// The same, but float64 of the host, which second moments take as it is.
+// The same as plain(), but float64 on the host stays, because second moments accept it.
 at::Tensor widest(const at::Tensor& vectors, const at::Tensor& as_plain) {
   const bool kept = vectors.scalar_type() == at::kDouble && vectors.is_cpu();
   return kept ? vectors.detach() : as_plain;
 }
 
-// Of vectors [rows, heads, T, d]: a row's tokens follow those of the one before, a step apart.
+// Whether vectors [rows, heads, T, d] lie such that a row's tokens follow the previous row's, one
+// step apart.
 bool one_behind_the_other(const at::Tensor& vectors) {
   return vectors.stride(0) == vectors.size(2) * vectors.stride(2);
 }
 
-// [heads, rows · T, d], in the same memory.
+// A view [heads, rows · T, d] of the same memory.
 at::Tensor as_one(const at::Tensor& vectors) {
   return vectors.size(0) == 1 ? vectors[0] : vectors.transpose(0, 1).flatten(1, 2);
 }
@@ -156,7 +157,7 @@ void TensorCapture::add(int64_t layer, std::span<const int64_t> documents, const
 int64_t TensorCapture::together(std::span<const int64_t> documents, const at::Tensor& q,
                                 const at::Tensor& k) const {
   if (documents.size() == 1 || q.size(2) == 0) return 1;
-  // Of what stood before RoPE, the first tokens of each document would have to be gathered.
+  // For vectors before RoPE, the first tokens of each document would have to be gathered.
   if (collector_.shape().keep.pre_rope) return 1;
   if (!one_behind_the_other(q) || !one_behind_the_other(k)) return 1;
   const auto block = [&](int64_t document) { return document % collector_.blocks(); };
@@ -228,7 +229,8 @@ void TensorCapture::require_new(int64_t layer, std::span<const int64_t> document
 TensorCapture::DocumentPositions& TensorCapture::positions_of(
     int64_t tokens, const std::optional<at::Tensor>& given) {
   const at::Tensor wanted = given ? given->to(at::kCPU).to(at::kLong) : at::arange(tokens);
-  for (auto known = latest_.rbegin(); known != latest_.rend(); ++known) {  // of this batch first
+  // documents of this batch first
+  for (auto known = latest_.rbegin(); known != latest_.rend(); ++known) {
     if (known->positions.tensor().equal(wanted)) return *known;
   }
   if (wanted.min().item<int64_t>() < 0) {
@@ -243,7 +245,7 @@ TensorCapture::DocumentPositions& TensorCapture::positions_of(
   return latest_.emplace_back(wanted);
 }
 
-// RoPE multiplies a pair, as a complex number, by cos + i sin, whose length is its attention
+// RoPE multiplies a pair, as a complex number, by cos + i sin, whose length is the attention
 // factor; this divides by it.
 const RopeTable& TensorCapture::table_back(DocumentPositions& document, int rope, int64_t turned,
                                            const at::Device& device) const {
@@ -265,7 +267,7 @@ CaptureMoments TensorCapture::layer(int64_t number) {
   CaptureInfo info;
   info.ropewalk = version();
   Json described = describe_config(config_);
-  if (!turns_) described.erase("rope");  // how vectors were turned is not known
+  if (!turns_) described.erase("rope");  // it is unknown how vectors were turned
   info.config = std::move(described);
   info.accumulators = kept_records(collector_.shape());
   info.context = context_;

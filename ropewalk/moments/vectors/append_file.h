@@ -7,12 +7,12 @@
 
 namespace ropewalk {
 
-// A file that Arrow writes to, held open only between the first write and `release`: thousands of
-// them can be in progress with one descriptor in use. The file is created, or emptied, on
-// construction.
+// A file that Arrow writes to. It is open only between the first write and `release`, so that
+// thousands of files can be in progress with one descriptor in use. The file is created, or
+// emptied, on construction.
 class AppendFile : public arrow::io::OutputStream {
  public:
-  // Throws SystemError when the file cannot be created.
+  // Throws SystemError where the file cannot be created.
   explicit AppendFile(std::filesystem::path path);
   ~AppendFile() override;
 
@@ -22,16 +22,16 @@ class AppendFile : public arrow::io::OutputStream {
   arrow::Status Close() override;
   bool closed() const override { return closed_; }
 
-  // Gives the descriptor back; the next write opens the file again.
+  // Closes the descriptor; the next write opens the file again.
   arrow::Status release();
-  // Refuses every later write, so that nothing completes a file that failed half-way.
+  // Refuses every later write, so that a file that failed half-way is not completed.
   void abandon() { abandoned_ = true; }
 
  private:
   arrow::Status failure(const char* action, int error) const;
 
   std::filesystem::path path_;
-  int file_ = -1;  // -1: not open at present
+  int file_ = -1;  // -1: currently closed
   int64_t size_ = 0;
   bool closed_ = false;
   bool abandoned_ = false;

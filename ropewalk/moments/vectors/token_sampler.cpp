@@ -80,7 +80,7 @@ SampledTokens TokenSampler::sample(int64_t example_id, int32_t layer, StreamKind
   SampledTokens tokens;
   for (int64_t t = 0; t < n_tokens; ++t) {
     const Bucket bucket = bucket_of(t);
-    // Compared as float32, as the published captures do.
+    // Compared in float32, as in the published captures.
     if (u != nullptr && !(u[t] < static_cast<float>(std::min(1.0, rate_ / bucket.width)))) continue;
     tokens.positions.push_back(static_cast<int32_t>(t));
     tokens.buckets.push_back(bucket.index);

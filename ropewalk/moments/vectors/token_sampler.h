@@ -11,36 +11,37 @@ namespace ropewalk {
 enum class TokenSampling {
   uniform,      // buckets of one width
   log_uniform,  // buckets that double in width
-  all,          // every token; buckets as in uniform
+  all,          // every token; buckets as with uniform
 };
 
-// "uniform", "log-uniform" or "all"; throws UsageError on another name.
+// "uniform", "log-uniform" or "all"; throws UsageError for another name.
 TokenSampling parse_token_sampling(std::string_view name);
 
 struct TokenSamplerOptions {
   TokenSampling mode = TokenSampling::uniform;
-  double rate = 1;          // tokens to expect in a bucket; `all` ignores it
-  int64_t context = 0;      // tokens; sets the default of bucket_size
-  int64_t bucket_size = 0;  // tokens: the width, or the least width of log_uniform; 0: context / 16
+  double rate = 1;      // expected number of tokens per bucket; ignored with `all`
+  int64_t context = 0;  // in tokens; sets the default of bucket_size
+  // In tokens: the width, or the least width of log_uniform; 0: context / 16.
+  int64_t bucket_size = 0;
 };
 
 struct SampledTokens {
   std::vector<int32_t> positions;  // ascending
-  std::vector<int32_t> buckets;    // of each position
+  std::vector<int32_t> buckets;    // bucket of each position
 };
 
 // Chooses the tokens whose vectors are kept: one choice for each (example, layer, kind), shared by
-// all heads, and the same as that of the published captures (DESIGN.md, "Sampled vectors").
+// all heads, and the same choice as in the published captures (DESIGN.md, "Sampled vectors").
 class TokenSampler {
  public:
-  // Throws UsageError when an option makes no sense.
+  // Throws UsageError where an option makes no sense.
   explicit TokenSampler(const TokenSamplerOptions& options);
 
   SampledTokens sample(int64_t example_id, int32_t layer, StreamKind kind, int64_t n_tokens) const;
 
   TokenSampling mode() const { return mode_; }
   double rate() const { return rate_; }
-  // As used: never 0.
+  // The size in use: never 0.
   int64_t bucket_size() const { return bucket_size_; }
 
  private:

@@ -11,9 +11,8 @@
 
 namespace ropewalk {
 
-// Writes the vectors after RoPE of the chosen tokens of the chosen heads, and of the KV heads they
-// read.
-// Throws InputError on a value that is not finite, naming layer, head and document.
+// Writes the vectors after RoPE of the chosen tokens, for the chosen heads and the KV heads that
+// they read. Throws InputError on a value that is not finite, naming layer, head and document.
 class VectorsCollector : public Observer {
  public:
   VectorsCollector(const ModelConfig& config, const std::vector<QueryHead>& heads, int64_t context,

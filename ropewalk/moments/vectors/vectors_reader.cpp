@@ -32,7 +32,7 @@ void require_types(const ParquetBatches& file) {
   }
 }
 
-// Numbers [begin, end) as float32, widened or rounded.
+// Appends the numbers [begin, end) as float32, widened or rounded.
 void append_numbers(const ListCell& cell, std::vector<float>& numbers) {
   for (int64_t i = cell.begin; i < cell.end; ++i) {
     switch (cell.values.type_id()) {
@@ -119,7 +119,7 @@ class RowConverter {
 
   std::string file_;
   int64_t head_dim_ = 0;  // 0: no row was seen yet
-  int64_t row_ = 0;       // of the file
+  int64_t row_ = 0;       // row in the file
 };
 
 template <typename T>

@@ -19,7 +19,7 @@
 namespace ropewalk {
 namespace {
 
-// Memory that a waiting row takes, in a buffer that doubles whenever it is full.
+// The memory of a waiting row, in a buffer that doubles whenever it is full.
 int64_t row_bytes(int64_t head_dim) {
   constexpr int64_t kGrowth = 2;
   return kGrowth * (head_dim * static_cast<int64_t>(sizeof(float)) +
@@ -35,8 +35,8 @@ std::shared_ptr<arrow::Schema> vectors_schema(int64_t head_dim) {
        arrow::field("sliding_window", arrow::int32())});
 }
 
-// Captures in bfloat16 leave half the bytes of a float32 zero: split by byte and compressed they
-// take half the space, which neither a dictionary nor plain compression achieves.
+// Vectors captured in bfloat16 leave half the bytes of a float32 zero: split by byte and compressed
+// they take half the space, which neither a dictionary nor plain compression achieves.
 std::shared_ptr<parquet::WriterProperties> writer_properties() {
   const std::string vectors = "vector.list.element";
   return parquet::WriterProperties::Builder()
@@ -50,8 +50,8 @@ std::shared_ptr<parquet::WriterProperties> writer_properties() {
       ->build();
 }
 
-// The file's writer, below Arrow's: that one keeps the levels of its last table for as long as the
-// file is open, which with thousands of files is more memory than the rows that wait.
+// Uses the file's writer below Arrow's: Arrow's keeps the levels of its last table as long as the
+// file is open, which for thousands of files takes more memory than the waiting rows.
 std::unique_ptr<parquet::ParquetFileWriter> open_writer(const std::shared_ptr<AppendFile>& file,
                                                         int64_t head_dim) {
   const auto schema = vectors_schema(head_dim);
@@ -67,8 +67,8 @@ std::unique_ptr<parquet::ParquetFileWriter> open_writer(const std::shared_ptr<Ap
 
 }  // namespace
 
-// Definition and repetition levels of a batch of rows, the same for every stream. Every value is
-// there: lists of `head_dim` numbers, none null.
+// Definition and repetition levels of a batch of rows, which are the same for every stream: every
+// value exists, as lists of `head_dim` numbers without nulls.
 class VectorsWriter::Levels {
  public:
   explicit Levels(int64_t head_dim) : head_dim_(head_dim) {
@@ -113,7 +113,7 @@ class VectorsWriter::Levels {
   std::vector<int16_t> present_, elements_, repetition_;
 };
 
-// One stream's file, and the rows that wait for it.
+// One stream's file, and the rows that wait to be written to it.
 class VectorsWriter::Stream {
  public:
   Stream(std::filesystem::path path, int64_t head_dim)
@@ -124,7 +124,8 @@ class VectorsWriter::Stream {
     });
   }
 
-  // Parquet's writer completes its file when destroyed; a stream that did not finish must not.
+  // Parquet's writer completes its file in its destructor; an unfinished stream must not be
+  // completed.
   ~Stream() { file_->abandon(); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -141,7 +142,7 @@ class VectorsWriter::Stream {
     waiting_.windows.insert(waiting_.windows.end(), n, rows.sliding_window);
   }
 
-  // One row group of all that waits.
+  // Writes all waiting rows as one row group.
   void write(const Levels& levels) {
     if (waiting_.positions.empty()) return;
     guard([&] {
@@ -221,7 +222,7 @@ VectorsWriter::Stream& VectorsWriter::stream(const StreamKey& key) {
 
 void VectorsWriter::append(const StreamKey& key, const VectorRows& rows) {
   const size_t n = rows.positions.size();
-  if (finished_) throw UsageError("vectors: {} gets rows after the end", stream_name(key));
+  if (finished_) throw UsageError("vectors: {} gets rows after finish()", stream_name(key));
   if (rows.buckets.size() != n || rows.vectors.size() != n * static_cast<size_t>(head_dim_)) {
     throw UsageError(
         "vectors: {} gets {} positions, {} buckets and {} numbers; expected n, n and n * {}",
@@ -237,8 +238,7 @@ void VectorsWriter::write_out(Stream& stream) {
   stream.write(*levels_);
 }
 
-// Few large row groups read faster than many small ones, so streams with little to write keep
-// waiting.
+// Few large row groups read faster than many small ones, so streams with few rows keep waiting.
 void VectorsWriter::make_room() {
   std::vector<Stream*> fullest;
   for (const auto& [key, stream] : streams_) fullest.push_back(stream.get());

@@ -11,22 +11,23 @@
 
 namespace ropewalk {
 
-// Vectors of one document to add to a stream; n rows, d numbers per row.
+// Vectors of one document to add to a stream: n rows, d numbers per row.
 struct VectorRows {
   int64_t example_id = 0;                 // its low 32 bits are stored
   std::span<const int32_t> positions;     // [n], tokens
   std::span<const int32_t> buckets;       // [n]
   std::span<const float> vectors;         // [n, d]
-  std::optional<int32_t> sliding_window;  // tokens, where the layer slides
+  std::optional<int32_t> sliding_window;  // in tokens, where the layer slides
 };
 
 // Writes sampled vectors in the published layout: `<folder>/vectors/l{LL}h{HH}{q|k}/data.parquet`
-// with columns bucket, example_id, position, vector, sliding_window. Rows wait in memory and go out
-// as row groups, the fullest streams first, whenever more than `memory` bytes wait; no descriptor
-// stays open between writes, so thousands of streams can be in progress.
+// with columns bucket, example_id, position, vector, sliding_window. Rows wait in memory and are
+// written as row groups, the fullest streams first, whenever more than `memory` bytes wait. No
+// descriptor stays open between writes, so thousands of streams can be in progress.
 //
-// Files are readable only after `finish`. Without it (an error, an interrupt) they have no footer,
-// which every Parquet reader reports. Throws SystemError naming the file when the disk refuses.
+// Files are readable only after `finish`. Without it (after an error or an interrupt) they have no
+// footer, which every Parquet reader reports. Throws SystemError naming the file where the disk
+// refuses.
 class VectorsWriter {
  public:
   VectorsWriter(std::filesystem::path folder, int64_t head_dim,
@@ -35,9 +36,9 @@ class VectorsWriter {
   VectorsWriter(const VectorsWriter&) = delete;
   VectorsWriter& operator=(const VectorsWriter&) = delete;
 
-  // Throws UsageError when the spans disagree about n.
+  // Throws UsageError where the spans disagree about n.
   void append(const StreamKey& key, const VectorRows& rows);
-  // Writes out every row that waits, and the footers.
+  // Writes every waiting row, and the footers.
   void finish();
 
  private:

@@ -133,7 +133,7 @@ def test_a_piece_that_moves_to_another_text(tmp_path):
     before = tables(out)
     study.write_corpus([sum(PIECES[0:6:2], []), sum(PIECES[1::2], []) + PIECES[6]])
     result = good(study.run(out))
-    assert "A: measured again: pieces of texts are in other blocks" in result.stderr
+    assert "A: measured again: the pieces of texts" in result.stderr
     good(study.run(tmp_path / "fresh"))
     assert tables(out) == tables(tmp_path / "fresh") != before
     study.write(corpus={"path": "corpus.jsonl", "chunk": True, "documents": 6}, blocks=2)
