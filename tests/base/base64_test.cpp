@@ -15,7 +15,7 @@ TEST(Base64, GivesTheVectorsOfRfc4648) {
   EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
 }
 
-TEST(Base64, TakesAnyByte) { EXPECT_EQ(base64(std::string_view("\xff\x00\xfe", 3)), "/wD+"); }
+TEST(Base64, EncodesAnyByte) { EXPECT_EQ(base64(std::string_view("\xff\x00\xfe", 3)), "/wD+"); }
 
 }  // namespace
 }  // namespace ropewalk

@@ -21,7 +21,7 @@ TEST(Csv, ReadsPlainFields) {
   EXPECT_EQ(read("a,b\n1,\n,2\n"), (Records{{"a", "b"}, {"1", ""}, {"", "2"}}));
 }
 
-TEST(Csv, NeedsNoLastLineEnd) { EXPECT_EQ(read("a,b\n1,2"), (Records{{"a", "b"}, {"1", "2"}})); }
+TEST(Csv, LastLineEndIsOptional) { EXPECT_EQ(read("a,b\n1,2"), (Records{{"a", "b"}, {"1", "2"}})); }
 
 TEST(Csv, ReadsQuotedFields) {
   EXPECT_EQ(read("\"a,b\",\"say \"\"hi\"\"\",\"\"\n"), (Records{{"a,b", "say \"hi\"", ""}}));

@@ -14,7 +14,7 @@ TEST(Error, FieldBeginsTheMessage) {
   EXPECT_STREQ(system.what(), "device cuda: is not there");
 }
 
-TEST(Error, WithoutAField) {
+TEST(Error, MessageWithoutAField) {
   EXPECT_EQ(UsageError("nothing {}", 1).field(), "");
   EXPECT_EQ(SystemError("nothing").field(), "");
 }

@@ -23,7 +23,7 @@ std::string said_at(log::Level level) {
   return said;
 }
 
-TEST(Log, SaysWhatTheLevelLets) {
+TEST(Log, WritesWhatTheLevelAllows) {
   EXPECT_EQ(said_at(log::Level::debug), "0:d 1 1:i 2 2:w 3 3:e 4 ");
   EXPECT_EQ(said_at(log::Level::info), "1:i 2 2:w 3 3:e 4 ");
   EXPECT_EQ(said_at(log::Level::warning), "2:w 3 3:e 4 ");
@@ -31,7 +31,7 @@ TEST(Log, SaysWhatTheLevelLets) {
   EXPECT_EQ(said_at(log::Level::off), "");
 }
 
-TEST(Log, OneLineWhateverIsInIt) {
+TEST(Log, WritesOneLineForAnyText) {
   std::string said;
   log::set_sink([&](log::Level, std::string_view line) { said = line; });
   log::error("tensor '{}'", "a\nb\x1b[2J\xff");
@@ -39,14 +39,14 @@ TEST(Log, OneLineWhateverIsInIt) {
   EXPECT_EQ(said, "tensor 'a\\nb\\x1b[2J\\xff'");
 }
 
-TEST(Log, SaysNothingByItself) {
+TEST(Log, IsSilentWithoutASink) {
   testing::internal::CaptureStderr();
   testing::internal::CaptureStdout();
   log::error("nobody listens");
   EXPECT_EQ(testing::internal::GetCapturedStderr() + testing::internal::GetCapturedStdout(), "");
 }
 
-TEST(Log, KnowsItsLevels) {
+TEST(Log, ParsesLevels) {
   EXPECT_EQ(log::parse_level("debug"), log::Level::debug);
   EXPECT_EQ(log::parse_level("off"), log::Level::off);
   for (const char* bad : {"", "Info", "verbose"}) EXPECT_THROW(log::parse_level(bad), UsageError);

@@ -11,7 +11,7 @@ TEST(Printable, KeepsText) {
   }
 }
 
-TEST(Printable, EscapesWhatTerminalsObey) {
+TEST(Printable, EscapesTerminalControls) {
   EXPECT_EQ(printable("a\nb\rc\td"), "a\\nb\\rc\\td");
   EXPECT_EQ(printable("\x1b[31mred\x7f"), "\\x1b[31mred\\x7f");
   EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");

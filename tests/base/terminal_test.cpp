@@ -37,7 +37,7 @@ TEST_F(TerminalTest, AQuickJobTakesOneLine) {
   EXPECT_EQ(text.find('\r'), std::string::npos) << "no terminal, no redrawing";
 }
 
-TEST_F(TerminalTest, ShowsHowFarItCame) {
+TEST_F(TerminalTest, ShowsTheFinalState) {
   testing::internal::CaptureStderr();
   {
     Progress progress("capture", "tokens", 1000);
@@ -69,7 +69,7 @@ TEST_F(TerminalTest, SilentAboveInfo) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_F(TerminalTest, LinesSayWhatTheyAre) {
+TEST_F(TerminalTest, LinesNameTheirLevel) {
   testing::internal::CaptureStderr();
   log::set_level(log::Level::debug);
   log::debug("d");
@@ -96,7 +96,7 @@ TEST(Progress, ReportsToASink) {
   EXPECT_EQ(reports[2].title, "capture");
 }
 
-TEST(Progress, SaysNothingByItself) {
+TEST(Progress, IsSilentWithoutASink) {
   testing::internal::CaptureStderr();
   Progress("capture", "tokens", 10).advance(10);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");

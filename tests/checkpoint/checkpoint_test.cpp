@@ -72,7 +72,7 @@ TEST_F(CheckpointTest, Shards) {
   EXPECT_EQ(std::memcmp(checkpoint.tensor("c").data(), "c   ", 4), 0);
 }
 
-TEST_F(CheckpointTest, TensorsItDoesNotHold) {
+TEST_F(CheckpointTest, MissingTensors) {
   write("model.safetensors", shard({"a"}, "I32"));
   const Checkpoint checkpoint(folder_.path());
   try {

@@ -169,7 +169,7 @@ TEST_F(PytorchFileTest, DeepNestingCostsNothing) {
             std::string::npos);
 }
 
-TEST_F(PytorchFileTest, PicklesThatStumble) {
+TEST_F(PytorchFileTest, MalformedPickles) {
   EXPECT_EQ(pickle_complaint(""), "data.pkl: ends in the middle");
   EXPECT_EQ(pickle_complaint("\x80\x02."), "data.pkl: takes a value from an empty stack");
   EXPECT_EQ(pickle_complaint("\x80\x02t."), "data.pkl: lacks a mark that an instruction needs");
@@ -182,7 +182,7 @@ TEST_F(PytorchFileTest, PicklesThatStumble) {
   EXPECT_EQ(pickle_complaint(pickle::whole({tensor, tensor})), "data.pkl: has tensor 'w' twice");
 }
 
-TEST_F(PytorchFileTest, ArchivesThatLie) {
+TEST_F(PytorchFileTest, InconsistentArchives) {
   const std::string good = pickle::whole({});
   const auto refused = [&](auto change) {
     RawZip zip = archive(good);

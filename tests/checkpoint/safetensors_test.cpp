@@ -30,7 +30,7 @@ std::string entry_complaint(const std::string& entry, size_t data = 24) {
 }
 
 // A line of this file for each check of safetensors.cpp.
-TEST(Safetensors, ReadsWhatIsThere) {
+TEST(Safetensors, ReadsAValidFile) {
   const TemporaryFolder folder;
   const std::string header = R"({"b":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]},)"
                              R"("a":{"dtype":"F32","shape":[3],"data_offsets":[12,24]},)"
@@ -158,7 +158,7 @@ std::string layout_complaint(int a, int a_end, int b, int b_end) {
                                    std::string(10, '\0')));
 }
 
-TEST(Safetensors, TensorsLieBackToBack) {
+TEST(Safetensors, TensorsMustBeContiguous) {
   EXPECT_EQ(layout_complaint(0, 4, 4, 10), "");
   EXPECT_EQ(layout_complaint(4, 10, 0, 4), "");
   EXPECT_EQ(layout_complaint(0, 4, 4, 4), "has 10 bytes of data, expected 4 from its header");

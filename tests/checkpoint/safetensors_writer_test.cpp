@@ -19,7 +19,7 @@ TensorToWrite tensor(const char* name, const char* type, std::vector<int64_t> sh
           }};
 }
 
-TEST(SafetensorsWriter, WritesWhatTheReaderReads) {
+TEST(SafetensorsWriter, WritesFilesThatTheReaderReads) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "a.safetensors";
   write_safetensors(
@@ -56,7 +56,7 @@ TEST(SafetensorsWriter, RefusesATensorOfAnotherSize) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(SafetensorsWriter, NothingAtAll) {
+TEST(SafetensorsWriter, WritesAFileWithoutTensors) {
   const TemporaryFolder folder;
   write_safetensors(folder.path() / "a", {}, {});
   EXPECT_TRUE(SafetensorsFile(folder.path() / "a").tensors().empty());

@@ -155,7 +155,7 @@ TEST(Companion, EndsWithItsObject) {
   EXPECT_TRUE(gone(process));
 }
 
-TEST(Companion, StartsWithTheFirstRequestAlone) {
+TEST(Companion, StartsOnlyWithTheFirstRequest) {
   Companion::Settings none;
   none.python = "no-such-python";
   Companion companion(none);
@@ -165,7 +165,7 @@ TEST(Companion, StartsWithTheFirstRequestAlone) {
   EXPECT_EQ(said, "no-such-python: cannot run: No such file or directory");
 }
 
-TEST(Companion, DiesAndBeginsAnew) {
+TEST(Companion, RestartsAfterItDied) {
   Companion companion(settings());
   const pid_t first = process_of(companion);
   auto [how, said] = failure(companion, {{"do", "die"}, {"signal", SIGKILL}});
@@ -187,7 +187,7 @@ TEST(Companion, DiesAndBeginsAnew) {
   EXPECT_EQ(companion.generation(), 4);
 }
 
-TEST(Companion, RefusesRubbish) {
+TEST(Companion, RefusesInvalidAnswers) {
   for (const char* rubbish :
        {"hello\n", "{}\n", "[]\n", "{\"arrays\": []}\n", "{\"arrays\": [], \"id\": 77}\n",
         "{\"arrays\": [], \"id\": \"x\"}\n",
@@ -203,13 +203,13 @@ TEST(Companion, RefusesRubbish) {
   }
 }
 
-TEST(Companion, WhatIsPrintedIsInNobodysWay) {
+TEST(Companion, PrintedTextDoesNotDisturbAnswers) {
   Companion companion(settings());
   for (int i = 0; i < 3; ++i) companion.ask("play", message({{"do", "print"}}));
   EXPECT_EQ(companion.generation(), 1);
 }
 
-TEST(Companion, SaysWhatATaskSays) {
+TEST(Companion, PassesOnTheErrorOfATask) {
   Companion companion(settings());
   using Case = std::pair<FailureKind, std::string>;
   EXPECT_EQ(failure(companion, {{"do", "refuse"}, {"kind", "refused"}}),
@@ -223,7 +223,7 @@ TEST(Companion, SaysWhatATaskSays) {
   EXPECT_EQ(companion.generation(), 1) << "it went on";
 }
 
-TEST(Companion, ThatHangsIsEnded) {
+TEST(Companion, IsEndedWhenItHangs) {
   Companion::Settings hasty = settings();
   hasty.silence = milliseconds(3000);
   Companion companion(hasty);
@@ -253,7 +253,7 @@ TEST(Companion, ALateAnswerEndsIt) {
   EXPECT_TRUE(gone(process));
 }
 
-TEST(Companion, IsFoundByTheEnvironment) {
+TEST(Companion, EnvironmentNamesThePython) {
   const TemporaryFolder folder;
   const auto python =
       folder.write("python", "#!/bin/sh\necho trace >&2\necho 'no good' >&2\nexit 1\n");
@@ -279,7 +279,7 @@ TEST(Companion, SaysThatAPythonIsTooOld) {
   EXPECT_EQ(said, python.string() + ": is older than Python 3.11");
 }
 
-TEST(Companion, OfAForkedProcessIsAnother) {
+TEST(Companion, AForkedProcessHasItsOwn) {
   Companion companion(settings());
   const pid_t mine = process_of(companion);
   const pid_t child = ::fork();
@@ -354,7 +354,7 @@ TEST(Companion, OutlivesTheThreadThatStartedIt) {
   EXPECT_EQ(process_of(companion), process);
 }
 
-TEST(Companion, SharedOneEndsWhenToldTo) {
+TEST(Companion, SharedCompanionEndsOnRequest) {
   const auto first = shared_companion().generation();
   EXPECT_EQ(first, 0);
   EXPECT_EQ(&shared_companion(), &shared_companion());

@@ -40,7 +40,7 @@ TEST(HubNames, Ids) {
   }
 }
 
-TEST(HubNames, Places) {
+TEST(HubNames, FoldersAndAddresses) {
   EXPECT_EQ(kModel.folder(), "models--org--name");
   EXPECT_EQ(kModel.page(), "/org/name");
   EXPECT_EQ(kModel.api(), "/api/models/org/name");
@@ -84,7 +84,7 @@ TEST_F(HubCacheTest, RemovesNothingOutsideOfItself) {
   EXPECT_TRUE(fs::exists(link) && cache.has(kCommit, "shared.safetensors"));
 }
 
-TEST_F(HubCacheTest, RemovesWhatItDownloadedAlone) {
+TEST_F(HubCacheTest, RemovesOnlyItsOwnDownloads) {
   // Another program's: never noted; in the snapshot itself; downloaded again after ours was
   // removed.
   const std::string theirs(64, '3');
@@ -104,7 +104,7 @@ TEST_F(HubCacheTest, RemovesWhatItDownloadedAlone) {
   EXPECT_EQ(cache.remove(kCommit, "model.safetensors"), std::nullopt);
 }
 
-TEST_F(HubCacheTest, LinksReplaceLinksAlone) {
+TEST_F(HubCacheTest, LinksReplaceOnlyLinks) {
   const fs::path path = cache.file(kCommit, "plain.safetensors");
   folder.write("hub/models--org--name/snapshots/" + kCommit + "/plain.safetensors", "theirs");
   EXPECT_THROW(cache.link(kCommit, "plain.safetensors", kEtag), SystemError);

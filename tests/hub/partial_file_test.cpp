@@ -27,7 +27,7 @@ TEST(PartialFile, HashesAsEtagsDo) {
   EXPECT_EQ(fs::file_size(folder.path() / "small"), 6);
 }
 
-TEST(PartialFile, GoesOnWithWhatIsThere) {
+TEST(PartialFile, ResumesAnEarlierDownload) {
   const TemporaryFolder folder;
   folder.write("blob.incomplete", "by");
   PartialFile file(folder.path() / "blob", std::string(64, 'a'), 5);
@@ -41,7 +41,7 @@ TEST(PartialFile, GoesOnWithWhatIsThere) {
   EXPECT_EQ(other.size(), 0);
 }
 
-TEST(PartialFile, TakesPlainFilesAlone) {
+TEST(PartialFile, AcceptsOnlyRegularFiles) {
   const TemporaryFolder folder;
   const fs::path precious = folder.write("precious", "mine");
   fs::create_symlink(precious, folder.path() / "link.incomplete");

@@ -33,7 +33,7 @@ std::string read(RemoteFile& file, int64_t offset, int64_t length) {
   return bytes;
 }
 
-TEST(RemoteFile, ReadsPartsAsTheyAreNeededAndOnce) {
+TEST(RemoteFile, ReadsPartsOnDemandAndOnce) {
   const TemporaryFolder folder;
   OtherHost elsewhere;
   {
@@ -67,7 +67,7 @@ TEST(RemoteFile, DamagedPartsAreReadAgain) {
   EXPECT_EQ(elsewhere.asked.size(), 4);
 }
 
-TEST(RemoteFile, WhereNothingCanBeKeptItStillReads) {
+TEST(RemoteFile, ReadsWithoutAFolderForParts) {
   const TemporaryFolder folder;
   OtherHost elsewhere;
   RemoteFile file = elsewhere.open(folder.write("a file", "") / "parts");

@@ -123,7 +123,7 @@ TEST(Architecture, FamiliesWithoutRope) {
   EXPECT_NE(complaint(json), "");
 }
 
-TEST(Architecture, WhatIsDoneToScoresAndResiduals) {
+TEST(Architecture, ReadsScoreAndResidualSettings) {
   Json json = base_config("gemma2");
   EXPECT_EQ(read(json).score_cap, 50);
   EXPECT_EQ(sliding(read(json)), (Layers{0, 2, 4, 6}));
@@ -162,7 +162,7 @@ TEST(Architecture, TextPartOfALargerModel) {
   EXPECT_EQ(read(outer).architecture, "gemma3_text");
 }
 
-TEST(Architecture, NamesTheUnknown) {
+TEST(Architecture, NamesUnknownModelTypes) {
   EXPECT_NE(complaint(base_config("quillama"))
                 .find("model_type 'quillama' is not supported; supported are apertus, "),
             std::string::npos);

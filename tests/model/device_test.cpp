@@ -16,7 +16,7 @@ TEST(Device, KnownNames) {
   }
 }
 
-TEST(Device, CudaWhereThereIsNone) {
+TEST(Device, CudaWithoutAGpu) {
   if (at::hasCUDA()) {
     EXPECT_TRUE(parse_device("cuda:0", {}).is_cuda());
     EXPECT_THROW(parse_device("cuda:x", {}), UsageError);

@@ -30,7 +30,7 @@ class EditTest : public testing::Test {
   ModelConfig config_;
 };
 
-TEST_F(EditTest, AllAreFine) {
+TEST_F(EditTest, AcceptsValidEdits) {
   for (const Edit& edit : tiny_edits({{1, {0, 3}}, {2, {1}}}, 40)) {
     EXPECT_EQ(complaint(edit), "") << edit.name;
     EXPECT_EQ(first_edited_layer(config_, edit, 40), 1) << edit.name;
@@ -40,7 +40,7 @@ TEST_F(EditTest, AllAreFine) {
   }
 }
 
-TEST_F(EditTest, WhatChangesNothing) {
+TEST_F(EditTest, FindsEditsThatChangeNothing) {
   const HeadSet heads{{1, {0, 3}}};
   for (const Edit& edit : tiny_idle_edits(heads, 40)) {
     EXPECT_EQ(complaint(edit), "") << edit.name;
@@ -71,7 +71,7 @@ TEST_F(EditTest, OnlyHeadsThatChange) {
   EXPECT_EQ(edited_heads(config_, far, 1, 40), std::vector<int64_t>());
 }
 
-TEST_F(EditTest, RefusesWhatCannotBeDone) {
+TEST_F(EditTest, RefusesImpossibleEdits) {
   const HeadSet heads{{1, {0}}};
   EXPECT_EQ(complaint({"head", {}, OutputEdit()}),
             "the edit 'head' has no heads; expected at least one");

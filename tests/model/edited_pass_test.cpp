@@ -75,7 +75,7 @@ class EditedPassTest : public testing::Test {
   std::map<int64_t, int64_t> done_;  // tokens by stage
 };
 
-TEST_F(EditedPassTest, WhatChangesNothingLeavesEveryBit) {
+TEST_F(EditedPassTest, IdleEditsKeepEveryBit) {
   const auto documents = tiny_documents({40, 9, 3});
   const auto edits = tiny_idle_edits({{0, {0, 1, 2, 3}}, {2, {1}}}, 40);
   const LoggingObserver plain = run({}, documents);
@@ -89,7 +89,7 @@ TEST_F(EditedPassTest, WhatChangesNothingLeavesEveryBit) {
   }
 }
 
-TEST_F(EditedPassTest, WhatChangesNothingInAPassOfItsOwnLeavesEveryBit) {
+TEST_F(EditedPassTest, IdleEditsWithAPassOfTheirOwnKeepEveryBit) {
   // A window that holds all of a short document but not of a long one: the short one has a pass of
   // its own too.
   const auto documents = tiny_documents({40, 9, 3});
@@ -101,7 +101,7 @@ TEST_F(EditedPassTest, WhatChangesNothingInAPassOfItsOwnLeavesEveryBit) {
   EXPECT_TRUE(at::equal(logged.edited.at({0, 2}), logged.unedited.at(2)));
 }
 
-TEST_F(EditedPassTest, EveryEditChangesWhatComesAfterItsFirstTokens) {
+TEST_F(EditedPassTest, EveryEditChangesTheTokensAfterTheFirst) {
   const auto edits = tiny_edits({{1, {0, 3}}}, 40);
   const LoggingObserver logged = run(edits, tiny_documents({40}));
   for (size_t i = 0; i < edits.size(); ++i) {
@@ -111,7 +111,7 @@ TEST_F(EditedPassTest, EveryEditChangesWhatComesAfterItsFirstTokens) {
   }
 }
 
-TEST_F(EditedPassTest, TogetherAsAlone) {
+TEST_F(EditedPassTest, EditsTogetherEqualEditsAlone) {
   const auto documents = tiny_documents({40, 9, 30});
   std::vector<Edit> edits = tiny_edits({{0, {2}}, {2, {0, 1}}}, 40);
   for (Edit& edit : tiny_edits({{2, {3}}}, 40)) edits.push_back(std::move(edit));

@@ -99,7 +99,7 @@ TEST_F(ForwardTest, LayerByLayerWithinAGroup) {
   EXPECT_EQ(progress_, 3 * (5 + 3));
 }
 
-TEST_F(ForwardTest, OnlyWhatIsWanted) {
+TEST_F(ForwardTest, ShowsOnlyWhatIsWanted) {
   Recorder middle({1});
   run(middle, 2, tiny_documents({5, 3}));
   EXPECT_EQ(middle.calls, "1:0 1:1 group2 ");
@@ -132,7 +132,7 @@ TEST_F(ForwardTest, SaysWhenAGroupIsDone) {
   EXPECT_EQ(all.calls, "1:0 1:1 group2 1:2 group3 ");
 }
 
-TEST_F(ForwardTest, DocumentsDoNotMeet) {
+TEST_F(ForwardTest, DocumentsAreIndependent) {
   const auto documents = tiny_documents({5, 9});
   Recorder together({0, 2});
   run(together, 2, documents);
@@ -163,7 +163,7 @@ TEST_F(ForwardTest, TokensSeeOnlyThePast) {
 }
 
 // q and k of layer 0 written out in float64: embedding, RMSNorm, projection, rotation.
-TEST_F(ForwardTest, FirstLayerWrittenOut) {
+TEST_F(ForwardTest, FirstLayerEqualsAReference) {
   const auto documents = tiny_documents({9});
   Recorder recorder({0});
   run(recorder, 0, documents);
@@ -266,7 +266,7 @@ class HiddenRecorder : public Observer {
   std::vector<int64_t> layers_;
 };
 
-TEST_F(ForwardTest, SeveralWatchOnePass) {
+TEST_F(ForwardTest, SeveralObserversOfOnePass) {
   const auto documents = tiny_documents({5, 9});
   Recorder alone({0, 2});
   run(alone, 2, documents);
@@ -289,7 +289,7 @@ TEST_F(ForwardTest, SeveralWatchOnePass) {
   EXPECT_LT((made.q - vectors.q.at({2, 1})).abs().max().item<double>(), 1e-5);
 }
 
-TEST_F(ForwardTest, GoesAsFarAsTheCallerSays) {
+TEST_F(ForwardTest, StopsWhereTheCallerSays) {
   const auto documents = tiny_documents({5, 9});
   ForwardOptions options;
   options.memory = kPlenty;

@@ -50,7 +50,7 @@ TEST_F(LayerStreamTest, StreamedLayersAreDropped) {
   EXPECT_TRUE(first.expired()) << "nobody but the caller holds it";
 }
 
-TEST_F(LayerStreamTest, MayEndAnywhere) {
+TEST_F(LayerStreamTest, CanBeDestroyedWhileItReads) {
   LayerStream untouched(reader_, MemoryPlan{false, 1, 0, 0});
   LayerStream stream(reader_, MemoryPlan{false, 1, 0, 0});
   stream.take(0, true);  // layer 1 is being read when the stream goes

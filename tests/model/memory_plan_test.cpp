@@ -39,7 +39,7 @@ TEST(MemoryPlan, StreamsOneLayerWhereTwoDoNotFit) {
   EXPECT_EQ(plan_memory(kNeeds, 350).hidden_budget, 50);
 }
 
-TEST(MemoryPlan, NamesTheLeastThatWorks) {
+TEST(MemoryPlan, NamesTheLeastBudgetThatWorks) {
   try {
     plan_memory(kNeeds, 349);
     FAIL();
@@ -110,7 +110,7 @@ TEST(GroupDocuments, FillsTheBudget) {
   EXPECT_EQ(group_sizes({20, 1, 20}, {10}), (Sizes{1, 1, 1})) << "at least one document each";
 }
 
-TEST(GroupDocuments, TakesNoMoreThanTheMost) {
+TEST(GroupDocuments, ObeysTheLimitOfDocuments) {
   using Sizes = std::vector<int64_t>;
   const std::vector<int64_t> ten(10, 1);
   EXPECT_EQ(group_sizes(ten, {100, 4}), (Sizes{4, 4, 2}));

@@ -15,7 +15,7 @@ ModelConfig config_with(NormKind norm) {
 }
 
 // A tensor is drawn by what it is: its name only says which numbers.
-TEST(RandomWeights, GoByTheRole) {
+TEST(RandomWeights, DependOnTheRole) {
   const RandomWeights fresh(5, config_with(NormKind::rms));
   const at::Tensor drawn = fresh.tensor(TensorRole::projection, "a.norm.bias", {2, 3});
   EXPECT_NE(drawn.std().item<double>(), 0) << "whatever it is called";

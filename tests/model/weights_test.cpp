@@ -67,7 +67,7 @@ TEST(WeightReader, ReadsTheHead) {
   EXPECT_NE(changed.reader(kAll).digest_beyond({2}), beyond);
 }
 
-TEST(WeightReader, TakesTheEmbeddingsForTheHeadWhereTheyAreTied) {
+TEST(WeightReader, UsesTheEmbeddingsAsATiedHead) {
   constexpr Extent kAll{2, Needed::head};
   TinyCheckpoint tiny;
   tiny.add_head();
@@ -103,7 +103,7 @@ TEST(WeightReader, AFreshTiedHeadIsTheFreshEmbeddings) {
       at::equal(reader.load(3).head.index_select(0, at::tensor({3, 19})), random.embedding(some)));
 }
 
-TEST(WeightReader, LayersPastTheLastAreNeverLookedAt) {
+TEST(WeightReader, IgnoresLayersPastTheLast) {
   TinyCheckpoint tiny;
   tiny.tensors.erase("model.layers.2.self_attn.q_proj.weight");
   const auto opened = tiny.open();
@@ -173,7 +173,7 @@ TEST(WeightReader, EmbedsTokens) {
 }
 
 // Rows of a fused matrix come as [heads, 3, d_head]; ours are [3, heads, d_head].
-TEST(WeightReader, TakesFusedHeadsApart) {
+TEST(WeightReader, SplitsFusedHeads) {
   TinyCheckpoint neox;
   neox.config["model_type"] = "gpt_neox";
   neox.config["head_dim"] = 4;
@@ -214,7 +214,7 @@ TEST(WeightReader, TakesFusedHeadsApart) {
 }
 
 // Weights stored as columns; positions are added to embeddings.
-TEST(WeightReader, TakesColumnsAndPositions) {
+TEST(WeightReader, ReadsColumnsAndPositions) {
   TinyCheckpoint gpt2;
   gpt2.config = {{"model_type", "gpt2"}, {"vocab_size", 20}, {"n_embd", 16},    {"n_layer", 1},
                  {"n_head", 4},          {"n_inner", 24},    {"n_positions", 5}};

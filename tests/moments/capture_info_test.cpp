@@ -83,7 +83,7 @@ TEST(CaptureInfo, NamesAreNotPartOfTheIdentity) {
   EXPECT_EQ(other.identity(), example().identity());
 }
 
-TEST(CaptureInfo, WhatChangesNumbersIs) {
+TEST(CaptureInfo, IdentityHoldsWhatChangesNumbers) {
   const auto differs = [](auto change) {
     CaptureInfo other = example();
     change(other);
@@ -108,7 +108,7 @@ TEST(CaptureInfo, WhatChangesNumbersIs) {
             "the pieces of texts were dealt to other blocks");
 }
 
-TEST(CaptureInfo, WhatOnlyBoundsOtherChoicesIsNot) {
+TEST(CaptureInfo, IdentityOmitsMereLimits) {
   CaptureInfo other = example();
   describe(other, "/max_position_embeddings", 8192);
   describe(other, "/vocabulary", 200);

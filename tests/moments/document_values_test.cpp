@@ -64,7 +64,7 @@ TEST(LossCollector, SumsByPosition) {
   }
 }
 
-TEST(LossCollector, GoesOn) {
+TEST(LossCollector, Resumes) {
   const auto documents = tiny_documents({9, 12});
   LossCollector first(64);
   first.on_logits({&documents[0], 0, random_tensor({9, 20}, 4)});

@@ -51,7 +51,7 @@ TEST(KeepOptions, EveryRowSwitchesWhatHasItsName) {
   }
 }
 
-TEST(KeepOptions, AccumulatorsAndWhatStatisticsReadOfThemHaveTheNamesOfTheList) {
+TEST(KeepOptions, AccumulatorsAndTheirPartsHaveTheNamesOfTheList) {
   std::vector<std::string> names;
 #define ROPEWALK_NAME(name) names.emplace_back(#name);
   ROPEWALK_ACCUMULATORS(ROPEWALK_NAME)
@@ -93,7 +93,7 @@ class AddKeptTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(AddKeptTest, IsAsIfItHadBeenMeasuredAtOnce) {
+TEST_F(AddKeptTest, EqualsNumbersMeasuredAtOnce) {
   at::manual_seed(1);
   const CaptureMoments expected = capture(keep_everything());
   for (const KeepOption& option : kKeepOptions) {
@@ -114,7 +114,7 @@ TEST_F(AddKeptTest, IsAsIfItHadBeenMeasuredAtOnce) {
   }
 }
 
-TEST_F(AddKeptTest, TakesTheRoomOfAnotherVersion) {
+TEST_F(AddKeptTest, ReplacesAnotherVersion) {
   CaptureMoments whole = capture(keep_everything());
   whole.info.accumulators["plasticity"].numerics = 1;
   whole.accumulated.back().total[0].fill_(1);
@@ -125,7 +125,7 @@ TEST_F(AddKeptTest, TakesTheRoomOfAnotherVersion) {
   EXPECT_TRUE(whole.accumulated.back().total[0].eq(2).all().item<bool>());
 }
 
-TEST_F(AddKeptTest, IsOfTheSameDocuments) {
+TEST_F(AddKeptTest, RefusesOtherDocuments) {
   CaptureMoments whole = capture(keep_nothing());
   EXPECT_THROW(add_kept(whole, capture({.plasticity = true}, 5), {"plasticity"}), InputError);
   CaptureMoments other = capture({.plasticity = true});
@@ -134,7 +134,7 @@ TEST_F(AddKeptTest, IsOfTheSameDocuments) {
 }
 
 // A sum has what both parts have in one way.
-TEST_F(AddKeptTest, SumsLackWhatIsOfOtherVersions) {
+TEST_F(AddKeptTest, SumsDropOtherVersions) {
   CaptureMoments whole = capture(keep_everything()), part = capture(keep_everything());
   for (DocumentRecord& document : part.documents) document.index += 100;
   part.info.accumulators["plasticity"].numerics += 1;

@@ -74,7 +74,7 @@ TEST(JsonlCorpus, ReadsTextTokensAndIds) {
   EXPECT_EQ(open_corpus(path)->name(), path.string());
 }
 
-TEST(JsonlCorpus, ReadsTheFieldsAskedFor) {
+TEST(JsonlCorpus, ReadsTheRequestedFields) {
   const TemporaryFolder folder;
   const auto path = folder.write(
       "a.jsonl", R"({"body": "x", "ids": [3], "key": -1, "text": "not this", "id": 5})");
@@ -86,7 +86,7 @@ TEST(JsonlCorpus, ReadsTheFieldsAskedFor) {
   EXPECT_EQ(std::get<int64_t>(tokens[0].id), 5);
 }
 
-TEST(JsonlCorpus, HandsOnEmptyRows) {
+TEST(JsonlCorpus, KeepsEmptyRows) {
   const TemporaryFolder folder;
   const auto path = folder.write(
       "a.jsonl", "{\"text\": \"\"}\n{\"text\": null}\n{\"tokens\": []}\n{\"tokens\": null}\n");
@@ -158,7 +158,7 @@ TEST(JsonlCorpus, RefusesMalformedIdsThatWereNamed) {
             "a.jsonl:1: has no id field 'key'; it has 'text'");
 }
 
-TEST(JsonlCorpus, LeavesOutIdsThatNobodyNamedAndThatAreNone) {
+TEST(JsonlCorpus, IgnoresUnusableIdsThatWereNotNamed) {
   const TemporaryFolder folder;
   std::string text;
   for (const auto& [value, said] : kNoIds) {
@@ -243,7 +243,7 @@ TEST(ZstdCorpus, ReadsFramesAndRefusesDamage) {
   EXPECT_TRUE(message(folder, "a.jsonl.zst").starts_with("a.jsonl.zst: damaged zstd data: "));
 }
 
-TEST(ZstdCorpus, GrantsNoWindowOfGigabytes) {
+TEST(ZstdCorpus, RefusesWindowsOfGigabytes) {
   const TemporaryFolder folder;
   const std::string line = "{\"text\": \"one\"}\n";
   EXPECT_EQ(read_all(folder.write("a.jsonl.zst", zstd_frame(line, 27))).size(), 1U);
@@ -302,7 +302,7 @@ TEST(FolderCorpus, FollowsLinksButNotInCircles) {
   EXPECT_THROW(read_all(folder.path() / "corpus"), SystemError);
 }
 
-TEST(FolderCorpus, FieldsAreThoseOfTheFilesThatHaveSome) {
+TEST(FolderCorpus, FieldsApplyOnlyToFilesWithFields) {
   const TemporaryFolder folder;
   folder.write("a.txt", "text");
   EXPECT_THROW(open_corpus(folder.path(), {.field = "body", .id = ""}), UsageError);
@@ -311,7 +311,7 @@ TEST(FolderCorpus, FieldsAreThoseOfTheFilesThatHaveSome) {
   EXPECT_EQ(read_all(folder.path(), {.field = "body", .id = ""}).size(), 2U);
 }
 
-TEST(TextCorpus, RefusesWhatIsNoText) {
+TEST(TextCorpus, RefusesInvalidText) {
   const TemporaryFolder folder;
   folder.write("a.txt", "ok\xC0\x80");
   EXPECT_EQ(message(folder, "a.txt"),
@@ -328,7 +328,7 @@ TEST(TextCorpus, RefusesWhatIsNoText) {
   EXPECT_EQ(message(folder, "a.txt.gz"), "a.txt.gz" + expected);
 }
 
-TEST(Corpus, RefusesWhatItDoesNotKnow) {
+TEST(Corpus, RefusesUnknownKinds) {
   const TemporaryFolder folder;
   folder.write("a.docx", "");
   const std::string kinds = ".txt, .jsonl (plain, .gz or .zst) or .parquet";

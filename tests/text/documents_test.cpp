@@ -81,7 +81,7 @@ std::vector<CorpusEntry> entries_of(int32_t count, size_t tokens) {
   return entries;
 }
 
-TEST(Documents, SaysHowManyRepeatAnother) {
+TEST(Documents, WarnsOfRepeatedDocuments) {
   std::vector<CorpusEntry> entries = entries_of(8, 4);
   EXPECT_EQ(warnings(entries, options_of(4)), "");
   entries.push_back(entry_of(0, 4));
@@ -90,7 +90,7 @@ TEST(Documents, SaysHowManyRepeatAnother) {
             "warning: corpus: 2 of 10 documents repeat another one, token by ");
 }
 
-TEST(Documents, SaysThatFewerAreThereThanAskedFor) {
+TEST(Documents, WarnsOfFewerDocumentsThanRequested) {
   DocumentOptions options = options_of(4);
   options.documents = 12;
   EXPECT_EQ(warnings(entries_of(12, 4), options), "");
@@ -99,7 +99,7 @@ TEST(Documents, SaysThatFewerAreThereThanAskedFor) {
                   .starts_with("warning: corpus: expected 500 documents, found 12"));
 }
 
-TEST(Documents, SaysThatTheyAreTooFew) {
+TEST(Documents, WarnsOfTooFewDocuments) {
   EXPECT_EQ(warnings(entries_of(7, 4), options_of(4)),
             "warning: corpus: 7 documents are too few for reliable standard errors; give at least "
             "8, or cut long texts into several (chunk)\n");
@@ -195,7 +195,7 @@ class FailingCorpus : public CorpusReader {
   int32_t read_ = 0;
 };
 
-TEST(Documents, AnErrorBehindTheLastDocumentNeededIsNotMet) {
+TEST(Documents, DoesNotReadPastTheLastDocumentNeeded) {
   DocumentOptions options = options_of(4);
   options.documents = 2;
   FailingCorpus enough;
@@ -270,7 +270,7 @@ TEST(Documents, PrefixCountsAndSuffixIsDroppedWhenCut) {
   EXPECT_EQ(set.tokenizer_digest, tokenizer.digest());
 }
 
-TEST(Documents, KeepTheirOrderOnManyCores) {
+TEST(Documents, KeepTheOrderOnManyCores) {
   const Tokenizer tokenizer = letters();
   std::vector<CorpusEntry> entries;
   for (size_t i = 0; i < 500; ++i)
@@ -307,7 +307,7 @@ Tokens blocks_of(const DocumentSet& set, int64_t blocks) {
   return tokens;
 }
 
-TEST(Chunks, APieceBeginsAsATextDoesAndTheLastOneMayEnd) {
+TEST(Chunks, PiecesHaveThePrefixAndTheLastOneTheSuffix) {
   const Tokenizer tokenizer = letters();
   DocumentOptions options = chunks_of(4, 16);
   options.min_tokens = 2;
@@ -346,7 +346,7 @@ TEST(Chunks, PiecesOfOneTextShareABlockWhereTextsSuffice) {
   EXPECT_EQ(blocks_of(set, 3), (Tokens{0, 1, 2, 0, 0, 0, 0}));
 }
 
-TEST(Chunks, SayWhichBlocksTheyAreIn) {
+TEST(Chunks, DigestDependsOnTheBlocks) {
   // The same pieces in the same order, and the last one of them in another text.
   const auto of = [](int64_t first, int64_t second) {
     return select({entry_of(0, first), entry_of(50, second)}, chunks_of(2, 2));
@@ -358,7 +358,7 @@ TEST(Chunks, SayWhichBlocksTheyAreIn) {
   EXPECT_EQ(select({entry_of(0, 4)}, options_of(2)).chunk_blocks_digest, "");
 }
 
-TEST(Chunks, OfOnePieceEachAreTheDocumentsThemselves) {
+TEST(Chunks, TextsOfOnePieceAreOrdinaryDocuments) {
   std::vector<CorpusEntry> entries;
   for (int32_t i = 0; i < 40; ++i) entries.push_back(entry_of(i, 5));
   const auto whole = select(entries, options_of(5));

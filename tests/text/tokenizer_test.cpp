@@ -40,7 +40,7 @@ std::string refusal(const std::string& text) {
   return "no error";
 }
 
-TEST(Tokenizer, TellsWhatIsAddedFromTheText) {
+TEST(Tokenizer, SeparatesSpecialTokensFromTheText) {
   const Tokenizer tokenizer = make(small_tokenizer());
   const Tokenizer::Encoding encoding = encode(tokenizer, "a b <s> c d x a b c d");
   EXPECT_EQ(encoding.prefix, Ids{5});
@@ -48,7 +48,7 @@ TEST(Tokenizer, TellsWhatIsAddedFromTheText) {
   EXPECT_EQ(encoding.suffix, Ids{6});
 }
 
-TEST(Tokenizer, OfATextWithoutTokens) {
+TEST(Tokenizer, TextWithoutTokens) {
   const Tokenizer::Encoding encoding = encode(make(small_tokenizer()), "   ");
   EXPECT_EQ(encoding.prefix, Ids{5});
   EXPECT_EQ(encoding.body, Ids{});
@@ -78,7 +78,7 @@ TEST(Tokenizer, IsLoadedAgainWhereTheCompanionEnded) {
   EXPECT_EQ(all_ids(tokenizer, "b"), (Ids{5, 2, 6}));
 }
 
-TEST(Tokenizer, RefusesWhatIsNone) {
+TEST(Tokenizer, RefusesInvalidTokenizers) {
   EXPECT_EQ(refusal(""), "t.json: is empty");
   EXPECT_TRUE(refusal("{").starts_with("t.json: the tokenizers library cannot read it: "));
   Json json = small_tokenizer();
@@ -191,7 +191,7 @@ TEST(Tokenizer, SaysWhatToInstall) {
   EXPECT_NE(old.find("tokenizers 0.19.1 is older than 0.20; install"), std::string::npos) << old;
 }
 
-TEST(Tokenizer, ACompanionThatEndsIsNoTextsFault) {
+TEST(Tokenizer, TextsSurviveACompanionThatEnds) {
   const std::string said =
       system_error(library("import os; os.kill(os.getpid(), 9) if text == 'bad' else None"));
   EXPECT_TRUE(said.starts_with("text cannot be tokenized: ")) << said;

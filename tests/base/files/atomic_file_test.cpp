@@ -54,7 +54,7 @@ TEST(WriteFileAtomically, WritesAndReplaces) {
   EXPECT_EQ(listing(folder.path()), (Listing{{"a", "two"}}));
 }
 
-TEST(WriteFilesAtomically, AllOrNone) {
+TEST(WriteFilesAtomically, WritesAllOrNothing) {
   const TemporaryFolder folder;
   write_files_atomically({{folder.path() / "a", "one"}, {folder.path() / "b", "two"}});
   EXPECT_EQ(listing(folder.path()), (Listing{{"a", "one"}, {"b", "two"}}));
@@ -136,7 +136,7 @@ TEST(AtomicFolder, KeepsParentsThatHoldSomethingElse) {
   EXPECT_EQ(listing(folder.path()), (Listing{{"new", "/"}, {"new/other", "2"}}));
 }
 
-TEST(AtomicFolder, TakesTheNameWithASlash) {
+TEST(AtomicFolder, AcceptsATrailingSlash) {
   const TemporaryFolder folder;
   AtomicFolder out((folder.path() / "out").string() + "/");
   out.commit();
@@ -168,7 +168,7 @@ TEST(AtomicFolder, NamesTheTargetItCannotMake) {
   EXPECT_EQ(listing(folder.path()), (Listing{{"file", "mine"}}));
 }
 
-TEST(AtomicFile, TemporaryNamesAreKnownByTheirToken) {
+TEST(AtomicFile, RecognisesTemporaryNamesByTheirToken) {
   EXPECT_TRUE(is_temporary_of(".a.tmp-7-12ab", "7-12ab"));
   EXPECT_TRUE(is_temporary_of(".a.tmp-7-12ab-3", "7-12ab"));  // of another process of the job
   EXPECT_FALSE(is_temporary_of(".a.tmp-7-12ab-x", "7-12ab"));

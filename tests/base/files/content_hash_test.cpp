@@ -18,7 +18,7 @@ TEST(ContentHash, IsXxh3) {
   EXPECT_EQ(hash_bytes("a", 1).hex(), "a96faf705af16834e6c632b61e964e1f");
 }
 
-TEST(ContentHash, EveryByteOfEveryChunkCounts) {
+TEST(ContentHash, DependsOnEveryByteOfEveryChunk) {
   const int64_t bytes = 2 * kHashChunk + 17;
   std::vector<std::byte> data(static_cast<size_t>(bytes));
   const auto hash = [&] { return hash_stretch(data); };
@@ -31,7 +31,7 @@ TEST(ContentHash, EveryByteOfEveryChunkCounts) {
   EXPECT_EQ(hash(), zeros);
 }
 
-TEST(ContentHash, OfManyStretchesEachIsItsOwn) {
+TEST(ContentHash, HashesEachSpanByItself) {
   std::vector<std::byte> data(static_cast<size_t>(kHashChunk + 5), std::byte{7});
   const std::vector<Stretch> stretches{data, {}, Stretch(data).first(3)};
   std::mutex mutex;
@@ -51,7 +51,7 @@ TEST(ContentHash, OfManyStretchesEachIsItsOwn) {
   EXPECT_EQ(hash_stretch(data, backwards), hashes[0]);
 }
 
-TEST(ContentHash, SumsOfZipArchives) {
+TEST(ContentHash, ComputesTheCrc32OfZipArchives) {
   std::vector<std::byte> data(static_cast<size_t>(2 * kHashChunk + 17), std::byte{7});
   EXPECT_EQ(crc32_of({}), 0);
   const std::string digits = "123456789";

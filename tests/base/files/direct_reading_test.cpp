@@ -43,7 +43,7 @@ bool in_cache(const MappedFile& file) {
   return (there & 1U) != 0;
 }
 
-TEST(DirectReading, ReadsWhatTheCacheDoesNotHave) {
+TEST(DirectReading, ReadsPartsThatAreNotCached) {
   const TemporaryFolder folder;
   const std::string bytes = random_bytes(kSize);
   const auto path = folder.write("a", bytes);
@@ -71,7 +71,7 @@ TEST(DirectReading, ReadsWhatTheCacheDoesNotHave) {
   EXPECT_TRUE(file.text() == bytes) << "memory of its own has no file to come back from";
 }
 
-TEST(DirectReading, LeavesToTheMappingWhatTheCacheHas) {
+TEST(DirectReading, KeepsTheMappingOfCachedParts) {
   const TemporaryFolder folder;
   const std::string bytes = random_bytes(kSize);
   const auto path = folder.write("a", bytes);
@@ -84,7 +84,7 @@ TEST(DirectReading, LeavesToTheMappingWhatTheCacheHas) {
   EXPECT_TRUE(file.text() == bytes);
 }
 
-TEST(DirectReading, WhoReadsMeanwhileSeesTheSame) {
+TEST(DirectReading, ConcurrentReadersSeeTheSameBytes) {
   const TemporaryFolder folder;
   const std::string bytes = random_bytes(kSize);
   const auto path = folder.write("a", bytes);
@@ -102,7 +102,7 @@ TEST(DirectReading, WhoReadsMeanwhileSeesTheSame) {
   }
 }
 
-TEST(DirectReading, OfAFileThatIsCutOffWhatIsGoneStaysTheMappings) {
+TEST(DirectReading, KeepsTheMappingWhereAFileWasTruncated) {
   const TemporaryFolder folder;
   const std::string bytes = random_bytes(kSize);
   const auto path = folder.write("a", bytes);
@@ -120,7 +120,7 @@ TEST(DirectReading, OfAFileThatIsCutOffWhatIsGoneStaysTheMappings) {
   EXPECT_FALSE(file.is_current());
 }
 
-TEST(DirectReading, OfAnotherFileOfThatNameReadsNothing) {
+TEST(DirectReading, ReadsNothingOfAReplacedFile) {
   const TemporaryFolder folder;
   const std::string bytes = random_bytes(kSize);
   const auto path = folder.write("a", bytes);
@@ -135,7 +135,7 @@ TEST(DirectReading, OfAnotherFileOfThatNameReadsNothing) {
   EXPECT_TRUE(file.text() == bytes);
 }
 
-TEST(DirectReading, OfAnEmptyFileThereIsNothingToRead) {
+TEST(DirectReading, ReadsNothingOfAnEmptyFile) {
   const TemporaryFolder folder;
   MappedFile file(folder.write("a", ""));
   file.read_directly();

@@ -27,7 +27,7 @@ TEST(Sha256, InParts) {
   EXPECT_EQ(hash.hex(), kAbc);
 }
 
-TEST(Sha256, OfFiles) {
+TEST(Sha256, HashesFiles) {
   const TemporaryFolder folder;
   EXPECT_EQ(sha256_file(folder.write("abc", "abc")), kAbc);
   EXPECT_EQ(sha256_file(folder.write("empty", "")), kEmpty);

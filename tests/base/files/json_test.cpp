@@ -16,7 +16,7 @@ std::string message(std::string_view text) {
   return "";
 }
 
-TEST(Json, RefusesWhatIsNotStrict) {
+TEST(Json, RefusesAnythingButStrictJson) {
   EXPECT_EQ(message(R"({"a": {"b": 1}, "c": {"b": 2}})"), "");
   EXPECT_EQ(message(R"({"a": 1, "a": 2})"), "file.json: duplicate key 'a'");
   EXPECT_EQ(message("[[[[[1]]]]]"), "file.json: JSON is nested deeper than 4 levels");

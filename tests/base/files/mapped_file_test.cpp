@@ -47,7 +47,7 @@ TEST(MappedFile, ReleasedPagesComeBack) {
   EXPECT_EQ(file.text(), bytes);
 }
 
-TEST(MappedFile, NamesWhatItCannotOpen) {
+TEST(MappedFile, NamesTheFileThatItCannotOpen) {
   const TemporaryFolder folder;
   const std::string absent = folder.path() / "absent";
   EXPECT_EQ(refusal(absent), absent + ": cannot open: No such file or directory");
@@ -58,7 +58,7 @@ TEST(MappedFile, NamesWhatItCannotOpen) {
   EXPECT_EQ(refusal(pipe), pipe + ": is not a regular file");
 }
 
-TEST(MappedFile, SeesThatTheFileWasWrittenTo) {
+TEST(MappedFile, DetectsWritesToTheFile) {
   const TemporaryFolder folder;
   const auto path = folder.write("a", "12345");
   const MappedFile file(path);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kSize = 1 << 20;
 
-TEST(Scratch, KeepsWhatLeftMemory) {
+TEST(Scratch, KeepsContentsThatLeftMemory) {
   const TemporaryFolder folder;
   for (const bool file : {false, true}) {
     const Scratch scratch(kSize, file ? std::optional(folder.path()) : std::nullopt);
@@ -28,7 +28,7 @@ TEST(Scratch, KeepsWhatLeftMemory) {
   }
 }
 
-TEST(Scratch, TakesMemoryBeforeItIsWrittenTo) {
+TEST(Scratch, TakesMemoryAheadOfTheFirstWrite) {
   const auto in_memory = [](const Scratch& scratch) {
     std::vector<unsigned char> pages(static_cast<size_t>(kSize / ::sysconf(_SC_PAGESIZE)));
     EXPECT_EQ(::mincore(scratch.data(), kSize, pages.data()), 0);
@@ -44,7 +44,7 @@ TEST(Scratch, TakesMemoryBeforeItIsWrittenTo) {
   EXPECT_EQ(scratch.data()[kSize / 2 + 1], std::byte{7});
 }
 
-TEST(Scratch, RefusesWhatTheDiskCannotHold) {
+TEST(Scratch, RefusesSizesThatTheDiskCannotHold) {
   const TemporaryFolder folder;
   EXPECT_THROW(Scratch(int64_t{1} << 60, folder.path()), SystemError);
   EXPECT_THROW(Scratch(kSize, folder.path() / "absent"), SystemError);

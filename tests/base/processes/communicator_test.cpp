@@ -9,7 +9,7 @@
 namespace ropewalk {
 namespace {
 
-TEST(Communicator, AloneEverythingIsItself) {
+TEST(Communicator, OneProcessKeepsItsOwnValues) {
   const Communicator processes;
   EXPECT_EQ(processes.rank(), 0);
   EXPECT_EQ(processes.count(), 1);
@@ -23,7 +23,7 @@ TEST(Communicator, AloneEverythingIsItself) {
   processes.abort(3);
 }
 
-TEST(Communicator, AllGetWhatTheFirstHas) {
+TEST(Communicator, AllProcessesGetTheFirstOnesValue) {
   ThreadJob(3).run([](const Communicator& processes) {
     EXPECT_FALSE(processes.alone());
     EXPECT_EQ(processes.from_first(int64_t{10 + processes.rank()}), 10);
@@ -32,7 +32,7 @@ TEST(Communicator, AllGetWhatTheFirstHas) {
   });
 }
 
-TEST(Communicator, TheFirstWorksBeforeTheOthers) {
+TEST(Communicator, TheFirstProcessWorksBeforeTheOthers) {
   std::atomic<int> done = 0;
   ThreadJob(4).run([&](const Communicator& processes) {
     processes.first_before_others([&] {
@@ -43,7 +43,7 @@ TEST(Communicator, TheFirstWorksBeforeTheOthers) {
   EXPECT_EQ(done, 4);
 }
 
-TEST(Communicator, NumbersGoFromOneToAnother) {
+TEST(Communicator, SendsNumbersToAnotherProcess) {
   ThreadJob(2).run([](const Communicator& processes) {
     std::vector<double> numbers{1.5, 2.5};
     if (processes.first()) return processes.send(1, numbers);

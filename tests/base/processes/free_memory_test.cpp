@@ -33,9 +33,9 @@ class FreeMemory : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(FreeMemory, OfTheMachine) { EXPECT_EQ(found(), 1000 * 1024); }
+TEST_F(FreeMemory, WithoutALimit) { EXPECT_EQ(found(), 1000 * 1024); }
 
-TEST_F(FreeMemory, SecondVersionTakesTheLeastUpTheTree) {
+TEST_F(FreeMemory, CgroupVersion2TakesTheLowestLimitOfAllParents) {
   write("proc/self/cgroup", "0::/slice/job/step\n");
   write("proc/self/mountinfo", mount("/", "cg", "cgroup2 cgroup2 rw"));
   write("cg/slice/job/step/memory.max", "max\n");
@@ -55,7 +55,7 @@ TEST_F(FreeMemory, SecondVersionTakesTheLeastUpTheTree) {
   EXPECT_EQ(found(), 0);
 }
 
-TEST_F(FreeMemory, FirstVersion) {
+TEST_F(FreeMemory, CgroupVersion1) {
   write("proc/self/cgroup", "9:cpu,cpuacct:/other\n4:memory:/job\n0::/unified\n");
   write("proc/self/mountinfo", mount("/", "cpu", "cgroup cgroup rw,cpu,cpuacct") +
                                    mount("/", "unified", "cgroup2 cgroup2 rw") +
@@ -86,7 +86,7 @@ TEST_F(FreeMemory, InsideAContainer) {
   EXPECT_EQ(found(), 500);
 }
 
-TEST_F(FreeMemory, NothingKnown) {
+TEST_F(FreeMemory, UnknownSystem) {
   fs::remove_all(folder_.path() / "proc");
   EXPECT_GT(found(), int64_t{1} << 30);
   write("proc/self/cgroup", "nonsense\n0:\n");

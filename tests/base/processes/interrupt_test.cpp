@@ -33,7 +33,7 @@ namespace {
   ::_exit(12);
 }
 
-TEST(Interrupt, IsAskedForAndForgotten) {
+TEST(Interrupt, CanBeRequestedAndForgotten) {
   request_interrupt(SIGINT);
   EXPECT_TRUE(interrupted());
   EXPECT_THROW(throw_if_interrupted(), Interrupted);
@@ -58,7 +58,7 @@ TEST(Interrupt, TurnsSignalsIntoAnException) {
   for (;;) ::pause();
 }
 
-TEST(Interrupt, EndsWorkThatDoesNotLook) {
+TEST(Interrupt, EndsWorkThatDoesNotCheck) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const TemporaryFolder folder;
   for (const int signals : {1, 2}) {
@@ -68,7 +68,7 @@ TEST(Interrupt, EndsWorkThatDoesNotLook) {
   }
 }
 
-TEST(Interrupt, DoesNotReachAThreadThatWritesWhatTookLong) {
+TEST(Interrupt, DoesNotReachAnUninterruptedScope) {
   request_interrupt(SIGINT);
   {
     const UninterruptedScope writing;
@@ -89,7 +89,7 @@ TEST(Interrupt, DoesNotReachAThreadThatWritesWhatTookLong) {
   ::_exit(10);  // while it is written: what comes next has no time
 }
 
-TEST(Interrupt, WaitsForWhatIsBeingWrittenUnlessAskedTwice) {
+TEST(Interrupt, WaitsForAWriteUnlessSignalledTwice) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(write_for_a_while(1), testing::ExitedWithCode(10), "");
   EXPECT_EXIT(write_for_a_while(2), testing::ExitedWithCode(130), "interrupted by signal 2");
@@ -114,7 +114,7 @@ TEST(Interrupt, TheThirdSignalEndsTheProcess) {
   std::exit(1);
 }
 
-TEST(Interrupt, WhoeverEndsTheProgramNothingHalfDoneStays) {
+TEST(Interrupt, CleansUpWhenALibraryEndsTheProgram) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const TemporaryFolder folder;
   EXPECT_EXIT(end_by_a_library(folder.path() / "out"), testing::ExitedWithCode(1), "");
@@ -130,7 +130,7 @@ TEST(Interrupt, WhoeverEndsTheProgramNothingHalfDoneStays) {
   std::exit(copy.size() == 7 ? 10 : 11);
 }
 
-TEST(Interrupt, NamesAFileThatIsCutOffWhileItIsRead) {
+TEST(Interrupt, NamesAFileThatIsTruncatedWhileItIsRead) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const TemporaryFolder folder;
   const auto path = folder.write("weights", std::string(100'000, 'x'));

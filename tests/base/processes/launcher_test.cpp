@@ -23,7 +23,7 @@ TEST(Launcher, FindsTheLauncher) {
   EXPECT_EQ(found({{"SLURM_STEP_NUM_TASKS", "8"}}).name, "srun");
 }
 
-TEST(Launcher, OneProcessHasNone) {
+TEST(Launcher, FindsNoneForOneProcess) {
   EXPECT_EQ(found({}).count, 1);
   EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "1"}}).count, 1);
   EXPECT_EQ(found({{"OMPI_COMM_WORLD_SIZE", "what"}}).count, 1);

@@ -13,7 +13,7 @@
 namespace ropewalk {
 namespace {
 
-TEST(Parallel, DoesEverythingOnce) {
+TEST(Parallel, CallsEveryIndexOnce) {
   std::vector<std::atomic<int>> done(100);
   run_parallel(done.size(), 4, {}, [&](size_t i, const std::stop_token&) { ++done[i]; });
   for (const auto& count : done) EXPECT_EQ(count, 1);
@@ -37,7 +37,7 @@ TEST(Parallel, TheFirstErrorStopsTheOthers) {
   EXPECT_LE(stopped, 2);
 }
 
-TEST(Parallel, TakesNoMoreThanItsCores) {
+TEST(Parallel, UsesAtMostItsCores) {
   limit_cores(1);
   std::atomic<int> elsewhere = 0;
   const auto count_threads = [&](size_t) {

@@ -8,7 +8,7 @@
 namespace ropewalk {
 namespace {
 
-TEST(Worker, DoesThingsInOrderOnOneThread) {
+TEST(Worker, RunsTasksInOrderOnOneThread) {
   std::vector<int> done;
   std::thread::id thread;
   {
@@ -22,7 +22,7 @@ TEST(Worker, DoesThingsInOrderOnOneThread) {
   EXPECT_NE(thread, std::this_thread::get_id());
 }
 
-TEST(Worker, HandsOnErrors) {
+TEST(Worker, PassesErrorsOn) {
   Worker worker;
   auto broken = worker.run([]() -> int { throw std::runtime_error("broken"); });
   EXPECT_THROW(broken.get(), std::runtime_error);

@@ -70,7 +70,7 @@ TEST(BiasedAttention, Sinks) {
   }
 }
 
-TEST(BiasedAttention, WithoutAnyIsPlainAttention) {
+TEST(BiasedAttention, EqualsPlainAttentionWithoutOptions) {
   const at::Tensor q = random_tensor({4, 70, 16}, 1);
   const at::Tensor k = random_tensor({2, 70, 16}, 2);
   const at::Tensor v = random_tensor({2, 70, 16}, 3);
@@ -91,7 +91,7 @@ TEST(BiasedAttention, SlopesOfAlibi) {
   EXPECT_EQ(slopes(1), (std::vector<float>{0.00390625F}));
 }
 
-TEST(BiasedAttention, WorkspaceIsNoSquare) {
+TEST(BiasedAttention, WorkspaceIsNotQuadratic) {
   const int64_t short_text = biased_attention_workspace(32, 4096, 128);
   EXPECT_LT(biased_attention_workspace(32, 65536, 128), 20 * short_text);
 }

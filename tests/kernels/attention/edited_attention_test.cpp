@@ -77,7 +77,7 @@ std::vector<ScoreOptions> options_of_models() {
           ScoreOptions{.scale = 0.4, .window = 11, .sinks = random_tensor({3}, 4)}};
 }
 
-TEST(EditedAttention, TakesWhatIsOwedToDistance) {
+TEST(EditedAttention, RemovesWhatDependsOnDistance) {
   const at::Tensor logits = 2 * random_tensor({3, 40}, 5).to(at::kDouble);
   for (const ScoreOptions& options : options_of_models()) {
     for (const bool keep_mass : {false, true}) {
@@ -93,7 +93,7 @@ TEST(EditedAttention, SeesAWindow) {
   }
 }
 
-TEST(EditedAttention, MoreQueriesThanItTakesAtATime) {
+TEST(EditedAttention, MoreQueriesThanOneBlock) {
   const at::Tensor logits = random_tensor({3, 700}, 5).to(at::kDouble);
   const ScoreChange change{.first = 4, .by_distance = logits, .keep_mass = true};
   EXPECT_LT(worst({.scale = 0.4, .window = 300}, change, 700), 1e-5);

@@ -32,7 +32,7 @@ TEST(LogSumExp, LargeNumbersDoNotOverflow) {
   EXPECT_NEAR(log_sum_exp(x).item<double>(), 3e4 + std::log(1000.0), 1e-3);
 }
 
-TEST(LogSumExp, WhatIsNotFiniteStaysSo) {
+TEST(LogSumExp, KeepsNonFiniteValues) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     for (const int64_t index : {0, 63, 64, 99}) {

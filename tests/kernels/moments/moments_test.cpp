@@ -42,7 +42,7 @@ TEST(DocumentMoments, AgreeWithFloat64) {
   }
 }
 
-TEST(DocumentMoments, TakeAnyDimensionsLayoutAndNumbers) {
+TEST(DocumentMoments, AcceptAnyShapeLayoutAndType) {
   for (const int64_t d : {1, 5, 16, 17, 23, 64, 80, 128}) {
     const at::Tensor tokens_first = random_tensor({700, 3, d}, 7) + 5;
     const at::Tensor reversed = random_tensor({3, d, 700}, 8) + 5;
@@ -54,7 +54,7 @@ TEST(DocumentMoments, TakeAnyDimensionsLayoutAndNumbers) {
   }
 }
 
-TEST(DocumentMoments, TakePositionsAsTheyAre) {
+TEST(DocumentMoments, UseTheGivenPositions) {
   const at::Tensor x = vectors(1300, 2);
   // Two packed documents, the second with gaps, in no order.
   const at::Tensor packed = at::cat({at::arange(700), at::arange(600) * 7});
@@ -66,7 +66,7 @@ TEST(DocumentMoments, TakePositionsAsTheyAre) {
   EXPECT_TRUE(at::equal(forth.products, back.products));
 }
 
-TEST(JoinMoments, OfPartsAreThoseOfTheWhole) {
+TEST(JoinMoments, PartsJoinToTheWhole) {
   const at::Tensor x = vectors(2000, 3);
   const at::Tensor positions = at::cat({at::arange(900), at::arange(1100)});
   const Moments expected = document_moments(x, Positions(positions));
@@ -82,7 +82,7 @@ TEST(JoinMoments, OfPartsAreThoseOfTheWhole) {
   }
 }
 
-TEST(JoinMoments, WithNothingAreTheSameBits) {
+TEST(JoinMoments, JoiningNothingChangesNoBit) {
   const Moments some = document_moments(vectors(600, 4), Positions::counted(600));
   const Moments empty{at::zeros_like(some.mean), at::zeros_like(some.position),
                       at::zeros_like(some.products)};

@@ -15,7 +15,7 @@ using at::Float32Precision;
 
 at::Context& context() { return at::globalContext(); }
 
-TEST(ExactFloat32, OverridesWhatTheProgramSetAndGivesItBack) {
+TEST(ExactFloat32, OverridesAndRestoresTheProgramsSettings) {
   context().setFloat32MatmulPrecision("medium");
   context().setAllowBF16ReductionCuBLAS(true);
   context().setAllowFP16ReductionCuBLAS(true);
@@ -44,7 +44,7 @@ TEST(ExactFloat32, OverridesWhatTheProgramSetAndGivesItBack) {
 }
 
 // A program that mixes torch's older and newer settings.
-TEST(ExactFloat32, TakesMixedSettings) {
+TEST(ExactFloat32, AcceptsMixedSettings) {
   context().setFloat32Precision(Float32Backend::CUDA, Float32Op::MATMUL, Float32Precision::TF32);
   {
     const ExactFloat32 exact;

@@ -90,7 +90,7 @@ TEST(Linear, GatesAreThoseOfTheWholeProduct) {
   }
 }
 
-TEST(Linear, RowsMayLieApart) {
+TEST(Linear, AcceptsStridedRows) {
   const Case made({50, 48, 64});
   const at::Tensor wide = random_tensor({50, 100}, 5);
   const at::Tensor x = wide.slice(1, 3, 51);

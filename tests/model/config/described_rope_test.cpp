@@ -30,7 +30,7 @@ RopeSettings settings(RopeType type) {
   return rope;
 }
 
-TEST(DescribedRope, IsWhatTheModelTurnsBy) {
+TEST(DescribedRope, EqualsTheModelsRope) {
   ModelConfig config;
   for (const RopeType type : {RopeType::standard, RopeType::linear, RopeType::dynamic,
                               RopeType::llama3, RopeType::yarn, RopeType::longrope}) {
@@ -61,7 +61,7 @@ TEST(DescribedRope, IsWhatTheModelTurnsBy) {
   EXPECT_EQ(read->query_scaling->beta, 0.1);
 }
 
-TEST(DescribedRope, WithoutAny) {
+TEST(DescribedRope, WithoutRope) {
   EXPECT_FALSE(read_described_rope(JsonReader(Json::object(), "old")));
   ModelConfig config;
   config.layers.resize(1);
@@ -70,7 +70,7 @@ TEST(DescribedRope, WithoutAny) {
   EXPECT_EQ(read->of_layer(0), nullptr);
 }
 
-TEST(DescribedRope, RefusesWhatItDoesNotWrite) {
+TEST(DescribedRope, RefusesForeignDescriptions) {
   ModelConfig config;
   config.ropes = {settings(RopeType::longrope)};
   config.layers.resize(1);

@@ -11,7 +11,7 @@ const at::Device kCpu(at::kCPU);
 const at::Device kGpu(at::kCUDA);
 constexpr int64_t kMost = int64_t{2} << 28;  // numbers in 2 GiB of float32
 
-TEST(Precision, AsAsked) {
+TEST(Precision, HonoursTheRequest) {
   EXPECT_EQ(choose_precision("float32", kGpu, {"bfloat16", 5}).dtype, at::kFloat);
   EXPECT_EQ(choose_precision("bfloat16", kCpu, {"float32", 5}).dtype, at::kBFloat16);
   EXPECT_EQ(choose_precision("bfloat16", kCpu, {"float32", 5}).why, "as asked");
@@ -36,7 +36,7 @@ TEST(Precision, SmallFloat32WeightsStayFloat32) {
   }
 }
 
-TEST(Precision, OthersTakeBfloat16WhereTheHardwareDoes) {
+TEST(Precision, OtherWeightsBecomeBfloat16WhereTheHardwareMultipliesIt) {
   const Precision large = choose_precision("auto", kGpu, {"float32", kMost + 1});
   EXPECT_EQ(large.dtype, at::kBFloat16);
   EXPECT_EQ(large.why, "weights are stored in float32, 2.00 GiB of them are needed");

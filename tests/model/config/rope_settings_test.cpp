@@ -97,7 +97,7 @@ TEST(RopeSettings, Yarn) {
             4);
 }
 
-TEST(RopeSettings, NeverASilentTheta) {
+TEST(RopeSettings, MissingThetaIsAnError) {
   for (const char* config : {"{}", R"({"rope_theta": null})",
                              R"({"rope_scaling": {"rope_type": "linear", "factor": 2}})",
                              R"({"rope_parameters": {"rope_type": "default"}})"}) {
@@ -107,7 +107,7 @@ TEST(RopeSettings, NeverASilentTheta) {
   }
 }
 
-TEST(RopeSettings, RefusesWhatCannotBe) {
+TEST(RopeSettings, RefusesImpossibleSettings) {
   const auto scaled = [](const char* parameters) {
     return complaint(
         fmt::format(R"({{"rope_theta": 1e4, "rope_scaling": {}}})", parameters).c_str());

@@ -263,7 +263,7 @@ TEST_F(GpuTest, AutocastDoesNotMatter) {
                   .total.products.equal(plain.layer(0).streams(StreamKind::query).total.products));
 }
 
-TEST_F(GpuTest, NamesWhatIsNotFinite) {
+TEST_F(GpuTest, NamesNonFiniteValues) {
   const Stream stream;
   const at::Tensor good = random_tensor({4, 100, stream.d}, 10).to(stream.dtype);
   for (const double wrong : {std::numeric_limits<double>::quiet_NaN(), 1e30}) {

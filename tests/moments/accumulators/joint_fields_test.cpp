@@ -40,7 +40,7 @@ void read(MomentsCollector& collector, int64_t first, int64_t step) {
 class JointMoments : public testing::TestWithParam<int> {};
 
 // Against sums over all tokens of a block, in float64.
-TEST_P(JointMoments, AreThoseOfAllDocuments) {
+TEST_P(JointMoments, EqualMomentsOfAllDocuments) {
   ThreadJob(GetParam()).run([](const Communicator& processes) {
     MomentsCollector collector(kConfig, kHeads, {.blocks = kBlocks});
     read(collector, processes.rank(), processes.count());
@@ -72,7 +72,7 @@ TEST_P(JointMoments, AreThoseOfAllDocuments) {
 }
 
 // Where every block has one process, nothing is added up in another order.
-TEST(JointMoments, OfBlocksOfTheirOwnAreBitForBitTheSame) {
+TEST(JointMoments, BlocksOfOneProcessAreBitIdentical) {
   MomentsCollector whole(kConfig, kHeads, {.blocks = kBlocks});
   read(whole, 0, 1);
   ThreadJob(4).run([&](const Communicator& processes) {

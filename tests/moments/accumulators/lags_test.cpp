@@ -30,7 +30,7 @@ TEST(Lags, AreSpacedByRatios) {
   EXPECT_EQ(capture_lags({kDim, kPostRope, keep_nothing(), kContext}).back(), 512);
 }
 
-TEST(Lags, AreThoseOfAllPairs) {
+TEST(Lags, EqualSumsOverAllPairs) {
   MomentsCollector collector(kConfig, kHeads, kOptions);
   kRun.read(collector);
   const TemporaryFolder folder;
@@ -96,7 +96,7 @@ TEST(Lags, SurviveMergeResumeAndProcesses) {
   parts.expect_joined(folder);
 }
 
-TEST(Lags, WantPositionsThatFollowEachOther) {
+TEST(Lags, NeedConsecutivePositions) {
   MomentsCollector collector(kConfig, kHeads, kOptions);
   const Document document;
   const at::Tensor q = at::randn({4, 8, kDim});

@@ -132,7 +132,7 @@ TEST(PlasticityAccumulator, LeavesLaterDocumentsOut) {
   EXPECT_TRUE(plasticity().fields({kDim, kPreRope, keep_everything(), kContext, 7}).empty());
 }
 
-TEST(PlasticityAccumulator, KeepsFloat32WhatFloat16DoesNotHold) {
+TEST(PlasticityAccumulator, KeepsFloat32WhereFloat16Overflows) {
   const at::Tensor plain = at::randn({4, kContext, kDim});
   for (const double scale : {1.0, 1e6, 1e-7}) {
     MomentsCollector collector(kConfig, {{0, 1}}, kOptions);
@@ -184,7 +184,7 @@ TEST(PlasticityAccumulator, SurvivesMergeResumeAndProcesses) {
   parts.expect_joined(folder);
 }
 
-TEST(PlasticityAccumulator, AFileHasRoomForWhatWasRead) {
+TEST(PlasticityAccumulator, FilesHaveRoomOnlyForDocumentsThatWereRead) {
   const TemporaryFolder folder;
   MomentsCollector planned(kConfig, kHeads, kOptions);
   kRun.read(planned, 0, 1, 4);  // and stopped there

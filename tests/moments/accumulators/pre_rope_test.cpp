@@ -39,7 +39,7 @@ struct Pairs {
 };
 class PreRopeSums : public testing::TestWithParam<Pairs> {};
 
-TEST_P(PreRopeSums, AreThoseOfAllTokens) {
+TEST_P(PreRopeSums, EqualSumsOverAllTokens) {
   const auto [dim, interleaved] = GetParam();
   const ModelConfig made = config(dim, interleaved);
   MomentsCollector collector(made, kHeads, kOptions);
@@ -137,7 +137,7 @@ TEST(PreRope, IsDroppedWhereOneOfTwoLacksIt) {
 }
 
 // Documents need not begin at 0, nor in order.
-TEST(PreRope, GoesByPositions) {
+TEST(PreRope, UsesThePositions) {
   const ModelConfig made = config(6, false);
   MomentsCollector collector(made, {{0, 0}}, {.blocks = 1, .keep = {.pre_rope = true}});
   Document document;

@@ -65,7 +65,7 @@ void expect_same(const CaptureMoments& found, const CaptureMoments& expected) {
   }
 }
 
-TEST(JoinBatches, AProcessSendsWhatItsOwnBatchesTake) {
+TEST(JoinBatches, AProcessSendsNoMoreThanItsBatchesTake) {
   const JointRun few = measured(2, 1), some = measured(64, 1), many = measured(256, 1);
   EXPECT_EQ(some.sent, few.sent);
   EXPECT_EQ(many.sent, few.sent);

@@ -202,7 +202,7 @@ TEST_F(Merge, ACaptureThatReadNothingChangesNothing) {
   }
 }
 
-TEST_F(Merge, TakesTheNamesThatACaptureHasNow) {
+TEST_F(Merge, UsesTheCurrentNamesOfACapture) {
   MergeInput renamed = capture("a", {0, 1});
   renamed.names = info_of().names();
   renamed.names->label = "step-8";
@@ -223,7 +223,7 @@ TEST_F(Merge, RefusesADocumentThatIsThereTwice) {
   EXPECT_EQ(error_of({capture("d", {0, 1}), capture("e", {2})}), "no error");
 }
 
-TEST_F(Merge, RefusesWhatWasMeasuredInAnotherWay) {
+TEST_F(Merge, RefusesOtherSettings) {
   const MergeInput a = capture("a", {0});
   CaptureInfo other = info_of();
   other.context = 128;

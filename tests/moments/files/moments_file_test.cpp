@@ -38,7 +38,7 @@ TEST(MomentsFile, RefusesCountsThatOverflowTogether) {
   EXPECT_EQ(read_moments(path).blocks(), 3);
 }
 
-TEST(MomentsFile, RefusesDocumentsWithNumbersThatNobodyGives) {
+TEST(MomentsFile, RefusesImpossibleDocumentNumbers) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "moments.safetensors";
   CaptureMoments one = moments(1, 1);

@@ -69,7 +69,7 @@ TEST(MomentsState, KeepsWhatWasMeasuredOfEachDocument) {
   EXPECT_TRUE(at::equal(values[0].values, loss.values));
 }
 
-TEST(MomentsState, GoesOnWithTheSameBits) {
+TEST(MomentsState, ResumesWithTheSameBits) {
   const TemporaryFolder folder;
   MomentsCollector straight(kConfig, kHeads, {.blocks = kBlocks});
   read(straight, 0, kDocuments);
@@ -107,7 +107,7 @@ void expect_ignored(const std::filesystem::path& state, const Json& identity,
   EXPECT_EQ(fresh.layers().at(0).fields.at(0).at(0).abs().sum().item<double>(), 0);
 }
 
-TEST(MomentsState, OfSomethingElseIsIgnored) {
+TEST(MomentsState, IgnoresStatesOfOtherCaptures) {
   const TemporaryFolder folder;
   const auto state = saved(folder);
   expect_ignored(state, {{"model", "b"}}, documents());
@@ -118,7 +118,7 @@ TEST(MomentsState, OfSomethingElseIsIgnored) {
   expect_ignored(state, kIdentity, documents(2));  // it read more than is wanted now
 }
 
-TEST(MomentsState, MoreDocumentsGoOn) {
+TEST(MomentsState, ResumesForMoreDocuments) {
   const TemporaryFolder folder;
   const auto state = saved(folder);
   MomentsCollector collector(kConfig, kHeads, {.blocks = kBlocks});

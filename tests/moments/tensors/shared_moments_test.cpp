@@ -77,7 +77,7 @@ void expect_same(const SharedMoments& found, const SharedMoments& expected) {
   });
 }
 
-TEST(SharedMoments, AreThoseOfAllThreads) {
+TEST(SharedMoments, HoldTheBatchesOfAllThreads) {
   SharedMoments expected(shape());
   for (int64_t layer = 0; layer < 2; ++layer) {
     for (int64_t batch = 0; batch < kThreads * kBatches; ++batch) add(expected, layer, batch);
@@ -103,7 +103,7 @@ TEST(SharedMoments, OneThreadPerLayer) {
   expect_same(found, expected);
 }
 
-TEST(SharedMoments, NumbersAreGivenOnce) {
+TEST(SharedMoments, DocumentNumbersAreUnique) {
   SharedMoments moments(shape());
   in_threads([&](int64_t thread) {
     for (int64_t i = 0; i < kBatches; ++i) {
@@ -151,7 +151,7 @@ TEST(SharedMoments, ReadersSeeWholeBatches) {
   });
 }
 
-TEST(SharedMoments, APartOfABatchIsNeverSeen) {
+TEST(SharedMoments, NeverShowPartOfABatch) {
   SharedMoments moments(shape());
   in_threads([&](int64_t thread) {
     at::Tensor x = vectors(thread, 0);

@@ -104,7 +104,7 @@ TEST(TensorCapture, LayersWithoutDocumentsAreLeftOut) {
   EXPECT_EQ(moments.info.config.layers, 2);
 }
 
-TEST(TensorCapture, PositionsThatComeAgain) {
+TEST(TensorCapture, RepeatedPositions) {
   TensorCapture capture(kShape);
   std::vector<at::Tensor> x, t;
   for (int64_t i = 0; i < 150; ++i) {  // more than are remembered, each of them twice in a row
@@ -157,7 +157,7 @@ TEST(TensorCapture, TakesRowsOfABlockAsOne) {
   EXPECT_THROW(capture.add(1, some, first(q), first(k)), UsageError) << "they were added before";
 }
 
-TEST(TensorCapture, TakesDoublesAndViews) {
+TEST(TensorCapture, AcceptsDoublesAndViews) {
   TensorCapture capture(kShape);
   const at::Tensor q = vectors(4, 30, 1).to(at::kDouble).transpose(0, 1).contiguous();
   capture.add(1, 0, q.transpose(0, 1), vectors(2, 30, 2).to(at::kDouble));

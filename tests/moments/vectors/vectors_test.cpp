@@ -43,7 +43,7 @@ class Vectors : public testing::TestWithParam<int64_t> {};
 // Whether rows go out at every append, now and then, or only at the end.
 INSTANTIATE_TEST_SUITE_P(Memory, Vectors, testing::Values(0, 2000, 1 << 30));
 
-TEST_P(Vectors, ReadsWhatWasWritten) {
+TEST_P(Vectors, ReaderReadsWhatWasWritten) {
   const TemporaryFolder folder;
   const std::vector<StreamKey> keys = {{0, 0, StreamKind::key},
                                        {0, 0, StreamKind::query},
