@@ -37,7 +37,7 @@ TEST(Printable, EscapesBytesThatAreNotUtf8) {
 TEST(Printable, CutsLongText) {
   EXPECT_EQ(printable_excerpt("abcdef", 6), "abcdef");
   EXPECT_EQ(printable_excerpt("abcdefg", 6), "abcdef…");
-  EXPECT_EQ(printable_excerpt("ééé", 3), "éé…");  // never inside a character
+  EXPECT_EQ(printable_excerpt("ééé", 3), "éé…");  // cuts between characters
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace ropewalk {
 namespace {
 
-// stderr is a file here, so these are the plain lines of a run without a terminal.
+// stderr is a file in these tests, so they see the plain lines of a run without a terminal.
 class TerminalTest : public testing::Test {
  protected:
   void SetUp() override { show_on_terminal(); }

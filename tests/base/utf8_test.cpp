@@ -9,7 +9,8 @@
 namespace ropewalk {
 namespace {
 
-// `good` in front checks that the offset counts, and that the fast path over ASCII ends in time.
+// `good` in front checks that the offset is counted from the start, and that the fast path over
+// ASCII ends in time.
 void expect_invalid(std::string_view bytes, size_t offset_within) {
   for (const size_t before : {0, 1, 7, 8, 9, 16}) {
     const std::string text = std::string(before, 'a') + std::string(bytes);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kIndex = "model.safetensors.index.json";
 
-// A shard with one F32 tensor of one number a name.
+// A shard with one F32 tensor of one number per name.
 std::string shard(const std::vector<std::string>& names, const char* type = "F32") {
   std::string header = "{";
   for (size_t i = 0; i < names.size(); ++i) {
@@ -28,7 +28,7 @@ class CheckpointTest : public testing::Test {
 
   void write(const std::string& name, std::string_view bytes) { folder_.write(name, bytes); }
 
-  // What opening says, less the folder's name; "" where it opens.
+  // The error of opening the folder, without the folder's name; "" where it opens.
   std::string complaint() const {
     try {
       const Checkpoint checkpoint(folder_.path());
@@ -64,7 +64,7 @@ TEST_F(CheckpointTest, Shards) {
   write("1.safetensors", shard({"a"}));
   write("2.safetensors", shard({"b", "c"}));
   write(kIndex, R"({"weight_map":{"a":"1.safetensors","b":"2.safetensors","c":"2.safetensors"}})");
-  // Where there is an index, a file that shares the usual name does not count.
+  // Where there is an index, a file with the usual name is ignored.
   write("model.safetensors", shard({"a", "z"}));
   const Checkpoint checkpoint(folder_.path());
   EXPECT_EQ(checkpoint.shards().size(), 2U);

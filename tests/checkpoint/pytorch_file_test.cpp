@@ -148,7 +148,7 @@ TEST_F(PytorchFileTest, SizesThatDoNotFit) {
             std::string::npos);
 }
 
-// The product of the other sizes does not matter, and is not worked out.
+// The product of the other sizes is irrelevant, and is not computed.
 TEST_F(PytorchFileTest, NoNumbersWithHugeSizes) {
   constexpr int64_t kHuge = int64_t{1} << 62;
   const auto tensors =
@@ -162,7 +162,7 @@ TEST_F(PytorchFileTest, NoNumbersWithHugeSizes) {
 TEST_F(PytorchFileTest, DeepNestingCostsNothing) {
   constexpr size_t kDeep = 2'000'000;
   std::string pickle = "\x80\x02)";
-  for (size_t i = 0; i < kDeep; ++i) pickle += "\x85";  // a tuple of the one before
+  for (size_t i = 0; i < kDeep; ++i) pickle += "\x85";  // a tuple that holds the previous one
   EXPECT_EQ(pickle_complaint(pickle + "."), "data.pkl: does not hold a dictionary of tensors");
   EXPECT_EQ(pickle_complaint("\x80\x02" + std::string(kDeep, '(')), "data.pkl: ends in the middle");
   EXPECT_NE(pickle_complaint(std::string(9 << 20, '(')).find("expected at most 8388608"),
@@ -218,7 +218,7 @@ TEST_F(PytorchFileTest, InconsistentArchives) {
             std::string::npos);
 }
 
-// An entry inside another: its own header lies in the other's data.
+// An entry inside another: its own header is in the other's data.
 TEST_F(PytorchFileTest, OverlappingStorages) {
   RawZip inner;
   inner.entries = {{"archive/data/1", std::string(8, 'b')}};

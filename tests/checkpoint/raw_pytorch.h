@@ -14,7 +14,7 @@ std::string little_endian(T number) {
   return bytes;
 }
 
-// A zip archive byte by byte, so that any of them can be wrong.
+// A zip archive, built byte by byte, so that any byte can be wrong.
 struct RawZip {
   struct Entry {
     std::string name;
@@ -22,11 +22,11 @@ struct RawZip {
     uint16_t method = 0;
     uint16_t flags = 0;
     std::string local_name = {};  // empty: the name
-    int64_t shift = 0;            // of where the list says the entry begins
+    int64_t shift = 0;            // between the entry and where the list says it begins
   };
   std::vector<Entry> entries;
   bool wide = false;  // 64-bit sizes
-  int64_t more = 0;   // entries that the end claims beyond those there are
+  int64_t more = 0;   // claimed entries beyond the existing ones
   std::string comment;
 
   std::string bytes() const {
@@ -108,7 +108,7 @@ inline std::string tensor(const std::string& storage, int64_t offset,
                 name("collections", "OrderedDict") + ")R"}) +
          "R";
 }
-// A dictionary of keys and values in turn.
+// A dictionary, from alternating keys and values.
 inline std::string whole(const std::vector<std::string>& items) {
   std::string all = "\x80\x02}(";
   for (const std::string& item : items) all += item;

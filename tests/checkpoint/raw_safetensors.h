@@ -9,8 +9,8 @@
 
 namespace ropewalk {
 
-// A safetensors file byte by byte, right or wrong: header padded to eight bytes, `length` as the
-// file claims it where that is not the truth.
+// A safetensors file, built byte by byte, valid or not: the header is padded to eight bytes, and
+// `length` is the claimed length of the header where that should be wrong.
 inline std::string raw_safetensors(std::string header, const std::string& data,
                                    std::optional<uint64_t> length = {}) {
   header.append((8 - header.size() % 8) % 8, ' ');

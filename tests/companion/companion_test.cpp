@@ -20,7 +20,7 @@ namespace {
 using FailureKind = CompanionFailure::FailureKind;
 using std::chrono::milliseconds;
 
-// What a companion can be asked to do here, by the key `do`.
+// The requests that this companion understands, by the key `do`.
 constexpr const char* kTask = R"python(
 import ctypes, os, sys, time
 
@@ -69,7 +69,7 @@ Companion::Settings settings() {
 
 CompanionMessage message(Json words) { return {std::move(words), {}}; }
 
-// How a request fails, and what is said; one line.
+// How a request fails, and its error; one line.
 std::pair<FailureKind, std::string> failure(Companion& companion, Json words,
                                             Companion::Limit limit = {}) {
   try {
@@ -175,7 +175,7 @@ TEST(Companion, RestartsAfterItDied) {
   EXPECT_EQ(companion.generation(), 2);
   std::tie(how, said) = failure(companion, {{"do", "die"}, {"signal", 0}});
   EXPECT_TRUE(said.ends_with(": ended with exit code 7: last words")) << said;
-  ::kill(process_of(companion), SIGKILL);  // while it has nothing to do
+  ::kill(process_of(companion), SIGKILL);  // while it is idle
   for (int i = 0; i < 500 && companion.generation() < 4; ++i) {
     try {
       process_of(companion);
@@ -227,7 +227,9 @@ TEST(Companion, IsEndedWhenItHangs) {
   Companion::Settings hasty = settings();
   hasty.silence = milliseconds(3000);
   Companion companion(hasty);
-  companion.ask("play", message({{"do", "sleep"}, {"seconds", 4}}));  // shows signs of life
+  companion.ask("play",
+                message({{"do", "sleep"},
+                         {"seconds", 4}}));  // longer than the limit of silence, with signs of life
   const pid_t process = process_of(companion);
   const auto [how, said] = failure(companion, {{"do", "hold"}, {"seconds", 600}});
   EXPECT_EQ(how, FailureKind::hangs);
@@ -298,7 +300,7 @@ TEST(Companion, AForkedProcessHasItsOwn) {
   EXPECT_EQ(process_of(companion), mine);
 }
 
-// What becomes of it is printed, for the test to look at.
+// Prints what becomes of the companion, for the test to look at.
 [[noreturn]] void be_interrupted() {
   install_interrupt_handlers();
   Companion companion(settings());
@@ -321,7 +323,7 @@ TEST(Companion, EndsWhenItsOwnerIsInterrupted) {
   EXPECT_EXIT(be_interrupted(), testing::ExitedWithCode(10), "");
 }
 
-// Killed without a last word, with a fork that keeps everything open.
+// The process is killed at once, while a fork keeps everything open.
 [[noreturn]] void be_killed() {
   Companion companion(settings());
   const pid_t process = process_of(companion);
@@ -345,7 +347,7 @@ TEST(Companion, LeavesNoOrphan) {
   EXPECT_TRUE(gone(process));
 }
 
-// The thread that starts it is not the one it ends with.
+// The thread that starts the companion ends before the companion does.
 TEST(Companion, OutlivesTheThreadThatStartedIt) {
   Companion companion(settings());
   pid_t process = 0;

@@ -26,7 +26,7 @@ TEST(Device, CudaWithoutAGpu) {
   }
 }
 
-// What a program calls the setting is its own affair.
+// The program decides what it calls the setting.
 TEST(Device, ErrorsCarryTheFieldAndNoOption) {
   try {
     parse_device("abacus", {});

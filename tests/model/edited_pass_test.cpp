@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kPlenty = int64_t{1} << 30;
 
-// Logits of every document in the pass without an edit, and in those of edits; what heads give.
+// Logits of every document in the unedited pass and in those of edits; outputs of heads.
 class LoggingObserver : public Observer {
  public:
   bool wants_logits() const override { return true; }
@@ -90,8 +90,8 @@ TEST_F(EditedPassTest, IdleEditsKeepEveryBit) {
 }
 
 TEST_F(EditedPassTest, IdleEditsWithAPassOfTheirOwnKeepEveryBit) {
-  // A window that holds all of a short document but not of a long one: the short one has a pass of
-  // its own too.
+  // A window that covers all of a short document but not of a long one: the short one still has a
+  // pass of its own.
   const auto documents = tiny_documents({40, 9, 3});
   const LoggingObserver logged =
       run({{"window:10", {{0, {1}}, {1, {0, 2}}}, ScoreEdit(Window{10})}}, documents);
@@ -148,7 +148,7 @@ TEST_F(EditedPassTest, AHeadCanBeItsMeanOverOtherDocuments) {
   const LoggingObserver plain = run({}, documents);
   const auto outputs = std::make_shared<HeadOutputs>();
   for (const auto& [key, rows] : plain.outputs) outputs->add(key.second, key.first, rows);
-  // Of the first document those are the late tokens of the second one.
+  // For the first document, those are the late tokens of the second one.
   const at::Tensor expected = plain.outputs.at({2, 1}).slice(0, 4).mean(0);
   EXPECT_LT((outputs->mean_of_others(0, 2) - expected).abs().max().item<double>(), 1e-6);
   EXPECT_LT((outputs->mean(1, 2) - expected).abs().max().item<double>(), 1e-6);

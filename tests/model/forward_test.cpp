@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kPlenty = int64_t{1} << 30;
 
-// Keeps everything it is given and the order of the calls.
+// Keeps everything it is given, and the order of the calls.
 class Recorder : public Observer {
  public:
   explicit Recorder(std::vector<int64_t> layers, std::vector<std::string> points = {kPostRope})
@@ -162,7 +162,7 @@ TEST_F(ForwardTest, TokensSeeOnlyThePast) {
   EXPECT_GT(element(difference, 7), 1e-3);
 }
 
-// q and k of layer 0 written out in float64: embedding, RMSNorm, projection, rotation.
+// Computes q and k of layer 0 in float64: embedding, RMSNorm, projection, rotation.
 TEST_F(ForwardTest, FirstLayerEqualsAReference) {
   const auto documents = tiny_documents({9});
   Recorder recorder({0});
@@ -250,7 +250,7 @@ TEST_F(ForwardTest, ATapThatCanNeverFireIsRefusedBeforeAnythingIsComputed) {
             "the tap 'post-rope k' of layer 1 can never fire: the layer has no self-attention");
 }
 
-// What leaves the layers it names.
+// The outputs of the layers that it names.
 class HiddenRecorder : public Observer {
  public:
   explicit HiddenRecorder(std::vector<int64_t> layers) : layers_(std::move(layers)) {}
@@ -281,7 +281,7 @@ TEST_F(ForwardTest, SeveralObserversOfOnePass) {
   expect_same(vectors, alone);
   EXPECT_EQ(raw.calls, "1:0 1:1 ");
   ASSERT_EQ(hidden.rows.size(), 4U);
-  // The next layer's queries are made of it.
+  // The next layer computes its queries from it.
   const LayerWeights weights = reader.load(2);
   Projection made = project(opened_.model.config, weights, hidden.rows.at({1, 1}));
   const RopeTable table = make_rope_table(opened_.model.config.ropes[0], 9, at::kCPU);
@@ -313,7 +313,7 @@ TEST_F(ForwardTest, StopsWhereTheCallerSays) {
   }
 }
 
-// All logits of a document, from its pieces.
+// All logits of a document, joined from their pieces.
 class LogitsRecorder : public Observer {
  public:
   bool wants_logits() const override { return true; }

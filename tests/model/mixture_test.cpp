@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kExperts = 5;
 constexpr int64_t kChosen = 2;
 
-// The tiny checkpoint with experts in place of its MLPs, as a Mixtral stores them.
+// The tiny checkpoint with experts instead of its MLPs, stored as in Mixtral.
 class MixtureTest : public testing::Test {
  protected:
   MixtureTest() {
@@ -40,7 +40,7 @@ class MixtureTest : public testing::Test {
     return tiny_.tensors.at("model.layers.0." + name).to(at::kDouble);
   }
 
-  // Token by token, in float64.
+  // The reference, token by token, in float64.
   at::Tensor plain(const at::Tensor& hidden) const {
     const at::Tensor norm = stored("post_attention_layernorm.weight");
     at::Tensor out = hidden.to(at::kDouble);
@@ -83,7 +83,7 @@ TEST_F(MixtureTest, AddsTheChosenExperts) {
 }
 
 TEST_F(MixtureTest, AsksOnlyForExpertsWithTokens) {
-  // Experts 1 and 3 always win: their rows point where all tokens do.
+  // Experts 1 and 3 always win: their rows have the direction that all tokens have.
   at::Tensor& router = tiny_.tensors["model.layers.0.block_sparse_moe.gate.weight"];
   router = at::zeros({kExperts, 16});
   router[1] = 1;

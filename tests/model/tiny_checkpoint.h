@@ -22,7 +22,7 @@ class TinyCheckpoint {
   Json config;
   std::map<std::string, at::Tensor> tensors;
 
-  // Final norm and head, which the others do not read.
+  // Adds final norm and head, which the other tests do not read.
   void add_head();
 
   struct Opened {
@@ -36,14 +36,14 @@ class TinyCheckpoint {
   // Writes the folder and opens it.
   Opened open();
 
-  // What opening layers 0 … 2 complains about, less the folder's name; "" where all is well.
+  // The error of opening layers 0 … 2, without the folder's name; "" where there is none.
   std::string complaint();
 
  private:
   TemporaryFolder folder_;
 };
 
-// Documents of these lengths, of words of the tiny checkpoint.
+// Documents of these lengths, with words of the tiny checkpoint.
 std::vector<Document> tiny_documents(const std::vector<int64_t>& lengths);
 
 }  // namespace ropewalk

@@ -8,7 +8,7 @@
 
 namespace ropewalk {
 
-// Every edit but those of outputs' means, of heads of the tiny checkpoint (4 query heads on 2 key
+// Every edit except means of outputs, for heads of the tiny checkpoint (4 query heads on 2 key
 // heads of 6 dimensions), for documents of up to `tokens`.
 inline std::vector<Edit> tiny_edits(const HeadSet& heads, int64_t tokens) {
   DistanceBias distance;
@@ -38,8 +38,8 @@ inline std::vector<Edit> tiny_edits(const HeadSet& heads, int64_t tokens) {
           {"head:zero", heads, OutputEdit()}};
 }
 
-// Those that change nothing: S the same for all distances, a window and a cut that hold everything,
-// drifts that are zero.
+// Edits that change nothing: S equal for all distances, a window and a cut that cover everything,
+// drifts of zero.
 inline std::vector<Edit> tiny_idle_edits(const HeadSet& heads, int64_t tokens) {
   DistanceBias distance;
   FlattenedDrift flatten;

@@ -1,4 +1,4 @@
-// The table of what a capture keeps: each row is its own member, and something keeps it.
+// Checks the table of what a capture keeps: each row is a different member, and something keeps it.
 #include "ropewalk/moments/keep_options.h"
 
 #include <gtest/gtest.h>
@@ -39,10 +39,10 @@ TEST(KeepOptions, EveryRowIsAnotherMember) {
   EXPECT_EQ(find_keep_option("lunch"), nullptr);
 }
 
-// An option that nothing reads would be accepted, and change nothing.
+// An option that nothing reads would be accepted without effect.
 TEST(KeepOptions, EveryRowSwitchesWhatHasItsName) {
   for (const KeepOption& option : kKeepOptions) {
-    if (option.key == std::string(kLossName)) continue;  // a number of documents
+    if (option.key == std::string(kLossName)) continue;  // values per document
     KeepOptions without = keep_everything();
     option.visit(without, [](auto& member) { member = {}; });
     KeepRecords expected = kept_records(shape_that_keeps(keep_everything()));
@@ -65,7 +65,7 @@ TEST(KeepOptions, AccumulatorsAndTheirPartsHaveTheNamesOfTheList) {
   EXPECT_EQ(read, names);
 }
 
-// Of one run, captures that keep other things.
+// Captures of one run that keep different things.
 class AddKeptTest : public testing::Test {
  protected:
   CaptureMoments capture(const KeepOptions& keep, int64_t documents = 6) const {
@@ -133,7 +133,7 @@ TEST_F(AddKeptTest, RefusesOtherDocuments) {
   EXPECT_THROW(add_kept(whole, std::move(other), {"plasticity"}), InputError);
 }
 
-// A sum has what both parts have in one way.
+// A sum has what both parts have in one version.
 TEST_F(AddKeptTest, SumsDropOtherVersions) {
   CaptureMoments whole = capture(keep_everything()), part = capture(keep_everything());
   for (DocumentRecord& document : part.documents) document.index += 100;

@@ -20,7 +20,7 @@ std::vector<CorpusEntry> read_all(const std::filesystem::path& path,
   return entries;
 }
 
-// What InputError says about a file, less the folder in front.
+// The InputError for a file, without the folder in front.
 std::string message(const TemporaryFolder& folder, const std::string& name,
                     const CorpusOptions& options = {}) {
   try {
@@ -188,7 +188,7 @@ TEST(GzipCorpus, ReadsMembersAndRefusesDamage) {
   EXPECT_EQ(read_all(folder.write("a.jsonl.gz", whole + std::string(9, '\0'))).size(), 2U);
   const size_t second = gzipped("{\"text\": \"one\"}\n{\"te").size();
   for (size_t size = 1; size < whole.size(); ++size) {
-    if (size == second) continue;  // a whole member: only the JSON is cut
+    if (size == second) continue;  // a complete member: only the JSON is cut
     folder.write("a.jsonl.gz", whole.substr(0, size));
     EXPECT_EQ(message(folder, "a.jsonl.gz"),
               "a.jsonl.gz: gzip data ends too early: the file is cut short")
@@ -208,7 +208,7 @@ TEST(GzipCorpus, ReadsMembersAndRefusesDamage) {
   EXPECT_TRUE(message(folder, "a.jsonl.gz").starts_with("a.jsonl.gz: damaged gzip data after"));
 }
 
-// A zstd frame of one block that is stored as it is. `window` is log2 of the memory it asks for.
+// A zstd frame of one uncompressed block. `window` is log2 of the memory that it asks for.
 std::string zstd_frame(const std::string& bytes, int window = 17) {
   const auto header = static_cast<uint32_t>(bytes.size() << 3 | 1);
   std::string frame("\x28\xB5\x2F\xFD\0", 5);

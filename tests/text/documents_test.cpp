@@ -64,7 +64,7 @@ std::string message(std::vector<CorpusEntry> entries, const DocumentOptions& opt
   return "no error";
 }
 
-// What is said about a corpus of these entries.
+// The warnings about a corpus of these entries.
 std::string warnings(std::vector<CorpusEntry> entries, const DocumentOptions& options) {
   std::string said;
   log::set_sink([&](log::Level level, std::string_view line) {
@@ -263,8 +263,8 @@ TEST(Documents, PrefixCountsAndSuffixIsDroppedWhenCut) {
   const auto set = select({text_of("ab"), text_of("abc"), text_of("abcdef"), entry_of(0, 6)},
                           options, &tokenizer);
   ASSERT_EQ(set.documents.size(), 4U);
-  EXPECT_EQ(set.documents[0].tokens, (Tokens{6, 0, 1, 7}));  // fits whole
-  EXPECT_EQ(set.documents[1].tokens, (Tokens{6, 0, 1, 2}));  // the suffix alone is too much
+  EXPECT_EQ(set.documents[0].tokens, (Tokens{6, 0, 1, 7}));  // the suffix fits
+  EXPECT_EQ(set.documents[1].tokens, (Tokens{6, 0, 1, 2}));  // there is no room for the suffix
   EXPECT_EQ(set.documents[2].tokens, (Tokens{6, 0, 1, 2}));
   EXPECT_EQ(set.documents[3].tokens, (Tokens{0, 1, 2, 3}));  // verbatim
   EXPECT_EQ(set.tokenizer_digest, tokenizer.digest());
@@ -293,7 +293,7 @@ DocumentOptions chunks_of(int64_t context, int64_t blocks) {
   return options;
 }
 
-// The first token of each document, in order: pieces of entry_of(n, ...) count on from n.
+// The first token of each document, in order: pieces of entry_of(n, ...) count from n.
 Tokens firsts(const DocumentSet& set) {
   Tokens tokens;
   for (const Document& document : set.documents) tokens.push_back(document.tokens.front());
@@ -315,8 +315,9 @@ TEST(Chunks, PiecesHaveThePrefixAndTheLastOneTheSuffix) {
   ASSERT_EQ(set.documents.size(), 5U);
   EXPECT_EQ(set.documents[0].tokens, (Tokens{6, 0, 1, 2}));
   EXPECT_EQ(set.documents[1].tokens, (Tokens{6, 3, 4, 5}));
-  EXPECT_EQ(set.documents[2].tokens, (Tokens{6, 0, 1, 7}));  // the text ends, and the end fits
-  EXPECT_EQ(set.documents[4].tokens, (Tokens{6, 3, 4, 5}));  // the end alone is too much
+  EXPECT_EQ(set.documents[2].tokens,
+            (Tokens{6, 0, 1, 7}));  // the text ends here, and its suffix fits
+  EXPECT_EQ(set.documents[4].tokens, (Tokens{6, 3, 4, 5}));  // there is no room for the suffix
   EXPECT_EQ(set.entries_read, 2);
   EXPECT_EQ(set.texts, 2);
   EXPECT_EQ(set.total_tokens, 20);
@@ -327,12 +328,12 @@ TEST(Chunks, TheShortRestIsSkippedAndCounted) {
   EXPECT_EQ(firsts(set), (Tokens{0, 4, 30}));
   EXPECT_EQ(set.skipped_short, 2);
   EXPECT_EQ(set.longest_skipped, 3);
-  EXPECT_EQ(set.texts, 2);  // one gave nothing
+  EXPECT_EQ(set.texts, 2);  // one entry gave no document
 }
 
 TEST(Chunks, OneTextGivesEveryBlockARunOfNeighbours) {
   const auto set = select({entry_of(0, 20)}, chunks_of(2, 4));
-  // Pieces 0 to 9 in four runs: 0 1 2, 3 4, 5 6 7, 8 9; read in turn.
+  // Pieces 0 to 9 form four runs (0 1 2, 3 4, 5 6 7, 8 9), which are read in turn.
   EXPECT_EQ(firsts(set), (Tokens{0, 6, 10, 16, 2, 8, 12, 18, 4, 14}));
   EXPECT_EQ(blocks_of(set, 4), (Tokens{0, 1, 2, 3, 0, 1, 2, 3, 0, 2}));
   for (size_t i = 0; i < set.documents.size(); ++i)
@@ -347,7 +348,7 @@ TEST(Chunks, PiecesOfOneTextShareABlockWhereTextsSuffice) {
 }
 
 TEST(Chunks, DigestDependsOnTheBlocks) {
-  // The same pieces in the same order, and the last one of them in another text.
+  // The same pieces in the same order, but the last one belongs to another text.
   const auto of = [](int64_t first, int64_t second) {
     return select({entry_of(0, first), entry_of(50, second)}, chunks_of(2, 2));
   };
@@ -399,7 +400,7 @@ TEST(Chunks, HaveIdsOfTheirOwn) {
   const auto set = select({entry_of(0, 4, "doc-3"), entry_of(10, 4, int64_t{7}), entry_of(20, 4)},
                           chunks_of(2, 16));
   ASSERT_EQ(set.documents.size(), 6U);
-  // As in ExampleIds, of b"doc-3#1" and b"7#0".
+  // Computed as in ExampleIds, for b"doc-3#1" and b"7#0".
   EXPECT_EQ(set.documents[1].example_id, 933048084810877482);
   EXPECT_EQ(set.documents[2].example_id, 2703953890892319460);
   EXPECT_EQ(set.documents[5].example_id, 5);

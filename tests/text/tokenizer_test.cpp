@@ -105,7 +105,7 @@ TEST(Tokenizer, FoldersWithOtherFiles) {
   }
 }
 
-// A library that does what a test wants, in front of the real one.
+// A fake library that a test controls, found before the real one.
 class FakeLibrary {
  public:
   explicit FakeLibrary(const std::string& source) {
@@ -122,7 +122,7 @@ class FakeLibrary {
   TemporaryFolder folder_;
 };
 
-// Gives the number of bytes of a text; whatever `trouble` does comes first.
+// The fake returns a text's number of bytes; the code `trouble` runs first.
 std::string library(const std::string& trouble) {
   return "class Encoding: ids = [7]; special_tokens_mask = [0]\n"
          "class Tokenizer:\n"
@@ -138,7 +138,7 @@ std::string library(const std::string& trouble) {
          "    return [Encoding() for _ in texts]\n";
 }
 
-// Of three texts, the second has a problem.
+// Three texts, of which the second has a problem.
 std::vector<Tokenizer::Outcome> outcomes(const std::string& trouble) {
   const FakeLibrary fake(library(trouble));
   const Tokenizer tokenizer = Tokenizer::from_json("{}", "t.json");

@@ -26,7 +26,7 @@ std::map<std::string, std::string> listing(const fs::path& folder) {
 
 using Listing = std::map<std::string, std::string>;
 
-// While it lives, no file of this process may grow past `bytes`: what a full disk looks like.
+// Limits the size of this process's files to `bytes` while it lives, like a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

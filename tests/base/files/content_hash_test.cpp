@@ -13,7 +13,7 @@ namespace ropewalk {
 namespace {
 
 TEST(ContentHash, IsXxh3) {
-  // xxhash.xxh3_128_hexdigest of Python's package gives the same.
+  // The expected values are those of xxhash.xxh3_128_hexdigest in Python.
   EXPECT_EQ(hash_bytes("", 0).hex(), "99aa06d3014798d86001c324468d497f");
   EXPECT_EQ(hash_bytes("a", 1).hex(), "a96faf705af16834e6c632b61e964e1f");
 }

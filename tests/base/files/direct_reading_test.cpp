@@ -16,7 +16,7 @@
 namespace ropewalk {
 namespace {
 
-// Three pieces, the last one not whole.
+// Three pieces, the last one incomplete.
 constexpr size_t kSize = (size_t{10} << 20) + 12'345;
 
 std::string random_bytes(size_t size) {
@@ -29,7 +29,7 @@ std::string random_bytes(size_t size) {
   return bytes;
 }
 
-// Out of the system's cache, where there is a disk below.
+// Drops the file from the page cache, where there is a disk below.
 void forget(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   ::fsync(file);

@@ -53,7 +53,8 @@ TEST(MappedFile, NamesTheFileThatItCannotOpen) {
   EXPECT_EQ(refusal(absent), absent + ": cannot open: No such file or directory");
   EXPECT_EQ(refusal(folder.path()), folder.path().string() + ": is not a regular file");
   EXPECT_EQ(refusal("/dev/null"), "/dev/null: is not a regular file");
-  const std::string pipe = folder.path() / "pipe";  // nobody writes to it: it is not waited for
+  const std::string pipe =
+      folder.path() / "pipe";  // nobody writes to it, and opening it must not wait
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(refusal(pipe), pipe + ": is not a regular file");
 }

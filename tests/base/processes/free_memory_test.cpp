@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A /proc and the control groups that it speaks of.
+// A /proc and the control groups that it names.
 class FreeMemory : public testing::Test {
  protected:
   void write(const fs::path& path, const std::string& text) const {
@@ -69,7 +69,7 @@ TEST_F(FreeMemory, CgroupVersion1) {
   EXPECT_EQ(found(), 10406);
 }
 
-// A container sees its own part of the hierarchy, by another path than the host's.
+// A container sees its own part of the hierarchy, under another path than the host.
 TEST_F(FreeMemory, InsideAContainer) {
   write("cg/memory.max", "70000\n");
   write("cg/memory.current", "10000\n");

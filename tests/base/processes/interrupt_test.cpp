@@ -18,12 +18,12 @@
 namespace ropewalk {
 namespace {
 
-// Signals stay with a process for good, so each of these happens in one of its own.
+// A process keeps a signal for good, so each of these cases runs in a process of its own.
 
 [[noreturn]] void raise_and_report(int signal) {
   install_interrupt_handlers();
   show_on_terminal();
-  throw_if_interrupted();  // nothing yet
+  throw_if_interrupted();  // no signal yet
   std::raise(signal);
   try {
     throw_if_interrupted();
@@ -48,7 +48,7 @@ TEST(Interrupt, TurnsSignalsIntoAnException) {
   EXPECT_EXIT(raise_and_report(SIGTERM), testing::ExitedWithCode(10), "");
 }
 
-// A long stretch of work that looks at no signal; the folder it fills is removed all the same.
+// A long computation that checks no signal; the folder that it fills is removed all the same.
 [[noreturn]] void work_on(const std::filesystem::path& target, int signals) {
   install_interrupt_handlers();
   show_on_terminal();
@@ -79,14 +79,14 @@ TEST(Interrupt, DoesNotReachAnUninterruptedScope) {
   forget_interrupt();
 }
 
-// Longer than a program may take that writes nothing.
+// Takes longer than a program may that writes nothing.
 [[noreturn]] void write_for_a_while(int signals) {
   install_interrupt_handlers();
   show_on_terminal();
   const UninterruptedScope writing;
   for (int i = 0; i < signals; ++i) std::raise(SIGINT);
   ::usleep(2'000'000);
-  ::_exit(10);  // while it is written: what comes next has no time
+  ::_exit(10);  // a signal arrived during the write: the next step has no time
 }
 
 TEST(Interrupt, WaitsForAWriteUnlessSignalledTwice) {
@@ -100,7 +100,7 @@ TEST(Interrupt, TheThirdSignalEndsTheProcess) {
   EXPECT_EXIT(
       {
         install_interrupt_handlers();
-        is_first_to_end();  // and takes its time
+        is_first_to_end();  // takes its time to end
         for (int i = 0; i < 3; ++i) std::raise(SIGINT);
         std::exit(0);
       },
@@ -147,7 +147,7 @@ TEST(Interrupt, NamesAFileThatIsTruncatedWhileItIsRead) {
   std::exit(*nowhere == 0 ? 10 : 11);
 }
 
-// As a library does that finds no memory: a crash for whoever started the program, and tidy.
+// A library that finds no memory crashes the program; the crash leaves no temporary file.
 TEST(Interrupt, ACrashLeavesNothingHalfDone) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const TemporaryFolder folder;

@@ -46,7 +46,9 @@ TEST(Parallel, UsesAtMostItsCores) {
   };
   count_threads(0);
   EXPECT_EQ(elsewhere, 0);
-  run_parallel(2, 2, {}, [&](size_t i, const std::stop_token&) { count_threads(i); });  // inherited
+  run_parallel(2, 2, {}, [&](size_t i, const std::stop_token&) {
+    count_threads(i);
+  });  // the limit is inherited
   EXPECT_EQ(elsewhere, 0);
   Worker worker;
   worker.run([&] { count_threads(0); }).get();

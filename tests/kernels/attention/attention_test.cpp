@@ -44,7 +44,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
              << shape.tokens << " tokens, window " << shape.window.value_or(-1);
 }
 
-// As a layer has them: parts of one [T, width] product.
+// Inputs as a layer has them: parts of one [T, width] product.
 struct Inputs {
   at::Tensor q;
   at::Tensor k;
@@ -66,7 +66,7 @@ at::Tensor attend(const Inputs& inputs, const Shape& shape) {
   return causal_attention(inputs.q, inputs.k, inputs.v, shape.scale, shape.window);
 }
 
-// What other dtypes and processors take, in float64.
+// Torch's own attention, which other dtypes and processors use, in float64.
 at::Tensor attend_by_torch(const Inputs& inputs, const Shape& shape) {
   const Inputs wide{inputs.q.to(at::kDouble), inputs.k.to(at::kDouble), inputs.v.to(at::kDouble)};
   return attend(wide, shape);
@@ -107,7 +107,7 @@ TEST(CausalAttention, Windows) {
   }
 }
 
-// Torch's attention takes 1,024 queries of a sliding layer at a time; the borders must not show.
+// Torch's attention takes 1,024 queries of a sliding layer at a time; the boundaries must not show.
 TEST(CausalAttention, WindowsAcrossBlocks) {
   for (const int64_t tokens : {1023, 1024, 1025, 2049}) {
     for (const int64_t window : {1, 7, 1022}) {
@@ -120,7 +120,7 @@ TEST(CausalAttention, WindowsAcrossBlocks) {
   EXPECT_LT(error_of(wide, attend_by_torch), kTolerance);
 }
 
-// Every kernel that this processor can run, not only the one it would choose.
+// Runs every kernel that this processor can run, not only the one it would choose.
 class CpuAttention : public testing::Test {
  protected:
   void SetUp() override {
@@ -136,7 +136,7 @@ class CpuAttention : public testing::Test {
   }
 };
 
-// Scores are of the order of one, so that many keys have a say; values are at most 5.
+// Scores are of the order of one, so that many keys have weight; values are at most 5.
 Shape plain(int64_t groups, int64_t tokens, int64_t d_head, std::optional<int64_t> window) {
   return {.heads = 2 * groups,
           .kv_heads = 2,
@@ -228,7 +228,7 @@ TEST_F(CpuAttention, AnyStrides) {
     const Shape shape = plain(3, 150, 48, 40);
     const Inputs inputs = inputs_of(shape);
     const at::Tensor expected = attention(inputs, shape);
-    const auto across = [](const at::Tensor& x) {  // numbers of a vector far from each other
+    const auto across = [](const at::Tensor& x) {  // the numbers of a vector lie apart
       return x.permute({2, 0, 1}).contiguous().permute({1, 2, 0});
     };
     const Inputs dense{inputs.q.contiguous(), inputs.k.contiguous(), inputs.v.contiguous()};
@@ -238,7 +238,7 @@ TEST_F(CpuAttention, AnyStrides) {
   });
 }
 
-// What is not finite shows in the rows that see it, as softmax has it, and in none before.
+// A value that is not finite shows in the rows that see it, as in softmax, and in no earlier row.
 TEST_F(CpuAttention, NotFinite) {
   for_each_kernel([](const Attend& attention) {
     const Shape shape = plain(1, 300, 32, 100);
@@ -265,7 +265,7 @@ TEST_F(CpuAttention, NotFinite) {
   });
 }
 
-// Where torch's would compute in float32 too, ours does, and rounds once.
+// Where torch's kernel would compute in float32 too, ours does, and rounds once.
 TEST_F(CpuAttention, Bfloat16WithoutTiles) {
   if (cpu::has_bfloat16_tiles()) GTEST_SKIP() << "torch's attention multiplies bfloat16 itself";
   for (const std::optional<int64_t> window :
@@ -296,7 +296,7 @@ TEST(CausalAttention, WorkspaceGrowsWithTheWindowNotItsSquare) {
   }
 }
 
-// Packed keys and values are all that grows with the text; queries, however many, need no room.
+// Only packed keys and values grow with the text; queries need no memory, however many there are.
 TEST_F(CpuAttention, WorkspaceIsKeysAndValues) {
   const auto bytes = [&](int64_t heads, int64_t tokens) {
     return causal_attention_workspace({heads, 2, tokens, 60, {}}, at::kFloat, at::kCPU);

@@ -8,7 +8,7 @@
 namespace ropewalk {
 namespace {
 
-// Bit for bit what operations on tensors give.
+// The results are bit for bit those of tensor operations.
 TEST(Symmetric, EqualsTensorOperations) {
   for (const int64_t d : {1, 5, 8, 13, 128}) {
     const at::Tensor packed = random_tensor({3, d * (d + 1) / 2}, 1);

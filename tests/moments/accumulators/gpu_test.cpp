@@ -1,4 +1,4 @@
-// What a GPU computes, against the CPU, and moments against float64. Skipped where there is none.
+// Compares a GPU with the CPU, and moments with float64. Skipped where there is no GPU.
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ double relative_error(const at::Tensor& result, const at::Tensor& expected) {
   return away.norm().item<double>() / wide.norm().item<double>();
 }
 
-// Rounding to a dtype once.
+// The error of rounding to a dtype once.
 double rounding(at::ScalarType dtype) { return dtype == at::kFloat ? 1e-6 : 4e-3; }
 
 TEST_F(GpuTest, PassesAgreeWithTheCpu) {
@@ -106,17 +106,19 @@ TEST_F(GpuTest, AttentionAgreesWithTheCpu) {
   }
 }
 
-// Documents of different lengths through a collector on the GPU, against float64 over all tokens.
+// Documents of different lengths through a collector on the GPU, compared with float64 over all
+// tokens.
 struct Stream {
   at::ScalarType dtype = at::kBFloat16;
   int64_t d = 128;
-  double mean = 0;  // in spreads
-  double sink = 0;  // the first token of every document is this many spreads away
+  double mean = 0;  // in standard deviations
+  double sink = 0;  // the first token of every document is that many standard deviations away
 };
 
 ModelConfig config_of(const Stream& stream) { return small_config(1, stream.d); }
 
-// Two passes in float64 over the tokens of all documents: mean, position and products of each head.
+// The reference: two passes in float64 over the tokens of all documents, for mean, position and
+// products of each head.
 Moments two_pass(const std::vector<at::Tensor>& documents) {
   std::vector<at::Tensor> times;
   for (const at::Tensor& x : documents) times.push_back(at::arange(x.size(1), at::kDouble));
@@ -183,11 +185,11 @@ TEST_F(GpuTest, MomentsAgreeWithFloat64) {
   }
 }
 
-// All that is kept beside moments, against the same on the CPU.
+// Everything that is kept besides moments, compared with the CPU.
 struct OtherFields {
   at::ScalarType dtype = at::kBFloat16;
   int64_t d = 64;
-  int64_t kv_heads = 2;  // that four query heads read
+  int64_t kv_heads = 2;  // which four query heads read
   bool interleaved = false;
   int64_t turns = 64;  // dimensions
 };
@@ -288,7 +290,7 @@ TEST_F(GpuTest, NamesNonFiniteValues) {
   }
 }
 
-// Lengths and windows that no kernel likes, with shared keys.
+// Lengths and windows that are awkward for kernels, with shared keys.
 TEST_F(GpuTest, SlidingAttentionOfAnyLength) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     for (const int64_t tokens : {33, 65, 120, 1500}) {

@@ -1,4 +1,4 @@
-// Logits by distance against all pairs of tokens, in float64.
+// Compares logits by distance with all pairs of tokens, in float64.
 #include "ropewalk/moments/accumulators/lags.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace ropewalk {
 namespace {
 
-constexpr int64_t kDim = 20;  // not a multiple of what is added side by side
+constexpr int64_t kDim = 20;  // not a multiple of a register's width
 constexpr int64_t kBlocks = 3;
 constexpr int64_t kContext = 700;
 const SmallRun kRun{{20, 2, 700, 4, 5, 33, 600}, kDim, 2, kContext};

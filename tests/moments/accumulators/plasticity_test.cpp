@@ -37,7 +37,7 @@ TEST(PlasticitySample, BucketsAreOfOneWidthWithoutTheFirstTokens) {
     before = bucket.end;
   }
   EXPECT_EQ(before, kContext);
-  for (int64_t b = 0; b < 4; ++b) {  // one token each, of those left out
+  for (int64_t b = 0; b < 4; ++b) {  // one token each, of the documents that were left out
     EXPECT_EQ(plasticity_bucket(b, 16).begin, plasticity_bucket(b, 16).end);
     EXPECT_EQ(plasticity_token(0, b, 16, 16), -1);
   }
@@ -47,7 +47,7 @@ TEST(PlasticitySample, BucketsAreOfOneWidthWithoutTheFirstTokens) {
   EXPECT_EQ(plasticity_slots(100000), 256);
 }
 
-// tests/golden/plasticity_reference.py draws the same.
+// tests/golden/plasticity_reference.py draws the same tokens.
 TEST(PlasticitySample, TokensAreSeededByDocumentAndBucket) {
   EXPECT_EQ(plasticity_token(0, 0, 4096, 4096), 4 + 0xe220a8397b1dcdaf % 252);
   std::set<int64_t> offsets;
@@ -168,7 +168,7 @@ TEST(PlasticityAccumulator, SurvivesMergeResumeAndProcesses) {
   const SmallParts parts{kRun, kConfig, kHeads, kOptions,
                          [&](const CaptureMoments& found) { expect_same(found, expected); }};
 
-  // Parts with room for other numbers of documents.
+  // The parts have room for different numbers of documents.
   CollectorOptions narrow = kOptions;
   narrow.documents = 6;
   MomentsCollector odd(kConfig, kHeads, narrow);

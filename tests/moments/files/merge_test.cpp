@@ -1,4 +1,4 @@
-// Captures of different documents, joined: against sums over all tokens in float64.
+// Compares joined captures of different documents with sums over all tokens in float64.
 #include "ropewalk/moments/files/merge.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {1, 2}};  // KV heads 0 and 
 
 int64_t tokens_of(int64_t document) { return 17 + 3 * document; }
 
-// Far from zero, as an attention sink's, and each document about another mean.
+// Far from zero, like an attention sink's, and with another mean in each document.
 at::Tensor vectors(int64_t document, int64_t layer, int64_t heads) {
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(
       static_cast<uint64_t>(1000 * document + 10 * layer + heads));
@@ -46,7 +46,7 @@ CaptureInfo info_of(std::optional<Shard> shard = {}) {
 
 class Merge : public testing::Test {
  protected:
-  // Writes a capture of these documents. Returns it as an input of its name.
+  // Writes a capture of these documents, and returns it as a named input.
   MergeInput capture(const std::string& name, const std::vector<int64_t>& documents,
                      const CaptureInfo& info = info_of()) const {
     MomentsCollector collector(small_config(2, kDim), kHeads, {.blocks = kBlocks});
@@ -240,7 +240,7 @@ TEST_F(Merge, RefusesOtherSettings) {
   EXPECT_THROW(merge({}), UsageError);
 }
 
-// A file may say that it fits and hold other streams.
+// A file may claim to fit and hold other streams.
 TEST_F(Merge, RefusesOtherStreamsAndBlocks) {
   CaptureMoments whole = read_moments(capture("a", {0}).file);
   CaptureMoments part = read_moments(capture("b", {1}).file);

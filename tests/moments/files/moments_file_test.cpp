@@ -59,7 +59,7 @@ TEST(MomentsFile, RefusesImpossibleDocumentNumbers) {
   EXPECT_EQ(read_moments(path).documents, one.documents);
 }
 
-// float64 holds them, the file's float32 does not: read back they would look like damage.
+// float64 holds them, but the file's float32 does not: read back, they would look like damage.
 TEST(MomentsFile, RefusesSumsThatOverflow) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "moments.safetensors";
@@ -86,12 +86,12 @@ TEST(MomentsFile, RefusesSumsThatOverflow) {
   EXPECT_EQ(complaint([&] { write_moments(path, large); }), expected);
   EXPECT_FALSE(std::filesystem::exists(path));
   EXPECT_EQ(complaint([&] { rounded_to_file(large); }), expected);
-  blocks.fill_(3e38);  // one by one they fit, and that counts
+  blocks.fill_(3e38);  // each of them fits, but not their sum
   EXPECT_EQ(complaint([&] { write_moments(path, large); }), "");
   EXPECT_EQ(complaint([&] { rounded_to_file(large); }), "");
 }
 
-// Errors rest on blocks, values do not.
+// Standard errors need blocks, values do not.
 TEST(MomentsFile, MayLackItsBlocks) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "moments.safetensors";
@@ -108,7 +108,7 @@ TEST(MomentsFile, MayLackItsBlocks) {
   EXPECT_TRUE(found.streams(StreamKind::key).total.mean.defined());
 }
 
-// Counts are kept once for all layers, so that all must have read the same.
+// Counts are kept once for all layers, so all layers must have read the same documents.
 TEST(MomentsFile, RefusesLayersThatReadDifferently) {
   ModelConfig config;
   config.n_layers = 2;

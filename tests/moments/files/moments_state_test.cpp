@@ -115,7 +115,7 @@ TEST(MomentsState, IgnoresStatesOfOtherCaptures) {
   others[1].tokens[0] = 99;
   others[1].set_digests();
   expect_ignored(state, kIdentity, others);
-  expect_ignored(state, kIdentity, documents(2));  // it read more than is wanted now
+  expect_ignored(state, kIdentity, documents(2));  // the file read more documents than wanted now
 }
 
 TEST(MomentsState, ResumesForMoreDocuments) {
@@ -135,7 +135,7 @@ TEST(MomentsState, EveryDamageStartsOver) {
     bytes[offset] = static_cast<char>(bytes[offset] ^ 0x10);
     write_file_atomically(state, bytes);
     MomentsCollector collector(kConfig, kHeads, {.blocks = kBlocks});
-    // The header's padding holds nothing; everything else does.
+    // The header's padding means nothing; every other byte does.
     if (whole[offset] != ' ') {
       EXPECT_EQ(restore_state(state, collector, kIdentity, documents()), 0) << offset;
     }

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kThreads = 8;
 constexpr int64_t kHeads = 2;
 constexpr int64_t kDim = 4;
-constexpr int64_t kRows = 2;  // of a batch
+constexpr int64_t kRows = 2;  // per batch
 constexpr int64_t kBatches = 24;
 
 // It says how RoPE turned the vectors, so that each add() turns them back.
@@ -34,7 +34,7 @@ TensorShape shape() {
           .config = kConfig};
 }
 
-// Batches have lengths and positions of their own, more of them than are remembered.
+// Batches have different lengths and positions, more than are remembered.
 int64_t length(int64_t batch) { return 3 + batch % 90; }
 at::Tensor vectors(int64_t batch, int64_t layer) {
   const auto generator =
@@ -48,8 +48,8 @@ void add(SharedMoments& moments, int64_t layer, int64_t batch) {
   moments.add(layer, documents, x, x * 2, at::arange(length(batch)) + batch % 7);
 }
 
-// Each thread's batches fall into blocks of its own, so that their sums have the same bits
-// whichever thread is first.
+// Each thread's batches belong to blocks of its own, so that sums have the same bits whichever
+// thread is first.
 void in_threads(const std::function<void(int64_t)>& work) {
   std::vector<std::jthread> threads;
   for (int64_t thread = 0; thread < kThreads; ++thread) {
@@ -71,7 +71,7 @@ void expect_same(const SharedMoments& found, const SharedMoments& expected) {
   };
   ASSERT_EQ(some.accumulated.size(), 2);
   pairs(0, [](const at::Tensor& a, const at::Tensor& b) { EXPECT_TRUE(a.equal(b)); });
-  // Of those before RoPE some are sums over all blocks, in the order in which threads came.
+  // Some sums before RoPE are over all blocks, in the order in which threads came.
   pairs(1, [](const at::Tensor& a, const at::Tensor& b) {
     EXPECT_TRUE(at::allclose(a, b, 1e-12, 1e-9));
   });
@@ -238,7 +238,7 @@ TEST(SharedMoments, SumsGrowToo) {
                            whole.all().streams(StreamKind::key).total.products));
 }
 
-// Compared with each other one by one, so many documents would take an hour.
+// With a comparison of each document with each other, so many documents would take an hour.
 TEST(SharedMoments, TheSumOfManyDocumentsTakesNoLongerThanTheyDo) {
   constexpr int64_t kMany = 400'000;
   const TensorShape small{

@@ -18,7 +18,7 @@ at::Tensor vectors(int64_t heads, int64_t tokens, uint64_t seed) {
   return at::randn({heads, tokens, kDim}, at::make_generator<at::CPUGeneratorImpl>(seed)) + 3;
 }
 
-// Of query head 1: mean, and the covariance as a full matrix of sums.
+// For query head 1: the mean, and the covariance as a full matrix of sums.
 void expect_moments(TensorCapture& capture, const at::Tensor& x, const at::Tensor& t) {
   const CaptureMoments moments = capture.layer(1);
   const StreamSet queries = moments.streams(StreamKind::query);
@@ -52,7 +52,7 @@ TEST(TensorCapture, HoldsTheMomentsOfAllDocuments) {
   EXPECT_EQ(capture.layer(0).counts.total_documents(), 0);
 }
 
-// A model that is being trained: gradients are wanted, and float32 may be rounded to bfloat16.
+// A model in training: gradients are on, and float32 may be rounded to bfloat16.
 TEST(TensorCapture, TheCallersSettingsNeitherMatterNorChange) {
   at::globalContext().setFloat32MatmulPrecision("medium");
   TensorCapture capture(kShape);
@@ -107,7 +107,7 @@ TEST(TensorCapture, LayersWithoutDocumentsAreLeftOut) {
 TEST(TensorCapture, RepeatedPositions) {
   TensorCapture capture(kShape);
   std::vector<at::Tensor> x, t;
-  for (int64_t i = 0; i < 150; ++i) {  // more than are remembered, each of them twice in a row
+  for (int64_t i = 0; i < 150; ++i) {  // more than are remembered, each twice in a row
     x.push_back(vectors(4, 5, static_cast<uint64_t>(i)));
     t.push_back(at::arange(5) * (1 + i / 2 % 71));
     capture.add(1, i, x.back(), vectors(2, 5, 7), t.back());
