@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -25,8 +24,6 @@
 namespace ropewalk {
 namespace {
 
-Json finite_or_null(double value) { return std::isnan(value) ? Json() : Json(value); }
-
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json count_or_null(int64_t count) {
@@ -34,7 +31,7 @@ Json count_or_null(int64_t count) {
 }
 
 Json leaf(double value, double se) {
-  return {{"value", finite_or_null(value)}, {"se", finite_or_null(se)}};
+  return {{"value", number_or_null(value)}, {"se", number_or_null(se)}};
 }
 
 // The keys of one group of heads, each {label: …}, added to `into`.
@@ -143,9 +140,16 @@ struct ToldComparison {
   std::unique_ptr<Comparison> of_heads;  // where heads are ranked by it
 };
 
+// Whether the summary has an entry for it. A whole run of one step is told as that step.
+bool has_entry(const Compared& compared, const RunOrder& order) {
+  using Kind = Compared::Kind;
+  if (compared.kind == Kind::whole) return order.step_from(compared.to) != compared.from.front();
+  return compared.kind == Kind::step || compared.kind == Kind::context;
+}
+
 ToldComparison tell(const Compared& compared, const std::vector<CheckpointAnalysis>& checkpoints,
                     const std::vector<std::optional<GroupNumbers>>& numbers, double min_change,
-                    const std::optional<size_t>& last) {
+                    const RunOrder& order) {
   using Kind = Compared::Kind;
   std::vector<const CheckpointAnalysis*> from;
   for (const size_t i : compared.from) from.push_back(&checkpoints[i]);
@@ -153,14 +157,13 @@ ToldComparison tell(const Compared& compared, const std::vector<CheckpointAnalys
       std::make_unique<Comparison>(std::move(from), checkpoints[compared.to], min_change);
   ToldComparison told;
   told.rows = format_changes(compared.kind, *comparison);
-  if (compared.kind == Kind::step || compared.kind == Kind::context ||
-      compared.kind == Kind::whole) {
+  if (has_entry(compared, order)) {
     told.difference =
         compare_checkpoints(*comparison, *numbers[compared.from.front()], *numbers[compared.to]);
     if (compared.kind == Kind::context) told.difference["kind"] = "context";
   }
   const bool ranked = compared.kind == Kind::whole || compared.kind == Kind::baseline;
-  if (ranked && compared.to == last) told.of_heads = std::move(comparison);
+  if (ranked && compared.to == order.last()) told.of_heads = std::move(comparison);
   return told;
 }
 
@@ -186,10 +189,9 @@ RunSummary summarize(const std::vector<CheckpointAnalysis>& checkpoints,
   });
   std::vector<ToldComparison> told(compared.size());
   const RunOrder order(checkpoints);
-  const std::optional<size_t> last = order.last();
   run_parallel(told.size(), [&](size_t i) {
     throw_if_interrupted();
-    told[i] = tell(compared[i], checkpoints, numbers, options.min_change, last);
+    told[i] = tell(compared[i], checkpoints, numbers, options.min_change, order);
   });
   for (const Json& part : parts) {
     json["checkpoints"].push_back(part.at("checkpoint"));
@@ -204,10 +206,7 @@ RunSummary summarize(const std::vector<CheckpointAnalysis>& checkpoints,
     made.changes += told[i].rows;
     if (!told[i].difference.is_null()) {
       if (compared[i].kind == Compared::Kind::whole) {
-        // A run of one step is told as that step.
-        if (order.step_from(compared[i].to) != compared[i].from.front()) {
-          json["whole_run"] = std::move(told[i].difference);
-        }
+        json["whole_run"] = std::move(told[i].difference);
       } else {
         json["differences"].push_back(std::move(told[i].difference));
       }
