@@ -1,6 +1,5 @@
 #include "ropewalk/analysis/ablation/effect_reader.h"
 
-#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -9,7 +8,6 @@
 #include "ropewalk/analysis/ablation/effect_table.h"
 #include "ropewalk/analysis/ablation/set_name.h"
 #include "ropewalk/analysis/table/csv_record.h"
-#include "ropewalk/base/csv.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/mapped_file.h"
 
@@ -21,24 +19,11 @@ constexpr const char* kNeeded = "checkpoint, set, edit, dloss";
 constexpr const char* kNeededOfSets = "checkpoint, set, draw, members";
 constexpr double kMost = std::numeric_limits<double>::max();
 
-// Calls `add` with the header, each record and its fields.
-template <typename Add>
-void read_table(const fs::path& path, Add add) {
-  const MappedFile file(path);
-  CsvReader reader(file.text(), path.string());
-  std::vector<std::string> fields;
-  if (!reader.next(fields)) {
-    throw InputError("{}: is empty; expected a table with a line of column names", path.string());
-  }
-  const CsvHeader header(fields, path.string(), reader.line());
-  while (reader.next(fields)) add(header, CsvRecord(header, fields, reader.line()), fields);
-}
-
 // [[layer, query head], …] of "3.0,3.1".
-Json heads_of(const CsvRecord& record, size_t column, const std::string& text) {
+Json heads_of(const CsvRecord& record, size_t column) {
   Json heads = Json::array();
   try {
-    for (const QueryHead& head : parse_set_name(text).heads)
+    for (const QueryHead& head : parse_set_name(record.text(column)).heads)
       heads.push_back({head.layer, head.q_head});
   } catch (const UsageError&) {
     heads.clear();
@@ -51,19 +36,20 @@ using SetKey = std::pair<std::string, std::string>;  // checkpoint, set
 
 std::map<SetKey, Json> read_sets(const fs::path& path) {
   std::map<SetKey, Json> sets;
-  read_table(path, [&](const CsvHeader& header, const CsvRecord& record,
-                       const std::vector<std::string>& fields) {
-    const auto column = [&](const char* name) { return header.require(name, "", kNeededOfSets); };
+  const MappedFile file(path);
+  CsvTable records(file.text(), path.string());
+  const auto column = [&](const char* name) {
+    return records.header().require(name, "", kNeededOfSets);
+  };
+  while (const auto record = records.next()) {
     const size_t members = column("members");
     constexpr int64_t kSetItself = -1;
-    if (record.count(column("draw"), kSetItself) != kSetItself) return;
-    sets[{record.name(column("checkpoint")), record.name(column("set"))}] =
-        heads_of(record, members, fields[members]);
-  });
+    if (record->count(column("draw"), kSetItself) != kSetItself) continue;
+    sets[{record->name(column("checkpoint")), record->name(column("set"))}] =
+        heads_of(*record, members);
+  }
   return sets;
 }
-
-Json or_null(double value) { return std::isnan(value) ? Json() : Json(value); }
 
 }  // namespace
 
@@ -71,26 +57,28 @@ Json read_effects(const fs::path& folder) {
   if (!fs::exists(folder / kAblateTable) || !fs::exists(folder / kAblateControls)) return nullptr;
   const std::map<SetKey, Json> sets = read_sets(folder / kAblateControls);
   Json effects = Json::array();
-  read_table(folder / kAblateTable, [&](const CsvHeader& header, const CsvRecord& record,
-                                        const std::vector<std::string>&) {
-    const auto column = [&](const char* name) { return header.require(name, "", kNeeded); };
+  const fs::path path = folder / kAblateTable;
+  const MappedFile file(path);
+  CsvTable records(file.text(), path.string());
+  const auto column = [&](const char* name) { return records.header().require(name, "", kNeeded); };
+  while (const auto record = records.next()) {
     const auto number = [&](const char* name) {
-      const auto found = header.find(name);
-      return found ? or_null(record.number(*found, -kMost, kMost)) : Json();
+      const auto found = records.header().find(name);
+      return found ? number_or_null(record->number(*found, -kMost, kMost)) : Json();
     };
-    const SetKey key{record.name(column("checkpoint")), record.name(column("set"))};
+    const SetKey key{record->name(column("checkpoint")), record->name(column("set"))};
     const auto heads = sets.find(key);
     if (heads == sets.end()) {
-      record.fail(column("set"), std::string("a set of ") + kAblateControls);
+      record->fail(column("set"), std::string("a set of ") + kAblateControls);
     }
     effects.push_back({{"checkpoint", key.first},
                        {"set", key.second},
-                       {"edit", record.name(column("edit"))},
+                       {"edit", record->name(column("edit"))},
                        {"heads", heads->second},
-                       {"dloss", or_null(record.number(column("dloss"), -kMost, kMost))},
+                       {"dloss", number_or_null(record->number(column("dloss"), -kMost, kMost))},
                        {"se", number("dloss_se")},
                        {"control", number("control")}});
-  });
+  }
   return effects;
 }
 

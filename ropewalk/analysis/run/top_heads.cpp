@@ -17,8 +17,6 @@ using Head = std::pair<int64_t, int64_t>;  // layer, query head
 constexpr const char* kScored[] = {"r2cv_q", "r2cv_k", "logit_pos_share"};
 constexpr const char* kLogits = "logit_pos_share";
 
-Json or_null(double value) { return std::isnan(value) ? Json() : Json(value); }
-
 // Without an error nothing is taken off.
 double score_of(const HeadChange& one) {
   const double se = std::isnan(one.effect_se) ? 0 : one.effect_se;
@@ -96,12 +94,12 @@ Json entry(const Line& line, const std::string& first) {
           {"statistic", one.reading.reading->key},
           {"from", one.from},
           {"to", one.to},
-          {"before", or_null(found.before)},
-          {"after", or_null(found.after)},
-          {"change", or_null(found.change.value)},
-          {"se", or_null(found.change.se)},
-          {"effect", or_null(found.effect)},
-          {"effect_se", or_null(found.effect_se)},
+          {"before", number_or_null(found.before)},
+          {"after", number_or_null(found.after)},
+          {"change", number_or_null(found.change.value)},
+          {"se", number_or_null(found.change.se)},
+          {"effect", number_or_null(found.effect)},
+          {"effect_se", number_or_null(found.effect_se)},
           {"changed", found.changed},
           {"axis_changed", one.axis_changed},
           {"sentence", sentence(one, first)}};

@@ -145,4 +145,19 @@ std::optional<double> CsvRecord::parse(size_t column) const {
   return value;
 }
 
+CsvTable::CsvTable(std::string_view text, const std::string& source)
+    : reader_(text, source), header_(read_header(source)) {}
+
+CsvHeader CsvTable::read_header(const std::string& source) {
+  if (!reader_.next(fields_)) {
+    throw InputError("{}: is empty; expected a table with a line of column names", source);
+  }
+  return {fields_, source, reader_.line()};
+}
+
+std::optional<CsvRecord> CsvTable::next() {
+  if (!reader_.next(fields_)) return std::nullopt;
+  return CsvRecord(header_, fields_, reader_.line());
+}
+
 }  // namespace ropewalk

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ropewalk/base/csv.h"
+
 namespace ropewalk {
 
 // Where each column of a CSV file stands, by name.
@@ -48,6 +50,9 @@ class CsvRecord {
   // 1, 0, or `otherwise` where missing.
   int64_t yes_or_no(size_t column, int64_t otherwise) const;
 
+  // As it stands in the file.
+  const std::string& text(size_t column) const { return fields_[column]; }
+
   [[noreturn]] void fail(size_t column, std::string_view expected) const;
   int64_t line() const { return line_; }
 
@@ -58,6 +63,28 @@ class CsvRecord {
   const CsvHeader& header_;
   const std::vector<std::string>& fields_;
   int64_t line_;
+};
+
+// A CSV file that begins with a line of names, record by record. The text must outlive it.
+class CsvTable {
+ public:
+  // Throws InputError where there is no line of names.
+  CsvTable(std::string_view text, const std::string& source);
+
+  const CsvHeader& header() const { return header_; }
+  // The next record, which holds until the one after it is read; none at the end.
+  std::optional<CsvRecord> next();
+
+  // Records refer to it.
+  CsvTable(const CsvTable&) = delete;
+  CsvTable& operator=(const CsvTable&) = delete;
+
+ private:
+  CsvHeader read_header(const std::string& source);
+
+  CsvReader reader_;
+  std::vector<std::string> fields_;
+  CsvHeader header_;
 };
 
 }  // namespace ropewalk

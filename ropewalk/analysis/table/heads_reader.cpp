@@ -9,7 +9,6 @@
 #include "ropewalk/analysis/statistics/statistic.h"
 #include "ropewalk/analysis/table/csv_record.h"
 #include "ropewalk/analysis/table/table_columns.h"
-#include "ropewalk/base/csv.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/mapped_file.h"
 #include "ropewalk/base/printable.h"
@@ -99,16 +98,11 @@ class Filler {
 }  // namespace
 
 void parse_heads_table(HeadTable& table, std::string_view text, const std::string& source) {
-  CsvReader reader(text, source);
-  std::vector<std::string> fields;
-  if (!reader.next(fields)) {
-    throw InputError("{}: is empty; expected a table with a line of column names", source);
-  }
-  const CsvHeader header(fields, source, reader.line());
+  CsvTable records(text, source);
   HeadTable filled = table;
-  Filler filler(filled, header);
+  Filler filler(filled, records.header());
   bool any = false;
-  for (; reader.next(fields); any = true) filler.add(CsvRecord(header, fields, reader.line()));
+  for (; const auto record = records.next(); any = true) filler.add(*record);
   if (!any) {
     throw InputError("{}: has column names and no rows; expected one per checkpoint and head",
                      source);

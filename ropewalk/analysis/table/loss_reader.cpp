@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "ropewalk/analysis/table/csv_record.h"
-#include "ropewalk/base/csv.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/mapped_file.h"
 #include "ropewalk/base/printable.h"
@@ -84,15 +83,10 @@ class Filler {
 }  // namespace
 
 void parse_loss_table(HeadTable& table, std::string_view text, const std::string& source) {
-  CsvReader reader(text, source);
-  std::vector<std::string> fields;
-  if (!reader.next(fields)) {
-    throw InputError("{}: is empty; expected a table with a line of column names", source);
-  }
-  const CsvHeader header(fields, source, reader.line());
+  CsvTable records(text, source);
   HeadTable filled = table;
-  Filler filler(filled, header);
-  while (reader.next(fields)) filler.add(CsvRecord(header, fields, reader.line()));
+  Filler filler(filled, records.header());
+  while (const auto record = records.next()) filler.add(*record);
   table = std::move(filled);
 }
 

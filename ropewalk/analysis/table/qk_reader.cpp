@@ -10,7 +10,6 @@
 #include "ropewalk/analysis/table/csv_record.h"
 #include "ropewalk/analysis/table/qk_table.h"
 #include "ropewalk/analysis/table/table_columns.h"
-#include "ropewalk/base/csv.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/mapped_file.h"
 #include "ropewalk/base/printable.h"
@@ -193,18 +192,10 @@ class TableBuilder {
 }  // namespace
 
 HeadTable parse_qk_table(std::string_view text, const std::string& source) {
-  CsvReader reader(text, source);
-  std::vector<std::string> fields;
-  if (!reader.next(fields)) {
-    throw InputError("{}: is empty; expected a table with a line of column names", source);
-  }
-  const CsvHeader header(fields, source, reader.line());
-  TableBuilder builder(header, source);
+  CsvTable records(text, source);
+  TableBuilder builder(records.header(), source);
   bool any = false;
-  while (reader.next(fields)) {
-    builder.add(CsvRecord(header, fields, reader.line()));
-    any = true;
-  }
+  for (; const auto record = records.next(); any = true) builder.add(*record);
   if (!any) throw InputError("{}: has column names but no rows", source);
   return builder.finish();
 }

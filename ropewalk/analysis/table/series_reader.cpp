@@ -7,7 +7,6 @@
 
 #include "ropewalk/analysis/table/csv_record.h"
 #include "ropewalk/analysis/table/table_columns.h"
-#include "ropewalk/base/csv.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/mapped_file.h"
 #include "ropewalk/base/printable.h"
@@ -130,14 +129,9 @@ class Gatherer {
 
 void parse_series_table(HeadTable& heads, SeriesTable table, std::string_view text,
                         const std::string& source) {
-  CsvReader reader(text, source);
-  std::vector<std::string> fields;
-  if (!reader.next(fields)) {
-    throw InputError("{}: is empty; expected a table with a line of column names", source);
-  }
-  const CsvHeader header(fields, source, reader.line());
-  Gatherer gatherer(heads, table, header);
-  while (reader.next(fields)) gatherer.add(CsvRecord(header, fields, reader.line()));
+  CsvTable records(text, source);
+  Gatherer gatherer(heads, table, records.header());
+  while (const auto record = records.next()) gatherer.add(*record);
   gatherer.give(heads);
 }
 

@@ -1,5 +1,6 @@
 #include "ropewalk/base/files/json.h"
 
+#include <cmath>
 #include <unordered_set>
 #include <vector>
 
@@ -51,6 +52,8 @@ Json read_json_file(const std::filesystem::path& path) {
   constexpr int64_t kLimit = int64_t{256} << 20;
   return parse_json(read_text_file(path, kLimit), path.string());
 }
+
+Json number_or_null(double value) { return std::isnan(value) ? Json() : Json(value); }
 
 Json read_if_there(const std::filesystem::path& path) {
   std::error_code ignored;

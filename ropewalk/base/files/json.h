@@ -20,4 +20,7 @@ Json read_json_file(const std::filesystem::path& path);
 // it again.
 Json read_if_there(const std::filesystem::path& path);
 
+// The number, or null where it is none (NaN).
+Json number_or_null(double value);
+
 }  // namespace ropewalk
